@@ -1,0 +1,94 @@
+// Package audit reads the API server's audit log. The log is the witness of what an operator really
+// asked for: it counts requests where they arrive, so neither a cache nor a client can hide one.
+//
+// The log is a file of JSON lines in the format of k8s.io/apiserver's audit.k8s.io/v1 Event. Clusters that
+// keep one implement cluster.Auditor.
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// Log is an audit log file. The API server may still be writing it.
+type Log struct {
+	path string
+}
+
+// Open returns the log at path. The file need not exist yet: a log without a file has no events.
+func Open(path string) *Log { return &Log{path: path} }
+
+// Mark is a place in a log, between two events. The zero Mark is the log's beginning.
+type Mark int64
+
+// Now returns the place behind the last event that was written whole.
+func (l *Log) Now() (Mark, error) {
+	_, end, err := l.read(0)
+	return end, err
+}
+
+// Since returns the completed requests behind mark that pass every filter, in the order in which the API
+// server finished them.
+func (l *Log) Since(mark Mark, filters ...Filter) ([]auditv1.Event, error) {
+	events, _, err := l.read(mark, filters...)
+	return events, err
+}
+
+// read returns the events from mark on and the place behind the last line that ends in a newline; the API
+// server may be in the middle of the line after it.
+func (l *Log) read(mark Mark, filters ...Filter) ([]auditv1.Event, Mark, error) {
+	file, err := os.Open(l.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, mark, nil
+	}
+	if err != nil {
+		return nil, mark, fmt.Errorf("reading the audit log: %w", err)
+	}
+	defer file.Close()
+	if _, err := file.Seek(int64(mark), io.SeekStart); err != nil {
+		return nil, mark, fmt.Errorf("reading the audit log %s: %w", l.path, err)
+	}
+
+	var events []auditv1.Event
+	lines := bufio.NewReaderSize(file, 1<<20)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return events, mark, nil
+		}
+		if err != nil {
+			return nil, mark, fmt.Errorf("reading the audit log %s: %w", l.path, err)
+		}
+		mark += Mark(len(line))
+		event, err := parse(line)
+		if err != nil {
+			return nil, mark, fmt.Errorf("reading the audit log %s: %w", l.path, err)
+		}
+		if event != nil && All(filters...)(event) {
+			events = append(events, *event)
+		}
+	}
+}
+
+// parse returns the event in line, or nil when line is empty or tells of a stage before the request's end: a
+// request is counted once, when it is done.
+func parse(line []byte) (*auditv1.Event, error) {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil, nil
+	}
+	event := &auditv1.Event{}
+	if err := json.Unmarshal(line, event); err != nil {
+		return nil, fmt.Errorf("line %.80q is no audit event: %w", line, err)
+	}
+	if event.Stage != auditv1.StageResponseComplete && event.Stage != auditv1.StagePanic {
+		return nil, nil
+	}
+	return event, nil
+}

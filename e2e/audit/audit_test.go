@@ -1,0 +1,103 @@
+package audit_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/e2e/audit"
+)
+
+const (
+	received = `{"kind":"Event","stage":"RequestReceived","verb":"create","user":{"username":"op"}}` + "\n"
+	created  = `{"kind":"Event","stage":"ResponseComplete","verb":"create","user":{"username":"op"},"objectRef":{"resource":"deployments","namespace":"a","name":"x"},"responseStatus":{"code":201}}` + "\n"
+	applied  = `{"kind":"Event","stage":"ResponseComplete","verb":"patch","user":{"username":"op"},"objectRef":{"resource":"memcacheds","subresource":"status","namespace":"b","name":"y"},"responseStatus":{"code":200},"requestObject":{"status":{}}}` + "\n"
+	listed   = `{"kind":"Event","stage":"ResponseComplete","verb":"list","user":{"username":"kubelet"},"objectRef":{"resource":"pods"},"responseStatus":{"code":200}}` + "\n"
+)
+
+func writeLog(t *testing.T, content string) (*audit.Log, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "audit.log")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return audit.Open(path), path
+}
+
+func TestSinceCountsCompletedRequestsOnce(t *testing.T) {
+	g := NewWithT(t)
+	log, _ := writeLog(t, received+created+applied+listed)
+
+	all, err := log.Since(0)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(HaveLen(3), "the RequestReceived stage is no request of its own")
+}
+
+func TestSinceReadsNoHalfWrittenLine(t *testing.T) {
+	g := NewWithT(t)
+	log, path := writeLog(t, created+applied[:40])
+
+	mark, err := log.Now()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(mark).To(BeEquivalentTo(len(created)))
+
+	g.Expect(os.WriteFile(path, []byte(created+applied), 0o600)).To(Succeed())
+	rest, err := log.Since(mark)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(rest).To(HaveLen(1))
+	g.Expect(rest[0].Verb).To(Equal("patch"))
+}
+
+func TestSinceOfAMissingLogIsEmpty(t *testing.T) {
+	g := NewWithT(t)
+	events, err := audit.Open(filepath.Join(t.TempDir(), "none.log")).Since(0)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(events).To(BeEmpty())
+}
+
+func TestSinceNamesTheLineItCannotRead(t *testing.T) {
+	g := NewWithT(t)
+	log, _ := writeLog(t, "no json\n")
+	_, err := log.Since(0)
+	g.Expect(err).To(MatchError(ContainSubstring(`"no json\n" is no audit event`)))
+}
+
+func TestFilters(t *testing.T) {
+	log, _ := writeLog(t, created+applied+listed)
+	for name, tc := range map[string]struct {
+		filters []audit.Filter
+		want    []string // verbs
+	}{
+		"writes":           {[]audit.Filter{audit.Writes}, []string{"create", "patch"}},
+		"by user":          {[]audit.Filter{audit.ByUser("kubelet")}, []string{"list"}},
+		"not by user":      {[]audit.Filter{audit.Not(audit.ByUser("op"))}, []string{"list"}},
+		"in a namespace":   {[]audit.Filter{audit.InNamespace("b")}, []string{"patch"}},
+		"of a resource":    {[]audit.Filter{audit.Resource("deployments", "")}, []string{"create"}},
+		"of a subresource": {[]audit.Filter{audit.Resource("memcacheds", "status")}, []string{"patch"}},
+		"no subresource":   {[]audit.Filter{audit.Resource("memcacheds", "")}, nil},
+		"by code":          {[]audit.Filter{audit.Code(201)}, []string{"create"}},
+		"several at once":  {[]audit.Filter{audit.Writes, audit.InNamespace("a")}, []string{"create"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			events, err := log.Since(0, tc.filters...)
+			g.Expect(err).NotTo(HaveOccurred())
+			var verbs []string
+			for _, e := range events {
+				verbs = append(verbs, e.Verb)
+			}
+			g.Expect(verbs).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestDescribeNamesVerbObjectCodeAndBody(t *testing.T) {
+	g := NewWithT(t)
+	log, _ := writeLog(t, applied)
+	events, err := log.Since(0)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(audit.Describe(events)).To(HaveSuffix(`patch memcacheds/status b/y: 200 {"status":{}}`))
+	g.Expect(audit.Describe(nil)).To(Equal("  (none)"))
+}

@@ -1,0 +1,57 @@
+package audit
+
+import (
+	"slices"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// Filter says whether an event is of interest.
+type Filter func(*auditv1.Event) bool
+
+// All passes what every filter passes; without filters it passes everything.
+func All(filters ...Filter) Filter {
+	return func(e *auditv1.Event) bool {
+		for _, pass := range filters {
+			if !pass(e) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// Not passes what filter does not pass.
+func Not(filter Filter) Filter {
+	return func(e *auditv1.Event) bool { return !filter(e) }
+}
+
+// ByUser passes requests of the user of that name, for example
+// "system:serviceaccount:operator-system:operator-controller-manager".
+func ByUser(name string) Filter {
+	return func(e *auditv1.Event) bool { return e.User.Username == name }
+}
+
+// writeVerbs are the verbs that change an object. The API server logs a server-side apply as "patch".
+var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
+
+// Writes passes requests that ask for a change, whether it was granted or not: a write that changes nothing
+// and a write that is refused cost the API server the same as any other.
+func Writes(e *auditv1.Event) bool { return slices.Contains(writeVerbs, e.Verb) }
+
+// InNamespace passes requests about objects in the namespace.
+func InNamespace(name string) Filter {
+	return func(e *auditv1.Event) bool { return e.ObjectRef != nil && e.ObjectRef.Namespace == name }
+}
+
+// Resource passes requests about that resource (plural, lower case) and subresource ("" for the object itself).
+func Resource(resource, subresource string) Filter {
+	return func(e *auditv1.Event) bool {
+		return e.ObjectRef != nil && e.ObjectRef.Resource == resource && e.ObjectRef.Subresource == subresource
+	}
+}
+
+// Code passes requests that were answered with the HTTP status code.
+func Code(code int32) Filter {
+	return func(e *auditv1.Event) bool { return e.ResponseStatus != nil && e.ResponseStatus.Code == code }
+}

@@ -1,0 +1,41 @@
+package expect
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Event says what an event about an object must be.
+type Event struct {
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type string
+	// Reason must be equal.
+	Reason string
+	// Note must be part of the event's note (its message), unless it is empty.
+	Note string
+}
+
+// Event waits until an event about the object, this very one by its UID, is recorded.
+func (e *Expecter) Event(ctx context.Context, about client.Object, want Event) {
+	e.t.Helper()
+	where := client.InNamespace(about.GetNamespace())
+	e.settle(ctx, subject(e.kindOf(about), client.ObjectKeyFromObject(about)), &eventsv1.EventList{}, []client.ListOption{where},
+		func(objects []client.Object) error {
+			var seen []string
+			for _, object := range objects {
+				event := object.(*eventsv1.Event)
+				if event.Regarding.UID != about.GetUID() {
+					continue
+				}
+				if event.Type == want.Type && event.Reason == want.Reason && strings.Contains(event.Note, want.Note) {
+					return nil
+				}
+				seen = append(seen, fmt.Sprintf("%s %s %q", event.Type, event.Reason, event.Note))
+			}
+			return fmt.Errorf("expected the event %s %s %q; last seen: [%s]", want.Type, want.Reason, want.Note, strings.Join(seen, ", "))
+		})
+}

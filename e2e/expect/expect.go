@@ -1,0 +1,88 @@
+// Package expect holds the assertions of the suites. Each names the object, what was expected and what was last
+// seen, and is re-evaluated on every watch event: it succeeds as soon as the cluster is as expected, and a
+// timeout only says how long to wait before giving up on a broken one.
+//
+//	e := expect.New(t, client)
+//	e.DeploymentSize(ctx, key, 3)
+//	e.Condition(ctx, memcached, expect.Condition{Type: "Available", Status: metav1.ConditionTrue})
+//
+// It knows nothing of any one operator. It is also the one place in the repository that waits for an API
+// object: a linter forbids polls and sleeps elsewhere.
+package expect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// The named timeouts. Success takes as long as the cluster does, so they are generous: a loaded two-core
+// machine must not fail a healthy operator.
+const (
+	// Converge bounds the wait for an operator, the scheduler and the kubelets to settle.
+	Converge = 60 * time.Second
+	// Slow bounds what waits for a real kubelet's own timers, such as an image pull's back-off.
+	Slow = 5 * time.Minute
+)
+
+// T is what assertions need of *testing.T. Fatalf must not return.
+type T interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// Expecter asserts on one cluster on behalf of one test.
+type Expecter struct {
+	t       T
+	client  client.WithWatch
+	timeout time.Duration
+}
+
+// New returns an Expecter that gives up after Converge. The client's scheme must know the types it is asked about.
+func New(t T, c client.WithWatch) *Expecter {
+	return &Expecter{t: t, client: c, timeout: Converge}
+}
+
+// Within returns a copy of the Expecter with another timeout.
+func (e *Expecter) Within(timeout time.Duration) *Expecter {
+	within := *e
+	within.timeout = timeout
+	return &within
+}
+
+// settle waits until accept returns nil for what follow sees, and fails the test with accept's last words
+// otherwise. The subject begins the message.
+func (e *Expecter) settle(ctx context.Context, subject string, list client.ObjectList, opts []client.ListOption, accept acceptFunc) {
+	e.t.Helper()
+	bounded, cancel := context.WithTimeout(ctx, e.timeout)
+	defer cancel()
+	if err := follow(bounded, e.client, list, opts, accept); err != nil {
+		why := fmt.Sprintf("gave up after %s", e.timeout)
+		if ctx.Err() != nil {
+			why = fmt.Sprintf("stopped: %v", context.Cause(ctx))
+		}
+		e.t.Fatalf("%s: %v (%s)", subject, err, why)
+	}
+}
+
+// subject names an object the way kubectl users do: "Deployment ns/name".
+func subject(gvk schema.GroupVersionKind, key client.ObjectKey) string {
+	if key.Namespace == "" {
+		return gvk.Kind + " " + key.Name
+	}
+	return gvk.Kind + " " + key.String()
+}
+
+// kindOf returns the kind of obj, or fails the test when the client's scheme does not know it.
+func (e *Expecter) kindOf(obj client.Object) schema.GroupVersionKind {
+	e.t.Helper()
+	gvk, err := apiutil.GVKForObject(obj, e.client.Scheme())
+	if err != nil {
+		e.t.Fatalf("asserting on a %T: %v; add its types to the suite's scheme", obj, err)
+	}
+	return gvk
+}
