@@ -1,0 +1,9 @@
+// Package demo draws one Memcached for a person: the object, the Deployment
+// that the operator made of it, the pods, and the three conditions.
+//
+// The drawing is pure. [State] says what there is to see at one moment,
+// [Observe] makes it from API objects, [State.Picture] turns it into text, and
+// [Changes] names what differs between two moments. [Screen] is the only part
+// with effects: it writes lines, and on a terminal keeps the newest picture
+// below them.
+package demo
