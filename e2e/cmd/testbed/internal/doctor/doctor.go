@@ -1,0 +1,71 @@
+// Package doctor finds out what a machine lacks to run the testbed, and names
+// the command that mends it.
+//
+// [Gather] looks at the machine and judges nothing; [Examine] judges the facts
+// and looks at nothing, so every verdict has a table test; [Report] writes the
+// findings for a person.
+package doctor
+
+import "time"
+
+// Facts are what was seen on a machine. The zero value of a figure means that
+// this machine does not tell.
+type Facts struct {
+	// OS is runtime.GOOS.
+	OS string
+	// PackageManager is the first known one on PATH (apt-get, dnf, ...), or "".
+	PackageManager string
+
+	Go, Make, Git Tool
+	// Target and Host are GOOS/GOARCH that `go build` would build for, and those
+	// of this machine.
+	Target, Host string
+
+	// MemoryAvailable is in bytes: what programs can still get without swapping;
+	// on macOS all there is.
+	MemoryAvailable uint64
+	// OpenFiles is the hard limit of open files for one process. The soft one
+	// does not matter: Go programs raise it themselves.
+	OpenFiles uint64
+	// InotifyInstances and InotifyWatches are Linux's limits for one user.
+	InotifyInstances, InotifyWatches uint64
+	// Loopback is why a connection over 127.0.0.1 failed, or nil.
+	Loopback error
+	// Localhost are the addresses that the name localhost stands for.
+	Localhost []string
+
+	// KubernetesBuilt says that the cache holds Kubernetes already.
+	KubernetesBuilt bool
+	// Cache, State, Temp, GoBuild and GoModules are the folders that fill up.
+	Cache, State, Temp, GoBuild, GoModules Folder
+
+	// Proxy is nil unless the caller asked for the network to be tried.
+	Proxy *Proxy
+}
+
+// Tool is a program on PATH.
+type Tool struct {
+	// Path is empty when the program is not on PATH.
+	Path string
+	// Version is what the program says of itself, one line.
+	Version string
+}
+
+// Folder is a folder, or where it will be made.
+type Folder struct {
+	Path string
+	// Free is in bytes.
+	Free     uint64
+	Writable bool
+}
+
+// Proxy is the Go module proxy.
+type Proxy struct {
+	// Setting is GOPROXY.
+	Setting string
+	// URL is what was asked for; empty when the setting names no proxy.
+	URL  string
+	Took time.Duration
+	// Err is why there was no answer, or nil.
+	Err error
+}

@@ -1,0 +1,151 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/example/operator-testbed/e2e/home"
+)
+
+// proxyPatience is how long the module proxy may take to answer.
+const proxyPatience = 10 * time.Second
+
+// Gather looks at this machine. It leaves nothing behind, and asks the network
+// only when network is true.
+func Gather(ctx context.Context, network bool) (Facts, error) {
+	cache, err := home.Cache()
+	if err != nil {
+		return Facts{}, err
+	}
+	state, err := home.State()
+	if err != nil {
+		return Facts{}, err
+	}
+	facts := Facts{
+		OS:             runtime.GOOS,
+		PackageManager: firstOnPath("apt-get", "dnf", "apk", "pacman", "zypper"),
+		Go:             lookUp(ctx, "go", "env", "GOVERSION"),
+		Make:           lookUp(ctx, "make", "--version"),
+		Git:            lookUp(ctx, "git", "--version"),
+		Host:           runtime.GOOS + "/" + runtime.GOARCH,
+		Loopback:       tryLoopback(),
+		Cache:          lookAtFolder(cache),
+		State:          lookAtFolder(state),
+		Temp:           lookAtFolder(os.TempDir()),
+	}
+	goEnv := func(name string) string { return output(ctx, "go", "env", name) }
+	facts.Target = goEnv("GOOS") + "/" + goEnv("GOARCH")
+	facts.GoBuild = lookAtFolder(goEnv("GOCACHE"))
+	facts.GoModules = lookAtFolder(goEnv("GOMODCACHE"))
+	facts.Localhost, _ = net.DefaultResolver.LookupHost(ctx, "localhost")
+
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err == nil {
+		facts.OpenFiles = files.Max
+	}
+	gatherSystem(&facts)
+	if network {
+		proxy := tryProxy(ctx, goEnv("GOPROXY"))
+		facts.Proxy = &proxy
+	}
+	return facts, nil
+}
+
+func firstOnPath(names ...string) string {
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err == nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// lookUp finds a program, and asks its version with the arguments.
+func lookUp(ctx context.Context, name string, versionArgs ...string) Tool {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return Tool{}
+	}
+	return Tool{Path: path, Version: output(ctx, name, versionArgs...)}
+}
+
+// output is the first line that a program prints, or "" when it fails.
+func output(ctx context.Context, name string, args ...string) string {
+	out, err := exec.CommandContext(ctx, name, args...).Output()
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return line
+}
+
+// lookAtFolder looks at a folder, or at the nearest one above it that exists.
+func lookAtFolder(path string) Folder {
+	existing := path
+	for {
+		if _, err := os.Stat(existing); err == nil || existing == filepath.Dir(existing) {
+			break
+		}
+		existing = filepath.Dir(existing)
+	}
+	folder := Folder{Path: path, Writable: unix.Access(existing, unix.W_OK) == nil}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(existing, &disk); err == nil {
+		folder.Free = disk.Bavail * uint64(disk.Bsize)
+	}
+	return folder
+}
+
+// tryLoopback connects to itself over 127.0.0.1 on a free port.
+func tryLoopback() error {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("can't listen on 127.0.0.1: %w", err)
+	}
+	defer listener.Close()
+	conn, err := net.DialTimeout("tcp4", listener.Addr().String(), time.Second)
+	if err != nil {
+		return fmt.Errorf("can't connect to a port on 127.0.0.1: %w", err)
+	}
+	return conn.Close()
+}
+
+// tryProxy asks the first proxy in a GOPROXY list for the smallest file there
+// is of a module that the testbed needs.
+func tryProxy(ctx context.Context, setting string) Proxy {
+	proxy := Proxy{Setting: setting}
+	first, _, _ := strings.Cut(strings.ReplaceAll(setting, "|", ","), ",")
+	if !strings.HasPrefix(first, "http") {
+		return proxy
+	}
+	proxy.URL = strings.TrimSuffix(first, "/") + "/k8s.io/apimachinery/@v/v0.37.0.info"
+	ctx, cancel := context.WithTimeout(ctx, proxyPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, proxy.URL, nil)
+	if err != nil {
+		proxy.Err = fmt.Errorf("GOPROXY=%s is no address: %w", setting, err)
+		return proxy
+	}
+	begin := time.Now()
+	response, err := http.DefaultClient.Do(request)
+	proxy.Took = time.Since(begin)
+	if err != nil {
+		proxy.Err = fmt.Errorf("the module proxy does not answer: %w", err)
+		return proxy
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		proxy.Err = fmt.Errorf("%s answered %s", proxy.URL, response.Status)
+	}
+	return proxy
+}

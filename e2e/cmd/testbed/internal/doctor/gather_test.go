@@ -1,0 +1,70 @@
+package doctor_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/doctor"
+)
+
+func TestGatherThisMachine(t *testing.T) {
+	cache := filepath.Join(t.TempDir(), "not", "made", "yet")
+	t.Setenv("TESTBED_CACHE", cache)
+	facts, err := doctor.Gather(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if facts.Go.Path == "" || facts.Go.Version == "" || facts.Target == "/" {
+		t.Errorf("the go that runs this test was not found: %+v, target %q", facts.Go, facts.Target)
+	}
+	if facts.Cache.Path != cache || facts.Cache.Free == 0 || !facts.Cache.Writable || facts.KubernetesBuilt {
+		t.Errorf("a cache not made yet: %+v, built %v; want its disk, writable, nothing built", facts.Cache, facts.KubernetesBuilt)
+	}
+	if _, err := os.Stat(filepath.Dir(cache)); !os.IsNotExist(err) {
+		t.Errorf("looking made the folder: %v", err)
+	}
+	if facts.Loopback != nil || facts.OpenFiles == 0 || facts.MemoryAvailable == 0 {
+		t.Errorf("loopback %v, open files %d, memory %d; want all known", facts.Loopback, facts.OpenFiles, facts.MemoryAvailable)
+	}
+	if facts.Proxy != nil {
+		t.Errorf("the network was asked without need: %+v", facts.Proxy)
+	}
+}
+
+func TestGatherAsksTheFirstProxy(t *testing.T) {
+	var asked string
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Path
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+
+	t.Setenv("GOPROXY", server.URL+"/,direct")
+	facts, err := doctor.Gather(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "/k8s.io/apimachinery/@v/v0.37.0.info"; asked != want || facts.Proxy.Err != nil {
+		t.Errorf("asked %q, want %q; error %v", asked, want, facts.Proxy.Err)
+	}
+
+	status = http.StatusForbidden
+	if facts, err = doctor.Gather(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if facts.Proxy.Err == nil {
+		t.Error("an answer of 403 counts as reachable")
+	}
+
+	t.Setenv("GOPROXY", "off")
+	if facts, err = doctor.Gather(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if facts.Proxy.URL != "" {
+		t.Errorf("GOPROXY=off was asked at %q", facts.Proxy.URL)
+	}
+}
