@@ -1,0 +1,103 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// ErrRunning says that a supervisor lives in that folder.
+var ErrRunning = errors.New("a supervisor is running there")
+
+// ErrNotRunning says that no supervisor lives in that folder.
+var ErrNotRunning = errors.New("no supervisor is running there")
+
+const lockFile = "lock"
+
+// acquire makes the folder dir and takes its lock. The kernel drops the lock
+// when the last holder ends, however it ends, so a lock that is held means a
+// supervisor that lives; no process id is trusted for that. The error is
+// ErrRunning when somebody else has it.
+func acquire(dir string) (*os.File, error) {
+	for {
+		if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
+			if err := refuseForeign(dir); err != nil {
+				return nil, err
+			}
+		} else if err != nil {
+			return nil, err
+		}
+		lock, err := lockIn(dir, os.O_CREATE)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the folder went away between making and locking it
+		}
+		return lock, err
+	}
+}
+
+// refuseForeign returns an error for a folder that holds things and was not
+// made by a supervisor: it would be removed in the end.
+func refuseForeign(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(dir, lockFile)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is not empty and no supervisor's folder: name one that does not exist yet", dir)
+	}
+	return nil
+}
+
+// lockIn takes the lock of a folder that is there. flags is added to those for
+// opening the lock file.
+func lockIn(dir string, flags int) (*os.File, error) {
+	path := filepath.Join(dir, lockFile)
+	file, err := os.OpenFile(path, os.O_RDWR|flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%s: %w", dir, ErrRunning)
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	// Its holder may have removed the folder after we opened the file: then we
+	// hold the lock of a file that nobody else can see.
+	ours, err := file.Stat()
+	if err == nil {
+		var there fs.FileInfo
+		if there, err = os.Stat(path); err == nil && !os.SameFile(ours, there) {
+			err = fs.ErrNotExist
+		}
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// remove takes the folder of a group away. The caller holds its lock. The
+// rename makes it vanish at once: a new group of the same name starts in a
+// folder of its own, not in one that is half gone.
+func remove(dir string) error {
+	gone, err := os.MkdirTemp(filepath.Dir(dir), ".gone-")
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(dir, filepath.Join(gone, "dir")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, os.Remove(gone))
+	}
+	return os.RemoveAll(gone)
+}

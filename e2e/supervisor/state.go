@@ -1,0 +1,133 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const stateFile = "state.json"
+
+// state is what a supervisor writes down for the case that it is killed: who
+// has to be ended then.
+type state struct {
+	PID       int      `json:"pid"`
+	Processes []record `json:"processes"`
+}
+
+// record identifies one process for good: the id may be given to another
+// process once this one is gone, the id and the birth together may not.
+type record struct {
+	Name  string `json:"name"`
+	PID   int    `json:"pid"`
+	Birth string `json:"birth"`
+}
+
+// write replaces the file as a whole: a reader never sees half of it.
+func (s state) write(dir string) error {
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(dir, stateFile+".")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), filepath.Join(dir, stateFile))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
+}
+
+func readState(dir string) (state, error) {
+	var s state
+	data, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil // it was killed before it ran anything
+	}
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("read %s: %w", filepath.Join(dir, stateFile), err)
+	}
+	return s, nil
+}
+
+// Clean takes away what a supervisor left in dir when it was killed: processes
+// that outlived it (on Linux the kernel has ended them already) and the folder.
+// It returns ErrRunning when the supervisor lives, and nil when there is
+// nothing to clean.
+func Clean(dir string) error {
+	lock, err := lockIn(dir, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	return cleanLocked(dir)
+}
+
+// cleanLocked is Clean for somebody who holds the lock.
+func cleanLocked(dir string) error {
+	s, err := readState(dir)
+	if err != nil {
+		return err
+	}
+	for _, r := range s.Processes {
+		if err := r.kill(); err != nil {
+			return fmt.Errorf("end %s, left over from %s: %w", r.Name, dir, err)
+		}
+	}
+	return remove(dir)
+}
+
+// kill ends the recorded process with its group if it is still that one, and
+// returns when it is gone.
+func (r record) kill() error {
+	// On Linux the handle is a pidfd: from here on the id can't be recycled
+	// under our hands.
+	process, err := os.FindProcess(r.PID)
+	if err != nil {
+		return nil // Unix: never, but gone is what we want
+	}
+	defer func() { _ = process.Release() }()
+	if !r.alive() {
+		return nil
+	}
+	_ = syscall.Kill(-r.PID, syscall.SIGKILL)
+	if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	// It is not our child, so there is nothing to wait on.
+	deadline := time.Now().Add(5 * time.Second)
+	for r.alive() {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("process %d is still there 5 seconds after a SIGKILL", r.PID)
+		}
+		time.Sleep(exitPoll)
+	}
+	return nil
+}
+
+// exitPoll is the pause between two looks at a process that is not our child:
+// there is no portable way to wait for its end.
+const exitPoll = 2 * time.Millisecond
+
+// alive reports whether the process with this id is the recorded one. A zombie
+// isn't: it has ended, and only its parent can take it away.
+func (r record) alive() bool {
+	born, err := birth(r.PID)
+	return err == nil && born == r.Birth
+}

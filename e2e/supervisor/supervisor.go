@@ -1,0 +1,401 @@
+package supervisor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Options say how to start a supervisor.
+type Options struct {
+	// Dir is the folder of the group. It is made by Start, and removed with
+	// everything in it at the end. What a killed supervisor left there is
+	// cleaned first.
+	Dir string
+}
+
+// Supervisor is a handle on a running supervisor. Its methods may be called
+// from several goroutines.
+type Supervisor struct {
+	dir  string
+	self record // the supervisor's process
+	http *http.Client
+
+	// Of the one who started it:
+	lifeline *os.File        // closing it ends an attached supervisor
+	exited   <-chan struct{} // closed when the child process is gone
+	letGo    sync.Once
+}
+
+// patience is how long a supervising child may take to say that it is one.
+const patience = 15 * time.Second
+
+// Start starts a supervisor that is attached to the calling process: when that
+// ends, in whatever way, everything the supervisor runs is killed and its
+// folder removed. ctx bounds the start only. After an error nothing is left.
+//
+// The error is ErrRunning when a supervisor lives in the folder already.
+func Start(ctx context.Context, options Options) (*Supervisor, error) {
+	if _, child := os.LookupEnv(marker); child {
+		return nil, errors.New("this process was started to be a supervisor, but its main function did not call supervisor.Main() first")
+	}
+	dir, err := filepath.Abs(options.Dir)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := claim(dir)
+	if err != nil {
+		return nil, fmt.Errorf("start a supervisor in %s: %w", dir, err)
+	}
+	// The child holds the lock through a descriptor of its own.
+	defer lock.Close()
+	s, err := start(ctx, dir, lock)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start a supervisor in %s: %w", dir, err), remove(dir))
+	}
+	return s, nil
+}
+
+// claim returns the lock of an empty folder dir.
+func claim(dir string) (*os.File, error) {
+	for {
+		lock, err := acquire(dir)
+		if err != nil {
+			return nil, err
+		}
+		entries, err := os.ReadDir(dir)
+		if err == nil && len(entries) == 1 { // the lock
+			return lock, nil
+		}
+		// It is a dead supervisor's: clean it, and take a new one.
+		if err = errors.Join(err, cleanLocked(dir), lock.Close()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// start executes this program again, as the supervisor of dir.
+func start(ctx context.Context, dir string, lock *os.File) (_ *Supervisor, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(filepath.Join(dir, "logs"), 0o700); err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(logPath(dir, "supervisor"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	childsLifeline, lifeline, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer childsLifeline.Close()
+	handshake, childsHandshake, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, lifeline.Close())
+	}
+	defer handshake.Close()
+
+	cmd := exec.Command(self)
+	// A program that forgot to call Main refuses a flag that it doesn't know,
+	// rather than doing its usual work once more. It also tells a reader of
+	// ps(1) what this process is.
+	cmd.Args = []string{self, "--supervise=" + dir}
+	cmd.Env = append(os.Environ(), marker+"="+dir)
+	cmd.Dir = dir
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{childsLifeline, childsHandshake, lock}
+	// A session of its own: the terminal's Ctrl-C goes to the parent alone,
+	// who decides what it means.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	_ = childsHandshake.Close() // or we would wait for ourselves
+	if err != nil {
+		return nil, errors.Join(err, lifeline.Close())
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(exited)
+	}()
+	if err := await(ctx, handshake); err != nil {
+		_ = cmd.Process.Kill()
+		<-exited
+		return nil, errors.Join(err, lifeline.Close())
+	}
+	s := connect(dir)
+	s.self, s.lifeline, s.exited = record{PID: cmd.Process.Pid}, lifeline, exited
+	return s, nil
+}
+
+// await reads what a supervising child has to say.
+func await(ctx context.Context, handshake *os.File) error {
+	deadline := time.Now().Add(patience)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d
+	}
+	if err := handshake.SetReadDeadline(deadline); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = handshake.SetReadDeadline(time.Now()) })
+	defer stop()
+	said, err := io.ReadAll(handshake)
+	switch {
+	case string(said) == started:
+		return nil
+	case len(said) > 0:
+		return errors.New(string(said))
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	default:
+		return errors.Join(errors.New("the program, executed again, did not become a supervisor: call supervisor.Main() first thing in its main function or TestMain"), err)
+	}
+}
+
+// Attach returns a handle on the supervisor that lives in dir. The error is
+// ErrNotRunning when there is none; what a killed one left there is cleaned.
+func Attach(dir string) (*Supervisor, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	switch err := Clean(dir); {
+	case err == nil:
+		return nil, fmt.Errorf("%s: %w", dir, ErrNotRunning)
+	case !errors.Is(err, ErrRunning):
+		return nil, err
+	}
+	s := connect(dir)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	info, err := s.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("attach to the supervisor in %s: %w", dir, err)
+	}
+	born, err := birth(info.PID)
+	if err != nil {
+		return nil, fmt.Errorf("attach to the supervisor in %s: %w", dir, err)
+	}
+	s.self = record{PID: info.PID, Birth: born}
+	return s, nil
+}
+
+// Dir is the folder of the group, as an absolute path.
+func (s *Supervisor) Dir() string { return s.dir }
+
+// PID is the process id of the supervisor.
+func (s *Supervisor) PID() int { return s.self.PID }
+
+// LogFile is the path of the log of a process, or, for the name "supervisor",
+// of the supervisor's own.
+func (s *Supervisor) LogFile(name string) string { return logPath(s.dir, name) }
+
+// Info asks the supervisor about itself.
+func (s *Supervisor) Info(ctx context.Context) (Info, error) {
+	return call[Info](ctx, s, "info", struct{}{})
+}
+
+// Detach lets the supervisor live on when the calling process ends. It holds
+// nothing of this process: no terminal, no standard stream, no file.
+func (s *Supervisor) Detach(ctx context.Context) error {
+	if _, err := call[struct{}](ctx, s, "detach", struct{}{}); err != nil {
+		return err
+	}
+	s.release()
+	return nil
+}
+
+// Run takes a process into the group and starts it. A process of that name
+// that has ended is replaced. The error says when it can't be executed; a
+// process that ends right after its start is no error.
+func (s *Supervisor) Run(ctx context.Context, p Process) error {
+	path, err := exec.LookPath(p.Path)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w", p.Name, err)
+	}
+	p.Path = path
+	if p.Dir, err = filepath.Abs(p.Dir); err != nil {
+		return fmt.Errorf("run %s: %w", p.Name, err)
+	}
+	if p.Env == nil {
+		p.Env = os.Environ()
+	}
+	_, err = call[struct{}](ctx, s, "run", p)
+	return err
+}
+
+// Stop ends a process for good, with a SIGTERM first if it has a Grace. It
+// returns when the process is gone. A process that has ended stays ended.
+func (s *Supervisor) Stop(ctx context.Context, name string) error { return s.act(ctx, "stop", name) }
+
+// StartAgain starts a process that has ended. One that runs is left alone.
+func (s *Supervisor) StartAgain(ctx context.Context, name string) error {
+	return s.act(ctx, "start", name)
+}
+
+// Restart stops a process and starts it again.
+func (s *Supervisor) Restart(ctx context.Context, name string) error {
+	return s.act(ctx, "restart", name)
+}
+
+// Kill ends a process by SIGKILL and returns when it is gone. Its restart
+// policy decides what comes next.
+func (s *Supervisor) Kill(ctx context.Context, name string) error { return s.act(ctx, "kill", name) }
+
+// Pause holds a process and its process group where they are (SIGSTOP).
+func (s *Supervisor) Pause(ctx context.Context, name string) error { return s.act(ctx, "pause", name) }
+
+// Resume lets a paused process go on (SIGCONT).
+func (s *Supervisor) Resume(ctx context.Context, name string) error {
+	return s.act(ctx, "resume", name)
+}
+
+// Signal sends a signal to a process and its process group.
+func (s *Supervisor) Signal(ctx context.Context, name string, signal syscall.Signal) error {
+	_, err := call[struct{}](ctx, s, "signal", request{Name: name, Signal: signal})
+	return err
+}
+
+// Wait returns how the present run of a process ends, or, if it doesn't run,
+// how the last one did.
+func (s *Supervisor) Wait(ctx context.Context, name string) (ExitStatus, error) {
+	return call[ExitStatus](ctx, s, "wait", request{Name: name})
+}
+
+// Status lists the processes in the order of their first start.
+func (s *Supervisor) Status(ctx context.Context) ([]ProcessStatus, error) {
+	return call[[]ProcessStatus](ctx, s, "status", struct{}{})
+}
+
+// RunTask starts the task that is registered as fn, under a name that is
+// unique among the running tasks of the group. It returns when the task says
+// that it has started, and decodes what it says with that into result, unless
+// that is nil.
+func (s *Supervisor) RunTask(ctx context.Context, name, fn string, args, result any) error {
+	data, err := json.Marshal(args)
+	if err != nil {
+		return fmt.Errorf("encode the arguments of the task %s: %w", name, err)
+	}
+	out, err := call[json.RawMessage](ctx, s, "run-task", taskRequest{Name: name, Func: fn, Args: data})
+	if err != nil || result == nil {
+		return err
+	}
+	if err := json.Unmarshal(out, result); err != nil {
+		return fmt.Errorf("decode the result of the task %s: %w", name, err)
+	}
+	return nil
+}
+
+// StopTask ends a task and returns when it has ended. There being none of that
+// name is no error.
+func (s *Supervisor) StopTask(ctx context.Context, name string) error {
+	_, err := call[struct{}](ctx, s, "stop-task", taskRequest{Name: name})
+	return err
+}
+
+// Shutdown ends all processes and the supervisor and removes the folder: first
+// those processes that have a Grace, while the others still serve them. It
+// returns when everything is gone, also when the supervisor was killed before.
+func (s *Supervisor) Shutdown(ctx context.Context) error {
+	_, err := call[struct{}](ctx, s, "shutdown", struct{}{})
+	// An attached supervisor that takes too long gets no more time.
+	s.release()
+	killed := errors.Is(err, errUnreachable)
+	if killed {
+		err = nil
+	}
+	if err := errors.Join(err, s.gone(ctx)); err != nil || !killed {
+		return err
+	}
+	return Clean(s.dir)
+}
+
+// release closes the lifeline.
+func (s *Supervisor) release() {
+	s.letGo.Do(func() {
+		if s.lifeline != nil {
+			_ = s.lifeline.Close()
+		}
+	})
+}
+
+// gone waits for the end of the supervisor's process.
+func (s *Supervisor) gone(ctx context.Context) error {
+	exited := s.exited
+	if exited == nil {
+		// Not our child. Nothing else says when it ends.
+		poll := make(chan struct{})
+		exited = poll
+		go func() {
+			defer close(poll)
+			for s.self.alive() && ctx.Err() == nil {
+				time.Sleep(exitPoll)
+			}
+		}()
+	}
+	select {
+	case <-exited:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the end of the supervisor in %s: %w", s.dir, context.Cause(ctx))
+	}
+}
+
+func (s *Supervisor) act(ctx context.Context, method, name string) error {
+	_, err := call[struct{}](ctx, s, method, request{Name: name})
+	return err
+}
+
+// errUnreachable says that there is nobody at the other end of the socket.
+var errUnreachable = errors.New("the supervisor can't be reached")
+
+func connect(dir string) *Supervisor {
+	return &Supervisor{dir: dir, http: &http.Client{Transport: &http.Transport{DialContext: dialer(dir)}}}
+}
+
+// call calls a method of the supervisor.
+func call[Out any](ctx context.Context, s *Supervisor, method string, in any) (Out, error) {
+	var out Out
+	body, err := json.Marshal(in)
+	if err != nil {
+		return out, err
+	}
+	// The host is of no account: the dialer knows only one.
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://supervisor/"+method, bytes.NewReader(body))
+	if err != nil {
+		return out, err
+	}
+	response, err := s.http.Do(r)
+	if err != nil {
+		if ctx.Err() != nil {
+			return out, fmt.Errorf("%s: %w", method, context.Cause(ctx))
+		}
+		return out, fmt.Errorf("%w in %s: %w", errUnreachable, s.dir, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		text, err := io.ReadAll(response.Body)
+		return out, errors.Join(errors.New(strings.TrimSpace(string(text))), err)
+	}
+	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
+		return out, fmt.Errorf("read the supervisor's answer to %s: %w", method, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,155 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// TaskFunc is work that a supervisor does itself, in a goroutine, for as long
+// as its group lives: watching something, forwarding connections. It ends when
+// ctx does.
+//
+// It calls s.Started once it is ready for use; until then RunTask waits.
+// What goes wrong before is RunTask's error, what goes wrong later is in the
+// supervisor's log.
+type TaskFunc func(ctx context.Context, s *Server, args json.RawMessage) error
+
+var registered sync.Map // name -> TaskFunc
+
+// RegisterTask makes fn known under a name. Call it in an init function: it
+// has to be known in the supervising child too, before Main is called there.
+func RegisterTask(name string, fn TaskFunc) {
+	if _, taken := registered.LoadOrStore(name, fn); taken {
+		panic("supervisor: two tasks are called " + name)
+	}
+}
+
+// Server is the supervisor as one of its tasks sees it.
+type Server struct {
+	host    *host
+	task    string
+	started func(json.RawMessage)
+}
+
+// Dir is the folder of the group.
+func (s *Server) Dir() string { return s.host.dir }
+
+// Logf writes a line to the supervisor's log.
+func (s *Server) Logf(format string, args ...any) {
+	s.host.logf("%s: %s", s.task, fmt.Sprintf(format, args...))
+}
+
+// Started says that the task is ready for use, and gives RunTask its result.
+// Calls after the first one have no effect.
+func (s *Server) Started(result any) error {
+	data, err := json.Marshal(result)
+	if err != nil {
+		return fmt.Errorf("encode the result of the task %s: %w", s.task, err)
+	}
+	s.started(data)
+	return nil
+}
+
+// Status lists the processes of the group in the order of their first start.
+func (s *Server) Status() []ProcessStatus { return s.host.status() }
+
+// Restart stops a process and starts it again.
+func (s *Server) Restart(ctx context.Context, name string) error {
+	c, err := s.host.find(name)
+	if err != nil {
+		return err
+	}
+	return c.restart(ctx)
+}
+
+// task is one running task.
+type task struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// runTask starts the task and returns its result once it says it has started.
+func (h *host) runTask(ctx context.Context, name, fn string, args json.RawMessage) (json.RawMessage, error) {
+	found, ok := registered.Load(fn)
+	if !ok {
+		return nil, fmt.Errorf("the supervisor knows no task %q: the program that started it does not import the package that registers it", fn)
+	}
+	if h.closing.Load() {
+		return nil, errClosing
+	}
+	h.mu.Lock()
+	if h.tasks[name] != nil {
+		h.mu.Unlock()
+		return nil, fmt.Errorf("a task called %s is running", name)
+	}
+	life, cancel := context.WithCancel(h.life)
+	t := &task{cancel: cancel, ended: make(chan struct{})}
+	h.tasks[name] = t
+	h.mu.Unlock()
+
+	started := make(chan json.RawMessage, 1)
+	failed := make(chan error, 1)
+	server := &Server{host: h, task: name, started: func(result json.RawMessage) {
+		select {
+		case started <- result:
+		default:
+		}
+	}}
+	go func() {
+		defer close(t.ended)
+		defer cancel()
+		err := protect(func() error { return found.(TaskFunc)(life, server, args) })
+		h.mu.Lock()
+		delete(h.tasks, name)
+		h.mu.Unlock()
+		if err != nil && life.Err() == nil {
+			server.Logf("%v", err)
+		}
+		failed <- err
+	}()
+	select {
+	case result := <-started:
+		return result, nil
+	case err := <-failed:
+		select {
+		case result := <-started: // it started and ended at once
+			return result, err
+		default:
+			return nil, err
+		}
+	case <-ctx.Done():
+		cancel()
+		return nil, fmt.Errorf("wait for the start of the task %s: %w", name, context.Cause(ctx))
+	}
+}
+
+// stopTask ends a task and returns when it has ended. There being none is fine.
+func (h *host) stopTask(ctx context.Context, name string) error {
+	h.mu.Lock()
+	t := h.tasks[name]
+	h.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	t.cancel()
+	select {
+	case <-t.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the end of the task %s: %w", name, context.Cause(ctx))
+	}
+}
+
+// protect turns a panic into an error: a task that breaks must not take the
+// group with it.
+func protect(fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return fn()
+}
