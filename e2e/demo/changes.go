@@ -3,6 +3,8 @@ package demo
 import (
 	"fmt"
 	"time"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 // Change is one thing that became different, in words.
@@ -139,9 +141,9 @@ func conditionTone(c Condition) tone {
 	switch {
 	case c.Status != "True" && c.Status != "False":
 		return wait
-	case (c.Type == "Available") == (c.Status == "True"):
+	case (c.Type == cachev1alpha1.ConditionAvailable) == (c.Status == "True"):
 		return good
-	case c.Type == "Degraded":
+	case c.Type == cachev1alpha1.ConditionDegraded:
 		return bad
 	default:
 		return wait

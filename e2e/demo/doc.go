@@ -3,7 +3,7 @@
 //
 // The drawing is pure. [State] says what there is to see at one moment,
 // [Observe] makes it from API objects, [State.Picture] turns it into text, and
-// [Changes] names what differs between two moments. [Screen] is the only part
-// with effects: it writes lines, and on a terminal keeps the newest picture
-// below them.
+// [Changes] names what differs between two moments. Two parts have effects:
+// [Follow] watches a cluster, and [Screen] writes lines and, on a terminal, keeps
+// the newest picture below them.
 package demo

@@ -1,9 +1,17 @@
 package demo
 
-import "slices"
+import (
+	"slices"
 
-// The condition types of a Memcached, in the order in which they are drawn.
-var conditionTypes = []string{"Available", "Progressing", "Degraded"}
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// conditionTypes are a Memcached's, in the order in which they are drawn.
+var conditionTypes = []string{
+	cachev1alpha1.ConditionAvailable,
+	cachev1alpha1.ConditionProgressing,
+	cachev1alpha1.ConditionDegraded,
+}
 
 // State is what there is to see of one Memcached at one moment.
 type State struct {
@@ -70,8 +78,11 @@ func (s State) Converged() bool {
 	if s.Deployment.Wanted != s.Memcached.Size || s.Deployment.Ready != s.Memcached.Size {
 		return false
 	}
-	settled := map[string]string{"Available": "True", "Progressing": "False", "Degraded": "False"}
-	for conditionType, status := range settled {
+	for conditionType, status := range map[string]string{
+		cachev1alpha1.ConditionAvailable:   "True",
+		cachev1alpha1.ConditionProgressing: "False",
+		cachev1alpha1.ConditionDegraded:    "False",
+	} {
 		c, ok := s.Memcached.Condition(conditionType)
 		if !ok || c.Status != status || c.ObservedGeneration != s.Memcached.Generation {
 			return false

@@ -1,0 +1,75 @@
+package demo
+
+import (
+	"cmp"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// Observe makes a State of what the API server holds. memcached may be nil. The
+// Deployments and pods may be more than the Memcached's own: only the Deployment
+// that it controls and the pods that carry its UID are taken.
+func Observe(memcached *cachev1alpha1.Memcached, deployments []*appsv1.Deployment, pods []*corev1.Pod) State {
+	if memcached == nil {
+		return State{}
+	}
+	state := State{Memcached: &Memcached{
+		Namespace:  memcached.Namespace,
+		Name:       memcached.Name,
+		Size:       orOne(memcached.Spec.Size),
+		Generation: memcached.Generation,
+	}}
+	for _, c := range memcached.Status.Conditions {
+		state.Memcached.Conditions = append(state.Memcached.Conditions, Condition{
+			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+			ObservedGeneration: c.ObservedGeneration,
+		})
+	}
+	for _, d := range deployments {
+		if metav1.IsControlledBy(d, memcached) {
+			state.Deployment = &Deployment{Name: d.Name, Ready: d.Status.ReadyReplicas, Wanted: orOne(d.Spec.Replicas)}
+		}
+	}
+	for _, p := range pods {
+		if p.Labels[cachev1alpha1.LabelMemcachedUID] == string(memcached.UID) {
+			state.Pods = append(state.Pods, Pod{Name: p.Name, Node: p.Spec.NodeName, Ready: isReady(p), Word: word(p)})
+		}
+	}
+	slices.SortFunc(state.Pods, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return state
+}
+
+// orOne is a number that the API server defaults to 1.
+func orOne(n *int32) int32 {
+	if n == nil {
+		return 1
+	}
+	return *n
+}
+
+func isReady(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// word says of a pod what `kubectl get pods` prints as its STATUS.
+func word(p *corev1.Pod) string {
+	if p.DeletionTimestamp != nil {
+		return "Terminating"
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		switch {
+		case c.State.Waiting != nil && c.State.Waiting.Reason != "":
+			return c.State.Waiting.Reason
+		case c.State.Terminated != nil && c.State.Terminated.Reason != "":
+			return c.State.Terminated.Reason
+		}
+	}
+	return cmp.Or(p.Status.Reason, string(p.Status.Phase))
+}
