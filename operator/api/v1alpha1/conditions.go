@@ -1,0 +1,109 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The types of the conditions in a Memcached's status. All three are present from the operator's first write on.
+const (
+	// ConditionAvailable is true when at least spec.size pods are ready with the current configuration.
+	ConditionAvailable = "Available"
+
+	// ConditionProgressing is true while the pods are on their way to what the spec asks for.
+	ConditionProgressing = "Progressing"
+
+	// ConditionDegraded is true while something fails that does not look like mending itself.
+	ConditionDegraded = "Degraded"
+)
+
+// The reasons of ConditionAvailable.
+const (
+	// ReasonAllReplicasReady (True): at least spec.size replicas are ready.
+	ReasonAllReplicasReady = "AllReplicasReady"
+
+	// ReasonReplicasNotReady (False): fewer than spec.size replicas are ready.
+	ReasonReplicasNotReady = "ReplicasNotReady"
+)
+
+// The reasons of ConditionProgressing.
+const (
+	// ReasonStartingReplicas (True): fewer than spec.size replicas are ready, and none of an earlier configuration is
+	// left.
+	ReasonStartingReplicas = "StartingReplicas"
+
+	// ReasonRollingOut (True): replicas of an earlier configuration are being replaced.
+	ReasonRollingOut = "RollingOut"
+
+	// ReasonRemovingReplicas (True): there are more replicas than spec.size.
+	ReasonRemovingReplicas = "RemovingReplicas"
+
+	// ReasonConverged (False): there are exactly spec.size replicas, all ready.
+	ReasonConverged = "Converged"
+)
+
+// ReasonDeploymentTerminating is the reason of ConditionAvailable (False) and ConditionProgressing (True) while the
+// Deployment is being deleted and something still holds it. A new one is created when it is gone.
+const ReasonDeploymentTerminating = "DeploymentTerminating"
+
+// The reasons of ConditionDegraded. When several hold at once, the first in this list is given.
+const (
+	// ReasonImagePullFailed (True): a pod cannot get the memcached image.
+	ReasonImagePullFailed = "ImagePullFailed"
+
+	// ReasonContainerStartFailed (True): the container of a pod cannot be created or started.
+	ReasonContainerStartFailed = "ContainerStartFailed"
+
+	// ReasonCrashLoop (True): memcached ended in a pod, and is not ready again yet.
+	ReasonCrashLoop = "CrashLoop"
+
+	// ReasonUnschedulable (True): no node can take a pod.
+	ReasonUnschedulable = "Unschedulable"
+
+	// ReasonAsExpected (False): no pod of the current configuration reports a failure.
+	ReasonAsExpected = "AsExpected"
+)
+
+// ConditionReason is one row of the table of conditions: in which case a condition has a status and a reason.
+type ConditionReason struct {
+	// Type is the condition's type.
+	Type string
+	// Status is the condition's status with this reason.
+	Status metav1.ConditionStatus
+	// Reason is the condition's reason.
+	Reason string
+	// When says, for users, in which case the operator reports this row.
+	When string
+}
+
+// ConditionReasons returns every combination of type, status and reason that the operator reports, in the order in which
+// a reader would want them.
+func ConditionReasons() []ConditionReason {
+	return []ConditionReason{
+		{ConditionAvailable, metav1.ConditionTrue, ReasonAllReplicasReady,
+			"at least spec.size replicas are ready with the current configuration"},
+		{ConditionAvailable, metav1.ConditionFalse, ReasonReplicasNotReady,
+			"fewer than spec.size replicas are ready with the current configuration"},
+		{ConditionAvailable, metav1.ConditionFalse, ReasonDeploymentTerminating,
+			"the Deployment is being deleted"},
+		{ConditionProgressing, metav1.ConditionTrue, ReasonStartingReplicas,
+			"fewer than spec.size replicas are ready"},
+		{ConditionProgressing, metav1.ConditionTrue, ReasonRollingOut,
+			"replicas of an earlier configuration are being replaced"},
+		{ConditionProgressing, metav1.ConditionTrue, ReasonRemovingReplicas,
+			"there are more replicas than spec.size"},
+		{ConditionProgressing, metav1.ConditionTrue, ReasonDeploymentTerminating,
+			"the Deployment is being deleted; a new one follows when it is gone"},
+		{ConditionProgressing, metav1.ConditionFalse, ReasonConverged,
+			"there are exactly spec.size replicas, all ready"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonImagePullFailed,
+			"a pod cannot get the memcached image"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonContainerStartFailed,
+			"the container of a pod cannot be created or started"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonCrashLoop,
+			"memcached ended in a pod, and is not ready again yet"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonUnschedulable,
+			"no node can take a pod"},
+		{ConditionDegraded, metav1.ConditionFalse, ReasonAsExpected,
+			"no pod of the current configuration reports a failure"},
+	}
+}

@@ -1,0 +1,101 @@
+// Command manager is the Memcached operator: it keeps a Deployment of memcached for each Memcached of the cluster.
+//
+// It talks to the cluster of --kubeconfig, $KUBECONFIG, the pod that it runs in, or ~/.kube/config, the first of these
+// that there is. It ends with exit code 0 when told to by SIGTERM or SIGINT, 2 when its flags or its environment are
+// wrong, and 1 when it cannot go on.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/controller"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+}
+
+// run is main without its ties to the process. It returns the exit code.
+func run(arguments []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	options, err := parseOptions(arguments, getenv, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "manager: %v\n", err)
+		return 2
+	}
+	log := zap.New(zap.UseFlagOptions(&options.log))
+	ctrl.SetLogger(log)
+	if err := serve(options, log); err != nil {
+		fmt.Fprintf(stderr, "manager: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// serve runs the operator until it is told to end.
+func serve(options options, log logr.Logger) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding a cluster: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cachev1alpha1.AddToScheme(scheme)); err != nil {
+		return err
+	}
+	cacheOptions := controller.CacheOptions()
+	for _, namespace := range options.namespaces {
+		if cacheOptions.DefaultNamespaces == nil {
+			cacheOptions.DefaultNamespaces = map[string]cache.Config{}
+		}
+		cacheOptions.DefaultNamespaces[namespace] = cache.Config{}
+	}
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                 scheme,
+		Logger:                 log,
+		Cache:                  cacheOptions,
+		HealthProbeBindAddress: options.healthProbeAddress,
+		Metrics:                metricsserver.Options{BindAddress: options.metricsAddress},
+	})
+	if err != nil {
+		return err
+	}
+
+	ctx := ctrl.SetupSignalHandler()
+	reconciler := &controller.MemcachedReconciler{
+		Client:    manager.GetClient(),
+		APIReader: manager.GetAPIReader(),
+		Image:     options.image,
+	}
+	if err := reconciler.SetupWithManager(ctx, manager); err != nil {
+		return err
+	}
+	// Alive is who answers. Ready is who sees the cluster: before that, nothing would be done for a Memcached.
+	cachesSynced := func(request *http.Request) error {
+		if !manager.GetCache().WaitForCacheSync(request.Context()) {
+			return errors.New("the caches are not filled yet")
+		}
+		return nil
+	}
+	if err := errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("caches", cachesSynced)); err != nil {
+		return err
+	}
+	log.Info("Starting", "image", options.image, "namespaces", options.namespaces)
+	return manager.Start(ctx)
+}

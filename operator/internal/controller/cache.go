@@ -1,0 +1,77 @@
+package controller
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// CacheOptions returns what the reconciler needs to have cached: what was made for a Memcached, and of that what the
+// reconciler reads. A cluster's other Deployments and pods cost no memory.
+func CacheOptions() cache.Options {
+	made, err := labels.NewRequirement(cachev1alpha1.LabelMemcachedUID, selection.Exists, nil)
+	if err != nil {
+		panic(err) // only if the constant were no label
+	}
+	selector := labels.NewSelector().Add(*made)
+	return cache.Options{
+		// A read of anything else is a mistake, not a reason to watch it.
+		ReaderFailOnMissingInformer: true,
+		DefaultTransform:            cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&appsv1.Deployment{}: {Label: selector, Transform: trimDeployment},
+			&appsv1.ReplicaSet{}: {Label: selector, Transform: trimReplicaSet},
+			&corev1.Pod{}:        {Label: selector, Transform: trimPod},
+		},
+	}
+}
+
+// trimDeployment keeps everything that a user or another controller may have changed.
+func trimDeployment(object any) (any, error) {
+	if deployment, ok := object.(*appsv1.Deployment); ok {
+		deployment.ManagedFields = nil
+		deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Status.ObservedGeneration}
+	}
+	return object, nil
+}
+
+func trimReplicaSet(object any) (any, error) {
+	if replicaSet, ok := object.(*metav1.PartialObjectMetadata); ok {
+		replicaSet.ObjectMeta = trimMeta(replicaSet.ObjectMeta)
+	}
+	return object, nil
+}
+
+func trimPod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	pod.ObjectMeta = trimMeta(pod.ObjectMeta)
+	pod.Spec = corev1.PodSpec{}
+	pod.Status = corev1.PodStatus{
+		Phase:             pod.Status.Phase,
+		Conditions:        pod.Status.Conditions,
+		ContainerStatuses: pod.Status.ContainerStatuses,
+	}
+	return pod, nil
+}
+
+// trimMeta keeps what identifies an object, selects it, owns it and ends it.
+func trimMeta(full metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:              full.Name,
+		Namespace:         full.Namespace,
+		UID:               full.UID,
+		ResourceVersion:   full.ResourceVersion,
+		Labels:            full.Labels,
+		OwnerReferences:   full.OwnerReferences,
+		DeletionTimestamp: full.DeletionTimestamp,
+	}
+}

@@ -1,0 +1,159 @@
+package controller
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+const (
+	// containerName is the name of the only container that the operator puts into a pod, and of its port.
+	containerName = "memcached"
+
+	// memcachedUser is the UID and GID of the user "memcache" in the official images. The images name that user, and the
+	// kubelet cannot tell whether a name is root, so runAsNonRoot needs the number.
+	memcachedUser = 11211
+
+	// cacheMegabytes is memcached's -m: how much it caches. The rest of the memory limit is for connections, threads and
+	// the hash table.
+	cacheMegabytes = 64
+)
+
+// desiredDeployment returns the Deployment that mc wants, with memcached from image: every field that the operator owns,
+// and no other. mc must have been read from the API server, which fills in the defaults of its spec.
+func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.DeploymentApplyConfiguration {
+	template := desiredPodTemplate(mc, image)
+	template.WithLabels(map[string]string{cachev1alpha1.LabelTemplateHash: hash(template)})
+
+	deployment := acappsv1.Deployment(mc.Name, mc.Namespace).
+		WithLabels(commonLabels(mc)).
+		WithOwnerReferences(acmetav1.OwnerReference().
+			WithAPIVersion(cachev1alpha1.GroupVersion.String()).
+			WithKind("Memcached").
+			WithName(mc.Name).
+			WithUID(mc.UID).
+			WithController(true).
+			WithBlockOwnerDeletion(true)).
+		WithSpec(acappsv1.DeploymentSpec().
+			WithReplicas(*mc.Spec.Size).
+			WithRevisionHistoryLimit(2).
+			WithSelector(acmetav1.LabelSelector().WithMatchLabels(selectorLabels(mc))).
+			// A replacement is ready before what it replaces goes: a rollout never serves less than before it.
+			WithStrategy(acappsv1.DeploymentStrategy().
+				WithType(appsv1.RollingUpdateDeploymentStrategyType).
+				WithRollingUpdate(acappsv1.RollingUpdateDeployment().
+					WithMaxSurge(intstr.FromInt32(1)).
+					WithMaxUnavailable(intstr.FromInt32(0)))).
+			WithTemplate(template))
+	return deployment.WithAnnotations(map[string]string{cachev1alpha1.AnnotationConfigurationHash: hash(deployment)})
+}
+
+// desiredPodTemplate returns the template of the pods of mc, without the label that carries its hash. The pods pass the
+// restricted Pod Security Standard.
+func desiredPodTemplate(mc *cachev1alpha1.Memcached, image string) *accorev1.PodTemplateSpecApplyConfiguration {
+	port := *mc.Spec.ContainerPort
+	probe := func(periodSeconds int32) *accorev1.ProbeApplyConfiguration {
+		return accorev1.Probe().
+			WithTCPSocket(accorev1.TCPSocketAction().WithPort(intstr.FromInt32(port))).
+			WithPeriodSeconds(periodSeconds)
+	}
+	return accorev1.PodTemplateSpec().
+		WithLabels(commonLabels(mc)).
+		WithSpec(accorev1.PodSpec().
+			WithAutomountServiceAccountToken(false).
+			WithEnableServiceLinks(false).
+			WithTerminationGracePeriodSeconds(10).
+			WithSecurityContext(accorev1.PodSecurityContext().
+				WithRunAsNonRoot(true).
+				WithRunAsUser(memcachedUser).
+				WithRunAsGroup(memcachedUser).
+				WithSeccompProfile(accorev1.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+			WithContainers(accorev1.Container().
+				WithName(containerName).
+				WithImage(image).
+				WithImagePullPolicy(corev1.PullIfNotPresent).
+				WithCommand("memcached").
+				WithArgs(
+					"-p", strconv.Itoa(int(port)),
+					"-m", strconv.Itoa(cacheMegabytes),
+					"-U", "0", // no UDP: it is a means to amplify attacks
+				).
+				WithPorts(accorev1.ContainerPort().
+					WithName(containerName).
+					WithContainerPort(port).
+					WithProtocol(corev1.ProtocolTCP)).
+				WithReadinessProbe(probe(5)).
+				WithLivenessProbe(probe(10)).
+				WithResources(accorev1.ResourceRequirements().
+					WithRequests(corev1.ResourceList{
+						corev1.ResourceCPU:    resource.MustParse("10m"),
+						corev1.ResourceMemory: resource.MustParse("96Mi"),
+					}).
+					WithLimits(corev1.ResourceList{
+						corev1.ResourceMemory: resource.MustParse("128Mi"),
+					})).
+				WithSecurityContext(accorev1.SecurityContext().
+					WithAllowPrivilegeEscalation(false).
+					WithReadOnlyRootFilesystem(true).
+					WithCapabilities(accorev1.Capabilities().WithDrop("ALL")))))
+}
+
+// selectorLabels are the labels that select the pods of mc. A Deployment's selector can never change.
+func selectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
+	return map[string]string{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}
+}
+
+// selector is selectorLabels in the form of status.selector.
+func selector(mc *cachev1alpha1.Memcached) string {
+	return labels.SelectorFromSet(selectorLabels(mc)).String()
+}
+
+// commonLabels are the labels of the Deployment of mc and of its pods.
+func commonLabels(mc *cachev1alpha1.Memcached) map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/name":        "memcached",
+		"app.kubernetes.io/instance":    mc.Name,
+		"app.kubernetes.io/part-of":     "operator-testbed",
+		"app.kubernetes.io/managed-by":  cachev1alpha1.FieldManager,
+		cachev1alpha1.LabelMemcachedUID: string(mc.UID),
+	}
+}
+
+// templateHash is the hash that the pods of the current configuration carry.
+func templateHash(desired *acappsv1.DeploymentApplyConfiguration) string {
+	return desired.Spec.Template.Labels[cachev1alpha1.LabelTemplateHash]
+}
+
+// hash is the same for equal values, and a legal value of a label. An apply configuration holds pointers, slices and maps
+// with string keys: its JSON is the same every time.
+func hash(applyConfiguration any) string {
+	text, err := json.Marshal(applyConfiguration)
+	if err != nil {
+		panic(fmt.Sprintf("an apply configuration is always JSON: %v", err))
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// toDeployment returns what an apply configuration says as a Deployment, to be created or compared.
+func toDeployment(applyConfiguration *acappsv1.DeploymentApplyConfiguration) (*appsv1.Deployment, error) {
+	text, err := json.Marshal(applyConfiguration)
+	if err != nil {
+		return nil, err
+	}
+	deployment := &appsv1.Deployment{}
+	return deployment, json.Unmarshal(text, deployment)
+}

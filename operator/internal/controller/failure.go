@@ -1,0 +1,86 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// failures are the reasons of Degraded in the order in which they are looked for, and how a user reads them. The texts
+// hold nothing that differs between pods or changes while the failure lasts, so one failure is one write of the status.
+var failures = []struct {
+	reason  string
+	message func(image string) string
+	inPod   func(corev1.Pod) bool
+}{
+	{
+		cachev1alpha1.ReasonImagePullFailed,
+		func(image string) string {
+			return fmt.Sprintf("The image %q cannot be pulled; the events of the pods say why.", image)
+		},
+		// The kubelet alternates between ErrImagePull and ImagePullBackOff.
+		waitingFor("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError",
+			"RegistryUnavailable", "SignatureValidationFailed"),
+	},
+	{
+		cachev1alpha1.ReasonContainerStartFailed,
+		func(string) string {
+			return "The container cannot be created or started; the events of the pods say why."
+		},
+		waitingFor("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CreatePodSandboxError",
+			"ConfigPodSandboxError", "StartError", "PreCreateHookError", "PreStartHookError", "PostStartHookError"),
+	},
+	{
+		cachev1alpha1.ReasonCrashLoop,
+		func(string) string {
+			return "The memcached container ended and is being restarted; the logs of the pods may say why."
+		},
+		inCrashLoop,
+	},
+	{
+		cachev1alpha1.ReasonUnschedulable,
+		func(string) string {
+			return "No node can take another pod; the events of the pods say why."
+		},
+		isUnschedulable,
+	},
+}
+
+// failure returns the first of the failures that any of the pods shows, or two empty strings.
+func failure(pods []corev1.Pod, image string) (reason, message string) {
+	for _, candidate := range failures {
+		if slices.ContainsFunc(pods, candidate.inPod) {
+			return candidate.reason, candidate.message(image)
+		}
+	}
+	return "", ""
+}
+
+// waitingFor returns whether a container of the pod waits for one of these reasons.
+func waitingFor(reasons ...string) func(corev1.Pod) bool {
+	return func(pod corev1.Pod) bool {
+		return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+			return status.State.Waiting != nil && slices.Contains(reasons, status.State.Waiting.Reason)
+		})
+	}
+}
+
+// inCrashLoop returns whether a container of the pod ended and is not ready again. Between two crashes it is Terminated,
+// then Waiting (CrashLoopBackOff), then Running for a while: to a user that is one failure, not three states.
+func inCrashLoop(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		ended := status.State.Terminated != nil || status.LastTerminationState.Terminated != nil ||
+			status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"
+		return ended && !status.Ready
+	})
+}
+
+func isUnschedulable(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
+			condition.Reason == corev1.PodReasonUnschedulable
+	})
+}

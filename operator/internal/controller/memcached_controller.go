@@ -1,0 +1,205 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// MemcachedReconciler keeps the Deployment and the status of each Memcached true.
+type MemcachedReconciler struct {
+	// Client reads from the cache that CacheByObject describes, and writes to the API server.
+	client.Client
+
+	// APIReader reads from the API server. It is asked only when a Deployment is about to be changed.
+	APIReader client.Reader
+
+	// Image is the image of memcached: any legal reference.
+	Image string
+
+	memory memory
+}
+
+// Reading is done through watches, so there is no "get"; only a Deployment is also read before it is changed.
+// memcacheds/finalizers is not for finalizers: with the admission plugin OwnerReferencesPermissionEnforcement, who makes
+// an object block the deletion of its owner must be allowed to set the finalizers of the owner.
+
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=list;watch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+
+// Reconcile makes the Deployment of one Memcached as it should be, and its status say what is. What it waits for, it
+// watches, so it never asks to be called again.
+func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	mc := &cachev1alpha1.Memcached{}
+	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.memory.forget(request.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !mc.DeletionTimestamp.IsZero() {
+		// What the Memcached owns is garbage collected after it.
+		return ctrl.Result{}, nil
+	}
+
+	desired := desiredDeployment(mc, r.Image)
+	state, err := r.ensureDeployment(ctx, mc, desired)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	snapshot := snapshot{memcached: mc, deployment: state, templateHash: templateHash(desired), image: r.Image}
+	if err := r.readPods(ctx, &snapshot); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, r.ensureStatus(ctx, snapshot)
+}
+
+// ensureDeployment makes the Deployment of mc as desired, and returns the state that it is in then. It writes nothing if
+// the cached Deployment is as desired; before it changes one, it reads it from the API server, because the cache may not
+// have caught up with the last write.
+func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
+	cached := &appsv1.Deployment{}
+	switch err := r.Get(ctx, nameOf(mc), cached); {
+	case err == nil:
+		paths, err := drift(desired, cached)
+		if err != nil {
+			return deploymentState{}, err
+		}
+		if isOurs(cached, mc) && (len(paths) == 0 || cached.DeletionTimestamp != nil) {
+			return stateOf(cached), nil
+		}
+	case !apierrors.IsNotFound(err):
+		return deploymentState{}, err
+	case !r.memory.hasCreated(mc):
+		state, err := r.createDeployment(ctx, mc, desired)
+		// One that exists and is not in the cache has lost the label by which the cache selects, or is not ours.
+		if !apierrors.IsAlreadyExists(err) {
+			return state, err
+		}
+	}
+
+	live := &appsv1.Deployment{}
+	if err := r.APIReader.Get(ctx, nameOf(mc), live); err != nil {
+		if apierrors.IsNotFound(err) {
+			return r.createDeployment(ctx, mc, desired)
+		}
+		return deploymentState{}, err
+	}
+	if !isOurs(live, mc) {
+		return deploymentState{}, fmt.Errorf("the Deployment %s does not belong to this Memcached, so it is left as it is:"+
+			" delete it, or give the Memcached another name", nameOf(mc))
+	}
+	paths, err := drift(desired, live)
+	if err != nil {
+		return deploymentState{}, err
+	}
+	if len(paths) == 0 || live.DeletionTimestamp != nil {
+		return stateOf(live), nil
+	}
+	logf.FromContext(ctx).Info("Applying the Deployment", "differences", paths)
+	return r.applyDeployment(ctx, live, desired)
+}
+
+// createDeployment creates the Deployment of mc. It fails if there is one of that name, whosever it is.
+func (r *MemcachedReconciler) createDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
+	deployment, err := toDeployment(desired)
+	if err != nil {
+		return deploymentState{}, err
+	}
+	if err := r.Create(ctx, deployment, client.FieldOwner(cachev1alpha1.FieldManager)); err != nil {
+		return deploymentState{}, err
+	}
+	r.memory.noteCreated(mc)
+	return stateOf(deployment), nil
+}
+
+// applyDeployment makes live as desired: every field that desired sets gets its value, every field that the operator set
+// before and desired does not set goes away, all others stay.
+func (r *MemcachedReconciler) applyDeployment(ctx context.Context, live *appsv1.Deployment, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
+	patch, err := takeOver(live.ManagedFields)
+	if err != nil {
+		return deploymentState{}, err
+	}
+	if patch != nil {
+		err := r.Patch(ctx, live.DeepCopy(), client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(cachev1alpha1.FieldManager))
+		if err != nil {
+			return deploymentState{}, fmt.Errorf("taking over the fields of the Deployment: %w", err)
+		}
+	}
+	// With the UID, an apply that comes after a deletion does not create the Deployment anew.
+	desired.WithUID(live.UID)
+	if err := r.Apply(ctx, desired, client.FieldOwner(cachev1alpha1.FieldManager), client.ForceOwnership); err != nil {
+		return deploymentState{}, err
+	}
+	// Apply has put the API server's answer into desired.
+	answer, err := toDeployment(desired)
+	if err != nil {
+		return deploymentState{}, err
+	}
+	return stateOf(answer), nil
+}
+
+// isOurs returns whether the Deployment belongs to mc: it controls it, or it did (the Deployment selects by its UID) and
+// nobody does now.
+func isOurs(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
+	if metav1.GetControllerOfNoCopy(deployment) != nil {
+		return isControlledBy(deployment, mc.UID)
+	}
+	return deployment.Spec.Selector != nil &&
+		deployment.Spec.Selector.MatchLabels[cachev1alpha1.LabelMemcachedUID] == string(mc.UID)
+}
+
+// readPods reads the pods of the snapshot's Memcached, and the ReplicaSets that may own them, from the cache.
+func (r *MemcachedReconciler) readPods(ctx context.Context, s *snapshot) error {
+	ofMemcached := []client.ListOption{
+		client.InNamespace(s.memcached.Namespace),
+		client.MatchingFields{memcachedUIDIndex: string(s.memcached.UID)},
+	}
+	replicaSets := &metav1.PartialObjectMetadataList{}
+	replicaSets.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSetList"))
+	if err := r.List(ctx, replicaSets, ofMemcached...); err != nil {
+		return err
+	}
+	pods := &corev1.PodList{}
+	if err := r.List(ctx, pods, ofMemcached...); err != nil {
+		return err
+	}
+	s.replicaSets, s.pods = replicaSets.Items, pods.Items
+	return nil
+}
+
+// ensureStatus writes the status that the snapshot calls for, unless a user would read nothing new in it.
+func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot) error {
+	status, settled := computeStatus(s)
+	previous := r.memory.lastStatus(s.memcached)
+	if !settled || sameStatus(status, previous) {
+		return nil
+	}
+	status = withTransitionTimes(status, previous, metav1.Now())
+	applied := statusApplyConfiguration(s.memcached, status)
+	err := r.Status().Apply(ctx, applied, client.FieldOwner(cachev1alpha1.FieldManager), client.ForceOwnership)
+	if apierrors.IsNotFound(err) {
+		// Deleted in the meantime: nobody is left to read it.
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.memory.noteStatus(s.memcached, status, *applied.ResourceVersion)
+	return nil
+}

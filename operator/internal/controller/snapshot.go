@@ -1,0 +1,98 @@
+package controller
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// snapshot is everything that a status is computed from, as it was at one moment.
+type snapshot struct {
+	memcached   *cachev1alpha1.Memcached
+	deployment  deploymentState
+	replicaSets []metav1.PartialObjectMetadata
+	pods        []corev1.Pod
+
+	// templateHash is the hash that pods of the current configuration carry, and image is what they run.
+	templateHash string
+	image        string
+}
+
+// deploymentState is what a status needs to know of a Deployment.
+type deploymentState struct {
+	uid types.UID
+	// replicas is how many pods the Deployment is set to.
+	replicas int32
+	// observed is whether the Deployment's controller has seen its current spec.
+	observed bool
+	// terminating is whether it is being deleted.
+	terminating bool
+}
+
+// stateOf returns the state of a Deployment that the API server returned.
+func stateOf(deployment *appsv1.Deployment) deploymentState {
+	state := deploymentState{
+		uid:         deployment.UID,
+		observed:    deployment.Status.ObservedGeneration >= deployment.Generation,
+		terminating: deployment.DeletionTimestamp != nil,
+	}
+	if deployment.Spec.Replicas != nil {
+		state.replicas = *deployment.Spec.Replicas
+	}
+	return state
+}
+
+// census sorts the pods that the Deployment owns and keeps. Pods that ended or are being deleted are not in it: the
+// ReplicaSet has replaced them, or will.
+type census struct {
+	// ready are the names of the ready pods of the current configuration, sorted.
+	ready []string
+	// current are all pods of the current configuration, the ready ones included.
+	current []corev1.Pod
+	// outdated is the number of pods of earlier configurations.
+	outdated int
+}
+
+// census counts the pods of the snapshot.
+func (s snapshot) census() census {
+	owners := map[types.UID]bool{}
+	for i := range s.replicaSets {
+		if isControlledBy(&s.replicaSets[i], s.deployment.uid) {
+			owners[s.replicaSets[i].UID] = true
+		}
+	}
+	var result census
+	for _, pod := range s.pods {
+		controller := metav1.GetControllerOfNoCopy(&pod)
+		if controller == nil || !owners[controller.UID] || pod.DeletionTimestamp != nil ||
+			pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+			continue
+		}
+		if pod.Labels[cachev1alpha1.LabelTemplateHash] != s.templateHash {
+			result.outdated++
+			continue
+		}
+		result.current = append(result.current, pod)
+		if hasCondition(pod, corev1.PodReady, corev1.ConditionTrue) {
+			result.ready = append(result.ready, pod.Name)
+		}
+	}
+	slices.Sort(result.ready)
+	return result
+}
+
+func isControlledBy(object metav1.Object, uid types.UID) bool {
+	controller := metav1.GetControllerOfNoCopy(object)
+	return controller != nil && controller.UID == uid
+}
+
+func hasCondition(pod corev1.Pod, conditionType corev1.PodConditionType, status corev1.ConditionStatus) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == conditionType && condition.Status == status
+	})
+}

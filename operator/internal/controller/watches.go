@@ -1,0 +1,91 @@
+package controller
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+const (
+	// uidIndex finds Memcacheds by their UID.
+	uidIndex = "metadata.uid"
+
+	// memcachedUIDIndex finds pods and ReplicaSets by the UID of their Memcached.
+	memcachedUIDIndex = "metadata.labels." + cachev1alpha1.LabelMemcachedUID
+
+	// maxConcurrentReconciles is how many Memcacheds are reconciled at once. A reconcile is short: it computes for less
+	// than a millisecond, and waits for the API server only when it writes.
+	maxConcurrentReconciles = 8
+)
+
+// SetupWithManager makes mgr call the reconciler whenever something changes that it looks at.
+func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	for _, index := range indexes() {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, index.object, index.field, index.values); err != nil {
+			return err
+		}
+	}
+	toMemcached := handler.EnqueueRequestsFromMapFunc(r.memcachedOf)
+	return ctrl.NewControllerManagedBy(mgr).
+		// A change of its own status must not wake the reconciler up.
+		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&appsv1.Deployment{}).
+		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached).
+		Watches(&corev1.Pod{}, toMemcached).
+		WithOptions(controller.Options{MaxConcurrentReconciles: maxConcurrentReconciles}).
+		Complete(r)
+}
+
+// index is a way to find cached objects.
+type index struct {
+	object client.Object
+	field  string
+	values client.IndexerFunc
+}
+
+// indexes are the indexes that the reconciler uses.
+func indexes() []index {
+	replicaSet := &metav1.PartialObjectMetadata{}
+	replicaSet.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
+	return []index{
+		{&cachev1alpha1.Memcached{}, uidIndex, func(object client.Object) []string { return []string{string(object.GetUID())} }},
+		{replicaSet, memcachedUIDIndex, memcachedUID},
+		{&corev1.Pod{}, memcachedUIDIndex, memcachedUID},
+	}
+}
+
+// memcachedUID returns the UID in an object's label, if it has the label.
+func memcachedUID(object client.Object) []string {
+	if uid := object.GetLabels()[cachev1alpha1.LabelMemcachedUID]; uid != "" {
+		return []string{uid}
+	}
+	return nil
+}
+
+// memcachedOf returns the Memcached whose UID is in the object's label.
+func (r *MemcachedReconciler) memcachedOf(ctx context.Context, object client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, uid := range memcachedUID(object) {
+		list := &cachev1alpha1.MemcachedList{}
+		err := r.List(ctx, list, client.InNamespace(object.GetNamespace()), client.MatchingFields{uidIndex: uid})
+		if err != nil {
+			// Reading a cache fails only while it stops.
+			return nil
+		}
+		for i := range list.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
