@@ -79,7 +79,17 @@ func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList,
 		return fmt.Errorf("watching failed: %w", err)
 	}
 	defer events.Stop()
-	for event := range events.ResultChan() {
+	for {
+		var event watch.Event
+		var open bool
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case event, open = <-events.ResultChan():
+		}
+		if !open {
+			return errWatchEnded
+		}
 		switch event.Type {
 		case watch.Added, watch.Modified:
 			object := event.Object.(client.Object)
@@ -95,7 +105,6 @@ func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList,
 			return nil
 		}
 	}
-	return errWatchEnded
 }
 
 // sorted returns the objects by namespace and name, so that messages don't depend on a map's order.

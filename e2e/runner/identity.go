@@ -1,0 +1,71 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// tokenLife is how long a process on the host can work with the token it starts with. Nobody renews it, as a kubelet
+// would, so it outlives any lesson. The token is worth nothing once its cluster or its ServiceAccount is gone.
+const tokenLife = 7 * 24 * time.Hour
+
+// Kubeconfig writes a kubeconfig file to path, for its owner only, that authenticates as the ServiceAccount with a token of
+// its own: what it may do is what RBAC grants that ServiceAccount, as in a pod.
+func Kubeconfig(ctx context.Context, admin *rest.Config, serviceAccount client.ObjectKey, path string) error {
+	c, err := client.New(admin, client.Options{})
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: serviceAccount.Namespace, Name: serviceAccount.Name}}
+	seconds := int64(tokenLife.Seconds())
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	if err := c.SubResource("token").Create(ctx, account, request); err != nil {
+		return fmt.Errorf("requesting a token for ServiceAccount %s: %w", serviceAccount, err)
+	}
+	config, err := kubeconfig(admin, serviceAccount, request.Status.Token)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("writing the operator's kubeconfig: %w", err)
+	}
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		return fmt.Errorf("writing the operator's kubeconfig: %w", err)
+	}
+	return os.WriteFile(path, content, 0o600)
+}
+
+// kubeconfig takes the way to the server from the admin's configuration and the user from the token.
+func kubeconfig(admin *rest.Config, serviceAccount client.ObjectKey, token string) (*clientcmdapi.Config, error) {
+	ca := admin.CAData
+	if len(ca) == 0 && admin.CAFile != "" {
+		var err error
+		if ca, err = os.ReadFile(admin.CAFile); err != nil {
+			return nil, fmt.Errorf("reading the cluster's CA certificate: %w", err)
+		}
+	}
+	const cluster, user, current = "testbed", "operator", "operator"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[cluster] = &clientcmdapi.Cluster{
+		Server:                   admin.Host,
+		CertificateAuthorityData: ca,
+		InsecureSkipTLSVerify:    admin.Insecure,
+		TLSServerName:            admin.ServerName,
+	}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts[current] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user, Namespace: serviceAccount.Namespace}
+	config.CurrentContext = current
+	return config, nil
+}

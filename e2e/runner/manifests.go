@@ -1,0 +1,111 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// Manifests are the objects that install an operator, as `kubectl kustomize` renders them.
+type Manifests struct {
+	objects []*unstructured.Unstructured
+}
+
+// Render builds the kustomization in dir with the kustomize that kubectl has inside.
+func Render(dir string) (Manifests, error) {
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		return Manifests{}, fmt.Errorf("rendering the kustomization %s: %w", dir, err)
+	}
+	var m Manifests
+	for _, resource := range resources.Resources() {
+		content, err := resource.Map()
+		if err != nil {
+			return Manifests{}, fmt.Errorf("rendering the kustomization %s: %w", dir, err)
+		}
+		m.objects = append(m.objects, &unstructured.Unstructured{Object: content})
+	}
+	return m, nil
+}
+
+// Objects returns all objects, in the order in which kustomize sorts them: what others need comes first.
+func (m Manifests) Objects() []*unstructured.Unstructured { return slices.Clone(m.objects) }
+
+// Select returns the objects of the kinds.
+func (m Manifests) Select(kinds ...string) []*unstructured.Unstructured {
+	return m.filter(func(o *unstructured.Unstructured) bool { return slices.Contains(kinds, o.GetKind()) })
+}
+
+// Without returns the objects that are of none of the kinds.
+func (m Manifests) Without(kinds ...string) []*unstructured.Unstructured {
+	return m.filter(func(o *unstructured.Unstructured) bool { return !slices.Contains(kinds, o.GetKind()) })
+}
+
+func (m Manifests) filter(keep func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+	var kept []*unstructured.Unstructured
+	for _, object := range m.objects {
+		if keep(object) {
+			kept = append(kept, object)
+		}
+	}
+	return kept
+}
+
+// Manager is what the manifests say about how the operator's process runs.
+type Manager struct {
+	// Deployment names the manager's Deployment.
+	Deployment client.ObjectKey
+	// ServiceAccount is who the process is.
+	ServiceAccount client.ObjectKey
+	// Args are its arguments and Env its environment, of which only literal values and the pod's own namespace can be
+	// had outside a pod.
+	Args []string
+	Env  []string
+}
+
+// UserName is the name by which the API server knows the manager.
+func (m Manager) UserName() string {
+	return fmt.Sprintf("system:serviceaccount:%s:%s", m.ServiceAccount.Namespace, m.ServiceAccount.Name)
+}
+
+// Manager finds the manager in the manifests: the only Deployment, the way kubebuilder lays a project out.
+func (m Manifests) Manager() (Manager, error) {
+	deployments := m.Select("Deployment")
+	if len(deployments) != 1 {
+		return Manager{}, fmt.Errorf("the manifests have %d Deployments where one, the manager's, was expected", len(deployments))
+	}
+	var d appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(deployments[0].Object, &d); err != nil {
+		return Manager{}, fmt.Errorf("reading the manager's Deployment %s: %w", deployments[0].GetName(), err)
+	}
+	if len(d.Spec.Template.Spec.Containers) == 0 {
+		return Manager{}, fmt.Errorf("the manager's Deployment %s has no container", d.Name)
+	}
+	container := d.Spec.Template.Spec.Containers[0]
+	return Manager{
+		Deployment:     client.ObjectKeyFromObject(&d),
+		ServiceAccount: client.ObjectKey{Namespace: d.Namespace, Name: d.Spec.Template.Spec.ServiceAccountName},
+		Args:           slices.Clone(container.Args),
+		Env:            environment(container.Env, d.Namespace),
+	}, nil
+}
+
+func environment(vars []corev1.EnvVar, namespace string) []string {
+	var env []string
+	for _, v := range vars {
+		switch {
+		case v.ValueFrom == nil:
+			env = append(env, v.Name+"="+v.Value)
+		case v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
+			env = append(env, v.Name+"="+namespace)
+		}
+	}
+	return env
+}
