@@ -133,6 +133,8 @@ func (o *Operator) start(ctx context.Context) error {
 		Path: o.options.Binary,
 		Args: slices.Concat(o.manager.Args, []string{"--health-probe-bind-address=" + o.health}, o.options.Args),
 		Env:  slices.Concat(os.Environ(), o.manager.Env, []string{"KUBECONFIG=" + o.kubeconfig()}, o.options.Env),
+		// What a kubelet would give it: the manager's terminationGracePeriodSeconds in kubebuilder's layout.
+		Grace: 10 * time.Second,
 	}
 	if err := o.options.Supervisor.Run(ctx, process); err != nil {
 		return fmt.Errorf("starting the operator %s: %w", o.options.Name, err)
@@ -154,7 +156,7 @@ func (o *Operator) ready(ctx context.Context) error {
 	exited := make(chan struct{})
 	go func() {
 		defer close(exited)
-		o.options.Supervisor.Wait(ctx, o.options.Name) //nolint:errcheck // ends by the process's exit or by ctx, which is told apart below
+		_, _ = o.options.Supervisor.Wait(ctx, o.options.Name) // ends by the process's exit or by ctx, which are told apart below
 	}()
 	for {
 		if probe(ctx, "http://"+o.health+"/readyz") {
