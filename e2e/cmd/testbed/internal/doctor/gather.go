@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,7 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 		State:          lookAtFolder(state),
 		Temp:           lookAtFolder(os.TempDir()),
 	}
+	facts.KubernetesBuilt = kubernetesBuilt(cache)
 	goEnv := func(name string) string { return output(ctx, "go", "env", name) }
 	facts.Target = goEnv("GOOS") + "/" + goEnv("GOARCH")
 	facts.GoBuild = lookAtFolder(goEnv("GOCACHE"))
@@ -59,6 +61,17 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 		facts.Proxy = &proxy
 	}
 	return facts, nil
+}
+
+// kubernetesBuilt looks for an API server in the folders that kind/kubernetes
+// makes, <cache>/kubernetes/assets/<what it was built from>/. It may be that of
+// another version, so this is a hint about the size of the work ahead, no more.
+func kubernetesBuilt(cache string) bool {
+	servers, _ := filepath.Glob(filepath.Join(cache, "kubernetes", "assets", "*", "kube-apiserver"))
+	return slices.ContainsFunc(servers, func(path string) bool {
+		_, err := os.Stat(path) // a link may point to what somebody deleted
+		return err == nil
+	})
 }
 
 func firstOnPath(names ...string) string {

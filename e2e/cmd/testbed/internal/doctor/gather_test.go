@@ -34,6 +34,35 @@ func TestGatherThisMachine(t *testing.T) {
 	}
 }
 
+func TestGatherFindsKubernetesInTheCache(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("TESTBED_CACHE", cache)
+	folder := filepath.Join(cache, "kubernetes", "assets", "0123abcd")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	built := func() bool {
+		facts, err := doctor.Gather(t.Context(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return facts.KubernetesBuilt
+	}
+	program := filepath.Join(cache, "program")
+	if err := os.Symlink(program, filepath.Join(folder, "kube-apiserver")); err != nil {
+		t.Fatal(err)
+	}
+	if built() {
+		t.Error("a link to nothing counts as built")
+	}
+	if err := os.WriteFile(program, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if !built() {
+		t.Error("an API server in the cache was not found")
+	}
+}
+
 func TestGatherAsksTheFirstProxy(t *testing.T) {
 	var asked string
 	status := http.StatusOK
