@@ -1,0 +1,6 @@
+package embedded
+
+import _ "embed"
+
+//go:embed audit-policy.yaml
+var auditPolicy []byte

@@ -1,0 +1,49 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/example/operator-testbed/e2e/supervisor"
+)
+
+// create does the work of Create.
+func (p *Provider) create(ctx context.Context) error {
+	l, err := layoutOf(p.name)
+	if err != nil {
+		return err
+	}
+	p.layout = l
+	if p.options.version != Version {
+		return fmt.Errorf("it runs Kubernetes %s, not %s", Version, p.options.version)
+	}
+	crds, err := readCRDs(p.options.crds)
+	if err != nil {
+		return err
+	}
+	assets := p.options.assets
+	if assets == "" {
+		if assets, err = Assets(ctx, p.options.progress); err != nil {
+			return err
+		}
+	}
+	sup, err := supervisor.Start(ctx, supervisor.Options{Dir: string(l)})
+	if errors.Is(err, supervisor.ErrRunning) {
+		return &AlreadyUpError{Name: p.name, Kubeconfig: l.kubeconfig()}
+	}
+	if err != nil {
+		return err
+	}
+	s := &starter{name: p.name, options: p.options, layout: l, assets: assets, crds: crds, sup: sup}
+	err = s.start(ctx)
+	if err == nil {
+		p.config, err = restConfig(l.kubeconfig())
+	}
+	if err != nil {
+		// ctx may be what ended it, and must not keep us from cleaning up.
+		return errors.Join(err, sup.Shutdown(context.WithoutCancel(ctx)))
+	}
+	p.sup = sup
+	return nil
+}

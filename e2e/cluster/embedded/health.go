@@ -1,0 +1,50 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// healthPoll is the pause between two questions whether the API server answers
+// yet: until it does there is nothing to watch.
+const healthPoll = 20 * time.Millisecond
+
+// untilOK returns when the API server answers a path with 200.
+func untilOK(ctx context.Context, config *rest.Config, path string) error {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	for {
+		err := ask(ctx, client, config.Host+path)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: the last answer to %s was: %w", context.Cause(ctx), path, err)
+		case <-time.After(healthPoll):
+		}
+	}
+}
+
+func ask(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s", response.Status)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/example/operator-testbed/e2e/home"
+)
+
+// layout says where the files of one cluster are. All of them are in the
+// folder of its supervisor, and go with it.
+type layout string
+
+// clustersDir is the folder that holds the folders of the clusters that are up.
+func clustersDir() (string, error) {
+	state, err := home.State()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(state, "clusters"), nil
+}
+
+func layoutOf(name string) (layout, error) {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return "", fmt.Errorf("%q is no name for a cluster: use lower-case letters, digits and '-'", name)
+	}
+	dir, err := clustersDir()
+	return layout(filepath.Join(dir, name)), err
+}
+
+func (l layout) path(elements ...string) string {
+	return filepath.Join(append([]string{string(l)}, elements...)...)
+}
+
+// kubeconfig is the administrator's.
+func (l layout) kubeconfig() string { return l.path("kubeconfig") }
+
+// kubeconfigOf is the one of a component, or of ourselves.
+func (l layout) kubeconfigOf(component string) string {
+	if component == admin {
+		return l.kubeconfig()
+	}
+	return l.path("kubeconfigs", component)
+}
+
+func (l layout) auditLog() string    { return l.path("audit.log") }
+func (l layout) auditPolicy() string { return l.path("audit-policy.yaml") }
+func (l layout) stages() string      { return l.path("stages.yaml") }
+func (l layout) tokens() string      { return l.path("tokens.csv") }
+func (l layout) etcd() string        { return l.path("etcd") }
+func (l layout) pki(file string) string {
+	return l.path("pki", file)
+}
+
+// write writes a file that is nobody else's business, and its folder.
+func (l layout) write(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}

@@ -1,0 +1,55 @@
+package embedded
+
+import (
+	"io"
+
+	"sigs.k8s.io/e2e-framework/support"
+)
+
+// options are what can be chosen about a cluster.
+type options struct {
+	version  string
+	assets   string
+	crds     []string
+	nodes    int
+	detached bool
+	progress io.Writer
+	port     func() (int, error)
+}
+
+func defaults() options {
+	return options{version: Version, nodes: 2, progress: io.Discard, port: freePort}
+}
+
+// option makes an option for this provider from a change of its options.
+func option(change func(*options)) support.ClusterOpts {
+	return func(p support.E2EClusterProvider) {
+		if p, ok := p.(*Provider); ok {
+			change(&p.options)
+		}
+	}
+}
+
+// WithCRDs installs the CustomResourceDefinitions in these files and folders
+// as soon as the API server answers. They are Established when Create returns,
+// and the garbage collector knows them from its start.
+func WithCRDs(paths ...string) support.ClusterOpts {
+	return option(func(o *options) { o.crds = append(o.crds, paths...) })
+}
+
+// WithNodes sets the number of simulated nodes: node-0, node-1, ... There are 2
+// unless told otherwise.
+func WithNodes(n int) support.ClusterOpts {
+	return option(func(o *options) { o.nodes = n })
+}
+
+// Detached lets the cluster outlive the program that creates it. Others find
+// it with Attach.
+func Detached() support.ClusterOpts {
+	return option(func(o *options) { o.detached = true })
+}
+
+// WithProgress writes a short line to w for each step of Create.
+func WithProgress(w io.Writer) support.ClusterOpts {
+	return option(func(o *options) { o.progress = w })
+}

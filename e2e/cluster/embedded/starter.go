@@ -1,0 +1,239 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/example/operator-testbed/e2e/supervisor"
+)
+
+// starter brings one cluster up under its supervisor. The order was measured:
+// the longest way is kube-apiserver's to /readyz, so everything that can be
+// done meanwhile is, and what would only take the CPU from it waits.
+type starter struct {
+	options options
+	name    string
+	layout  layout
+	assets  string
+	crds    []*apiextensionsv1.CustomResourceDefinition
+	sup     *supervisor.Supervisor
+
+	ca    []byte
+	users map[string]user
+}
+
+// startLimit is how long a start may take. On an idle machine it is three
+// seconds.
+const startLimit = 3 * time.Minute
+
+func (s *starter) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it was not ready within %v", startLimit))
+	defer cancel()
+	if err := s.prepare(time.Now()); err != nil {
+		return err
+	}
+	if err := s.run(ctx, Etcd, 0); err != nil {
+		return err
+	}
+	if err := s.whileRunning(ctx, s.startAPI, Etcd); err != nil {
+		return err
+	}
+	s.say("etcd and kube-apiserver started")
+	if err := s.whileRunning(ctx, s.untilReady, Etcd, KubeAPIServer); err != nil {
+		return err
+	}
+	s.say("kube-apiserver is ready")
+	if err := s.startRest(ctx); err != nil {
+		return err
+	}
+	if err := s.whileRunning(ctx, s.untilNodesReady, components...); err != nil {
+		return err
+	}
+	s.say("%d nodes are Ready", s.options.nodes)
+	if s.options.detached {
+		return s.sup.Detach(ctx)
+	}
+	return nil
+}
+
+func (s *starter) say(format string, args ...any) {
+	// Whoever can't be told still gets the cluster.
+	_, _ = fmt.Fprintf(s.options.progress, format+"\n", args...)
+}
+
+// prepare writes every file that the components read, but for the kubeconfigs:
+// they hold the port.
+func (s *starter) prepare(now time.Time) error {
+	keys, err := newPKI(now)
+	if err != nil {
+		return err
+	}
+	s.ca, s.users = keys[caCert], newUsers()
+	files := map[string][]byte{
+		s.layout.tokens():      tokenFile(s.users),
+		s.layout.auditPolicy(): auditPolicy,
+		s.layout.stages():      stages(),
+	}
+	for name, data := range keys {
+		files[s.layout.pki(name)] = data
+	}
+	for path, data := range files {
+		if err := s.layout.write(path, data); err != nil {
+			return err
+		}
+	}
+	return os.Mkdir(s.layout.etcd(), 0o700)
+}
+
+func (s *starter) run(ctx context.Context, component string, port int) error {
+	return s.sup.Run(ctx, process(component, s.assets, s.layout, port))
+}
+
+// portAttempts is how many ports are tried, should one be taken between
+// finding it free and listening on it.
+const portAttempts = 5
+
+// startAPI starts kube-apiserver on a free port and returns when it answers.
+func (s *starter) startAPI(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		port, err := s.options.port()
+		if err != nil {
+			return err
+		}
+		for component, user := range s.users {
+			data, err := kubeconfig(s.name, s.ca, port, user)
+			if err != nil {
+				return err
+			}
+			if err := s.layout.write(s.layout.kubeconfigOf(component), data); err != nil {
+				return err
+			}
+		}
+		if err := s.run(ctx, KubeAPIServer, port); err != nil {
+			return err
+		}
+		err = s.whileRunning(ctx, func(ctx context.Context) error { return s.untilOK(ctx, "/version") }, KubeAPIServer)
+		taken := errors.As(err, new(*endedError)) && s.portWasTaken()
+		if !taken || attempt == portAttempts {
+			return err
+		}
+		if err := s.sup.Stop(ctx, KubeAPIServer); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *starter) portWasTaken() bool {
+	log, err := os.ReadFile(s.sup.LogFile(KubeAPIServer))
+	return err == nil && strings.Contains(lastLine(log), "address already in use")
+}
+
+// untilReady installs the CRDs and returns when the API server is ready. An
+// administrator may create CRDs long before that.
+func (s *starter) untilReady(ctx context.Context) error {
+	config, err := s.config()
+	if err != nil {
+		return err
+	}
+	client, err := apiextensions.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return installCRDs(ctx, client.CustomResourceDefinitions(), s.crds) })
+	group.Go(func() error { return s.untilOK(ctx, "/readyz") })
+	return group.Wait()
+}
+
+// startRest starts the other components and creates the nodes.
+func (s *starter) startRest(ctx context.Context) error {
+	// Before kube-controller-manager, so that it sees every CRD that that one
+	// may have missed.
+	if err := s.sup.RunTask(ctx, lateCRDs, lateCRDs, lateCRDsArgs{Kubeconfig: s.layout.kubeconfigOf(self)}, nil); err != nil {
+		return err
+	}
+	config, err := s.config()
+	if err != nil {
+		return err
+	}
+	client, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, component := range []string{KubeControllerManager, KubeScheduler, Kwok} {
+		group.Go(func() error { return s.run(ctx, component, 0) })
+	}
+	group.Go(func() error { return createNodes(ctx, client.Nodes(), s.options.nodes) })
+	return group.Wait()
+}
+
+// untilNodesReady returns when pods can be created and will be scheduled.
+func (s *starter) untilNodesReady(ctx context.Context) error {
+	config, err := s.config()
+	if err != nil {
+		return err
+	}
+	client, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return untilNodesReady(ctx, client.Nodes(), s.options.nodes) })
+	group.Go(func() error { return untilDefaultAccount(ctx, client) })
+	return group.Wait()
+}
+
+func (s *starter) config() (*rest.Config, error) { return restConfig(s.layout.kubeconfigOf(self)) }
+
+// untilOK returns when the API server answers a path with 200.
+func (s *starter) untilOK(ctx context.Context, path string) error {
+	config, err := s.config()
+	if err != nil {
+		return err
+	}
+	return untilOK(ctx, config, path)
+}
+
+// endedError says that a component ended while something waited for it.
+type endedError struct {
+	name string
+	exit supervisor.ExitStatus
+	last string // what it said last
+}
+
+func (e *endedError) Error() string {
+	return fmt.Sprintf("%s %s; it said last: %s", e.name, e.exit, e.last)
+}
+
+// whileRunning does something for as long as all of these components run. When
+// one ends, the error is an *endedError.
+func (s *starter) whileRunning(ctx context.Context, do func(context.Context) error, names ...string) error {
+	watched, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for _, name := range names {
+		go func() {
+			exit, err := s.sup.Wait(watched, name)
+			if err == nil {
+				log, _ := os.ReadFile(s.sup.LogFile(name)) // no log: it said nothing
+				err = &endedError{name: name, exit: exit, last: lastLine(log)}
+			}
+			cancel(err)
+		}()
+	}
+	err := do(watched)
+	if cause := context.Cause(watched); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
