@@ -36,11 +36,11 @@ func Scheme() (*runtime.Scheme, error) {
 	return s, nil
 }
 
-// Follow calls see with the state of a Memcached after every change, in the
-// order in which the API server made the changes, until see returns true or ctx
-// ends; then the error is ctx's cause. It begins with what there is, object by
-// object. An API server that goes away and comes back is followed further.
-func Follow(ctx context.Context, config *rest.Config, memcached types.NamespacedName, see func(State) (done bool)) error {
+// Follow calls see with the state of a Memcached as it is, and then after every
+// change, in the order in which the API server made the changes. It returns when
+// see says that it has seen enough, or an error, or when ctx ends, with ctx's
+// cause. An API server that goes away and comes back is followed further.
+func Follow(ctx context.Context, config *rest.Config, memcached types.NamespacedName, see func(State) (enough bool, err error)) error {
 	following, stop := context.WithCancel(ctx)
 	scheme, err := Scheme()
 	if err != nil {
@@ -63,27 +63,52 @@ func Follow(ctx context.Context, config *rest.Config, memcached types.Namespaced
 	}()
 
 	events := make(chan event)
+	var listed []toolscache.InformerSynced
 	for _, kind := range []client.Object{&cachev1alpha1.Memcached{}, &appsv1.Deployment{}, &corev1.Pod{}} {
 		informer, err := watcher.GetInformer(following, kind, cache.BlockUntilSynced(false))
-		if err == nil {
-			_, err = informer.AddEventHandler(sendTo(following, events))
-		}
 		if err != nil {
 			return fmt.Errorf("watch %T: %w", kind, err)
 		}
+		registration, err := informer.AddEventHandler(sendTo(following, events))
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", kind, err)
+		}
+		listed = append(listed, registration.HasSynced)
 	}
 
 	seen := objects{name: memcached, byUID: map[types.UID]client.Object{}}
-	for {
-		batch, err := collect(ctx, events)
-		if err != nil {
+	if err := list(ctx, events, listed, seen); err != nil {
+		return err
+	}
+	enough, err := see(seen.state())
+	for !enough && err == nil {
+		var batch []event
+		if batch, err = collect(ctx, events); err != nil {
 			return err
 		}
 		for _, e := range batch {
 			seen.apply(e)
-			if see(seen.state()) {
-				return nil
+			if enough, err = see(seen.state()); enough || err != nil {
+				break
 			}
+		}
+	}
+	return err
+}
+
+// list takes in what there is, up to the moment when every kind was listed.
+func list(ctx context.Context, events <-chan event, listed []toolscache.InformerSynced, seen objects) error {
+	complete := make(chan struct{})
+	go func() {
+		defer close(complete)
+		toolscache.WaitForCacheSync(ctx.Done(), listed...)
+	}()
+	for {
+		select {
+		case e := <-events:
+			seen.apply(e)
+		case <-complete:
+			return context.Cause(ctx) // nil, unless it ended
 		}
 	}
 }

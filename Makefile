@@ -1,0 +1,129 @@
+# `make` alone prints the targets. Everything acts on the testbed's own clusters and kubeconfig, never on yours.
+#
+# Works with GNU make 3.81 (macOS) and later. Go, make and git are all it needs.
+
+# What can be chosen: make demo NAME=other
+NAME ?= testbed
+CLUSTER ?= embedded
+C ?=
+ARGS ?=
+
+# No C compiler is needed, and none is used where there is one: what is built is the same everywhere.
+export CGO_ENABLED = 0
+
+# `eval "$(make env)"` must see nothing but what the recipe prints.
+MAKEFLAGS += --no-print-directory
+
+TESTBED = bin/testbed
+TESTBED_NAMED = $(TESTBED) --name=$(NAME)
+
+CLUSTERS = embedded existing
+
+# The operator's own Makefile, with our kubectl and kubeconfig.
+with-cluster = env=$$($(TESTBED_NAMED) env) && eval "$$env" &&
+
+.DEFAULT_GOAL := help
+
+##@ Begin here
+
+.PHONY: demo
+demo: $(TESTBED) ## A cluster, the operator, a Memcached: watch it become Available. Leaves it running.
+	@$(TESTBED_NAMED) demo
+
+.PHONY: test
+test: legal-cluster $(TESTBED) ## Every test that needs no Docker.
+	@scripts/test
+
+##@ A cluster to play with (NAME=other for one more)
+
+.PHONY: up
+up: $(TESTBED) ## Bring a cluster up, without an operator.
+	@$(TESTBED_NAMED) up
+
+.PHONY: env
+env: $(TESTBED) ## What a shell needs to use it: eval "$(make -s env)"
+	@$(TESTBED_NAMED) env
+
+.PHONY: status
+status: $(TESTBED) ## Which clusters are up, and their processes.
+	@$(TESTBED_NAMED) status
+
+.PHONY: logs
+logs: $(TESTBED) ## Which logs there are; C=operator shows one, ARGS=-f follows it.
+	@$(TESTBED_NAMED) logs $(C) $(ARGS)
+
+.PHONY: down
+down: $(TESTBED) ## Take it down. Nothing is left but what was built.
+	@$(TESTBED_NAMED) down
+
+##@ The operator (what every kubebuilder project has)
+
+.PHONY: generate manifests
+generate manifests: ## Write what is generated from the API's types: Go code; the CRD and the ClusterRole.
+	@$(MAKE) -C operator $@
+
+.PHONY: build
+build: ## Build operator/bin/manager.
+	@$(MAKE) -C operator $@
+
+.PHONY: install uninstall
+install uninstall: $(TESTBED) ## Install the CRD into the cluster; remove it, and with it every Memcached.
+	@$(with-cluster) $(MAKE) -C operator $@
+
+.PHONY: run
+run: $(TESTBED) ## Run the operator here, as its own ServiceAccount, until Ctrl-C.
+	@$(TESTBED_NAMED) run
+
+.PHONY: deploy
+deploy: ## Deploy the operator as an image: needs nodes that run containers.
+	@echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1
+
+##@ Quality
+
+.PHONY: e2e
+e2e: legal-cluster $(TESTBED) ## The suites alone. CLUSTER=embedded, or existing: the cluster of your KUBECONFIG.
+	@CLUSTER=$(CLUSTER) scripts/suites
+
+.PHONY: mutants
+mutants: $(TESTBED) ## Break the operator on purpose, and see each fault caught.
+	@scripts/mutants
+
+.PHONY: test-race
+test-race: ## The tests with Go's race detector: needs a C compiler.
+	@CGO_ENABLED=1 go test -race ./...
+
+.PHONY: lint
+lint: ## Look for mistakes in the code.
+	@scripts/lint
+
+.PHONY: bench-cluster
+bench-cluster: $(TESTBED) ## Measure the cluster against envtest's, median of 5.
+	@$(TESTBED) bench cluster
+
+.PHONY: clean
+clean: ## Remove what was built in this folder. The cache stays: it is shared with other clones.
+	@rm -rf bin operator/bin artifacts
+
+##@ This machine
+
+.PHONY: doctor
+doctor: $(TESTBED) ## What this machine lacks, and the command that mends it. ARGS=--network tries the network too.
+	@$(TESTBED) doctor $(ARGS)
+
+.PHONY: help
+help: ## This list.
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z][a-z0-9 -]*:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# Before anything that a value decides about: an unknown one is refused at once.
+.PHONY: legal-cluster
+legal-cluster:
+	@$(if $(filter $(CLUSTERS),$(CLUSTER)),:,$(error there is no CLUSTER=$(CLUSTER): use one of $(CLUSTERS)))
+
+# The Go command knows best whether it is up to date: it takes a third of a second to say so.
+.PHONY: $(TESTBED)
+$(TESTBED):
+	@command -v go >/dev/null || { echo "Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin folder on PATH" >&2; exit 1; }
+	@scripts/with-progress "compiling the testbed's command line (a minute or two the first time)" \
+		go build -trimpath -buildvcs=false "-ldflags=-s -w" -o $@ ./e2e/cmd/testbed

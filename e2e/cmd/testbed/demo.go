@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+	"github.com/example/operator-testbed/e2e/demo"
+)
+
+func newDemo(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Bring a cluster up, run the operator on it and show a Memcached converge",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return runDemo(command.Context(), g)
+		},
+	}
+}
+
+func runDemo(ctx context.Context, g *global) error {
+	root, err := repository.Root(".")
+	if err != nil {
+		return err
+	}
+	screen := demo.ScreenOn(os.Stdout)
+	defer screen.Close()
+	out := newReport(screen, time.Now())
+
+	program, err := prepare(ctx, root)
+	if err != nil {
+		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
+	}
+	out.step("Kubernetes", "%s is built, and so is the operator", embedded.Version)
+	cluster, created, err := reuseOrCreate(ctx, g, out, filepath.Join(root, "operator", "config", "crd", "bases"))
+	if err != nil {
+		return afterStop(ctx, err, "nothing is left running")
+	}
+
+	state, err := converge(ctx, cluster, out, program, filepath.Join(root, "operator", "config", "samples"))
+	screen.Close()
+	if created {
+		if err := leave(ctx, cluster); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return afterStop(ctx,
+			fmt.Errorf("%w; the cluster stays up: look with make logs%s C=%s, take it down with make down%[2]s", err, ofName(g.name), operator.Name),
+			"the cluster "+g.name+" was up before, and still is")
+	}
+	out.line("\n%s", state.Picture(screen.Style()))
+	out.line("%s", demo.Next(*state.Memcached, ofName(g.name)))
+	out.line("%s (after %.1f s)", state.Verdict(), time.Since(out.begin).Seconds())
+	return nil
+}
+
+// prepare builds Kubernetes and the operator, at the same time: neither needs
+// the other, and while one links the other can compile.
+func prepare(ctx context.Context, root string) (program operator.Program, err error) {
+	group, building := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		_, err := embedded.Assets(building, os.Stderr)
+		return err
+	})
+	group.Go(func() (err error) {
+		program, err = operator.Build(building, root)
+		return err
+	})
+	return program, group.Wait()
+}
+
+// reuseOrCreate returns the cluster that is up, or a new one that ends with this
+// process until it is detached.
+func reuseOrCreate(ctx context.Context, g *global, out *report, crds string) (cluster *embedded.Provider, created bool, err error) {
+	cluster, err = embedded.Attach(g.name)
+	if err == nil {
+		out.step("Cluster", "%s is already up: it is used again", g.name)
+		return cluster, false, nil
+	}
+	if notUp := new(embedded.NotUpError); !errors.As(err, &notUp) {
+		return nil, false, err
+	}
+	cluster, err = create(ctx, g, out, crds)
+	return cluster, true, err
+}
+
+// converge runs the operator, applies the sample and tells what becomes of it,
+// until it is as it asks to be.
+func converge(ctx context.Context, cluster *embedded.Provider, out *report, program operator.Program, samples string) (demo.State, error) {
+	config := cluster.KubernetesRestConfig()
+	if err := operator.Define(ctx, config, program); err != nil {
+		return demo.State{}, err
+	}
+	started, err := operator.Ensure(ctx, config, cluster.Supervisor(), program)
+	if err != nil {
+		return demo.State{}, err
+	}
+	manager, err := program.Manifests.Manager()
+	if err != nil {
+		return demo.State{}, err
+	}
+	if started {
+		out.step("Operator", "runs as %s", manager.UserName())
+	} else {
+		out.step("Operator", "runs already, as %s", manager.UserName())
+	}
+	sample, err := demo.ReadSample(samples)
+	if err != nil {
+		return demo.State{}, err
+	}
+	return demo.Show(ctx, config, sample, out.screen, out.begin)
+}

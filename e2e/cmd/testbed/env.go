@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+)
+
+func newEnv(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "env",
+		Short: `Print what a shell needs to use the cluster: eval "$(make -s env)"`,
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			cluster, err := g.attach()
+			if err != nil {
+				return err
+			}
+			assets, err := embedded.Assets(command.Context(), os.Stderr)
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(command.OutOrStdout(), exports(assets, cluster.GetKubeconfig()))
+			return nil
+		},
+	}
+}
+
+// exports is shell code that puts the folder with our kubectl first on PATH and
+// names the kubeconfig. It holds for sh, bash, zsh and fish.
+func exports(assets, kubeconfig string) string {
+	return fmt.Sprintf("export PATH=%s:\"$PATH\"\nexport KUBECONFIG=%s\n", quote(assets), quote(kubeconfig))
+}
+
+// quote makes one word of text for a shell.
+func quote(text string) string {
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -1,0 +1,86 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/logtail"
+	"github.com/example/operator-testbed/e2e/home"
+	"github.com/example/operator-testbed/e2e/supervisor"
+)
+
+// Foreground is a run of the operator that ends with its caller.
+type Foreground struct {
+	// Cluster names the cluster; there is one foreground run on each at a time.
+	Cluster string
+	// Config is how an administrator reaches it.
+	Config *rest.Config
+	// Beside is the supervisor of the cluster's own processes. An operator that
+	// runs there makes way, and comes back afterwards.
+	Beside *supervisor.Supervisor
+	// Program is what runs.
+	Program Program
+	// Log gets what the operator writes.
+	Log io.Writer
+	// Say tells the user a sentence.
+	Say func(format string, args ...any)
+}
+
+// Run runs the operator until it ends, which is an error, or until ctx does;
+// then it stops the operator and returns ctx's cause. Nothing of it is left,
+// also when the caller is killed.
+func (f Foreground) Run(ctx context.Context) (err error) {
+	state, err := home.State()
+	if err != nil {
+		return err
+	}
+	// A supervisor of its own: the cluster's outlives us.
+	sup, err := supervisor.Start(ctx, supervisor.Options{Dir: filepath.Join(state, "run", f.Cluster)})
+	if errors.Is(err, supervisor.ErrRunning) {
+		return fmt.Errorf("another terminal runs the operator on the cluster %s: stop it there with Ctrl-C", f.Cluster)
+	}
+	if err != nil {
+		return err
+	}
+	orderly := context.WithoutCancel(ctx)
+	// The log is read to its end before it goes.
+	defer func() { err = errors.Join(err, sup.Shutdown(orderly)) }()
+
+	makesWay, err := isRunning(ctx, f.Beside)
+	if err != nil {
+		return err
+	}
+	if makesWay {
+		f.Say("the operator that ran beside the cluster makes way, and comes back afterwards")
+		if err := f.Beside.Stop(ctx, Name); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, f.Beside.StartAgain(orderly, Name)) }()
+	}
+
+	logging, stopLogging := context.WithCancel(orderly)
+	logged := make(chan error, 1)
+	go func() { logged <- logtail.Follow(logging, f.Log, sup.LogFile(Name), 0) }()
+	defer func() {
+		stopLogging()
+		err = errors.Join(err, <-logged)
+	}()
+
+	if _, err := start(ctx, f.Config, sup, f.Program); err != nil {
+		return err
+	}
+	f.Say("the operator is ready; Ctrl-C stops it")
+	exit, err := sup.Wait(ctx, Name)
+	if err == nil {
+		return fmt.Errorf("the operator %s", exit)
+	}
+	if ctx.Err() == nil {
+		return err
+	}
+	return errors.Join(context.Cause(ctx), sup.Stop(orderly, Name))
+}

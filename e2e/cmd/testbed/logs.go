@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/logtail"
+)
+
+func newLogs(g *global) *cobra.Command {
+	var follow bool
+	var lines int
+	command := &cobra.Command{
+		Use:   "logs [component]",
+		Short: "Show the log of a component, or which ones there are",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx, out := command.Context(), command.OutOrStdout()
+			cluster, err := g.attach()
+			if err != nil {
+				return err
+			}
+			logs, err := logsOf(ctx, cluster)
+			if err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return listLogs(out, logs)
+			}
+			return showLog(ctx, out, logs, args[0], lines, follow)
+		},
+	}
+	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added, until Ctrl-C")
+	command.Flags().IntVarP(&lines, "lines", "n", -1, "show only the last lines; -1 is all")
+	return command
+}
+
+// logFile is the log of one component.
+type logFile struct{ component, path string }
+
+// logsOf returns the logs of the cluster's processes in the order of their
+// start, the supervisor's own and the API server's audit log.
+func logsOf(ctx context.Context, cluster *embedded.Provider) ([]logFile, error) {
+	sup := cluster.Supervisor()
+	processes, err := sup.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var logs []logFile
+	for _, p := range processes {
+		logs = append(logs, logFile{p.Name, sup.LogFile(p.Name)})
+	}
+	return append(logs, logFile{"supervisor", sup.LogFile("supervisor")}, logFile{"audit", cluster.AuditLog()}), nil
+}
+
+func listLogs(out io.Writer, logs []logFile) error {
+	width := 0
+	for _, log := range logs {
+		width = max(width, len(log.component))
+	}
+	for _, log := range logs {
+		if _, err := fmt.Fprintf(out, "%-*s  %s\n", width, log.component, log.path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showLog(ctx context.Context, out io.Writer, logs []logFile, component string, lines int, follow bool) error {
+	i := slices.IndexFunc(logs, func(log logFile) bool { return log.component == component })
+	if i < 0 {
+		var names []string
+		for _, log := range logs {
+			names = append(names, log.component)
+		}
+		return usageError{fmt.Errorf("there is no component %q: choose one of %s", component, strings.Join(names, ", "))}
+	}
+	offset, err := logtail.Last(out, logs[i].path, lines)
+	if err != nil || !follow {
+		return err
+	}
+	if err := logtail.Follow(ctx, out, logs[i].path, offset); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}

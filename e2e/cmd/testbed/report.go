@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/example/operator-testbed/e2e/demo"
+)
+
+// report tells the user step by step what is done, and when.
+type report struct {
+	screen *demo.Screen
+	begin  time.Time
+}
+
+func newReport(screen *demo.Screen, begin time.Time) *report {
+	return &report{screen: screen, begin: begin}
+}
+
+// line writes a line as it is.
+func (r *report) line(format string, args ...any) {
+	r.screen.Line(fmt.Sprintf(format, args...))
+}
+
+// step writes what was done to a thing, and the time since the beginning.
+func (r *report) step(subject, format string, args ...any) {
+	r.change(demo.Change{Subject: subject, Text: fmt.Sprintf(format, args...)})
+}
+
+func (r *report) change(change demo.Change) {
+	r.screen.Line(change.Line(time.Since(r.begin), r.screen.Style()))
+}
+
+// steps returns a writer that makes a step of every line.
+func (r *report) steps(subject string) io.Writer {
+	return &stepWriter{report: r, subject: subject}
+}
+
+type stepWriter struct {
+	report  *report
+	subject string
+	partial string
+}
+
+func (w *stepWriter) Write(data []byte) (int, error) {
+	lines := strings.Split(w.partial+string(data), "\n")
+	for _, line := range lines[:len(lines)-1] {
+		w.report.step(w.subject, "%s", line)
+	}
+	w.partial = lines[len(lines)-1]
+	return len(data), nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+)
+
+// usageError is an error in how the program was called.
+type usageError struct{ error }
+
+// global holds the flags that every command has.
+type global struct {
+	// name is the cluster that the command is about.
+	name string
+}
+
+func execute(ctx context.Context) error {
+	called := false
+	root := newRoot(func() { called = true })
+	err := root.ExecuteContext(ctx)
+	if err != nil && !called {
+		return usageError{err}
+	}
+	return err
+}
+
+// newRoot makes the command tree. begins is called when a command was called
+// rightly and begins its work.
+func newRoot(begins func()) *cobra.Command {
+	var g global
+	root := &cobra.Command{
+		Use:   "testbed",
+		Short: "A Kubernetes cluster on this machine to learn, write and test operators on",
+		Long: `testbed brings up a real Kubernetes control plane as processes of this machine,
+with simulated nodes, and runs the Memcached operator of this repository on it.
+The targets of the Makefile call it: "make" lists them.`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		PersistentPreRun:  func(*cobra.Command, []string) { begins() },
+	}
+	root.PersistentFlags().StringVar(&g.name, "name", embedded.DefaultName, "name of the cluster")
+	root.AddCommand(
+		newDemo(&g),
+		newUp(&g),
+		newDown(&g),
+		newEnv(&g),
+		newStatus(&g),
+		newLogs(&g),
+		newRun(&g),
+		newDoctor(),
+	)
+	return root
+}
+
+// attach returns the cluster that is up under the name.
+func (g *global) attach() (*embedded.Provider, error) {
+	cluster, err := embedded.Attach(g.name)
+	if notUp := new(embedded.NotUpError); errors.As(err, &notUp) {
+		return nil, &notUpError{name: g.name}
+	}
+	return cluster, err
+}
+
+// notUpError is embedded's error with the mend that fits here.
+type notUpError struct{ name string }
+
+func (e *notUpError) Error() string {
+	return "no cluster called " + e.name + " is up: make up" + ofName(e.name) + ", or make demo" + ofName(e.name)
+}
+
+// ofName is what a make command needs to be about a cluster.
+func ofName(name string) string {
+	if name == embedded.DefaultName {
+		return ""
+	}
+	return " NAME=" + name
+}
