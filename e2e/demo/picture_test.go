@@ -25,8 +25,8 @@ var (
 			Namespace: "default", Name: "memcached-sample", Size: 3, Generation: 1,
 			Conditions: []demo.Condition{
 				{Type: "Degraded", Status: "False", Reason: "AsExpected", ObservedGeneration: 1},
-				{Type: "Available", Status: "False", Reason: "PodsNotReady", Message: "1 of 3 pods are ready", ObservedGeneration: 1},
-				{Type: "Progressing", Status: "True", Reason: "RollingOut", Message: "waiting for 2 pods", ObservedGeneration: 1},
+				{Type: "Available", Status: "False", Reason: "ReplicasNotReady", Message: "1 of 3 replicas are ready.", ObservedGeneration: 1},
+				{Type: "Progressing", Status: "True", Reason: "StartingReplicas", Message: "Waiting for replicas to become ready.", ObservedGeneration: 1},
 			},
 		},
 		Deployment: &demo.Deployment{Name: "memcached-sample", Ready: 1, Wanted: 3},
@@ -40,8 +40,8 @@ var (
 		Memcached: &demo.Memcached{
 			Namespace: "default", Name: "memcached-sample", Size: 3, Generation: 1,
 			Conditions: []demo.Condition{
-				{Type: "Available", Status: "True", Reason: "PodsReady", Message: "3 of 3 pods are ready", ObservedGeneration: 1},
-				{Type: "Progressing", Status: "False", Reason: "RolledOut", ObservedGeneration: 1},
+				{Type: "Available", Status: "True", Reason: "AllReplicasReady", Message: "3 of 3 replicas are ready.", ObservedGeneration: 1},
+				{Type: "Progressing", Status: "False", Reason: "Converged", ObservedGeneration: 1},
 				{Type: "Degraded", Status: "False", Reason: "AsExpected", ObservedGeneration: 1},
 			},
 		},
@@ -56,7 +56,7 @@ var (
 		Memcached: &demo.Memcached{
 			Namespace: "default", Name: "memcached-sample", Size: 1, Generation: 2,
 			Conditions: []demo.Condition{
-				{Type: "Available", Status: "False", Reason: "PodsNotReady", Message: "0 of 1 pods are ready", ObservedGeneration: 2},
+				{Type: "Available", Status: "False", Reason: "ReplicasNotReady", Message: "0 of 1 replicas are ready.", ObservedGeneration: 2},
 				{Type: "Progressing", Status: "Unknown", Reason: "RollingOut", ObservedGeneration: 2},
 				{Type: "Degraded", Status: "True", Reason: "ImagePullFailed", Message: "the image no-such-image:1 can't be pulled", ObservedGeneration: 2},
 			},

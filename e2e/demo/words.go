@@ -22,22 +22,42 @@ func (s State) Verdict() string {
 	return strings.Join(words, ", ")
 }
 
-// Next says what to type now, each line a command that works as it is. inMake
-// is what every make command needs to be about this cluster, such as " NAME=x".
+// breakPods sets or removes what makes the simulated kubelets play a failure.
+const breakPods = "kubectl annotate pods --all testbed.example.com/simulate"
+
+// Next says what to type now. Every indented line is a command that works as it
+// is, in any shell: a comment behind it would not. inMake is what every make
+// command needs to be about this cluster, such as " NAME=x".
 func Next(memcached Memcached, inMake string) string {
 	var out strings.Builder
-	for _, next := range []struct{ command, what string }{
-		{fmt.Sprintf(`eval "$(make -s env%s)"`, inMake), "kubectl for this cluster, in this shell"},
-		{"kubectl get memcached,deployments,pods", "look"},
-		{fmt.Sprintf("kubectl scale memcached %s --replicas=5", memcached.Name), "scale it"},
-		{fmt.Sprintf("kubectl delete deployment %s", memcached.Name), "break it: it comes back"},
-		{"kubectl annotate pods --all testbed.example.com/simulate=crashloop", "break it: it becomes Degraded"},
-		{"kubectl annotate pods --all testbed.example.com/simulate-", "mend it"},
-		{fmt.Sprintf("kubectl describe memcached %s", memcached.Name), "see why"},
-		{fmt.Sprintf("make logs%s C=operator", inMake), "what the operator says"},
-		{fmt.Sprintf("make down%s", inMake), "stop it"},
+	for _, step := range []struct {
+		what     string
+		commands []string
+	}{
+		{"Look at it, from this shell:", []string{
+			fmt.Sprintf(`eval "$(make -s env%s)"`, inMake),
+			"kubectl get memcached,deployments,pods",
+		}},
+		{"Scale it:", []string{
+			fmt.Sprintf("kubectl scale memcached %s --replicas=5", memcached.Name),
+		}},
+		{"Break it, see why it is Degraded, and mend it:", []string{
+			breakPods + "=crashloop",
+			"kubectl describe memcached " + memcached.Name,
+			breakPods + "-",
+		}},
+		{"Delete what the operator made, and see it come back:", []string{
+			"kubectl delete deployment " + memcached.Name,
+			"kubectl get deployments",
+		}},
+		{"Read what the operator says:", []string{
+			fmt.Sprintf("make logs%s C=operator", inMake),
+		}},
+		{"Stop it:", []string{
+			"make down" + inMake,
+		}},
 	} {
-		fmt.Fprintf(&out, "  %s  # %s\n", pad(next.command, len("kubectl annotate pods --all testbed.example.com/simulate=crashloop")), next.what)
+		fmt.Fprintf(&out, "%s\n  %s\n", step.what, strings.Join(step.commands, "\n  "))
 	}
-	return "What to type next:\n" + out.String()
+	return out.String()
 }

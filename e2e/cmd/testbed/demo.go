@@ -37,11 +37,10 @@ func runDemo(ctx context.Context, g *global) error {
 	defer screen.Close()
 	out := newReport(screen, time.Now())
 
-	program, err := prepare(ctx, root)
+	program, err := prepare(ctx, root, out)
 	if err != nil {
 		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
 	}
-	out.step("Kubernetes", "%s is built, and so is the operator", embedded.Version)
 	cluster, created, err := reuseOrCreate(ctx, g, out, filepath.Join(root, "operator", "config", "crd", "bases"))
 	if err != nil {
 		return afterStop(ctx, err, "nothing is left running")
@@ -65,17 +64,32 @@ func runDemo(ctx context.Context, g *global) error {
 	return nil
 }
 
+// stillAtWork is how often a silent build is said to go on.
+const stillAtWork = 5 * time.Second
+
 // prepare builds Kubernetes and the operator, at the same time: neither needs
 // the other, and while one links the other can compile.
-func prepare(ctx context.Context, root string) (program operator.Program, err error) {
+func prepare(ctx context.Context, root string, out *report) (program operator.Program, err error) {
+	out.step("Build", "Kubernetes %s and the operator, if anything is new", embedded.Version)
 	group, building := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		_, err := embedded.Assets(building, os.Stderr)
-		return err
-	})
+	compiled := make(chan struct{})
 	group.Go(func() (err error) {
+		defer close(compiled)
 		program, err = operator.Build(building, root)
 		return err
+	})
+	group.Go(func() error {
+		if _, err := embedded.Assets(building, os.Stderr); err != nil {
+			return err
+		}
+		for {
+			select {
+			case <-compiled:
+				return nil
+			case <-time.After(stillAtWork):
+				out.step("Build", "the operator is still being compiled")
+			}
+		}
 	})
 	return program, group.Wait()
 }

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+)
+
+// bed is a place of its own for clusters, and the commands to run there.
+type bed struct {
+	t     *testing.T
+	root  string // of the clone
+	state string
+}
+
+// newBed skips the test unless the suites are asked to run on embedded clusters.
+func newBed(t *testing.T) bed {
+	t.Helper()
+	if os.Getenv("CLUSTER") != "embedded" {
+		t.Skip("this test brings clusters up: run it with make test, or CLUSTER=embedded")
+	}
+	root, err := repository.Root(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Up to date from here on, so that tests side by side don't write it.
+	if _, err := operator.Build(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	b := bed{t: t, root: root, state: filepath.Join(t.TempDir(), "state")}
+	t.Cleanup(func() {
+		_ = b.command("testbed", "down").Run()
+		b.expectNothingLeft()
+	})
+	return b
+}
+
+// command is a program with the bed around it. TestMain has put this test binary
+// on PATH under the name testbed.
+func (b bed) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = b.root
+	cmd.Env = append(os.Environ(), "TESTBED_STATE="+b.state, "LC_ALL=C.UTF-8")
+	return cmd
+}
+
+// output runs a command that must succeed, and returns what it printed, which
+// ends only when everybody has let go of its stdout.
+func (b bed) output(name string, args ...string) string {
+	b.t.Helper()
+	cmd := b.command(name, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		b.t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, out, &stderr)
+	}
+	return string(out)
+}
+
+// expectNothingLeft waits until no process of this bed runs, and checks that
+// there are no files. There is no event for the end of somebody else's child, so
+// it looks again and again.
+func (b bed) expectNothingLeft() {
+	b.t.Helper()
+	const patience, pause = 10 * time.Second, 50 * time.Millisecond
+	var left []string
+	for begin := time.Now(); time.Since(begin) < patience; <-time.After(pause) {
+		if left = processesAbout(b.state); len(left) == 0 {
+			break
+		}
+	}
+	if len(left) > 0 {
+		b.t.Errorf("%s later these processes are left:\n%s", patience, strings.Join(left, "\n"))
+	}
+	_ = filepath.WalkDir(b.state, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			b.t.Errorf("%s is left", path)
+		}
+		return nil
+	})
+}
+
+// processesAbout returns the command lines of the processes whose command line,
+// environment or working folder names a folder.
+func processesAbout(folder string) []string {
+	var found []string
+	if processes, _ := filepath.Glob("/proc/[0-9]*"); len(processes) > 0 {
+		for _, process := range processes {
+			line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
+			environment, _ := os.ReadFile(filepath.Join(process, "environ"))
+			working, _ := os.Readlink(filepath.Join(process, "cwd"))
+			if bytes.Contains(line, []byte(folder)) || bytes.Contains(environment, []byte(folder)) || strings.HasPrefix(working, folder) {
+				found = append(found, process+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+			}
+		}
+		return found
+	}
+	out, _ := exec.Command("ps", "-axww", "-o", "pid=,args=").Output() // macOS
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, folder) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// TestDemoAsAPersonWouldUseIt runs the demo, then types everything that it says
+// to type next.
+func TestDemoAsAPersonWouldUseIt(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+
+	first := b.output("testbed", "demo")
+	lines := strings.Split(strings.TrimSpace(first), "\n")
+	last := lines[len(lines)-1]
+	if !strings.Contains(last, "3/3") || !strings.Contains(last, "Available=True") {
+		t.Errorf("the last line is %q; want 3/3 and Available=True in it", last)
+	}
+	for _, want := range []string{
+		"Memcached   memcached-sample created, size 3",
+		"Condition   Available=False",
+		"Condition   Available=True",
+		"└─ Deployment memcached-sample",
+	} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the demo did not show %q:\n%s", want, first)
+		}
+	}
+	if strings.Contains(first, "\x1b") {
+		t.Errorf("control codes where there is no terminal:\n%q", first)
+	}
+
+	again := b.output("testbed", "demo")
+	for _, want := range []string{"testbed is already up: it is used again", "runs already, as system:serviceaccount:", "3/3 ready, Available=True"} {
+		if !strings.Contains(again, want) {
+			t.Errorf("the second demo did not say %q:\n%s", want, again)
+		}
+	}
+	if strings.Contains(again, "created") {
+		t.Errorf("the second demo says that something was created:\n%s", again)
+	}
+
+	_, next, _ := strings.Cut(again, "Look at it, from this shell:\n")
+	script := "set -euo pipefail\n"
+	for line := range strings.Lines(next) {
+		if command, indented := strings.CutPrefix(line, "  "); indented {
+			script += command
+		}
+	}
+	out, err := b.command("bash", "-xc", script).CombinedOutput()
+	if err != nil {
+		t.Fatalf("typed as told: %v\n%s", err, out)
+	}
+	for _, want := range []string{
+		"memcached.cache.example.com/memcached-sample scaled",
+		`deployment.apps "memcached-sample" deleted`,
+		"The cluster testbed is down.",
+	} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("what was typed did not show %q:\n%s", want, out)
+		}
+	}
+	b.expectNothingLeft()
+}
+
+// TestStoppedAtAnyMoment stops the demo when it has said something, and expects
+// one sentence and nothing left.
+func TestStoppedAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		moment string // part of a line that the demo prints
+		signal syscall.Signal
+		code   int // -1: ended by the signal itself
+	}{
+		{"Build ", syscall.SIGINT, 130},
+		{"kube-apiserver started", syscall.SIGINT, 130},
+		{"Operator ", syscall.SIGINT, 130},
+		{"Memcached ", syscall.SIGINT, 130},
+		{"kube-apiserver is ready", syscall.SIGTERM, 143},
+		{"kube-apiserver started", syscall.SIGKILL, -1},
+		{"Operator ", syscall.SIGKILL, -1},
+	} {
+		t.Run(strings.TrimSpace(test.signal.String()+" "+test.moment), func(t *testing.T) {
+			b := newBed(t)
+			cmd := b.command("testbed", "demo")
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			said := bufio.NewReader(stdout)
+			for {
+				line, err := said.ReadString('\n')
+				if err != nil {
+					t.Fatalf("the demo ended without %q: %v\n%s", test.moment, err, &stderr)
+				}
+				if strings.Contains(line, test.moment) {
+					break
+				}
+			}
+			if err := cmd.Process.Signal(test.signal); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, said)
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != test.code {
+				t.Errorf("exit code %d, want %d; it said: %s", code, test.code, &stderr)
+			}
+			if sentence := regexp.MustCompile(`^testbed: stopped by .*: nothing is left running.*\n$`); test.code > 0 && !sentence.MatchString(stderr.String()) {
+				t.Errorf("it said %q, want one sentence", &stderr)
+			}
+			b.expectNothingLeft()
+		})
+	}
+}
+
+// TestUpTwice brings a cluster up that is up already.
+func TestUpTwice(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	if out := b.output("testbed", "up"); !strings.Contains(out, "testbed is up: Kubernetes v1.37.0") {
+		t.Errorf("up said:\n%s", out)
+	}
+	cmd := b.command("testbed", "up")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("testbed: the cluster testbed is already up: ")) {
+		t.Errorf("a second up: %v\n%s", err, out)
+	}
+	if out := b.output("testbed", "status"); !strings.Contains(out, "kube-apiserver") {
+		t.Errorf("the cluster was lost:\n%s", out)
+	}
+}
+
+// TestRunUntilCtrlC runs the operator in the foreground, and stops it.
+func TestRunUntilCtrlC(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.output("testbed", "up")
+
+	cmd := b.command("testbed", "run")
+	var log bytes.Buffer
+	cmd.Stdout = &log
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(stderr)
+	if line, err := said.ReadString('\n'); line != "testbed: the operator is ready; Ctrl-C stops it\n" {
+		rest, _ := io.ReadAll(said)
+		t.Fatalf("run said %q (%v)\n%s", line, err, rest)
+	}
+
+	typed, err := b.command("bash", "-c", `
+		set -euo pipefail
+		eval "$(make -s env)"
+		kubectl apply -k operator/config/samples
+		kubectl wait --for=condition=Available --timeout=60s memcached/memcached-sample
+	`).CombinedOutput()
+	if err != nil {
+		t.Errorf("the operator at work: %v\n%s", err, typed)
+	}
+
+	second, err := b.command("testbed", "run").CombinedOutput()
+	if err == nil || !bytes.Contains(second, []byte("another terminal runs the operator on the cluster testbed")) {
+		t.Errorf("a second run: %v\n%s", err, second)
+	}
+
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(said)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || string(rest) != "testbed: stopped by Ctrl-C: the operator has ended\n" {
+		t.Errorf("after Ctrl-C: exit code %d, %q", code, rest)
+	}
+	if !bytes.Contains(log.Bytes(), []byte("Starting workers")) {
+		t.Errorf("the operator's log was not shown:\n%s", &log)
+	}
+	for _, process := range processesAbout(b.state) {
+		if strings.Contains(process, "memcached-operator") {
+			t.Errorf("the operator is left: %s", process)
+		}
+	}
+}
