@@ -1,0 +1,292 @@
+// Package assets makes sure that the programs which a module's tool lines name
+// are built and in the cache, and says where.
+package assets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/example/operator-testbed/kind/kubernetes/internal/gocmd"
+	"github.com/example/operator-testbed/kind/kubernetes/internal/progress"
+	"github.com/example/operator-testbed/kind/kubernetes/internal/recipe"
+	"github.com/example/operator-testbed/kind/kubernetes/internal/store"
+)
+
+// Options say what is built, where it is kept and how its progress is shown.
+type Options struct {
+	// Module is the folder of the module whose tool lines name the programs.
+	Module string
+	// Cache is the testbed's cache folder.
+	Cache string
+	// Go is the go command; empty means the first one on PATH.
+	Go string
+	// Progress gets the progress, and nothing when there is nothing to do.
+	Progress io.Writer
+	// Columns is the width of the terminal that Progress is, nil for none.
+	Columns func() int
+}
+
+// Ensure builds what is missing and returns the folder that holds all programs
+// under their names: an absolute path that serves as KUBEBUILDER_ASSETS. When
+// nothing is missing it writes nothing. Calls, also of other processes, that use
+// one cache at a time build one after the other.
+//
+// When ctx ends, Ensure stops the build and returns a *StoppedError. Every other
+// error is a sentence for the user that says what to do.
+func Ensure(ctx context.Context, o Options) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	b := &build{
+		options: o,
+		store:   store.At(filepath.Join(o.Cache, "kubernetes")),
+		gone:    cancel,
+		goCommand: gocmd.Go{Path: o.Go, Dir: o.Module, Env: map[string]string{
+			// The programs run here, whatever the user builds for; they need no
+			// C compiler; and no flag or workspace of the user's changes them.
+			// (An empty GOFLAGS would not do: it gives way to `go env -w`.)
+			"GOOS": runtime.GOOS, "GOARCH": runtime.GOARCH, "CGO_ENABLED": "0",
+			"GOFLAGS": strings.Join(recipe.BuildFlags, " "), "GOWORK": "off",
+		}},
+	}
+	dir, err := b.ensure(ctx)
+	if err != nil && ctx.Err() != nil {
+		return "", &StoppedError{Cause: context.Cause(ctx), Built: b.ready, Programs: len(b.programs)}
+	}
+	return dir, explain(err, b.places())
+}
+
+// StoppedError says that the build was called off.
+type StoppedError struct {
+	// Cause is why.
+	Cause error
+	// Built of Programs are in the cache. Programs is 0 when it was stopped
+	// before their number was known.
+	Built, Programs int
+}
+
+// Error is one sentence that says what is kept.
+func (e *StoppedError) Error() string {
+	if e.Programs == 0 {
+		return fmt.Sprintf("stopped (%v): nothing is lost, the same command goes on from here", e.Cause)
+	}
+	return fmt.Sprintf("stopped (%v): %d of %d programs are built and kept, as is what is compiled of the next; the same command goes on from here", e.Cause, e.Built, e.Programs)
+}
+
+// Unwrap gives access to the cause.
+func (e *StoppedError) Unwrap() error { return e.Cause }
+
+// build is one call of Ensure.
+type build struct {
+	options   Options
+	store     store.Store
+	goCommand gocmd.Go
+	gone      func(error)
+
+	settings recipe.Settings
+	programs []recipe.Program
+	// ready is how many of the programs are in the store.
+	ready int
+}
+
+func (b *build) ensure(ctx context.Context) (string, error) {
+	plan, err := b.plan(ctx)
+	if err != nil {
+		return "", err
+	}
+	dir, incomplete := b.store.Assets(plan)
+	if incomplete == nil {
+		return dir, nil
+	}
+
+	display := progress.Start(b.options.Progress, b.options.Columns, b.gone)
+	defer display.Stop()
+	display.Step(progress.State{Doing: "look for what has to be built"})
+
+	writer, err := b.store.Lock(ctx, func(pid int) {
+		display.Step(progress.State{Doing: fmt.Sprintf("wait for %s, which is building into %s", process(pid), b.store.Root())})
+	})
+	if isReadOnly(err) {
+		return "", &readOnlyError{root: b.store.Root(), incomplete: incomplete, err: err}
+	}
+	if err != nil {
+		return "", err
+	}
+	defer writer.Unlock()
+	if dir, err := b.store.Assets(plan); err == nil {
+		return dir, nil // built while we waited
+	}
+
+	packages, err := b.list(ctx, display)
+	if err != nil {
+		return "", err
+	}
+	b.programs, err = recipe.Programs(packages, b.settings)
+	if err != nil {
+		return "", err
+	}
+	if err := b.buildMissing(ctx, display, writer, packages); err != nil {
+		return "", err
+	}
+	var built []store.Program
+	for _, p := range b.programs {
+		built = append(built, stored(p))
+	}
+	dir, err = writer.Publish(plan, built)
+	if err != nil {
+		return "", err
+	}
+	display.Say("%s are ready in %s after %s", names(b.programs), dir, display.Elapsed())
+	return dir, nil
+}
+
+// plan is the key of everything that is to be built.
+func (b *build) plan(ctx context.Context) (string, error) {
+	goMod, err := os.ReadFile(filepath.Join(b.options.Module, "go.mod"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("there is no go.mod in %s: run this as `%s`", b.options.Module, command)
+	}
+	if err != nil {
+		return "", err
+	}
+	goSum, err := os.ReadFile(filepath.Join(b.options.Module, "go.sum"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	output, err := b.goCommand.Run(ctx, nil, append([]string{"env", "-json"}, recipe.SettingNames...)...)
+	if err != nil {
+		return "", err
+	}
+	b.settings, err = recipe.ParseSettings(output)
+	if err != nil {
+		return "", err
+	}
+	return recipe.PlanKey(goMod, goSum, b.settings), nil
+}
+
+// list downloads the modules that are not there yet and lists all packages.
+func (b *build) list(ctx context.Context, display *progress.Display) (recipe.Packages, error) {
+	output, err := b.goCommand.Run(ctx, nil, "mod", "edit", "-json")
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := recipe.ParseManifest(output)
+	if err != nil {
+		return nil, err
+	}
+	step := progress.State{Step: 1, Steps: 1 + len(manifest.Tool), Doing: "read the modules"}
+	if missing := manifest.NotDownloaded(b.settings.ModuleCache); missing > 0 {
+		step.Doing, step.Total, step.Unit = "download modules:", missing, "begun"
+	}
+	display.Step(step)
+	downloading := func(line string) bool {
+		if !strings.HasPrefix(line, "go: downloading ") {
+			return false
+		}
+		step.Done++
+		step.Total = max(step.Total, step.Done)
+		display.Update(step)
+		return true
+	}
+	output, err = b.goCommand.Run(ctx, downloading, "list", "-deps", "-json="+recipe.ListFields, "tool")
+	if err != nil {
+		return nil, err
+	}
+	return recipe.ParsePackages(output)
+}
+
+// buildMissing builds the programs that are not in the store, one at a time:
+// each is kept as soon as it is finished, and two linkers at once would need
+// more memory than a small machine has.
+func (b *build) buildMissing(ctx context.Context, display *progress.Display, writer *store.Writer, packages recipe.Packages) error {
+	var missing []recipe.Program
+	for _, p := range b.programs {
+		err := b.store.Check(stored(p))
+		var damaged *store.DamagedError
+		switch {
+		case err == nil:
+			b.ready++
+			continue
+		case errors.As(err, &damaged):
+			display.Say("%v: building it again", damaged)
+		case !errors.Is(err, store.ErrMissing):
+			return err
+		}
+		missing = append(missing, p)
+	}
+
+	tracker := newTracker(packages, missing)
+	for _, p := range missing {
+		if err := b.buildOne(ctx, display, writer, tracker, p); err != nil {
+			return err
+		}
+		b.ready++
+	}
+	return nil
+}
+
+func (b *build) buildOne(ctx context.Context, display *progress.Display, writer *store.Writer, tracker *tracker, p recipe.Program) error {
+	temporary := filepath.Join(writer.Work(), "go")
+	if err := os.MkdirAll(temporary, 0o755); err != nil {
+		return err
+	}
+	executable := filepath.Join(writer.Work(), p.Name)
+	state := func() progress.State {
+		// Programs that are ready count as steps that are over.
+		s := progress.State{Step: 2 + b.ready, Steps: 1 + len(b.programs), Doing: p.Name + ":", Unit: "packages"}
+		s.Done, s.Total = tracker.of(p.Package)
+		s.Left = tracker.estimate(time.Now())
+		return s
+	}
+	display.Step(state())
+	compiling := func(line string) bool {
+		if !tracker.compiles(line) {
+			return false
+		}
+		s := state()
+		if line == p.Package { // the last one: only the linker is left
+			s.Doing, s.Total = p.Name+": link", 0
+			display.Step(s)
+		} else {
+			display.Update(s)
+		}
+		return true
+	}
+
+	// The go command's own temporary files go to the same disk as the result,
+	// which TESTBED_CACHE moves; /tmp may be small, and is memory on some systems.
+	_, err := b.goCommand.With("GOTMPDIR", temporary).Run(ctx, compiling,
+		"build", "-v", "-ldflags="+p.LDFlags, "-o="+executable, p.Package)
+	if err != nil {
+		return err
+	}
+	tracker.finished(p.Package)
+	return writer.Add(stored(p), executable, p.Inputs)
+}
+
+func stored(p recipe.Program) store.Program { return store.Program{Name: p.Name, Key: p.Key} }
+
+// process names a process by its id, which is 0 when nobody knows it.
+func process(pid int) string {
+	if pid == 0 {
+		return "another process"
+	}
+	return fmt.Sprintf("process %d", pid)
+}
+
+// names lists programs with their versions.
+func names(programs []recipe.Program) string {
+	var list []string
+	for _, p := range programs {
+		list = append(list, p.Name+" "+p.Version)
+	}
+	return strings.Join(list, ", ")
+}

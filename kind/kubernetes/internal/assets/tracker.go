@@ -1,0 +1,107 @@
+package assets
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/example/operator-testbed/kind/kubernetes/internal/recipe"
+)
+
+// tracker follows a build by the packages that the go command says it compiles.
+// The go command is silent about those that it has compiled before, so a package
+// also counts as compiled once something that imports it is.
+type tracker struct {
+	packages recipe.Packages
+	// weight is the size of a package's source: compiling takes about as long
+	// as there is code.
+	weight map[string]int64
+
+	compiled map[string]bool
+	// left and spent are weights: of what is not compiled yet, and of what has
+	// been compiled since the start, not before.
+	left, spent int64
+	started     time.Time
+}
+
+// newTracker follows the build of programs from now on.
+func newTracker(packages recipe.Packages, programs []recipe.Program) *tracker {
+	t := &tracker{
+		packages: packages,
+		weight:   map[string]int64{},
+		compiled: map[string]bool{},
+		started:  time.Now(),
+	}
+	for _, program := range programs {
+		for _, p := range packages.Closure(program.Package) {
+			if _, known := t.weight[p.ImportPath]; !known {
+				t.weight[p.ImportPath] = sourceSize(p)
+				t.left += t.weight[p.ImportPath]
+			}
+		}
+	}
+	return t
+}
+
+// sourceSize is in bytes. A file that can't be read is the compiler's to report.
+func sourceSize(p *recipe.Package) int64 {
+	var size int64
+	for _, files := range [][]string{p.GoFiles, p.SFiles} {
+		for _, name := range files {
+			if info, err := os.Stat(filepath.Join(p.Dir, name)); err == nil {
+				size += info.Size()
+			}
+		}
+	}
+	return size
+}
+
+// compiles notes that the go command has begun to compile a package. It is false
+// for what is no package.
+func (t *tracker) compiles(importPath string) bool {
+	p := t.packages[importPath]
+	if p == nil {
+		return false
+	}
+	t.spent += t.weight[importPath]
+	t.finished(importPath)
+	return true
+}
+
+// finished notes that a package and all that it imports are compiled.
+func (t *tracker) finished(importPath string) {
+	for queue := []string{importPath}; len(queue) > 0; {
+		path := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		p := t.packages[path]
+		if p == nil || t.compiled[path] {
+			continue
+		}
+		t.compiled[path] = true
+		t.left -= t.weight[path]
+		queue = append(queue, p.Needs()...)
+	}
+}
+
+// of counts a program's packages.
+func (t *tracker) of(importPath string) (compiled, total int) {
+	closure := t.packages.Closure(importPath)
+	for _, p := range closure {
+		if t.compiled[p.ImportPath] {
+			compiled++
+		}
+	}
+	return compiled, len(closure)
+}
+
+// enough is how long a build must have run before its speed says anything.
+const enough = 10 * time.Second
+
+// estimate is the time until everything is compiled, 0 while nobody can tell.
+func (t *tracker) estimate(now time.Time) time.Duration {
+	elapsed := now.Sub(t.started)
+	if elapsed < enough || t.spent == 0 {
+		return 0
+	}
+	return time.Duration(float64(elapsed) * float64(t.left) / float64(t.spent))
+}
