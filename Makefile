@@ -59,15 +59,15 @@ down: $(TESTBED) ## Take it down. Nothing is left but what was built.
 ##@ The operator (what every kubebuilder project has)
 
 .PHONY: generate manifests
-generate manifests: ## Write what is generated from the API's types: Go code; the CRD and the ClusterRole.
+generate manifests: controller-gen ## Write what is generated from the API's types: Go code; the CRD and the ClusterRole.
 	@$(MAKE) -C operator $@
 
 .PHONY: build
-build: ## Build operator/bin/manager.
+build: controller-gen ## Build operator/bin/manager.
 	@$(MAKE) -C operator $@
 
 .PHONY: install uninstall
-install uninstall: $(TESTBED) ## Install the CRD into the cluster; remove it, and with it every Memcached.
+install uninstall: $(TESTBED) controller-gen ## Install the CRD into the cluster; remove it, and with it every Memcached.
 	@$(with-cluster) $(MAKE) -C operator $@
 
 .PHONY: run
@@ -94,7 +94,7 @@ test-race: ## The tests with Go's race detector: needs a C compiler.
 
 .PHONY: lint
 lint: ## Look for mistakes in the code.
-	@scripts/lint
+	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress "linting" "$$linter" run ./...
 
 .PHONY: bench-cluster
 bench-cluster: $(TESTBED) ## Measure the cluster against envtest's, median of 5.
@@ -115,6 +115,11 @@ help: ## This list.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
 		/^[a-z][a-z0-9 -]*:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# The operator's Makefile runs it; compiled here, its first time shows progress.
+.PHONY: controller-gen
+controller-gen:
+	@scripts/tool tools controller-gen >/dev/null
 
 # Before anything that a value decides about: an unknown one is refused at once.
 .PHONY: legal-cluster
