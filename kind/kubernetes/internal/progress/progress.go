@@ -99,6 +99,7 @@ func (d *Display) Elapsed() time.Duration { return time.Since(d.started).Round(t
 func (d *Display) Stop() {
 	d.mu.Lock()
 	d.ticker.Stop()
+	d.state = State{} // a last tick may be on its way
 	if d.columns != nil {
 		d.write(erase)
 	}

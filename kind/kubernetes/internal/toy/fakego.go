@@ -13,17 +13,20 @@ import (
 // The environment of a stand-in: the real go command, what the stand-in says on
 // standard error when it is asked to build, and a file to make when it hangs.
 const (
-	realGo   = "TOY_REAL_GO"
-	failing  = "TOY_FAILING"
-	hanging  = "TOY_HANGING"
-	standIn  = "TOY_STAND_IN"
-	grownOld = 10 * time.Minute
+	realGo  = "TOY_REAL_GO"
+	failing = "TOY_FAILING"
+	hanging = "TOY_HANGING"
 )
 
+// tooLate is when a stand-in that hangs ends by itself, should a test fail to
+// end it.
+const tooLate = 10 * time.Minute
+
 // Main must be called first in the TestMain of a package that uses Failing or
-// Hanging: the stand-in is the test's own executable. It returns in the test.
+// Hanging: the stand-in is the test's own executable under the name go. It
+// returns in the test.
 func Main() {
-	if os.Getenv(standIn) == "" {
+	if filepath.Base(os.Args[0]) != "go" {
 		return
 	}
 	if len(os.Args) > 1 && os.Args[1] == "build" {
@@ -45,7 +48,7 @@ func Main() {
 // hang is a go command with a compiler below it, neither of which ends before it
 // is killed, or much too late.
 func hang(path string) {
-	compiler := exec.Command("sleep", fmt.Sprint(grownOld.Seconds()))
+	compiler := exec.Command("sleep", fmt.Sprint(tooLate.Seconds()))
 	if err := compiler.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -78,15 +81,18 @@ func Hanging(t *testing.T) (goCommand, file string) {
 
 func fakeGo(t *testing.T) string {
 	t.Helper()
-	real, err := exec.LookPath("go")
+	goCommand, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv(realGo, goCommand)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(realGo, real)
-	t.Setenv(standIn, "yes")
-	return self
+	link := filepath.Join(t.TempDir(), "go")
+	if err := os.Symlink(self, link); err != nil {
+		t.Fatal(err)
+	}
+	return link
 }

@@ -19,7 +19,8 @@ const (
 	Beta  = "example.com/beta/v2"
 )
 
-// files of a module, by name; VERSION stands for the module's version.
+// modules are the files of each module, by name. VERSION stands for the module's
+// version, NONCE for something that no build cache has seen.
 var modules = map[string]map[string]string{
 	"example.com/alpha": {
 		"go.mod":            "module example.com/alpha\n\ngo 1.26\n\nrequire example.com/shared v1.0.0\n",
@@ -31,7 +32,7 @@ var modules = map[string]map[string]string{
 	},
 	"example.com/shared": {
 		"go.mod":    "module example.com/shared\n\ngo 1.26\n",
-		"shared.go": "package shared\n\nimport \"os\"\n\nfunc Say(s string) { os.Stdout.WriteString(s + \"\\n\") }\n",
+		"shared.go": "package shared\n\nimport \"os\"\n\nconst Nonce = \"NONCE\"\n\nfunc Say(s string) { os.Stdout.WriteString(s + \"\\n\") }\n",
 	},
 }
 
@@ -96,6 +97,7 @@ func Get(t *testing.T, dir, program string) {
 
 func archive(t *testing.T, path, prefix, version string, files map[string]string) {
 	t.Helper()
+	fill := strings.NewReplacer("VERSION", version, "NONCE", path)
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +108,7 @@ func archive(t *testing.T, path, prefix, version string, files map[string]string
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Write([]byte(strings.ReplaceAll(content, "VERSION", version))); err != nil {
+		if _, err := w.Write([]byte(fill.Replace(content))); err != nil {
 			t.Fatal(err)
 		}
 	}
