@@ -43,6 +43,10 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("REPOSITORY", root)
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("TMPDIR", env.WorkDir+"/tmp")
+			if err := os.MkdirAll(env.WorkDir+"/tmp", 0o755); err != nil {
+				return err
+			}
 			// Nobody's clusters are any of a script's business.
 			env.Setenv("TESTBED_STATE", env.WorkDir+"/state")
 			env.Setenv("TESTBED_CACHE", env.WorkDir+"/cache")

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+)
+
+// TestProgressPassesSignalsOn stops scripts/with-progress in each way, and
+// expects that what it runs ends too, with what that started.
+func TestProgressPassesSignalsOn(t *testing.T) {
+	t.Parallel()
+	root, err := repository.Root(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		signal syscall.Signal
+		code   int // -1: ended by the signal itself
+	}{
+		{syscall.SIGINT, 130},
+		{syscall.SIGTERM, 143},
+		{syscall.SIGHUP, 129},
+		{syscall.SIGKILL, -1},
+	} {
+		t.Run(test.signal.String(), func(t *testing.T) {
+			t.Parallel()
+			temp := t.TempDir()
+			// A command with a child, as the Go command has compilers.
+			cmd := exec.Command(filepath.Join(root, "scripts", "with-progress"), "working", "sh", "-c", "sleep 1000 & echo $! $$; wait")
+			cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(stdout).ReadString('\n')
+			if err != nil {
+				t.Fatalf("the command did not start: %v %s", err, &stderr)
+			}
+			if err := cmd.Process.Signal(test.signal); err != nil {
+				t.Fatal(err)
+			}
+			// The pipe ends when everybody who could write to it has ended.
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_, _ = io.Copy(io.Discard, stdout)
+			}()
+			select {
+			case <-ended:
+			case <-time.After(10 * time.Second):
+				t.Errorf("after the signal %v these are still there: %s", test.signal, alive(t, line))
+			}
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			if left, _ := os.ReadDir(temp); len(left) > 0 {
+				t.Errorf("%s is left", left[0].Name())
+			}
+		})
+	}
+}
+
+// alive returns those of the process ids in a line that are in use, and ends
+// them.
+func alive(t *testing.T, line string) []string {
+	t.Helper()
+	var found []string
+	for _, field := range strings.Fields(line) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if syscall.Kill(pid, 0) == nil {
+			found = append(found, field)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	return found
+}
