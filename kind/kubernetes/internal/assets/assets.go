@@ -34,6 +34,15 @@ type Options struct {
 	Columns func() int
 }
 
+// The steps that are shown.
+const (
+	stepModules = 1 + iota
+	stepCompile
+	stepLink
+
+	steps = stepLink
+)
+
 // Ensure builds what is missing and returns the folder that holds all programs
 // under their names: an absolute path that serves as KUBEBUILDER_ASSETS. When
 // nothing is missing it writes nothing. Calls, also of other processes, that use
@@ -182,18 +191,23 @@ func (b *build) list(ctx context.Context, display *progress.Display) (recipe.Pac
 	if err != nil {
 		return nil, err
 	}
-	step := progress.State{Step: 1, Steps: 1 + len(manifest.Tool), Doing: "read the modules"}
-	if missing := manifest.NotDownloaded(b.settings.ModuleCache); missing > 0 {
-		step.Doing, step.Total, step.Unit = "download modules:", missing, "begun"
-	}
+	step := progress.State{Step: stepModules, Steps: steps, Doing: "read the modules"}
 	display.Step(step)
+	missing := manifest.NotDownloaded(b.settings.ModuleCache)
 	downloading := func(line string) bool {
 		if !strings.HasPrefix(line, "go: downloading ") {
 			return false
 		}
+		// Some of the missing ones are for other platforms; nobody can say how
+		// many before they are read.
 		step.Done++
-		step.Total = max(step.Total, step.Done)
-		display.Update(step)
+		step.Total = max(missing, step.Done)
+		if step.Done == 1 {
+			step.Doing, step.Unit = "download modules:", "at most"
+			display.Step(step)
+		} else {
+			display.Update(step)
+		}
 		return true
 	}
 	output, err = b.goCommand.Run(ctx, downloading, "list", "-deps", "-json="+recipe.ListFields, "tool")
@@ -203,9 +217,10 @@ func (b *build) list(ctx context.Context, display *progress.Display) (recipe.Pac
 	return recipe.ParsePackages(output)
 }
 
-// buildMissing builds the programs that are not in the store, one at a time:
-// each is kept as soon as it is finished, and two linkers at once would need
-// more memory than a small machine has.
+// buildMissing builds the programs that are not in the store. First everything
+// is compiled, on all processors; then the programs are linked one at a time,
+// because two linkers at once need more memory than a small machine has, and
+// each is kept as soon as it is finished.
 func (b *build) buildMissing(ctx context.Context, display *progress.Display, writer *store.Writer, packages recipe.Packages) error {
 	var missing []recipe.Program
 	for _, p := range b.programs {
@@ -223,9 +238,26 @@ func (b *build) buildMissing(ctx context.Context, display *progress.Display, wri
 		missing = append(missing, p)
 	}
 
-	tracker := newTracker(packages, missing)
+	// The go command's own temporary files go to the same disk as the result,
+	// which TESTBED_CACHE moves; /tmp may be small, and is memory on some systems.
+	temporary := filepath.Join(writer.Work(), "go")
+	if err := os.MkdirAll(temporary, 0o755); err != nil {
+		return err
+	}
+	goCommand := b.goCommand.With("GOTMPDIR", temporary)
+	if err := compile(ctx, goCommand, display, packages, missing); err != nil {
+		return err
+	}
 	for _, p := range missing {
-		if err := b.buildOne(ctx, display, writer, tracker, p); err != nil {
+		display.Step(progress.State{
+			Step: stepLink, Steps: steps, Doing: "link " + p.Name + ":",
+			Done: b.ready, Total: len(b.programs), Unit: "programs are ready",
+		})
+		executable := filepath.Join(writer.Work(), p.Name)
+		if _, err := goCommand.Run(ctx, nil, "build", "-ldflags="+p.LDFlags, "-o="+executable, p.Package); err != nil {
+			return err
+		}
+		if err := writer.Add(stored(p), executable, p.Inputs); err != nil {
 			return err
 		}
 		b.ready++
@@ -233,16 +265,13 @@ func (b *build) buildMissing(ctx context.Context, display *progress.Display, wri
 	return nil
 }
 
-func (b *build) buildOne(ctx context.Context, display *progress.Display, writer *store.Writer, tracker *tracker, p recipe.Program) error {
-	temporary := filepath.Join(writer.Work(), "go")
-	if err := os.MkdirAll(temporary, 0o755); err != nil {
-		return err
-	}
-	executable := filepath.Join(writer.Work(), p.Name)
+// compile fills the go command's build cache with all that programs are linked
+// from.
+func compile(ctx context.Context, goCommand gocmd.Go, display *progress.Display, packages recipe.Packages, programs []recipe.Program) error {
+	tracker := newTracker(packages, programs)
 	state := func() progress.State {
-		// Programs that are ready count as steps that are over.
-		s := progress.State{Step: 2 + b.ready, Steps: 1 + len(b.programs), Doing: p.Name + ":", Unit: "packages"}
-		s.Done, s.Total = tracker.of(p.Package)
+		s := progress.State{Step: stepCompile, Steps: steps, Doing: "compile:", Unit: "packages"}
+		s.Done, s.Total = tracker.count()
 		s.Left = tracker.estimate(time.Now())
 		return s
 	}
@@ -251,25 +280,17 @@ func (b *build) buildOne(ctx context.Context, display *progress.Display, writer 
 		if !tracker.compiles(line) {
 			return false
 		}
-		s := state()
-		if line == p.Package { // the last one: only the linker is left
-			s.Doing, s.Total = p.Name+": link", 0
-			display.Step(s)
-		} else {
-			display.Update(s)
-		}
+		display.Update(state())
 		return true
 	}
-
-	// The go command's own temporary files go to the same disk as the result,
-	// which TESTBED_CACHE moves; /tmp may be small, and is memory on some systems.
-	_, err := b.goCommand.With("GOTMPDIR", temporary).Run(ctx, compiling,
-		"build", "-v", "-ldflags="+p.LDFlags, "-o="+executable, p.Package)
-	if err != nil {
-		return err
+	// For packages that are no programs the go command compiles and links
+	// nothing, so it gets what the programs import.
+	args := []string{"build", "-v"}
+	for _, p := range programs {
+		args = append(args, packages[p.Package].Needs()...)
 	}
-	tracker.finished(p.Package)
-	return writer.Add(stored(p), executable, p.Inputs)
+	_, err := goCommand.Run(ctx, compiling, args...)
+	return err
 }
 
 func stored(p recipe.Program) store.Program { return store.Program{Name: p.Name, Key: p.Key} }

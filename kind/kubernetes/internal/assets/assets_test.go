@@ -96,8 +96,9 @@ func TestBuildsOnce(t *testing.T) {
 	for _, want := range []string{
 		`^look for what has to be built, 0s\n`,
 		`(?m)^\[1/3\] read the modules, \d+s$`, // toy.Module has downloaded them
-		`(?m)^\[2/3\] (alpha|beta): \d+ of \d+ packages, `,
-		`(?m)^\[3/3\] (alpha|beta): link, `,
+		`(?m)^\[2/3\] compile: 0 of \d+ packages, `,
+		`(?m)^\[3/3\] link (alpha|beta): 0 of 2 programs are ready, `,
+		`(?m)^\[3/3\] link (alpha|beta): 1 of 2 programs are ready, `,
 		`(?m)^(alpha v1.0.0, beta v2.0.0|beta v2.0.0, alpha v1.0.0) are ready in .* after \d+s\n$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(said) {
@@ -120,7 +121,7 @@ func TestModulesAreDownloadedAndCounted(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	dir, said := mustEnsure(t, o)
-	if runs(t, dir, "alpha") != "alpha v1.0.0" || !strings.Contains(said, "[1/3] download modules: 0 of 3 begun") {
+	if runs(t, dir, "alpha") != "alpha v1.0.0" || !strings.Contains(said, "[1/3] download modules: 1 of 3 at most") {
 		t.Errorf("the download was not shown:\n%s", said)
 	}
 }
@@ -283,7 +284,7 @@ func TestStoppedBuildLeavesNothingBehindAndKeepsWhatIsReady(t *testing.T) {
 
 	o.Go = ""
 	dir, said := mustEnsure(t, o)
-	if runs(t, dir, "beta") != "beta v2.0.0" || !strings.Contains(said, "[3/3] beta") || strings.Contains(said, "alpha:") {
+	if runs(t, dir, "beta") != "beta v2.0.0" || !strings.Contains(said, "link beta: 1 of 2") || strings.Contains(said, "link alpha") {
 		t.Errorf("the build did not go on from where it was:\n%s", said)
 	}
 }
@@ -316,7 +317,7 @@ func TestFailuresAreSentencesWithAMend(t *testing.T) {
 		},
 		"anything else": {
 			"# example.com/alpha\nmain.go:3:1: syntax error",
-			[]string{"go build example.com/", " failed (exit status 1)", "main.go:3:1: syntax error"},
+			[]string{"go build example.com/shared", " failed (exit status 1)", "main.go:3:1: syntax error"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

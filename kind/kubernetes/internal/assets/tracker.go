@@ -34,7 +34,8 @@ func newTracker(packages recipe.Packages, programs []recipe.Program) *tracker {
 	}
 	for _, program := range programs {
 		for _, p := range packages.Closure(program.Package) {
-			if _, known := t.weight[p.ImportPath]; !known {
+			// The program's own package is compiled when it is linked.
+			if _, known := t.weight[p.ImportPath]; !known && p.Name != "main" {
 				t.weight[p.ImportPath] = sourceSize(p)
 				t.left += t.weight[p.ImportPath]
 			}
@@ -59,40 +60,27 @@ func sourceSize(p *recipe.Package) int64 {
 // compiles notes that the go command has begun to compile a package. It is false
 // for what is no package.
 func (t *tracker) compiles(importPath string) bool {
-	p := t.packages[importPath]
-	if p == nil {
+	if _, known := t.weight[importPath]; !known {
 		return false
 	}
 	t.spent += t.weight[importPath]
-	t.finished(importPath)
-	return true
-}
-
-// finished notes that a package and all that it imports are compiled.
-func (t *tracker) finished(importPath string) {
+	// What it imports comes before it.
 	for queue := []string{importPath}; len(queue) > 0; {
 		path := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
-		p := t.packages[path]
-		if p == nil || t.compiled[path] {
+		weight, known := t.weight[path]
+		if !known || t.compiled[path] {
 			continue
 		}
 		t.compiled[path] = true
-		t.left -= t.weight[path]
-		queue = append(queue, p.Needs()...)
+		t.left -= weight
+		queue = append(queue, t.packages[path].Needs()...)
 	}
+	return true
 }
 
-// of counts a program's packages.
-func (t *tracker) of(importPath string) (compiled, total int) {
-	closure := t.packages.Closure(importPath)
-	for _, p := range closure {
-		if t.compiled[p.ImportPath] {
-			compiled++
-		}
-	}
-	return compiled, len(closure)
-}
+// count is how many packages are compiled, of how many.
+func (t *tracker) count() (compiled, total int) { return len(t.compiled), len(t.weight) }
 
 // enough is how long a build must have run before its speed says anything.
 const enough = 10 * time.Second
