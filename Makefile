@@ -94,7 +94,7 @@ test-race: ## The tests with Go's race detector: needs a C compiler.
 
 .PHONY: lint
 lint: ## Look for mistakes in the code.
-	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress "linting" "$$linter" run ./...
+	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress --lines "linting" "$$linter" run ./...
 
 .PHONY: bench-cluster
 bench-cluster: $(TESTBED) ## Measure the cluster against envtest's, median of 5.
