@@ -20,17 +20,24 @@ type Manifests struct {
 
 // Render builds the kustomization in dir with the kustomize that kubectl has inside.
 func Render(dir string) (Manifests, error) {
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy // as kubectl does: a Namespace before what is in it
+	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		return Manifests{}, fmt.Errorf("rendering the kustomization %s: %w", dir, err)
 	}
 	var m Manifests
 	for _, resource := range resources.Resources() {
-		content, err := resource.Map()
+		// Through JSON, for its numbers: kustomize's own are ints, which apimachinery can't copy.
+		object := &unstructured.Unstructured{}
+		content, err := resource.MarshalJSON()
+		if err == nil {
+			err = object.UnmarshalJSON(content)
+		}
 		if err != nil {
 			return Manifests{}, fmt.Errorf("rendering the kustomization %s: %w", dir, err)
 		}
-		m.objects = append(m.objects, &unstructured.Unstructured{Object: content})
+		m.objects = append(m.objects, object)
 	}
 	return m, nil
 }
