@@ -27,8 +27,8 @@ import (
 // verdict could be shown before what it is about.
 const overtaking = 30 * time.Millisecond
 
-// Scheme knows the types that Follow watches.
-func Scheme() (*runtime.Scheme, error) {
+// knownTypes knows the types that Follow watches.
+func knownTypes() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	if err := errors.Join(scheme.AddToScheme(s), cachev1alpha1.AddToScheme(s)); err != nil {
 		return nil, fmt.Errorf("register the API types: %w", err)
@@ -42,7 +42,7 @@ func Scheme() (*runtime.Scheme, error) {
 // cause. An API server that goes away and comes back is followed further.
 func Follow(ctx context.Context, config *rest.Config, memcached types.NamespacedName, see func(State) (enough bool, err error)) error {
 	following, stop := context.WithCancel(ctx)
-	scheme, err := Scheme()
+	scheme, err := knownTypes()
 	if err != nil {
 		stop()
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -32,6 +33,9 @@ func newStatus(g *global) *cobra.Command {
 					until = "until the program that created it ends"
 				}
 				fmt.Fprintf(out, "%s is up, %s: %s\n", c.Name, until, c.Kubeconfig)
+			}
+			if !slices.ContainsFunc(clusters, func(c embedded.Cluster) bool { return c.Name == g.name }) {
+				return nil
 			}
 			cluster, err := g.attach()
 			if err != nil {

@@ -14,25 +14,22 @@ import (
 )
 
 func newUp(g *global) *cobra.Command {
-	var crds []string
-	command := &cobra.Command{
+	return &cobra.Command{
 		Use:   "up",
 		Short: "Bring a cluster up and leave it running",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return up(command.Context(), g, crds)
+			return up(command.Context(), g)
 		},
 	}
-	command.Flags().StringSliceVar(&crds, "crds", nil, "files and folders with CustomResourceDefinitions to install at once")
-	return command
 }
 
-func up(ctx context.Context, g *global, crds []string) error {
+func up(ctx context.Context, g *global) error {
 	out := newReport(demo.ScreenOn(os.Stdout), time.Now())
 	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
 		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
 	}
-	cluster, err := create(ctx, g, out, crds...)
+	cluster, err := create(ctx, g, out)
 	if alreadyUp := new(embedded.AlreadyUpError); errors.As(err, &alreadyUp) {
 		return fmt.Errorf("the cluster %s is already up: use it with eval \"$(make -s env%s)\", or take it down first with make down%[2]s", g.name, ofName(g.name))
 	}
@@ -49,7 +46,8 @@ func up(ctx context.Context, g *global, crds []string) error {
 	return nil
 }
 
-// create brings a cluster up that ends with this process until it is detached.
+// create brings a cluster up, with the CustomResourceDefinitions in files and
+// folders, that ends with this process until it is detached.
 func create(ctx context.Context, g *global, out *report, crds ...string) (*embedded.Provider, error) {
 	cluster := embedded.NewProvider()
 	cluster.WithName(g.name).WithOpts(embedded.WithCRDs(crds...), embedded.WithProgress(out.steps("Cluster")))

@@ -1,0 +1,76 @@
+package operator_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+	"github.com/example/operator-testbed/e2e/supervisor"
+)
+
+func TestMain(m *testing.M) {
+	supervisor.Main()
+	os.Exit(m.Run())
+}
+
+// TestEnsure asks for the operator again and again: the same build is left alone,
+// another one takes its place, and one that has ended comes back. The cluster
+// begins without the CustomResourceDefinition.
+func TestEnsure(t *testing.T) {
+	if os.Getenv("CLUSTER") != "embedded" {
+		t.Skip("this test brings a cluster up: run it with make test, or CLUSTER=embedded")
+	}
+	t.Setenv("TESTBED_STATE", filepath.Join(t.TempDir(), "state"))
+	root, err := repository.Root(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := operator.Build(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := embedded.NewProvider()
+	if _, err := cluster.Create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Destroy(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := operator.Define(t.Context(), cluster.KubernetesRestConfig(), program); err != nil {
+		t.Fatal(err)
+	}
+
+	ensure := func(why string, program operator.Program, want bool) {
+		t.Helper()
+		started, err := operator.Ensure(t.Context(), cluster.KubernetesRestConfig(), cluster.Supervisor(), program)
+		if err != nil || started != want {
+			t.Fatalf("%s: started %v, %v; want %v", why, started, err, want)
+		}
+	}
+	ensure("nothing runs", program, true)
+	ensure("the same build runs", program, false)
+
+	other := program
+	other.Binary = filepath.Join(t.TempDir(), "other")
+	content, err := os.ReadFile(program.Binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What stands behind an executable's end does not matter to the kernel.
+	if err := os.WriteFile(other.Binary, append(content, "another build"...), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ensure("another build runs", other, true)
+	ensure("the other build runs", other, false)
+
+	if err := cluster.Supervisor().Kill(t.Context(), operator.Name); err != nil {
+		t.Fatal(err)
+	}
+	ensure("it was killed", other, true)
+}
