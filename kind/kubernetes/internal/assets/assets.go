@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/example/operator-testbed/kind/kubernetes/internal/gocmd"
@@ -32,6 +33,9 @@ type Options struct {
 	Progress io.Writer
 	// Columns is the width of the terminal that Progress is, nil for none.
 	Columns func() int
+
+	// free stands in for freeBytes in tests.
+	free func(path string) uint64
 }
 
 // The steps that are shown.
@@ -54,6 +58,9 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
+	if o.free == nil {
+		o.free = freeBytes
+	}
 	b := &build{
 		options: o,
 		store:   store.At(filepath.Join(o.Cache, "kubernetes")),
@@ -87,7 +94,7 @@ func (e *StoppedError) Error() string {
 	if e.Programs == 0 {
 		return fmt.Sprintf("stopped (%v): nothing is lost, the same command goes on from here", e.Cause)
 	}
-	return fmt.Sprintf("stopped (%v): %d of %d programs are built and kept, as is what is compiled of the next; the same command goes on from here", e.Cause, e.Built, e.Programs)
+	return fmt.Sprintf("stopped (%v): %d of %d programs are ready, and what is compiled is kept; the same command goes on from here", e.Cause, e.Built, e.Programs)
 }
 
 // Unwrap gives access to the cause.
@@ -155,6 +162,16 @@ func (b *build) ensure(ctx context.Context) (string, error) {
 	}
 	display.Say("%s are ready in %s after %s", names(b.programs), dir, display.Elapsed())
 	return dir, nil
+}
+
+func (b *build) places() places {
+	return places{
+		store:       b.store.Root(),
+		buildCache:  b.settings.BuildCache,
+		moduleCache: b.settings.ModuleCache,
+		proxy:       b.settings.Proxy,
+		free:        b.options.free,
+	}
 }
 
 // plan is the key of everything that is to be built.
@@ -245,7 +262,7 @@ func (b *build) buildMissing(ctx context.Context, display *progress.Display, wri
 		return err
 	}
 	goCommand := b.goCommand.With("GOTMPDIR", temporary)
-	if err := compile(ctx, goCommand, display, packages, missing); err != nil {
+	if err := b.compile(ctx, goCommand, display, packages, missing); err != nil {
 		return err
 	}
 	for _, p := range missing {
@@ -267,7 +284,9 @@ func (b *build) buildMissing(ctx context.Context, display *progress.Display, wri
 
 // compile fills the go command's build cache with all that programs are linked
 // from.
-func compile(ctx context.Context, goCommand gocmd.Go, display *progress.Display, packages recipe.Packages, programs []recipe.Program) error {
+func (b *build) compile(ctx context.Context, goCommand gocmd.Go, display *progress.Display, packages recipe.Packages, programs []recipe.Program) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	tracker := newTracker(packages, programs)
 	state := func() progress.State {
 		s := progress.State{Step: stepCompile, Steps: steps, Doing: "compile:", Unit: "packages"}
@@ -281,6 +300,11 @@ func compile(ctx context.Context, goCommand gocmd.Go, display *progress.Display,
 			return false
 		}
 		display.Update(state())
+		// The go command says nothing when its build cache is full: it goes on,
+		// only to compile everything again for each program that it links.
+		if b.options.free(b.settings.BuildCache) < reserve {
+			cancel(fmt.Errorf("writing to %s: %w", b.settings.BuildCache, syscall.ENOSPC))
+		}
 		return true
 	}
 	// For packages that are no programs the go command compiles and links

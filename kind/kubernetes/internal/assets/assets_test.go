@@ -272,7 +272,7 @@ func TestStoppedBuildLeavesNothingBehindAndKeepsWhatIsReady(t *testing.T) {
 	compiler := toy.Await(t, pidFile)
 	cancel(errors.New("interrupt"))
 	err := <-failed
-	want := "stopped (interrupt): 1 of 2 programs are built and kept, as is what is compiled of the next; the same command goes on from here"
+	want := "stopped (interrupt): 1 of 2 programs are ready, and what is compiled is kept; the same command goes on from here"
 	var stopped *StoppedError
 	if !errors.As(err, &stopped) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -335,6 +335,21 @@ func TestFailuresAreSentencesWithAMend(t *testing.T) {
 				t.Error("unfinished files are left")
 			}
 		})
+	}
+}
+
+func TestFullBuildCacheStopsTheBuildAtOnce(t *testing.T) {
+	o := toyOptions(t)
+	o.free = func(path string) uint64 {
+		if path == os.Getenv("GOCACHE") {
+			return 7e6
+		}
+		return 1e12
+	}
+	t.Setenv("GOCACHE", t.TempDir()) // where everything must be compiled
+	_, err := Ensure(t.Context(), o)
+	if err == nil || !strings.Contains(err.Error(), "the disk of "+os.Getenv("GOCACHE")+" is full (7 MB free)") {
+		t.Errorf("got %v", err)
 	}
 }
 

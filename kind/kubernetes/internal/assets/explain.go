@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"regexp"
-	"strings"
 	"syscall"
 
 	"github.com/example/operator-testbed/kind/kubernetes/internal/gocmd"
@@ -14,28 +12,6 @@ import (
 
 // command is how a user runs this build.
 const command = "go -C kind/kubernetes run ."
-
-// places are the folders that a build writes to.
-type places struct {
-	store, buildCache, moduleCache string
-	proxy                          string
-}
-
-func (b *build) places() places {
-	return places{
-		store:       b.store.Root(),
-		buildCache:  b.settings.BuildCache,
-		moduleCache: b.settings.ModuleCache,
-		proxy:       b.settings.Proxy,
-	}
-}
-
-// What a build from nothing was measured to need, in rounded gigabytes.
-const (
-	storeNeeds       = "0.5 GB"
-	buildCacheNeeds  = "4 GB"
-	moduleCacheNeeds = "1 GB"
-)
 
 // What the go command and the programs it runs say when the cause is one that
 // the user can mend. It has no other way to tell.
@@ -67,51 +43,6 @@ func explain(err error, at places) error {
 		return fmt.Errorf("the cache %s can't be used: %w; TESTBED_CACHE names another folder", at.store, err)
 	}
 	return err
-}
-
-// diskFullError says that a build ran out of space.
-type diskFullError struct {
-	at  places
-	err error
-}
-
-// Error names all places that a build fills, each with the setting that moves
-// it, the fullest first.
-func (e *diskFullError) Error() string {
-	type place struct{ path, needs, setting string }
-	all := []place{
-		{e.at.store, storeNeeds, "TESTBED_CACHE"},
-		{e.at.buildCache, buildCacheNeeds, "GOCACHE"},
-		{e.at.moduleCache, moduleCacheNeeds, "GOMODCACHE"},
-	}
-	fullest, least := all[0], uint64(1<<63)
-	var needs []string
-	for _, p := range all {
-		free := freeBytes(p.path)
-		if free < least {
-			fullest, least = p, free
-		}
-		needs = append(needs, fmt.Sprintf("%s in %s (%s moves it)", p.needs, p.path, p.setting))
-	}
-	return fmt.Sprintf("the disk of %s is full (%d MB free): a build from nothing needs about %s; make room or move one, and run the same command again, which keeps what is built",
-		fullest.path, least/1e6, strings.Join(needs, ", "))
-}
-
-// Unwrap gives access to what failed.
-func (e *diskFullError) Unwrap() error { return e.err }
-
-// freeBytes is the space that is left for files in a folder, which need not exist
-// yet, or a very large number when nobody knows.
-func freeBytes(path string) uint64 {
-	var disk syscall.Statfs_t
-	err := syscall.Statfs(path, &disk)
-	if parent := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) && parent != path {
-		return freeBytes(parent)
-	}
-	if err != nil {
-		return 1 << 62
-	}
-	return disk.Bavail * uint64(disk.Bsize)
 }
 
 // readOnlyError says that something is missing from a cache that is somebody
