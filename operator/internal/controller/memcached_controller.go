@@ -33,12 +33,13 @@ type MemcachedReconciler struct {
 
 // Reading is done through watches, so there is no "get"; only a Deployment is also read before it is changed.
 // memcacheds/finalizers is not for finalizers: with the admission plugin OwnerReferencesPermissionEnforcement, who makes
-// an object block the deletion of its owner must be allowed to set the finalizers of the owner.
+// an object block the deletion of its owner must be allowed to set the finalizers of the owner. Nor does the operator ever
+// delete a Deployment: the same plugin lets only who may delete an object put an owner reference back that was taken off it.
 
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 
