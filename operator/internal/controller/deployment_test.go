@@ -1,0 +1,165 @@
+package controller
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// oddImages are all legal references.
+var oddImages = map[string]string{
+	"no tag":               "memcached",
+	"tag":                  "memcached:1.6.39-alpine",
+	"registry with a port": "localhost:5000/memcached",
+	"port and tag":         "registry.example.com:5000/team/memcached:1.6",
+	"digest":               "memcached@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+	"tag and digest":       "registry.example.com:5000/memcached:1.6@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+	"long tag":             "memcached:" + strings.Repeat("v", 128),
+}
+
+func TestAnyImageMakesLegalLabels(t *testing.T) {
+	for name, image := range oddImages {
+		t.Run(name, func(t *testing.T) {
+			mc := testMemcached(1)
+			mc.Name = strings.Repeat("n", 63) // the longest that the schema allows
+			deployment, err := toDeployment(desiredDeployment(mc, image))
+			if err != nil {
+				t.Fatal(err)
+			}
+			template := deployment.Spec.Template
+			if got := template.Spec.Containers[0].Image; got != image {
+				t.Errorf("image = %s, want %s", got, image)
+			}
+			for where, labels := range map[string]map[string]string{
+				"Deployment": deployment.Labels, "selector": deployment.Spec.Selector.MatchLabels, "template": template.Labels,
+			} {
+				if errs := metav1validation.ValidateLabels(labels, field.NewPath(where)); len(errs) > 0 {
+					t.Error(errs.ToAggregate())
+				}
+			}
+		})
+	}
+}
+
+func TestDesiredDeployment(t *testing.T) {
+	mc := testMemcached(3)
+	mc.Spec.ContainerPort = new(int32(22122))
+	deployment, err := toDeployment(desiredDeployment(mc, testImage))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	wantOwners := []metav1.OwnerReference{{
+		APIVersion: "cache.example.com/v1alpha1", Kind: "Memcached", Name: testName, UID: mc.UID,
+		Controller: new(true), BlockOwnerDeletion: new(true),
+	}}
+	if diff := cmp.Diff(wantOwners, deployment.OwnerReferences); diff != "" {
+		t.Errorf("owner references (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]string{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}, deployment.Spec.Selector.MatchLabels); diff != "" {
+		t.Errorf("selector (-want +got):\n%s", diff)
+	}
+	if got := *deployment.Spec.Replicas; got != 3 {
+		t.Errorf("replicas = %d, want 3", got)
+	}
+
+	container := deployment.Spec.Template.Spec.Containers[0]
+	if diff := cmp.Diff([]string{"-p", "22122", "-m", "64", "-U", "0"}, container.Args); diff != "" {
+		t.Errorf("args (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]corev1.ContainerPort{{Name: "memcached", ContainerPort: 22122, Protocol: corev1.ProtocolTCP}}, container.Ports); diff != "" {
+		t.Errorf("ports (-want +got):\n%s", diff)
+	}
+	for name, probe := range map[string]*corev1.Probe{"readiness": container.ReadinessProbe, "liveness": container.LivenessProbe} {
+		if probe.TCPSocket.Port.IntValue() != 22122 {
+			t.Errorf("the %s probe knocks at port %s, want 22122", name, probe.TCPSocket.Port.String())
+		}
+	}
+}
+
+func TestSelector(t *testing.T) {
+	one, other := testMemcached(1), testMemcached(1)
+	other.UID = "other-uid"
+	if selector(one) == selector(other) {
+		t.Errorf("two Memcacheds share the selector %s", selector(one))
+	}
+	later := testMemcached(5)
+	later.Spec.ContainerPort = new(int32(22122))
+	if selector(one) != selector(later) {
+		t.Errorf("the selector changes with the spec, from %s to %s", selector(one), selector(later))
+	}
+}
+
+func TestTemplateHash(t *testing.T) {
+	base := templateHash(desiredDeployment(testMemcached(1), testImage))
+	if got := templateHash(desiredDeployment(testMemcached(1), testImage)); got != base {
+		t.Errorf("the hash of the same template is %s once and %s then", base, got)
+	}
+	if got := templateHash(desiredDeployment(testMemcached(5), testImage)); got != base {
+		t.Error("another size changes the hash of the template, which would replace all pods")
+	}
+	otherPort := testMemcached(1)
+	otherPort.Spec.ContainerPort = new(int32(22122))
+	if got := templateHash(desiredDeployment(otherPort, testImage)); got == base {
+		t.Error("another port has the same hash")
+	}
+	if got := templateHash(desiredDeployment(testMemcached(1), "memcached")); got == base {
+		t.Error("another image has the same hash")
+	}
+}
+
+// A value that the API server would store in another form, such as 1000m for 1, or would not store at all, such as a false
+// that Go leaves out, would differ from the live object for ever.
+func TestDesiredDeploymentIsCanonical(t *testing.T) {
+	desired := desiredDeployment(testMemcached(1), testImage)
+	deployment, err := toDeployment(desired)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := drift(desired, deployment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(paths) > 0 {
+		t.Errorf("written as a Deployment, these fields have another value: %q", paths)
+	}
+}
+
+// leaves returns the path of every value in the JSON of an apply configuration, each element of a list by its index.
+func leaves(t *testing.T, applyConfiguration any) [][]any {
+	t.Helper()
+	text, err := json.Marshal(applyConfiguration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatal(err)
+	}
+	var result [][]any
+	var walk func(path []any, value any)
+	walk = func(path []any, value any) {
+		switch value := value.(type) {
+		case map[string]any:
+			for name, child := range value {
+				walk(append(path[:len(path):len(path)], name), child)
+			}
+		case []any:
+			for i, child := range value {
+				walk(append(path[:len(path):len(path)], i), child)
+			}
+		default:
+			result = append(result, path)
+		}
+	}
+	walk(nil, value)
+	return result
+}

@@ -1,0 +1,230 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// Every field that the operator sets, as listed by the apply configuration itself, changed and removed.
+func TestEveryOwnedFieldIsWatched(t *testing.T) {
+	desired := desiredDeployment(testMemcached(3), testImage)
+	for _, path := range ownedFields(t) {
+		for how, change := range map[string]func(any) any{"changed": changed, "removed": removed} {
+			t.Run(fmt.Sprintf("%v %s", path, how), func(t *testing.T) {
+				live := edit(t, desired, path, change)
+				paths, err := drift(desired, live)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(paths) == 0 {
+					t.Error("nobody notices")
+				}
+			})
+		}
+	}
+}
+
+func TestEveryOwnedFieldIsRestored(t *testing.T) {
+	w := newWorld(t, 1)
+	w.start()
+	desired := desiredDeployment(w.memcached(), testImage)
+	healthy := w.deployment()
+	for _, path := range ownedFields(t) {
+		for how, change := range map[string]func(any) any{"changed": changed, "removed": removed} {
+			t.Run(fmt.Sprintf("%v %s", path, how), func(t *testing.T) {
+				if fmt.Sprint(path) == "[metadata ownerReferences 0 uid]" {
+					t.Skip("a Deployment that another object controls is that object's")
+				}
+				w.t = t
+				w.updateDeployment(func(deployment *appsv1.Deployment) {
+					version := deployment.ResourceVersion
+					*deployment = *edit(t, healthy, path, change)
+					deployment.ResourceVersion = version
+				})
+				writes := w.reconcile()
+				if applies := slices.DeleteFunc(writes, func(write string) bool { return write != applyDeployment }); len(applies) != 1 {
+					t.Errorf("the Deployment was applied %d times, want once", len(applies))
+				}
+				paths, err := drift(desired, w.deployment())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(paths) > 0 {
+					t.Errorf("still not as it should be: %q", paths)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatOthersAddIsNoDrift(t *testing.T) {
+	desired := desiredDeployment(testMemcached(1), testImage)
+	for name, add := range map[string]func(*appsv1.Deployment){
+		"a label":       func(d *appsv1.Deployment) { d.Labels["team"] = "a" },
+		"an annotation": func(d *appsv1.Deployment) { d.Annotations["team"] = "a" },
+		"an owner": func(d *appsv1.Deployment) {
+			d.OwnerReferences = append(d.OwnerReferences, metav1.OwnerReference{UID: "x"})
+		},
+		"a finalizer": func(d *appsv1.Deployment) { d.Finalizers = []string{"example.com/x"} },
+		"a field":     func(d *appsv1.Deployment) { d.Spec.Paused = true },
+		"a container before": func(d *appsv1.Deployment) {
+			s := &d.Spec.Template.Spec
+			s.Containers = append([]corev1.Container{{Name: "a"}}, s.Containers...)
+		},
+		"an init container": func(d *appsv1.Deployment) { d.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "a"}} },
+		"an environment": func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "b"}}
+		},
+		"a template annotation": func(d *appsv1.Deployment) { d.Spec.Template.Annotations = map[string]string{"a": "b"} },
+		"a limit": func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Resources.Limits["cpu"] = *desired.Spec.Template.Spec.Containers[0].Resources.Requests.Cpu()
+		},
+		"a default of the server": func(d *appsv1.Deployment) { d.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst },
+	} {
+		t.Run(name, func(t *testing.T) {
+			live, err := toDeployment(desired)
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(live)
+			paths, err := drift(desired, live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(paths) > 0 {
+				t.Errorf("taken for drift: %q", paths)
+			}
+		})
+	}
+}
+
+// The paths are for a reader of the log.
+func TestDriftNamesTheFields(t *testing.T) {
+	desired := desiredDeployment(testMemcached(3), testImage)
+	live, err := toDeployment(desired)
+	if err != nil {
+		t.Fatal(err)
+	}
+	live.Spec.Replicas = new(int32(7))
+	delete(live.Labels, cachev1alpha1.LabelMemcachedUID)
+	live.Spec.Template.Spec.Containers[0].Image = "other"
+	live.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 9999
+	live.OwnerReferences = nil
+
+	paths, err := drift(desired, live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"metadata.labels.cache.example.com/memcached-uid",
+		"metadata.ownerReferences",
+		"spec.replicas",
+		"spec.template.spec.containers[name=memcached].image",
+		"spec.template.spec.containers[name=memcached].ports[containerPort=11211][protocol=TCP]",
+	}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+}
+
+// A list of objects that is not in mapLists would be compared whole, and the defaults that the API server puts into its
+// elements would be drift for ever.
+func TestEveryListOfObjectsIsAMapList(t *testing.T) {
+	for _, path := range ownedFields(t) {
+		for i, element := range path[:len(path)-1] {
+			if _, isIndex := element.(int); !isIndex {
+				continue
+			}
+			if list := path[i-1].(string); mapLists[list].keys == nil {
+				t.Errorf("%v goes through the list %s, which mapLists does not know", path, list)
+			}
+		}
+	}
+}
+
+// ownedFields returns the paths of all fields that the operator sets and that can be changed.
+func ownedFields(t *testing.T) [][]any {
+	t.Helper()
+	fixed := []string{"[apiVersion]", "[kind]", "[metadata name]", "[metadata namespace]", "[spec selector"}
+	var fields [][]any
+	for _, path := range leaves(t, desiredDeployment(testMemcached(3), testImage)) {
+		if !slices.ContainsFunc(fixed, func(prefix string) bool { return strings.HasPrefix(fmt.Sprint(path), prefix) }) {
+			fields = append(fields, path)
+		}
+	}
+	if len(fields) < 40 {
+		t.Fatalf("the operator sets only %d fields, want more: is the list right?", len(fields))
+	}
+	return fields
+}
+
+// edit returns what source, a Deployment in some form, says after a change of one value of its JSON.
+func edit(t *testing.T, source any, path []any, change func(any) any) *appsv1.Deployment {
+	t.Helper()
+	text, err := json.Marshal(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root any
+	if err := json.Unmarshal(text, &root); err != nil {
+		t.Fatal(err)
+	}
+	value := root
+	for _, element := range path[:len(path)-1] {
+		switch element := element.(type) {
+		case string:
+			value = value.(map[string]any)[element]
+		case int:
+			value = value.([]any)[element]
+		}
+	}
+	switch last := path[len(path)-1].(type) {
+	case string:
+		fields := value.(map[string]any)
+		if fields[last] = change(fields[last]); fields[last] == nil {
+			delete(fields, last)
+		}
+	case int:
+		// An element of a list of plain values cannot be missing: it is empty.
+		list := value.([]any)
+		if list[last] = change(list[last]); list[last] == nil {
+			list[last] = ""
+		}
+	}
+	if text, err = json.Marshal(root); err != nil {
+		t.Fatal(err)
+	}
+	deployment := &appsv1.Deployment{}
+	if err := json.Unmarshal(text, deployment); err != nil {
+		t.Fatal(err)
+	}
+	return deployment
+}
+
+// changed returns another value of the same type.
+func changed(value any) any {
+	switch value := value.(type) {
+	case string:
+		if strings.HasSuffix(value, "Mi") || strings.HasSuffix(value, "m") && value[0] <= '9' {
+			return "1" + value // a quantity
+		}
+		return value + "x"
+	case float64:
+		return value + 1
+	case bool:
+		return !value
+	}
+	panic(fmt.Sprintf("no other value for %v", value))
+}
+
+func removed(any) any { return nil }

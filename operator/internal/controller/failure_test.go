@@ -1,0 +1,108 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+func degraded(reason string, snapshot snapshot) statusCase {
+	return statusCase{
+		name:     reason,
+		snapshot: snapshot,
+		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=True/" + reason},
+	}
+}
+
+func (c statusCase) named(name string) statusCase {
+	c.name += ": " + name
+	return c
+}
+
+var (
+	terminated = container(func(status *corev1.ContainerStatus) {
+		status.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
+	})
+
+	restarted = container(func(status *corev1.ContainerStatus) {
+		status.State.Running = &corev1.ContainerStateRunning{}
+		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
+		status.RestartCount = 1
+	})
+
+	recovered = container(func(status *corev1.ContainerStatus) {
+		status.State.Running = &corev1.ContainerStateRunning{}
+		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
+		status.Ready = true
+	})
+)
+
+var failureCases = []statusCase{
+	degraded("ImagePullFailed", testSnapshot(1, pod("a", waiting("ErrImagePull")))).named("first try"),
+	degraded("ImagePullFailed", testSnapshot(1, pod("a", waiting("ImagePullBackOff")))).named("back off"),
+	degraded("ImagePullFailed", testSnapshot(1, pod("a", waiting("InvalidImageName")))).named("no name"),
+	degraded("ContainerStartFailed", testSnapshot(1, pod("a", waiting("CreateContainerConfigError")))).named("configuration"),
+	degraded("ContainerStartFailed", testSnapshot(1, pod("a", waiting("RunContainerError")))).named("run"),
+	degraded("CrashLoop", testSnapshot(1, pod("a", terminated))).named("ended"),
+	degraded("CrashLoop", testSnapshot(1, pod("a", waiting("CrashLoopBackOff")))).named("back off"),
+	degraded("CrashLoop", testSnapshot(1, pod("a", restarted, notReady))).named("runs again, not ready"),
+	degraded("Unschedulable", testSnapshot(1, pod("a", unschedulable))),
+	degraded("ImagePullFailed", testSnapshot(4, pod("a", unschedulable), pod("b", terminated), pod("c", waiting("RunContainerError")), pod("d", waiting("ErrImagePull")))).
+		named("before all others"),
+	{
+		name:     "containers that are on their way",
+		snapshot: testSnapshot(2, pod("a", waiting("ContainerCreating")), pod("b", waiting("PodInitializing"))),
+		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
+	},
+	{
+		name:     "a pod that runs again and is ready",
+		snapshot: testSnapshot(1, pod("a", recovered, ready)),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected"},
+		nodes:    []string{"a"},
+	},
+	{
+		name:     "pods of an earlier configuration that fail",
+		snapshot: testSnapshot(1, pod("a", waiting("ErrImagePull"), outdated)),
+		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected"},
+	},
+	{
+		name:     "pods of somebody else that fail",
+		snapshot: testSnapshot(1, pod("a", waiting("ErrImagePull"), ownedByStranger)),
+		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
+	},
+}
+
+// One failure is one write: what the kubelets report for it from moment to moment reads the same, and so do one failing
+// pod and three.
+func TestOneFailureReadsTheSameAllTheTime(t *testing.T) {
+	for reason, moments := range map[string][]snapshot{
+		"ImagePullFailed": {
+			testSnapshot(3, pod("a", waiting("ErrImagePull"))),
+			testSnapshot(3, pod("a", waiting("ImagePullBackOff")), pod("b", waiting("ErrImagePull"))),
+			testSnapshot(3, pod("b", waiting("ImagePullBackOff")), pod("a", waiting("ErrImagePull")), pod("c", waiting("ContainerCreating"))),
+		},
+		"CrashLoop": {
+			testSnapshot(1, pod("a", terminated)),
+			testSnapshot(1, pod("a", waiting("CrashLoopBackOff"))),
+			testSnapshot(1, pod("a", restarted)),
+		},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			first, _ := computeStatus(moments[0])
+			for i, moment := range moments[1:] {
+				status, _ := computeStatus(moment)
+				if !sameStatus(first, status) {
+					t.Errorf("moment %d reads %+v, want %+v", i+1, status, first)
+				}
+			}
+		})
+	}
+}
+
+func TestImagePullFailureNamesTheImage(t *testing.T) {
+	status, _ := computeStatus(testSnapshot(1, pod("a", waiting("ErrImagePull"))))
+	if message := status.Conditions[2].Message; !strings.Contains(message, testImage) {
+		t.Errorf("message = %q, want it to name %s", message, testImage)
+	}
+}
