@@ -1,0 +1,70 @@
+// Package cluster gives a suite the cluster that its user asked for by name. A suite never knows where it runs: it gets
+// e2e-framework's own provider interface, and asks for more through the small interfaces below.
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cluster/existing"
+	"github.com/example/operator-testbed/e2e/supervisor"
+)
+
+// Provider creates and destroys a cluster.
+type Provider interface {
+	support.E2EClusterProvider
+	// Kind is the name that New was given.
+	Kind() string
+}
+
+// Auditor is a cluster that keeps an audit log.
+type Auditor interface {
+	// AuditLog is the path of the API server's audit log, in JSON lines.
+	AuditLog() string
+}
+
+// Kubelets is a cluster that knows whether its pods run anything.
+type Kubelets interface {
+	// RealKubelet is false where pods are only said to run.
+	RealKubelet() bool
+}
+
+// Supervised is a cluster of host processes, beside which others can run.
+type Supervised interface {
+	// Supervisor is nil while the cluster is not up.
+	Supervisor() *supervisor.Supervisor
+}
+
+// Options are what can be chosen about a cluster. Those that a kind has no use for have no effect on it.
+type Options struct {
+	// CRDs are files and folders of CustomResourceDefinitions that are there from the cluster's start.
+	CRDs []string
+	// Progress gets a line for each step of Create; nil means none.
+	Progress io.Writer
+	// Kubeconfig and Context say which existing cluster; empty means what kubectl would use.
+	Kubeconfig, Context string
+}
+
+// New returns a provider for the kind of cluster, which is "embedded" or "existing".
+func New(kind string, o Options) (Provider, error) {
+	switch kind {
+	case embedded.Kind:
+		p := embedded.NewProvider()
+		p.WithOpts(embedded.WithCRDs(o.CRDs...))
+		if o.Progress != nil {
+			p.WithOpts(embedded.WithProgress(o.Progress))
+		}
+		return p, nil
+	case existing.Kind:
+		return existing.NewProvider(o.Kubeconfig, o.Context), nil
+	default:
+		return nil, fmt.Errorf("there is no CLUSTER=%s: use one of %s", kind, strings.Join(Kinds(), ", "))
+	}
+}
+
+// Kinds lists the kinds of clusters.
+func Kinds() []string { return []string{embedded.Kind, existing.Kind} }

@@ -1,0 +1,135 @@
+// Package existing is a cluster that somebody else brought up: any kubeconfig, only when asked for by name.
+package existing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/e2e-framework/klient"
+	"sigs.k8s.io/e2e-framework/support"
+)
+
+// Kind is the name of this kind of cluster.
+const Kind = "existing"
+
+// Provider leads to an existing cluster. It implements e2e-framework's support.E2EClusterProvider; it creates and destroys
+// nothing.
+type Provider struct {
+	kubeconfig, context string
+	config              *rest.Config
+}
+
+var _ support.E2EClusterProvider = &Provider{}
+
+// NewProvider returns a provider for the cluster of a kubeconfig file and a context in it. Empty means what kubectl would take:
+// $KUBECONFIG or ~/.kube/config, and the current context.
+func NewProvider(kubeconfig, context string) *Provider {
+	return &Provider{kubeconfig: kubeconfig, context: context}
+}
+
+// Kind returns "existing".
+func (p *Provider) Kind() string { return Kind }
+
+// RealKubelet returns true: nobody brings up a cluster to run nothing.
+func (p *Provider) RealKubelet() bool { return true }
+
+// SetDefaults returns the provider: it has its defaults from the start.
+func (p *Provider) SetDefaults() support.E2EClusterProvider { return p }
+
+// WithName has no effect: the cluster has its name.
+func (p *Provider) WithName(string) support.E2EClusterProvider { return p }
+
+// WithVersion has no effect: the cluster has its version.
+func (p *Provider) WithVersion(string) support.E2EClusterProvider { return p }
+
+// WithPath has no effect: no executable is needed.
+func (p *Provider) WithPath(string) support.E2EClusterProvider { return p }
+
+// WithOpts applies options; none is known for this kind.
+func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvider {
+	for _, opt := range opts {
+		opt(p)
+	}
+	return p
+}
+
+// Create sees that the API server answers and that the cluster is not somebody's who has another Memcached, and returns the path
+// of the kubeconfig.
+func (p *Provider) Create(ctx context.Context, _ ...string) (string, error) {
+	loader := p.loader()
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return "", fmt.Errorf("use the existing cluster: %w: set KUBECONFIG to its kubeconfig", err)
+	}
+	config.QPS = -1 // no limit of the client's own; the API server has its own
+	client, err := apiextensions.NewForConfig(config)
+	if err != nil {
+		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
+	}
+	crds, err := client.CustomResourceDefinitions().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
+	}
+	if err := foreign(crds.Items); err != nil {
+		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
+	}
+	p.config = config
+	p.kubeconfig = loader.ConfigAccess().GetDefaultFilename()
+	return p.kubeconfig, nil
+}
+
+// foreign refuses a cluster in which Memcached is a kind of somebody else's: the suites would test, and delete, what is theirs.
+func foreign(crds []apiextensionsv1.CustomResourceDefinition) error {
+	for _, crd := range crds {
+		if crd.Spec.Names.Kind == "Memcached" && crd.Labels["app.kubernetes.io/part-of"] != "operator-testbed" {
+			return fmt.Errorf("somebody else's CustomResourceDefinition %s is installed there: remove it, or use another cluster", crd.Name)
+		}
+	}
+	return nil
+}
+
+// CreateWithConfig is Create for an empty configFile; there is no such file.
+func (p *Provider) CreateWithConfig(ctx context.Context, configFile string) (string, error) {
+	if configFile != "" {
+		return "", errors.New("use the existing cluster: it takes no configuration file: leave it out")
+	}
+	return p.Create(ctx)
+}
+
+func (p *Provider) loader() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = p.kubeconfig
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: p.context})
+}
+
+// GetKubeconfig returns the path of the kubeconfig.
+func (p *Provider) GetKubeconfig() string { return p.kubeconfig }
+
+// GenerateKubeconfig returns the path of the kubeconfig.
+func (p *Provider) GenerateKubeconfig(...string) (string, error) { return p.kubeconfig, nil }
+
+// GetKubectlContext returns the context that was asked for.
+func (p *Provider) GetKubectlContext() string { return p.context }
+
+// ExportLogs does nothing: the cluster's logs are its owner's.
+func (p *Provider) ExportLogs(context.Context, string) error { return nil }
+
+// Destroy destroys nothing: the cluster is its owner's.
+func (p *Provider) Destroy(context.Context) error { return nil }
+
+// WaitForControlPlane does nothing: Create has had an answer.
+func (p *Provider) WaitForControlPlane(context.Context, klient.Client) error { return nil }
+
+// KubernetesRestConfig returns how the kubeconfig reaches the cluster; nil before Create.
+func (p *Provider) KubernetesRestConfig() *rest.Config {
+	if p.config == nil {
+		return nil
+	}
+	return rest.CopyConfig(p.config)
+}

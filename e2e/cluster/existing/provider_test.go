@@ -1,0 +1,61 @@
+package existing_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/e2e/cluster/existing"
+)
+
+// serve answers a list of CRDs with one of that kind and label, and returns a kubeconfig that leads there.
+func serve(t *testing.T, kind, partOf string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinitionList","items":[`+
+			`{"metadata":{"name":"memcacheds.cache.example.com","labels":{"app.kubernetes.io/part-of":%q}},"spec":{"names":{"kind":%q}}}]}`, partOf, kind)
+	}))
+	t.Cleanup(server.Close)
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	content := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"k","cluster":{"server":%q}}],`+
+		`"contexts":[{"name":"c","context":{"cluster":"k"}}]}`, server.URL)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCreate(t *testing.T) {
+	for name, tc := range map[string]struct{ kind, partOf, refusal string }{
+		"ours is welcome":            {"Memcached", "operator-testbed", ""},
+		"another kind does not care": {"Redis", "somebody", ""},
+		"a foreign one is refused":   {"Memcached", "somebody", "somebody else's CustomResourceDefinition memcacheds.cache.example.com is installed there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			kubeconfig := serve(t, tc.kind, tc.partOf)
+			p := existing.NewProvider(kubeconfig, "")
+			got, err := p.Create(t.Context())
+			if tc.refusal != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.refusal)))
+				g.Expect(p.KubernetesRestConfig()).To(BeNil())
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(kubeconfig))
+			g.Expect(p.KubernetesRestConfig()).NotTo(BeNil())
+		})
+	}
+}
+
+func TestCreateWithoutAnAnswer(t *testing.T) {
+	g := NewWithT(t)
+	_, err := existing.NewProvider(filepath.Join(t.TempDir(), "none"), "").Create(t.Context())
+	g.Expect(err).To(MatchError(ContainSubstring("set KUBECONFIG to its kubeconfig")))
+}

@@ -1,0 +1,130 @@
+// Command mutants breaks the operator with each patch beside a suite and sees the suite catch it: make mutants.
+//
+// It also runs the tests that must catch the faults on the healthy operator, in the same run: a test that always fails
+// catches nothing.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/example/operator-testbed/e2e/mutant"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "mutants: %v\n", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	folder := flag.String("suite", "e2e/memcached", "the suite's folder; its mutants are in its folder mutants")
+	parallel := flag.Int("parallel", 3, "how many are tried at once; each has a cluster of its own")
+	timeout := flag.Duration("timeout", 10*time.Second, "how long an assertion waits for what a broken operator never does")
+	only := flag.String("only", "", "try only the mutants whose name contains this")
+	flag.Parse()
+
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	mutants, err := mutant.Read(filepath.Join(*folder, "mutants"))
+	if err != nil {
+		return err
+	}
+	mutants = slices.DeleteFunc(mutants, func(m mutant.Mutant) bool { return !strings.Contains(m.Name, *only) })
+	work, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	suite := mutant.Suite{
+		Root: root, Folder: filepath.Join(root, *folder), Binary: filepath.Join(work, "suite.test"), Package: "./operator/cmd",
+		Env: []string{"CLUSTER=embedded", "TESTBED_TIMEOUT=" + timeout.String()},
+	}
+	compile := exec.CommandContext(ctx, "go", "test", "-c", "-o", suite.Binary, "./"+filepath.ToSlash(*folder))
+	if out, err := compile.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the suite: %w\n%s", err, out)
+	}
+	return try(ctx, suite, mutants, *parallel)
+}
+
+// try runs the healthy operator and all mutants, prints a line for each, and fails when any is not killed as it should be.
+func try(ctx context.Context, suite mutant.Suite, mutants []mutant.Mutant, parallel int) error {
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	begin := time.Now()
+	healthy := make(chan error, 1)
+	group.Go(func() error {
+		passed, output, err := suite.Run(ctx, pattern(mutants), "TESTBED_TIMEOUT=60s")
+		if err == nil && !passed {
+			err = fmt.Errorf("the healthy operator fails the tests that judge the mutants:\n%s", output)
+		}
+		healthy <- err
+		return nil
+	})
+	results := make([]mutant.Result, len(mutants))
+	errs := make([]error, len(mutants))
+	for i, m := range mutants {
+		group.Go(func() error {
+			results[i], errs[i] = suite.Try(ctx, m)
+			switch {
+			case errs[i] != nil:
+				fmt.Printf("error     %-28s %v\n", m.Name, errs[i])
+			case results[i].Wrong != "":
+				fmt.Printf("survived  %-28s %s\n%s\n", m.Name, results[i].Wrong, indent(results[i].Output))
+			default:
+				fmt.Printf("killed    %-28s by %s: %q (%.1f s)\n", m.Name, m.Test, m.Assertion, results[i].Took.Seconds())
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // what went wrong is in healthy, results and errs
+	if ctx.Err() != nil {
+		return fmt.Errorf("stopped: nothing is left running")
+	}
+	killed := 0
+	for i := range mutants {
+		if errs[i] == nil && results[i].Wrong == "" {
+			killed++
+		}
+	}
+	fmt.Printf("%d of %d mutants killed by the assertion they name, in %.0f s\n", killed, len(mutants), time.Since(begin).Seconds())
+	if err := <-healthy; err != nil {
+		return err
+	}
+	fmt.Println("the healthy operator passes the same tests")
+	if killed < len(mutants) {
+		return fmt.Errorf("%d mutants were not killed as they should be", len(mutants)-killed)
+	}
+	return nil
+}
+
+// pattern matches all tests that judge a mutant.
+func pattern(mutants []mutant.Mutant) string {
+	var names []string
+	for _, m := range mutants {
+		names = append(names, m.Test)
+	}
+	slices.Sort(names)
+	return "^(" + strings.Join(slices.Compact(names), "|") + ")$"
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
+}

@@ -1,0 +1,80 @@
+// Package memcached is the end-to-end suite of the Memcached operator: what a user of it relies on, asserted on a real API
+// server. See package suite for how it runs.
+package memcached
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+var memcached = suite.New(suite.Options{
+	Name:          "memcached",
+	AddToScheme:   []func(*runtime.Scheme) error{cachev1alpha1.AddToScheme},
+	CRDs:          []string{"../../operator/config/crd/bases"},
+	Package:       "../../operator/cmd",
+	Kustomization: "../../operator/config/default",
+	Record: []schema.GroupVersionKind{
+		cachev1alpha1.GroupVersion.WithKind("Memcached"),
+		appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		corev1.SchemeGroupVersion.WithKind("Pod"),
+	},
+})
+
+func TestMain(m *testing.M) { os.Exit(memcached.Run(m)) }
+
+// create creates a Memcached of that size in the feature's namespace.
+func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size int32) *cachev1alpha1.Memcached {
+	t.Helper()
+	mc := named(s, name)
+	mc.Spec.Size = ptr.To(size)
+	if err := s.Client.Create(ctx, mc); err != nil {
+		t.Fatalf("creating the Memcached %s of size %d: %v", name, size, err)
+	}
+	return mc
+}
+
+// named refers to a Memcached in the feature's namespace.
+func named(s *suite.Scope, name string) *cachev1alpha1.Memcached {
+	return &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
+}
+
+// deploymentOf refers to a Memcached's Deployment.
+func deploymentOf(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name}}
+}
+
+// change patches the Memcached's spec and keeps mc up to date, its generation included.
+func change(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
+	t.Helper()
+	before := mc.DeepCopy()
+	edit(&mc.Spec)
+	if err := s.Client.Patch(ctx, mc, client.MergeFrom(before)); err != nil {
+		t.Fatalf("changing the Memcached %s: %v", mc.Name, err)
+	}
+}
+
+var (
+	available = expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonAllReplicasReady}
+	converged = expect.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonConverged}
+	healthy   = expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonAsExpected}
+)
+
+// settled waits until the Deployment has the Memcached's size and the status says so, in all three conditions.
+func settled(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+	t.Helper()
+	s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
+	s.Expect(t).Condition(ctx, mc, available, converged, healthy)
+}

@@ -1,0 +1,99 @@
+package memcached
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+func TestNodes(t *testing.T) {
+	var mc *cachev1alpha1.Memcached
+	memcached.Test(t, features.New("status.nodes").
+		Assess("names the ready pods, sorted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc = create(ctx, t, s, "cache", 3)
+			settled(ctx, t, s, mc)
+			s.Expect(t).Object(ctx, mc, And(
+				HaveField("Status.Nodes", Equal(podNames(ctx, t, s))),
+				HaveField("Status.ReadyReplicas", BeEquivalentTo(3)),
+			))
+		})).
+		Assess("follows a pod that is replaced", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			lost := mc.Status.Nodes[0]
+			if err := s.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: lost}}); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).Object(ctx, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost)))))
+			settled(ctx, t, s, mc)
+		})).
+		Assess("never was Available before that many pods were ready, nor after one was lost", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			if lies := falseAvailable(s.History.Versions(), mc.UID); len(lies) > 0 {
+				t.Fatalf("expected no untrue Available=True; last seen:\n%s", describeLies(lies))
+			}
+		})).
+		Feature())
+}
+
+// podNames returns the names of the namespace's pods as the API server sorts them.
+func podNames(ctx context.Context, t *testing.T, s *suite.Scope) []string {
+	t.Helper()
+	pods := &corev1.PodList{}
+	if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, pod := range pods.Items {
+		names = append(names, pod.Name)
+	}
+	return names
+}
+
+// TestPort shows that the port is no decoration: memcached is told to listen there, in all pods, before the status says so.
+func TestPort(t *testing.T) {
+	memcached.Test(t, features.New("containerPort").
+		Assess("reaches memcached's arguments and rolls out", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc := create(ctx, t, s, "cache", 2)
+			settled(ctx, t, s, mc)
+			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = ptr.To[int32](11311) })
+			s.Expect(t).Objects(ctx, &corev1.PodList{}, And(HaveLen(2), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
+				HaveField("Args", ContainElements("-p", "11311")),
+				HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))),
+			))))), client.InNamespace(s.Namespace))
+			settled(ctx, t, s, mc)
+		})).
+		Feature())
+}
+
+// TestFailingImage owns the operator: the image is the manager's to choose.
+func TestFailingImage(t *testing.T) {
+	var mc *cachev1alpha1.Memcached
+	memcached.TestAlone(t, features.New("failing image").
+		WithLabel("disruptive", "operator").
+		Assess("an image that can't be pulled makes it Degraded", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			if err := s.Operator.Restart(ctx, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1")); err != nil {
+				t.Fatal(err)
+			}
+			mc = create(ctx, t, s, "cache", 1)
+			s.Expect(t).Condition(ctx, mc,
+				expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
+				expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonImagePullFailed, Message: "no-such-image"},
+			)
+		})).
+		Assess("the right image mends it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			if err := s.Operator.Restart(ctx); err != nil {
+				t.Fatal(err)
+			}
+			settled(ctx, t, s, mc)
+		})).
+		Feature())
+}

@@ -1,0 +1,105 @@
+package mutant
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Broken is where a mutant's fault lies ready.
+type Broken struct {
+	// Overlay is a file for `go build -overlay`: the compiler sees the broken Go files in place of the real ones.
+	Overlay string
+	// Manifests is a copy of the operator's config folder with the broken YAML files, or "" when the fault is in Go alone.
+	Manifests string
+}
+
+// configFolder is where the operator's manifests are in the repository.
+const configFolder = "operator/config"
+
+// Apply patches copies of the files in a folder of its own, work. The repository at root is not touched.
+func (m Mutant) Apply(ctx context.Context, root, work string) (Broken, error) {
+	tree := filepath.Join(work, "tree")
+	for _, file := range m.Files {
+		if err := copyFile(filepath.Join(root, file), filepath.Join(tree, file)); err != nil {
+			return Broken{}, fmt.Errorf("copying what %s breaks: %w", m.Name, err)
+		}
+	}
+	broken := Broken{}
+	if m.breaksManifests() {
+		broken.Manifests = filepath.Join(tree, configFolder)
+		if err := copyMissing(filepath.Join(root, configFolder), broken.Manifests); err != nil {
+			return Broken{}, fmt.Errorf("copying the manifests that %s breaks: %w", m.Name, err)
+		}
+	}
+	patch, err := filepath.Abs(m.Path)
+	if err != nil {
+		return Broken{}, err
+	}
+	apply := exec.CommandContext(ctx, "git", "apply", "--whitespace=nowarn", patch)
+	apply.Dir = tree
+	// Outside any repository, so that git takes the paths as they are.
+	apply.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(work), "GIT_DIR="+filepath.Join(work, "none"))
+	if out, err := apply.CombinedOutput(); err != nil {
+		return Broken{}, fmt.Errorf("%s no longer fits the code, write it anew: %w: %s", m.Path, err, bytes.TrimSpace(out))
+	}
+	broken.Overlay = filepath.Join(work, "overlay.json")
+	return broken, m.writeOverlay(root, tree, broken.Overlay)
+}
+
+func (m Mutant) breaksManifests() bool {
+	for _, file := range m.Files {
+		if strings.HasPrefix(file, configFolder+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// writeOverlay writes the JSON that `go help build` describes under -overlay.
+func (m Mutant) writeOverlay(root, tree, path string) error {
+	replace := map[string]string{}
+	for _, file := range m.Files {
+		if strings.HasSuffix(file, ".go") {
+			replace[filepath.Join(root, file)] = filepath.Join(tree, file)
+		}
+	}
+	content, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o644)
+}
+
+// copyMissing copies the files of a folder that are not at their destination yet.
+func copyMissing(from, to string) error {
+	return filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if _, err := os.Stat(filepath.Join(to, relative)); err == nil {
+			return nil
+		}
+		return copyFile(path, filepath.Join(to, relative))
+	})
+}
+
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o644)
+}

@@ -1,0 +1,102 @@
+// Package mutant tests a suite: it breaks the operator on purpose, one fault at a time, and sees whether the suite catches each
+// with the assertion that the fault's patch names.
+package mutant
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Mutant is one fault: a patch against the repository whose head says what must catch it.
+//
+//	Fault: the status is never written
+//	Test: TestSize
+//	Assertion: expected Available=True
+//
+//	diff --git a/operator/... b/operator/...
+type Mutant struct {
+	// Name is the patch's file name without its ending.
+	Name string
+	// Fault says what is broken.
+	Fault string
+	// Test is the test function of the suite that must fail. No other one runs.
+	Test string
+	// Assertion is a part of what the test must fail with.
+	Assertion string
+	// Path is the patch's file.
+	Path string
+	// Files are what the patch changes, relative to the repository.
+	Files []string
+}
+
+var changed = regexp.MustCompile(`(?m)^\+\+\+ b/(\S+)`)
+
+// Read reads the patches (*.patch) in a folder, sorted by name.
+func Read(folder string) ([]Mutant, error) {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.patch"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("there are no mutants (*.patch) in %s", folder)
+	}
+	slices.Sort(paths)
+	var mutants []Mutant
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		mutant, err := parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("reading the mutant %s: %w", path, err)
+		}
+		mutant.Name, mutant.Path = strings.TrimSuffix(filepath.Base(path), ".patch"), path
+		mutants = append(mutants, mutant)
+	}
+	return mutants, nil
+}
+
+func parse(text []byte) (Mutant, error) {
+	head := map[string]string{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() && lines.Text() != "" {
+		key, value, ok := strings.Cut(lines.Text(), ": ")
+		if !ok {
+			return Mutant{}, fmt.Errorf("line %q of its head is no `Name: value`", lines.Text())
+		}
+		head[key] = value
+	}
+	mutant := Mutant{Fault: head["Fault"], Test: head["Test"], Assertion: head["Assertion"]}
+	if mutant.Fault == "" || mutant.Test == "" || mutant.Assertion == "" {
+		return Mutant{}, fmt.Errorf("its head must give Fault, Test and Assertion")
+	}
+	for _, match := range changed.FindAllSubmatch(text, -1) {
+		mutant.Files = append(mutant.Files, string(match[1]))
+	}
+	if len(mutant.Files) == 0 {
+		return Mutant{}, fmt.Errorf("it changes no file: it needs a unified diff with `+++ b/path` lines")
+	}
+	return mutant, nil
+}
+
+// Judge says what is wrong with how the suite took the mutant, or "" when it killed it as it should: the test failed, and with
+// the assertion that the patch names.
+func (m Mutant) Judge(passed bool, output string) string {
+	switch {
+	case passed:
+		return fmt.Sprintf("survived: %s passed although %s", m.Test, m.Fault)
+	case !strings.Contains(output, "--- FAIL: "+m.Test):
+		return fmt.Sprintf("did not come to %s", m.Test)
+	case !strings.Contains(output, m.Assertion):
+		return fmt.Sprintf("was killed by something else than %q", m.Assertion)
+	default:
+		return ""
+	}
+}

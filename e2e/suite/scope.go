@@ -1,0 +1,115 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/history"
+	"github.com/example/operator-testbed/e2e/runner"
+)
+
+// Scope is what a feature has to itself, and its way to what all share.
+type Scope struct {
+	// Namespace is the feature's own. It enforces the restricted Pod Security level, and goes with the feature.
+	Namespace string
+	// Client is an administrator's, not limited in requests per second.
+	Client client.WithWatch
+	// Operator is the operator under test. Only features that run alone may stop or restart it.
+	Operator *runner.Operator
+	// History records the namespace from before the feature's first step.
+	History *history.Recorder
+	// Audit is the API server's audit log, or nil where the cluster keeps none.
+	Audit *audit.Log
+	// RealKubelet is false where pods are only said to run.
+	RealKubelet bool
+
+	timeout time.Duration
+}
+
+// Expect returns the assertions, on behalf of t.
+func (s *Scope) Expect(t *testing.T) *expect.Expecter {
+	return expect.New(t, s.Client).Within(s.timeout)
+}
+
+// Mark returns the place in the audit log at which counting begins. It skips the test where there is no such log.
+func (s *Scope) Mark(t *testing.T) audit.Mark {
+	t.Helper()
+	if s.Audit == nil {
+		t.Skip("this cluster keeps no audit log that a test could read, so requests can't be counted here")
+	}
+	mark, err := s.Audit.Now()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}
+
+// Writes returns what the operator has written in the feature's namespace since the mark.
+func (s *Scope) Writes(since audit.Mark, filters ...audit.Filter) expect.Writes {
+	return expect.Writes{
+		Log: s.Audit, Since: since, User: s.Operator.UserName(),
+		Filters: append([]audit.Filter{audit.InNamespace(s.Namespace)}, filters...),
+	}
+}
+
+// StepFunc is a step of a feature.
+type StepFunc func(ctx context.Context, t *testing.T, s *Scope)
+
+type scopeKey struct{}
+
+// Step adapts a step to e2e-framework.
+func Step(step StepFunc) features.Func {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		step(ctx, t, ctx.Value(scopeKey{}).(*Scope))
+		return ctx
+	}
+}
+
+// open makes a feature's namespace and begins to record it. What it opens, it closes when the test is done, however it ends:
+// e2e-framework skips its own teardown after a step that failed for good.
+func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ types.Feature) (context.Context, error) {
+	namespace, err := s.createNamespace(ctx)
+	if err != nil {
+		return ctx, err
+	}
+	recorder, err := history.Start(ctx, s.client, namespace, s.options.Record...)
+	if err != nil {
+		return ctx, err
+	}
+	scope := &Scope{
+		Namespace: namespace, Client: s.client, Operator: s.operator, History: recorder, Audit: s.auditLog(),
+		RealKubelet: s.realKubelet(), timeout: s.timeout,
+	}
+	t.Cleanup(func() {
+		recorder.Stop()
+		if t.Failed() {
+			s.keep(t, scope)
+		}
+		if err := s.client.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+			t.Logf("deleting the namespace %s: %v", namespace, err)
+		}
+	})
+	return context.WithValue(ctx, scopeKey{}, scope), nil
+}
+
+func (s *Suite) createNamespace(ctx context.Context) (string, error) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: s.options.Name + "-",
+		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := s.client.Create(ctx, namespace); err != nil {
+		return "", fmt.Errorf("creating a namespace for the feature: %w", err)
+	}
+	return namespace.Name, nil
+}

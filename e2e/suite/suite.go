@@ -1,0 +1,266 @@
+// Package suite is what every suite's TestMain shares: the cluster, the operator, a namespace for each feature, and what is
+// kept of a failure.
+//
+//	var memcached = suite.New(suite.Options{Name: "memcached", ...})
+//
+//	func TestMain(m *testing.M) { os.Exit(memcached.Run(m)) }
+//
+//	func TestScale(t *testing.T) {
+//		memcached.Test(t, features.New("scale").Assess("...", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+//			...
+//		})).Feature())
+//	}
+//
+// A suite runs on the cluster that $CLUSTER names, and is skipped where that is not set: plain `go test ./...` must compile
+// no Kubernetes. Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds,
+// $MANIFESTS a copy of the operator's config folder, and $TESTBED_TIMEOUT how long an assertion waits.
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/klient"
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/cluster"
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/supervisor"
+)
+
+// Options say what a suite tests. Paths are relative to the suite's folder.
+type Options struct {
+	// Name names the suite's cluster and its artifacts.
+	Name string
+	// AddToScheme adds the operator's types to the suite's clients.
+	AddToScheme []func(*runtime.Scheme) error
+	// CRDs are files and folders of the operator's CustomResourceDefinitions.
+	CRDs []string
+	// Package is the operator's main package.
+	Package string
+	// Kustomization is the folder of the manifests that install the operator.
+	Kustomization string
+	// Record are the kinds that the operator's work shows in. They are recorded in each feature's namespace.
+	Record []schema.GroupVersionKind
+}
+
+// Suite runs features against one operator on one cluster.
+type Suite struct {
+	options Options
+	scheme  *runtime.Scheme
+	env     env.Environment
+
+	// skip says why no feature runs; empty means they do.
+	skip string
+
+	// Set once, before the first test.
+	cluster  cluster.Provider
+	config   *rest.Config
+	client   client.WithWatch
+	operator *runner.Operator
+	own      *supervisor.Supervisor // where the cluster has none
+	work     string                 // a folder for what is gone when Run returns
+	timeout  time.Duration          // of an assertion
+
+	mu        sync.Mutex
+	artifacts []string
+}
+
+// New returns a suite. Nothing happens before Run.
+func New(o Options) *Suite {
+	return &Suite{options: o, scheme: runtime.NewScheme()}
+}
+
+// Run brings up the cluster and the operator, runs the tests and takes everything down again. It returns the exit code for
+// TestMain.
+func (s *Suite) Run(m *testing.M) int {
+	supervisor.Main()
+
+	kind := os.Getenv("CLUSTER")
+	if kind == "" {
+		s.skip = "this suite needs a cluster: run it with `make test`, or with `make e2e CLUSTER=embedded`"
+		return m.Run()
+	}
+	work, err := os.MkdirTemp("", "suite-"+s.options.Name+"-")
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, err)
+		return 1
+	}
+	defer os.RemoveAll(work)
+	s.work = work
+	environment, err := s.setUp(kind)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, err)
+		return 1
+	}
+	s.env = environment
+	code := s.env.Run(m)
+	for _, folder := range s.artifacts {
+		fmt.Fprintf(os.Stderr, "What was seen of a failure: %s\n", folder)
+	}
+	return code
+}
+
+// Test runs a feature in a namespace of its own, beside the others.
+func (s *Suite) Test(t *testing.T, feature types.Feature) {
+	t.Helper()
+	s.test(t, true, feature)
+}
+
+// TestAlone runs a disruptive feature: one that restarts the operator or breaks the cluster. No other feature runs meanwhile:
+// the testing package holds parallel tests back until all others are done.
+func (s *Suite) TestAlone(t *testing.T, feature types.Feature) {
+	t.Helper()
+	s.test(t, false, feature)
+}
+
+func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature) {
+	t.Helper()
+	if s.skip != "" {
+		t.Skip(s.skip)
+	}
+	if parallel {
+		t.Parallel()
+	}
+	s.env.Test(t, feature)
+}
+
+func (s *Suite) setUp(kind string) (env.Environment, error) {
+	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme}, s.options.AddToScheme...) {
+		if err := add(s.scheme); err != nil {
+			return nil, err
+		}
+	}
+	s.timeout = expect.Converge
+	if text := os.Getenv("TESTBED_TIMEOUT"); text != "" {
+		timeout, err := time.ParseDuration(text)
+		if err != nil {
+			return nil, fmt.Errorf("TESTBED_TIMEOUT=%s is no duration: give one such as 10s", text)
+		}
+		s.timeout = timeout
+	}
+	provider, err := cluster.New(kind, cluster.Options{CRDs: s.options.CRDs})
+	if err != nil {
+		return nil, err
+	}
+	s.cluster = provider
+	cfg, err := envconf.NewFromFlags()
+	if err != nil {
+		return nil, err
+	}
+	name := envconf.RandomName("suite-"+s.options.Name, len(s.options.Name)+12)
+	return env.NewWithConfig(cfg).
+		Setup(s.start(name)).
+		BeforeEachFeature(s.open).
+		Finish(s.stop, envfuncs.DestroyCluster(name)), nil
+}
+
+// start creates the cluster while the operator is being compiled, and then runs the one on the other.
+func (s *Suite) start(name string) env.Func {
+	return func(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
+		var binary string
+		var building errgroup.Group
+		building.Go(func() (err error) {
+			binary, err = s.binary(ctx)
+			return err
+		})
+		ctx, err := envfuncs.CreateCluster(s.cluster, name)(ctx, cfg)
+		if err = errors.Join(err, building.Wait()); err != nil {
+			return ctx, err
+		}
+		if err := s.connect(cfg); err != nil {
+			return ctx, err
+		}
+		return ctx, s.runOperator(ctx, binary)
+	}
+}
+
+// binary returns the operator's executable: the one that $OPERATOR names, or one built now.
+func (s *Suite) binary(ctx context.Context) (string, error) {
+	if path := os.Getenv("OPERATOR"); path != "" {
+		return path, nil
+	}
+	path := filepath.Join(s.work, "operator")
+	return path, runner.Build(ctx, ".", s.options.Package, path)
+}
+
+// connect replaces e2e-framework's client, which is limited to five requests a second, by one without a limit.
+func (s *Suite) connect(cfg *envconf.Config) error {
+	s.config = rest.CopyConfig(s.cluster.KubernetesRestConfig())
+	s.config.QPS = -1
+	framework, err := klient.New(s.config)
+	if err != nil {
+		return err
+	}
+	cfg.WithClient(framework)
+	s.client, err = client.NewWithWatch(s.config, client.Options{Scheme: s.scheme})
+	return err
+}
+
+func (s *Suite) runOperator(ctx context.Context, binary string) error {
+	kustomization := s.options.Kustomization
+	if config := os.Getenv("MANIFESTS"); config != "" {
+		kustomization = filepath.Join(config, filepath.Base(kustomization))
+	}
+	manifests, err := runner.Render(kustomization)
+	if err != nil {
+		return err
+	}
+	processes, err := s.supervisor(ctx)
+	if err != nil {
+		return err
+	}
+	s.operator, err = runner.Start(ctx, runner.Options{
+		Name: "operator", Config: s.config, Supervisor: processes, Manifests: manifests, Binary: binary,
+	})
+	return err
+}
+
+// supervisor returns the cluster's supervisor, or an own one where the cluster has none.
+func (s *Suite) supervisor(ctx context.Context) (*supervisor.Supervisor, error) {
+	if supervised, ok := s.cluster.(cluster.Supervised); ok && supervised.Supervisor() != nil {
+		return supervised.Supervisor(), nil
+	}
+	var err error
+	s.own, err = supervisor.Start(ctx, supervisor.Options{Dir: filepath.Join(s.work, "processes")})
+	return s.own, err
+}
+
+// stop ends the operator where it would outlive the cluster's end.
+func (s *Suite) stop(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+	if s.own == nil {
+		return ctx, nil
+	}
+	return ctx, s.own.Shutdown(ctx)
+}
+
+// auditLog returns the cluster's audit log, or nil where it keeps none.
+func (s *Suite) auditLog() *audit.Log {
+	if auditor, ok := s.cluster.(cluster.Auditor); ok {
+		return audit.Open(auditor.AuditLog())
+	}
+	return nil
+}
+
+// realKubelet says whether pods run anything; a cluster that does not say has real nodes.
+func (s *Suite) realKubelet() bool {
+	kubelets, ok := s.cluster.(cluster.Kubelets)
+	return !ok || kubelets.RealKubelet()
+}
