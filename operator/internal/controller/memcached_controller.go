@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -94,6 +96,15 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 		}
 	}
 
+	var state deploymentState
+	return state, retry.OnError(retry.DefaultRetry, isOwnershipMoved, func() (err error) {
+		state, err = r.repairDeployment(ctx, mc, desired)
+		return err
+	})
+}
+
+// repairDeployment makes the Deployment of mc as desired, whatever the cache says of it.
+func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
 	live := &appsv1.Deployment{}
 	if err := r.APIReader.Get(ctx, nameOf(mc), live); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -138,8 +149,11 @@ func (r *MemcachedReconciler) applyDeployment(ctx context.Context, live *appsv1.
 	}
 	if patch != nil {
 		err := r.Patch(ctx, live.DeepCopy(), client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(cachev1alpha1.FieldManager))
+		if apierrors.IsInvalid(err) {
+			return deploymentState{}, fmt.Errorf("%w: %w", errOwnershipMoved, err)
+		}
 		if err != nil {
-			return deploymentState{}, fmt.Errorf("taking over the fields of the Deployment: %w", err)
+			return deploymentState{}, err
 		}
 	}
 	// With the UID, an apply that comes after a deletion does not create the Deployment anew.
@@ -154,6 +168,12 @@ func (r *MemcachedReconciler) applyDeployment(ctx context.Context, live *appsv1.
 	}
 	return stateOf(answer), nil
 }
+
+// errOwnershipMoved is what applyDeployment returns when the owners of the Deployment's fields are not as it read them: a
+// new reading is due.
+var errOwnershipMoved = errors.New("taking over the fields of the Deployment")
+
+func isOwnershipMoved(err error) bool { return errors.Is(err, errOwnershipMoved) }
 
 // isOurs returns whether the Deployment belongs to mc: it controls it, or it did (the Deployment selects by its UID) and
 // nobody does now.

@@ -23,9 +23,10 @@ var portsOfOurs = fieldpath.MakePathOrDie("spec", "template", "spec", "container
 // stand in its way. Creating is no apply: what the operator set by it, it owns as by an update. And ports that others put
 // into our container are theirs. The patch hands both to the operator's entry of applied fields, and touches nothing else.
 //
-// It tests the entries that it changes instead of the resource version, so that the status that the Deployment's
-// controller writes at the same time is no conflict. client-go's csaupgrade does the first half, but with the resource
-// version.
+// It tests the entries that it changes instead of the resource version, so that the Deployment's controller may write the
+// status at the same time, as it does all through a rollout. Only if that moves our entry in the list, which is sorted by
+// time in seconds, the patch is refused as invalid. client-go's csaupgrade does the first half, but any write in between
+// is a conflict.
 func takeOver(entries []metav1.ManagedFieldsEntry) ([]byte, error) {
 	var (
 		ours = -1                       // the index of the entry that ends up with everything

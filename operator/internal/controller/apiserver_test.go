@@ -1,0 +1,546 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// apiServer is a real API server with our CustomResourceDefinition, and nothing else: no controller acts on what is there.
+// It is started by the first test that wants it and stopped after the last.
+var apiServer struct {
+	once        sync.Once
+	environment *envtest.Environment
+	config      *rest.Config
+	err         error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if apiServer.environment != nil {
+		if err := apiServer.environment.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping the API server:", err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}
+
+// needAPIServer returns how to reach the API server, or skips the test if its programs are not to be had.
+func needAPIServer(t *testing.T) *rest.Config {
+	t.Helper()
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("needs an API server: run `make test`, or set KUBEBUILDER_ASSETS to a folder that holds etcd and kube-apiserver")
+	}
+	apiServer.once.Do(func() {
+		apiServer.environment = &envtest.Environment{
+			CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "bases")},
+			ErrorIfCRDPathMissing: true,
+			Scheme:                testScheme(),
+		}
+		apiServer.environment.ControlPlane.GetAPIServer().Configure().
+			Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+		apiServer.config, apiServer.err = apiServer.environment.Start()
+	})
+	if apiServer.err != nil {
+		t.Fatal(apiServer.err)
+	}
+	return apiServer.config
+}
+
+// site is a namespace on the API server, and an operator for it whose requests are counted.
+type site struct {
+	t         *testing.T
+	namespace string
+	// user is a client with all rights, whose writes are somebody else's.
+	user client.Client
+	// reconciler is called by the test, not by watches.
+	reconciler *MemcachedReconciler
+	traffic    *traffic
+}
+
+// newSite returns a new namespace with an operator, which has the identity of config, or all rights if config is nil.
+func newSite(t *testing.T, config *rest.Config) *site {
+	t.Helper()
+	admin := needAPIServer(t)
+	if config == nil {
+		config = admin
+	}
+	user, err := client.New(admin, client.Options{Scheme: testScheme(), FieldOwner: "somebody-else"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "site-",
+		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := user.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+
+	s := &site{t: t, namespace: namespace.Name, user: user, traffic: &traffic{}}
+	config = rest.CopyConfig(config)
+	config.Wrap(s.traffic.watch)
+	options := CacheOptions()
+	options.Scheme = testScheme()
+	options.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
+	cached, err := cache.New(config, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, index := range indexes() {
+		if err := cached.IndexField(t.Context(), index.object, index.field, index.values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := cached.GetInformer(t.Context(), &appsv1.Deployment{}); err != nil {
+		t.Fatal(err)
+	}
+	go cached.Start(t.Context())
+	writer, err := client.New(config, client.Options{Scheme: testScheme(), Cache: &client.CacheOptions{Reader: cached}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live, err := client.New(config, client.Options{Scheme: testScheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.reconciler = &MemcachedReconciler{Client: writer, APIReader: live, Image: testImage}
+	return s
+}
+
+// traffic notes the requests that change something, and the answers that are failures.
+type traffic struct {
+	mutex    sync.Mutex
+	writes   []string
+	failures []string
+}
+
+func (r *traffic) watch(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		line := request.Method + " " + resourceOf(request.URL.Path)
+		if request.Method == http.MethodPatch {
+			line += " " + strings.TrimPrefix(request.Header.Get("Content-Type"), "application/")
+		}
+		if request.Method != http.MethodGet {
+			r.writes = append(r.writes, line)
+		}
+		if err == nil && response.StatusCode >= 400 && response.StatusCode != http.StatusNotFound {
+			r.failures = append(r.failures, fmt.Sprintf("%s: %s", line, response.Status))
+		}
+		return response, err
+	})
+}
+
+// resourceOf returns the resource and the subresource of a path such as /apis/apps/v1/namespaces/a/deployments/b/status.
+func resourceOf(path string) string {
+	_, path, _ = strings.Cut(path, "/namespaces/")
+	parts := strings.Split(path, "/")
+	switch len(parts) {
+	case 4:
+		return parts[1] + "/" + parts[3]
+	case 2, 3:
+		return parts[1]
+	}
+	return path
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// take returns the writes since the last call.
+func (r *traffic) take() []string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	writes := r.writes
+	r.writes = nil
+	return writes
+}
+
+// newMemcached creates a Memcached and lets the operator make its Deployment.
+func (s *site) newMemcached(name string) *cachev1alpha1.Memcached {
+	s.t.Helper()
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+	s.do(s.user.Create(s.t.Context(), mc))
+	s.reconcile(mc)
+	return mc
+}
+
+// reconcile calls the operator, once its cache has what the API server has, and returns what it wrote.
+func (s *site) reconcile(mc *cachev1alpha1.Memcached) []string {
+	s.t.Helper()
+	s.sync(mc)
+	s.traffic.take()
+	_, err := s.reconciler.Reconcile(s.t.Context(), ctrl.Request{NamespacedName: nameOf(mc)})
+	s.do(err)
+	return s.traffic.take()
+}
+
+// sync waits until the operator's cache has the Memcached and its Deployment as they are now.
+func (s *site) sync(mc *cachev1alpha1.Memcached) {
+	s.t.Helper()
+	for _, object := range []client.Object{&cachev1alpha1.Memcached{}, &appsv1.Deployment{}} {
+		// A cache has no event for "as new as this", so it is asked again and again, for milliseconds as a rule.
+		err := wait.PollUntilContextTimeout(s.t.Context(), time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+			live, cached := object.DeepCopyObject().(client.Object), object
+			liveErr := s.user.Get(ctx, nameOf(mc), live)
+			cachedErr := s.reconciler.Get(ctx, nameOf(mc), cached)
+			if err := errors.Join(client.IgnoreNotFound(liveErr), client.IgnoreNotFound(cachedErr)); err != nil {
+				return false, err
+			}
+			_, isDeployment := live.(*appsv1.Deployment)
+			selected := liveErr == nil && (!isDeployment || memcachedUID(live) != nil)
+			if !selected {
+				return cachedErr != nil, nil
+			}
+			return cachedErr == nil && live.GetResourceVersion() == cached.GetResourceVersion(), nil
+		})
+		s.do(err)
+	}
+}
+
+func (s *site) deployment(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
+	s.t.Helper()
+	deployment := &appsv1.Deployment{}
+	s.do(s.user.Get(s.t.Context(), nameOf(mc), deployment))
+	return deployment
+}
+
+func (s *site) do(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// update changes the Deployment as somebody else does.
+func (s *site) update(mc *cachev1alpha1.Memcached, change func(*appsv1.Deployment)) error {
+	s.t.Helper()
+	deployment := s.deployment(mc)
+	change(deployment)
+	return s.user.Update(s.t.Context(), deployment)
+}
+
+// setSpec changes the Memcached as a user does.
+func (s *site) setSpec(mc *cachev1alpha1.Memcached, change func(*cachev1alpha1.MemcachedSpec)) {
+	s.t.Helper()
+	s.do(s.user.Get(s.t.Context(), nameOf(mc), mc))
+	change(&mc.Spec)
+	s.do(s.user.Update(s.t.Context(), mc))
+}
+
+// expectNoDrift fails the test if the live Deployment is not as desired.
+func (s *site) expectNoDrift(mc *cachev1alpha1.Memcached) {
+	s.t.Helper()
+	s.do(s.user.Get(s.t.Context(), nameOf(mc), mc))
+	paths, err := drift(desiredDeployment(mc, s.reconciler.Image), s.deployment(mc))
+	s.do(err)
+	if len(paths) > 0 {
+		s.t.Errorf("not as it should be: %q", paths)
+	}
+}
+
+// What the operator writes, as traffic shows it.
+const (
+	createByPost       = "POST deployments"
+	takeOverByPatch    = "PATCH deployments json-patch+json"
+	applyByPatch       = "PATCH deployments apply-patch+yaml"
+	applyStatusByPatch = "PATCH memcacheds/status apply-patch+yaml"
+)
+
+func TestSchemaOnAPIServer(t *testing.T) {
+	s := newSite(t, nil)
+	for _, test := range []struct {
+		name, manifest, want string
+	}{
+		{"no spec", "", ""},
+		{"empty spec", "spec: {}", ""},
+		{"null size", "spec: {size: null}", ""},
+		{"largest", "spec: {size: 5, containerPort: 65535}", ""},
+		{"size 0", "spec: {size: 0}", "spec.size in body should be greater than or equal to 1"},
+		{"size 6", "spec: {size: 6}", "spec.size in body should be less than or equal to 5"},
+		{"size -1", "spec: {size: -1}", "spec.size in body should be greater than or equal to 1"},
+		{"port 0", "spec: {containerPort: 0}", "spec.containerPort in body should be greater than or equal to 1"},
+		{"port 65536", "spec: {containerPort: 65536}", "spec.containerPort in body should be less than or equal to 65535"},
+		{"size as text", "spec: {size: three}", "must be of type integer"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(test.manifest), &object.Object); err != nil {
+				t.Fatal(err)
+			}
+			if object.Object == nil {
+				object.Object = map[string]any{}
+			}
+			object.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
+			object.SetNamespace(s.namespace)
+			object.SetGenerateName("schema-")
+			err := s.user.Create(t.Context(), object)
+			if test.want != "" {
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("error = %v, want %q", err, test.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			mc := &cachev1alpha1.Memcached{}
+			if err := s.user.Get(t.Context(), client.ObjectKeyFromObject(object), mc); err != nil {
+				t.Fatal(err)
+			}
+			if mc.Spec.Size == nil || mc.Spec.ContainerPort == nil {
+				t.Errorf("spec = %+v, want defaults in it", mc.Spec)
+			}
+		})
+	}
+
+	t.Run("defaults", func(t *testing.T) {
+		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "defaults"}}
+		if err := s.user.Create(t.Context(), mc); err != nil {
+			t.Fatal(err)
+		}
+		if *mc.Spec.Size != 1 || *mc.Spec.ContainerPort != 11211 {
+			t.Errorf("size %d and port %d, want 1 and 11211", *mc.Spec.Size, *mc.Spec.ContainerPort)
+		}
+	})
+	t.Run("size 0 from a typed client", func(t *testing.T) {
+		mc := &cachev1alpha1.Memcached{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "zero"},
+			Spec:       cachev1alpha1.MemcachedSpec{Size: new(int32(0))},
+		}
+		if err := s.user.Create(t.Context(), mc); !apierrors.IsInvalid(err) {
+			t.Errorf("error = %v, want Invalid", err)
+		}
+	})
+	t.Run("names", func(t *testing.T) {
+		for length, legal := range map[int]bool{63: true, 64: false} {
+			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a." + strings.Repeat("b", length-2)}}
+			err := s.user.Create(t.Context(), mc)
+			if legal && err != nil || !legal && (err == nil || !strings.Contains(err.Error(), "metadata.name must have at most 63 characters")) {
+				t.Errorf("a name of %d characters: error = %v", length, err)
+			}
+			if legal {
+				s.reconcile(mc) // the Deployment takes the name, and its labels do
+			}
+		}
+	})
+}
+
+// The API server puts defaults into what is created. They are no drift.
+func TestNothingToDoOnAPIServer(t *testing.T) {
+	for name, image := range oddImages {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, nil)
+			s.reconciler.Image = image
+			mc := s.newMemcached("a")
+			for range 2 {
+				if writes := s.reconcile(mc); len(writes) > 0 {
+					t.Errorf("writes = %q, want none", writes)
+				}
+				// The rest with an operator that remembers nothing.
+				s.reconciler = &MemcachedReconciler{Client: s.reconciler.Client, APIReader: s.reconciler.APIReader, Image: image}
+			}
+		})
+	}
+}
+
+func TestPodsAreRestrictedOnAPIServer(t *testing.T) {
+	s := newSite(t, nil)
+	mc := s.newMemcached("a")
+	template := s.deployment(mc).Spec.Template
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Namespace, pod.Name = s.namespace, "a"
+	s.do(s.user.Create(t.Context(), pod))
+}
+
+func TestFirstWritesOnAPIServer(t *testing.T) {
+	s := newSite(t, nil)
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a"}}
+	s.do(s.user.Create(t.Context(), mc))
+	expectWrites(t, s.reconcile(mc), createByPost, applyStatusByPatch)
+
+	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+	expectWrites(t, s.reconcile(mc), takeOverByPatch, applyByPatch, applyStatusByPatch)
+	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(5)) })
+	expectWrites(t, s.reconcile(mc), applyByPatch, applyStatusByPatch)
+	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(22122)) })
+	expectWrites(t, s.reconcile(mc), applyByPatch, applyStatusByPatch)
+	expectWrites(t, s.reconcile(mc))
+}
+
+// Creating is no apply, and what it sets it would own for ever. Others' fields and the API server's defaults stay.
+func TestWhatIsNoLongerSetGoesAwayOnAPIServer(t *testing.T) {
+	earlier := func(mc *cachev1alpha1.Memcached) *acappsv1.DeploymentApplyConfiguration {
+		desired := desiredDeployment(mc, testImage)
+		desired.WithLabels(map[string]string{"example.com/earlier": "yes"})
+		desired.WithAnnotations(map[string]string{cachev1alpha1.AnnotationConfigurationHash: "earlier"})
+		desired.Spec.WithMinReadySeconds(3)
+		desired.Spec.Template.Spec.WithNodeSelector(map[string]string{"example.com/earlier": "yes"})
+		desired.Spec.Template.Spec.Containers[0].WithEnv(accorev1.EnvVar().WithName("EARLIER").WithValue("yes"))
+		return desired
+	}
+	for name, applied := range map[string]bool{"created by an earlier version": false, "created and applied by an earlier version": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, nil)
+			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a"}}
+			s.do(s.user.Create(t.Context(), mc))
+			_, err := s.reconciler.createDeployment(t.Context(), mc, earlier(mc))
+			s.do(err)
+			if applied {
+				s.do(s.update(mc, func(deployment *appsv1.Deployment) { deployment.Spec.Replicas = new(int32(4)) }))
+				_, err = s.reconciler.applyDeployment(t.Context(), s.deployment(mc), earlier(mc))
+				s.do(err)
+			}
+			s.do(s.update(mc, func(deployment *appsv1.Deployment) {
+				deployment.Labels["example.com/somebody-else"] = "yes"
+				container := &deployment.Spec.Template.Spec.Containers[0]
+				container.Env = append(container.Env, corev1.EnvVar{Name: "SOMEBODY_ELSE", Value: "yes"})
+			}))
+			defaults := s.deployment(mc).Spec.Template.Spec.DeepCopy()
+
+			if writes := s.reconcile(mc); !slices.Contains(writes, applyByPatch) {
+				t.Errorf("writes = %q, want an apply", writes)
+			}
+			s.expectNoDrift(mc)
+			expectWrites(t, s.reconcile(mc))
+
+			deployment := s.deployment(mc)
+			pod := deployment.Spec.Template.Spec
+			if deployment.Labels["example.com/earlier"] != "" || deployment.Spec.MinReadySeconds != 0 || pod.NodeSelector != nil {
+				t.Errorf("still there from an earlier version: labels %v, minReadySeconds %d, nodeSelector %v",
+					deployment.Labels, deployment.Spec.MinReadySeconds, pod.NodeSelector)
+			}
+			if diff := cmp.Diff([]corev1.EnvVar{{Name: "SOMEBODY_ELSE", Value: "yes"}}, pod.Containers[0].Env); diff != "" {
+				t.Errorf("environment (-want +got):\n%s", diff)
+			}
+			if deployment.Labels["example.com/somebody-else"] != "yes" {
+				t.Error("somebody else's label is gone")
+			}
+			defaults.NodeSelector, defaults.Containers[0].Env = nil, pod.Containers[0].Env
+			if diff := cmp.Diff(*defaults, pod); diff != "" {
+				t.Errorf("the API server's defaults changed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The Deployment's controller writes the status of the Deployment while the operator changes its spec.
+func TestNoConflictsOnAPIServer(t *testing.T) {
+	s := newSite(t, nil)
+	for i := range 10 {
+		mc := s.newMemcached(fmt.Sprintf("busy-%d", i))
+		name := mc.Name
+		ctx, stop := context.WithCancel(t.Context())
+		var controller sync.WaitGroup
+		controller.Go(func() {
+			for n := int64(1); ctx.Err() == nil; n++ {
+				patch := fmt.Appendf(nil, `{"status":{"observedGeneration":%d}}`, n)
+				deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+				err := s.user.Status().Patch(ctx, deployment, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("kube-controller-manager"))
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+		s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 2 })
+		_, err := s.reconciler.ensureDeployment(t.Context(), mc, desiredDeployment(mc, testImage))
+		stop()
+		controller.Wait()
+		s.do(err)
+		s.expectNoDrift(mc)
+	}
+	for _, failure := range s.traffic.failures {
+		if strings.Contains(failure, "409") {
+			t.Error(failure)
+		}
+	}
+}
+
+func TestEveryOwnedFieldIsRestoredOnAPIServer(t *testing.T) {
+	s := newSite(t, nil)
+	drifts := 0
+	for i, path := range ownedFields(t) {
+		for how, change := range map[string]func(any) any{"changed": changed, "removed": removed} {
+			if slices.Equal(path, []any{"metadata", "ownerReferences", 0, "uid"}) {
+				continue // a Deployment that another object controls is that object's
+			}
+			t.Run(fmt.Sprintf("%v %s", path, how), func(t *testing.T) {
+				s.t = t
+				mc := s.newMemcached(fmt.Sprintf("%s-%d", how, i))
+				err := s.update(mc, func(deployment *appsv1.Deployment) { *deployment = *edit(t, deployment, path, change) })
+				if apierrors.IsInvalid(err) {
+					t.Skip("the API server does not let anybody change it so")
+				}
+				s.do(err)
+				if paths, _ := drift(desiredDeployment(mc, testImage), s.deployment(mc)); len(paths) == 0 {
+					t.Skip("the API server puts it back as a default")
+				}
+				drifts++
+				if writes := s.reconcile(mc); !slices.Contains(writes, applyByPatch) {
+					t.Errorf("writes = %q, want an apply", writes)
+				}
+				s.expectNoDrift(mc)
+				expectWrites(t, s.reconcile(mc))
+			})
+		}
+	}
+	if drifts < 60 {
+		t.Errorf("only %d drifts were possible, want more: does the test still change the right things?", drifts)
+	}
+}
+
+// Somebody who edits a port makes, to server-side apply, a new element of the list, with the name of ours.
+func TestEditedPortOnAPIServer(t *testing.T) {
+	s := newSite(t, nil)
+	mc := s.newMemcached("a")
+	want := []corev1.ContainerPort{{Name: "memcached", ContainerPort: 11211, Protocol: corev1.ProtocolTCP}}
+	for round := range 3 {
+		s.do(s.update(mc, func(deployment *appsv1.Deployment) {
+			container := &deployment.Spec.Template.Spec.Containers[0]
+			container.Ports[0].ContainerPort = 9999
+			container.Ports = append(container.Ports, corev1.ContainerPort{ContainerPort: 9998, Protocol: corev1.ProtocolUDP})
+		}))
+		expectWrites(t, s.reconcile(mc), takeOverByPatch, applyByPatch)
+		if diff := cmp.Diff(want, s.deployment(mc).Spec.Template.Spec.Containers[0].Ports); diff != "" {
+			t.Errorf("round %d: ports (-want +got):\n%s", round, diff)
+		}
+	}
+	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(9999)) })
+	want[0].ContainerPort = 9999
+	expectWrites(t, s.reconcile(mc), applyByPatch, applyStatusByPatch)
+	if diff := cmp.Diff(want, s.deployment(mc).Spec.Template.Spec.Containers[0].Ports); diff != "" {
+		t.Errorf("ports (-want +got):\n%s", diff)
+	}
+}
