@@ -28,7 +28,7 @@ func main() {
 		os.Exit(2)
 	}
 	failed := false
-	for _, platform := range strings.Split(*platforms, ",") {
+	for platform := range strings.SplitSeq(*platforms, ",") {
 		started := time.Now()
 		checked, err := run(*dir, platform, *tests, flag.Args())
 		if err != nil {

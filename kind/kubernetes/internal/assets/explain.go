@@ -24,12 +24,11 @@ var (
 // explain turns an error into a sentence that says what to do, where that is
 // known.
 func explain(err error, at places) error {
-	var failed *gocmd.Error
 	said := ""
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*gocmd.Error](err); ok {
 		said = failed.Text()
 	}
-	var path *fs.PathError
+	_, isPath := errors.AsType[*fs.PathError](err)
 	switch {
 	case err == nil:
 		return nil
@@ -39,7 +38,7 @@ func explain(err error, at places) error {
 		return fmt.Errorf("modules can't be downloaded: connect this machine to %s, or set GOPROXY to a module proxy that it reaches; %w", at.proxy, err)
 	case saysKilled.MatchString(said):
 		return fmt.Errorf("a compiler was killed, which mostly means that memory ran out: close other programs, or set GOMAXPROCS=1 to compile one package at a time; %w", err)
-	case errors.As(err, &path):
+	case isPath:
 		return fmt.Errorf("the cache %s can't be used: %w; TESTBED_CACHE names another folder", at.store, err)
 	}
 	return err

@@ -13,8 +13,7 @@ import (
 // also counts as compiled once something that imports it is.
 type tracker struct {
 	packages recipe.Packages
-	// weight is the size of a package's source: compiling takes about as long
-	// as there is code.
+	// weight is about how long a package takes to compile, in bytes of source.
 	weight map[string]int64
 
 	compiled map[string]bool
@@ -23,6 +22,12 @@ type tracker struct {
 	left, spent int64
 	started     time.Time
 }
+
+// importWeight is what it costs to read what a package imports, directly or not,
+// for each of these packages: as much as so many bytes of the package's own
+// source. Measured on Kubernetes v1.37; without it the estimate for a build from
+// nothing is a third of the truth for most of the time.
+const importWeight = 300
 
 // newTracker follows the build of programs from now on.
 func newTracker(packages recipe.Packages, programs []recipe.Program) *tracker {
@@ -36,8 +41,9 @@ func newTracker(packages recipe.Packages, programs []recipe.Program) *tracker {
 		for _, p := range packages.Closure(program.Package) {
 			// The program's own package is compiled when it is linked.
 			if _, known := t.weight[p.ImportPath]; !known && p.Name != "main" {
-				t.weight[p.ImportPath] = sourceSize(p)
-				t.left += t.weight[p.ImportPath]
+				weight := sourceSize(p) + importWeight*int64(len(packages.Closure(p.ImportPath)))
+				t.weight[p.ImportPath] = weight
+				t.left += weight
 			}
 		}
 	}

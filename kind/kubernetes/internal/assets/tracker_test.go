@@ -11,7 +11,8 @@ import (
 )
 
 // chain is a program that imports top, which imports middle, which imports base.
-// Each package has one source file of a hundred bytes.
+// Each package has one source file of a hundred bytes, so that base weighs 400,
+// middle 700 and top 1000.
 func chain(t *testing.T) (recipe.Packages, []recipe.Program) {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,8 +55,8 @@ func TestEstimateFollowsTheSpeed(t *testing.T) {
 		if left := tracker.estimate(time.Now().Add(time.Second)); left != 0 {
 			t.Errorf("after a second the estimate is %s, expected none", left)
 		}
-		if left := tracker.estimate(time.Now().Add(time.Minute)); left != 2*time.Minute {
-			t.Errorf("when a third took a minute the estimate is %s, expected 2m", left)
+		if left := tracker.estimate(time.Now().Add(time.Minute)); left != time.Minute*(700+1000)/400 {
+			t.Errorf("when base took a minute the estimate for the others is %s", left)
 		}
 	})
 }
@@ -65,8 +66,8 @@ func TestEstimateIgnoresWhatIsReused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker := newTracker(packages, programs)
 		tracker.compiles("middle") // and base was there
-		if left := tracker.estimate(time.Now().Add(time.Minute)); left != time.Minute {
-			t.Errorf("the estimate is %s, expected 1m for the one package that is left", left)
+		if left := tracker.estimate(time.Now().Add(7 * time.Minute)); left != 10*time.Minute {
+			t.Errorf("when middle took 7m the estimate for top is %s, expected 10m", left)
 		}
 	})
 }

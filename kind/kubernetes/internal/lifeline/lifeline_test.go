@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"testing"
@@ -46,12 +45,12 @@ func TestEndOfInput(t *testing.T) {
 	}
 	gone := make(chan error, 1)
 	WatchInput(input, func(err error) { gone <- err })
-	if _, err := io.WriteString(other, "still here\n"); err != nil {
+	if _, err := other.WriteString("still here\n"); err != nil {
 		t.Fatal(err)
 	}
 	select {
-	case <-gone:
-		t.Error("input counts as its end")
+	case err := <-gone:
+		t.Errorf("input counts as its end: %v", err)
 	default:
 	}
 	if err := other.Close(); err != nil {

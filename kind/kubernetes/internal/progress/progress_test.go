@@ -38,7 +38,9 @@ func pass(d time.Duration) {
 	time.Sleep(d) //nolint:forbidigo // the clock is synctest's
 }
 
+// unbroken is for a display whose writer never fails.
 func unbroken(t *testing.T) func(error) {
+	t.Helper()
 	return func(err error) { t.Errorf("the writer is said to be broken: %v", err) }
 }
 

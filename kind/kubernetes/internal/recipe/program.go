@@ -108,7 +108,7 @@ func moduleLines(packages []*Package) ([]string, error) {
 	return slices.Compact(lines), nil
 }
 
-var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+var majorVersion = regexp.MustCompile(`^v\d+$`)
 
 // programName is the name that `go install` would choose, or the one in names.
 func programName(importPath string) string {

@@ -34,11 +34,18 @@ func acquire(ctx context.Context, path string, waiting func(pid int)) (*os.File,
 	return f, nil
 }
 
-// wait blocks until the lock on f is ours. When ctx ends first, f is closed as
-// soon as the lock comes: the system call cannot be called off.
+// wait blocks until the lock on f is ours, and closes f when ctx ends first. The
+// system call can't be called off: then f is closed as soon as the lock comes.
 func wait(ctx context.Context, f *os.File) error {
-	locked := make(chan error, 1)
-	go func() { locked <- flock(f, syscall.LOCK_EX) }()
+	locked := make(chan error)
+	go func() {
+		err := flock(f, syscall.LOCK_EX)
+		select {
+		case locked <- err:
+		case <-ctx.Done():
+			_ = f.Close()
+		}
+	}()
 	select {
 	case err := <-locked:
 		if err != nil {
@@ -47,10 +54,6 @@ func wait(ctx context.Context, f *os.File) error {
 		}
 		return nil
 	case <-ctx.Done():
-		go func() {
-			<-locked
-			_ = f.Close()
-		}()
 		return context.Cause(ctx)
 	}
 }
