@@ -69,7 +69,7 @@ func TestChangeLine(t *testing.T) {
 	if got, want := change.Line(1340*time.Millisecond, demo.Style{}), "   1.3 s  Memcached   memcached-sample created, size 3"; got != want {
 		t.Errorf("Line = %q, want %q", got, want)
 	}
-	if got, want := change.Line(83*time.Second, demo.Style{Colour: true}), "\x1b[2m  83.0 s\x1b[0m  Memcached   memcached-sample created, size 3"; got != want {
-		t.Errorf("Line in colour = %q, want %q", got, want)
+	if got, want := change.Line(83*time.Second, demo.Style{Color: true}), "\x1b[2m  83.0 s\x1b[0m  Memcached   memcached-sample created, size 3"; got != want {
+		t.Errorf("Line in color = %q, want %q", got, want)
 	}
 }

@@ -59,7 +59,7 @@ func Follow(ctx context.Context, config *rest.Config, memcached types.Namespaced
 	go func() { ended <- watcher.Start(following) }()
 	defer func() {
 		stop()
-		<-ended
+		<-ended //nolint:errcheck // it ends because it was told to
 	}()
 
 	events := make(chan event)

@@ -13,12 +13,11 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-func number(n int32) *int32 { return &n }
 
 func memcachedOf(uid types.UID) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mc", UID: uid, Generation: 4},
-		Spec:       cachev1alpha1.MemcachedSpec{Size: number(3)},
+		Spec:       cachev1alpha1.MemcachedSpec{Size: new(int32(3))},
 		Status: cachev1alpha1.MemcachedStatus{Conditions: []metav1.Condition{{
 			Type: "Available", Status: metav1.ConditionFalse, Reason: "R", Message: "m", ObservedGeneration: 3,
 		}}},
@@ -53,8 +52,8 @@ func TestObserve(t *testing.T) {
 	}
 	got := demo.Observe(memcachedOf("mine"),
 		[]*appsv1.Deployment{
-			deploymentOf("mc", "mine", number(3), 1),
-			deploymentOf("other", "another's", number(5), 5),
+			deploymentOf("mc", "mine", new(int32(3)), 1),
+			deploymentOf("other", "another's", new(int32(5)), 5),
 		},
 		[]*corev1.Pod{
 			podOf("z-pending", "mine", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "", corev1.PodPending }),
@@ -107,7 +106,7 @@ func TestObserveDefaults(t *testing.T) {
 }
 
 func TestObserveNothing(t *testing.T) {
-	got := demo.Observe(nil, []*appsv1.Deployment{deploymentOf("mc", "gone", number(1), 1)}, nil)
+	got := demo.Observe(nil, []*appsv1.Deployment{deploymentOf("mc", "gone", new(int32(1)), 1)}, nil)
 	if diff := cmp.Diff(demo.State{}, got); diff != "" {
 		t.Errorf("what is left of a deleted Memcached is drawn (-want +got):\n%s", diff)
 	}

@@ -81,7 +81,7 @@ func writeRows(out *strings.Builder, rows []row, style Style) {
 	}
 }
 
-// writeConditions draws Available=True and its like in one piece, colour codes
+// writeConditions draws Available=True and its like in one piece, color codes
 // around it and none inside, so that a search for it finds it.
 func (s State) writeConditions(out *strings.Builder, style Style) {
 	var conditions []Condition

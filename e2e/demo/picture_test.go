@@ -80,9 +80,9 @@ func TestPicture(t *testing.T) {
 		{"available.txt", available, demo.Style{Unicode: true}},
 		{"broken.txt", broken, demo.Style{Unicode: true}},
 		{"available-ascii.txt", available, demo.Style{}},
-		{"available-colour.txt", available, demo.Style{Unicode: true, Colour: true}},
-		{"rolling-out-colour.txt", rollingOut, demo.Style{Unicode: true, Colour: true}},
-		{"broken-colour.txt", broken, demo.Style{Unicode: true, Colour: true}},
+		{"available-color.txt", available, demo.Style{Unicode: true, Color: true}},
+		{"rolling-out-color.txt", rollingOut, demo.Style{Unicode: true, Color: true}},
+		{"broken-color.txt", broken, demo.Style{Unicode: true, Color: true}},
 		{"rolling-out-50-columns.txt", rollingOut, demo.Style{Unicode: true, Width: 50}},
 		{"rolling-out-ascii-30-columns.txt", rollingOut, demo.Style{Width: 30}},
 	} {
@@ -105,8 +105,8 @@ func TestPictureFitsAnyWidth(t *testing.T) {
 }
 
 // A script that looks for the verdict must find it whatever the terminal.
-func TestVerdictIsPlainTextEvenInColour(t *testing.T) {
-	picture := available.Picture(demo.Style{Colour: true, Unicode: true, Width: 80})
+func TestVerdictIsPlainTextEvenInColor(t *testing.T) {
+	picture := available.Picture(demo.Style{Color: true, Unicode: true, Width: 80})
 	for _, want := range []string{"3/3 ready", "Available=True", "Progressing=False", "Degraded=False"} {
 		if !strings.Contains(picture, want) {
 			t.Errorf("the picture has no %q in one piece:\n%q", want, picture)

@@ -43,7 +43,7 @@ func (s *Screen) Style() Style {
 
 // Line adds a line to the log.
 func (s *Screen) Line(line string) {
-	io.WriteString(s.out, s.erase()+line+"\n")
+	_, _ = io.WriteString(s.out, s.erase()+line+"\n")
 }
 
 // Draw replaces the picture below the log. It does nothing where there is no
@@ -65,7 +65,7 @@ func (s *Screen) Draw(state State) {
 		s.drawn = lines
 	}
 	// One write, so that no half-drawn picture is ever seen.
-	io.WriteString(s.out, text)
+	_, _ = io.WriteString(s.out, text)
 }
 
 // Close removes the picture and gives the cursor back. Call it before anything
@@ -76,7 +76,7 @@ func (s *Screen) Close() {
 		s.hidden = false
 		text += showCursor
 	}
-	io.WriteString(s.out, text)
+	_, _ = io.WriteString(s.out, text)
 }
 
 // erase returns what removes the picture: up as many lines as it has, to the

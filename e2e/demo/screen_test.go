@@ -10,7 +10,7 @@ import (
 )
 
 // terminal is as much of a terminal as Screen uses: it knows newlines, cursor
-// up, carriage return, erase below, colours, and hiding the cursor. It shows
+// up, carriage return, erase below, colors, and hiding the cursor. It shows
 // what a person would see.
 type terminal struct {
 	lines  []string

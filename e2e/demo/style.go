@@ -7,8 +7,8 @@ import (
 
 // Style is how text may be drawn where it goes.
 type Style struct {
-	// Colour allows ANSI colours.
-	Colour bool
+	// Color allows ANSI colors.
+	Color bool
 	// Unicode allows box-drawing characters and the ellipsis; without it the
 	// picture is plain ASCII.
 	Unicode bool
@@ -16,7 +16,7 @@ type Style struct {
 	Width int
 }
 
-// tone is what a colour means, so that no caller names a colour.
+// tone is what a color means, so that no caller names a color.
 type tone int
 
 const (
@@ -32,7 +32,7 @@ var sgr = map[tone]string{quiet: "2", strong: "1", good: "32", wait: "33", bad: 
 
 func (s Style) paint(t tone, text string) string {
 	code, ok := sgr[t]
-	if !s.Colour || !ok || text == "" {
+	if !s.Color || !ok || text == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"

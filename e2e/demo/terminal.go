@@ -26,7 +26,7 @@ func ScreenOn(file *os.File) *Screen {
 
 // suit decides by the customs of the variables that terminals and people set:
 // TERM=dumb can't move the cursor, NO_COLOR (https://no-color.org) asks for no
-// colours, and the locale says whether box-drawing characters arrive.
+// colors, and the locale says whether box-drawing characters arrive.
 func suit(isTerminal bool, getenv func(string) string) (style Style, live bool) {
 	locale := getenv("LC_ALL")
 	if locale == "" {
@@ -39,6 +39,6 @@ func suit(isTerminal bool, getenv func(string) string) (style Style, live bool) 
 	style.Unicode = strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
 
 	live = isTerminal && getenv("TERM") != "dumb" && getenv("TERM") != ""
-	style.Colour = live && getenv("NO_COLOR") == ""
+	style.Color = live && getenv("NO_COLOR") == ""
 	return style, live
 }

@@ -10,14 +10,14 @@ func TestSuit(t *testing.T) {
 		style    Style
 		live     bool
 	}{
-		{"a terminal of today", true, map[string]string{"TERM": "xterm-256color", "LANG": "en_GB.UTF-8"}, Style{Colour: true, Unicode: true}, true},
+		{"a terminal of today", true, map[string]string{"TERM": "xterm-256color", "LANG": "en_GB.UTF-8"}, Style{Color: true, Unicode: true}, true},
 		{"a pipe", false, map[string]string{"TERM": "xterm-256color", "LANG": "en_GB.UTF-8"}, Style{Unicode: true}, false},
-		{"no colours wanted", true, map[string]string{"TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"}, Style{Unicode: true}, true},
-		{"an empty NO_COLOR asks for nothing", true, map[string]string{"TERM": "xterm", "NO_COLOR": ""}, Style{Colour: true}, true},
+		{"no colors wanted", true, map[string]string{"TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"}, Style{Unicode: true}, true},
+		{"an empty NO_COLOR asks for nothing", true, map[string]string{"TERM": "xterm", "NO_COLOR": ""}, Style{Color: true}, true},
 		{"Emacs' shell", true, map[string]string{"TERM": "dumb", "LANG": "C.UTF-8"}, Style{Unicode: true}, false},
 		{"TERM not set", true, nil, Style{}, false},
-		{"LC_ALL prevails", true, map[string]string{"TERM": "xterm", "LC_ALL": "C", "LANG": "en_GB.UTF-8"}, Style{Colour: true}, true},
-		{"LC_CTYPE before LANG", true, map[string]string{"TERM": "xterm", "LC_CTYPE": "de_DE.utf8", "LANG": "C"}, Style{Colour: true, Unicode: true}, true},
+		{"LC_ALL prevails", true, map[string]string{"TERM": "xterm", "LC_ALL": "C", "LANG": "en_GB.UTF-8"}, Style{Color: true}, true},
+		{"LC_CTYPE before LANG", true, map[string]string{"TERM": "xterm", "LC_CTYPE": "de_DE.utf8", "LANG": "C"}, Style{Color: true, Unicode: true}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			style, live := suit(test.terminal, func(name string) string { return test.env[name] })

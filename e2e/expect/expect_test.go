@@ -14,7 +14,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -28,7 +27,7 @@ var key = client.ObjectKey{Namespace: "demo", Name: "cache"}
 func deployment(size, ready int32) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "d1", Generation: 2},
-		Spec:       appsv1.DeploymentSpec{Replicas: ptr.To(size)},
+		Spec:       appsv1.DeploymentSpec{Replicas: new(size)},
 		Status: appsv1.DeploymentStatus{
 			ObservedGeneration: 2, Replicas: size, UpdatedReplicas: size, ReadyReplicas: ready, AvailableReplicas: ready,
 		},

@@ -50,9 +50,9 @@ func TestLoggedWaitsForTheEntry(t *testing.T) {
 	e := func(rec expect.T) *expect.Expecter {
 		return expect.New(rec, newClient(interceptor.Funcs{})).Within(brief)
 	}
-	any := func(*auditv1.Event) bool { return true }
+	every := func(*auditv1.Event) bool { return true }
 	none := func(*auditv1.Event) bool { return false }
-	g.Expect(verdict(func(rec expect.T) { e(rec).Logged(t.Context(), "a write", writes, any) })).To(BeEmpty())
+	g.Expect(verdict(func(rec expect.T) { e(rec).Logged(t.Context(), "a write", writes, every) })).To(BeEmpty())
 	g.Expect(verdict(func(rec expect.T) { e(rec).Logged(t.Context(), "a write", writes, none) })).
 		To(HavePrefix("op: expected a write in the audit log; last seen, after 50ms:\n"))
 }

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/expect"
@@ -39,7 +38,7 @@ func TestMain(m *testing.M) { os.Exit(memcached.Run(m)) }
 func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size int32) *cachev1alpha1.Memcached {
 	t.Helper()
 	mc := named(s, name)
-	mc.Spec.Size = ptr.To(size)
+	mc.Spec.Size = new(size)
 	if err := s.Client.Create(ctx, mc); err != nil {
 		t.Fatalf("creating the Memcached %s of size %d: %v", name, size, err)
 	}

@@ -21,7 +21,7 @@ func TestSize(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	to := func(size int32) suite.StepFunc {
 		return func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = ptr.To(size) })
+			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(size) })
 			settled(ctx, t, s, mc)
 		}
 	}
@@ -47,7 +47,7 @@ func TestSizeIsValidated(t *testing.T) {
 		Assess("0 and 6 are refused", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			for _, size := range []int32{0, 6} {
 				mc := named(s, "wrong")
-				mc.Spec.Size = ptr.To(size)
+				mc.Spec.Size = new(size)
 				err := s.Client.Create(ctx, mc)
 				NewWithT(t).Expect(apierrors.IsInvalid(err)).To(BeTrue(), "size %d: %v", size, err)
 				NewWithT(t).Expect(err).To(MatchError(ContainSubstring("spec.size")))

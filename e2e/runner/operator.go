@@ -66,7 +66,10 @@ func Start(ctx context.Context, o Options) (*Operator, error) {
 	if err := Kubeconfig(ctx, o.Config, manager.ServiceAccount, operator.kubeconfig()); err != nil {
 		return nil, err
 	}
-	return operator, operator.start(ctx)
+	if err := operator.start(ctx); err != nil {
+		return nil, err
+	}
+	return operator, nil
 }
 
 // UserName is who the operator is to the API server; the audit log names it so.

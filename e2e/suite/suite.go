@@ -181,8 +181,8 @@ func (s *Suite) start(name string) env.Func {
 			binary, err = s.binary(ctx)
 			return err
 		})
-		ctx, err := envfuncs.CreateCluster(s.cluster, name)(ctx, cfg)
-		if err = errors.Join(err, building.Wait()); err != nil {
+		ctx, createErr := envfuncs.CreateCluster(s.cluster, name)(ctx, cfg)
+		if err := errors.Join(createErr, building.Wait()); err != nil {
 			return ctx, err
 		}
 		if err := s.connect(cfg); err != nil {

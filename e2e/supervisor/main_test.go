@@ -160,7 +160,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within 20 seconds: %s", what)
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // there is no portable way to wait for the end of a process that is not a child
 	}
 }
 

@@ -43,15 +43,15 @@ type Process struct {
 type State string
 
 const (
-	// Running: it has been started and has not ended.
+	// Running means that it has been started and has not ended.
 	Running State = "Running"
-	// Paused: it is held by a SIGSTOP.
+	// Paused means that it is held by a SIGSTOP.
 	Paused State = "Paused"
-	// BackOff: it has ended and will be started again after a pause.
+	// BackOff means that it has ended and will be started again after a pause.
 	BackOff State = "BackOff"
-	// Exited: it has ended by itself (or was killed) and stays so.
+	// Exited means that it has ended by itself (or was killed) and stays so.
 	Exited State = "Exited"
-	// Stopped: it was stopped on purpose and stays so until it is started
+	// Stopped means that it was stopped on purpose and stays so until it is started
 	// again.
 	Stopped State = "Stopped"
 )

@@ -116,7 +116,7 @@ func (r record) kill() error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("process %d is still there 5 seconds after a SIGKILL", r.PID)
 		}
-		time.Sleep(exitPoll)
+		time.Sleep(exitPoll) //nolint:forbidigo // there is no portable way to wait for the end of a process that is not a child
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestCleanRefusesAFileItCannotRead(t *testing.T) {
 
 func TestBirthTellsProcessesApart(t *testing.T) {
 	_, a := sleep(t)
-	time.Sleep(20 * time.Millisecond) // the clock of births ticks every 10 ms
+	time.Sleep(20 * time.Millisecond) //nolint:forbidigo // the clock of births ticks every 10 ms
 	_, b := sleep(t)
 	if a.Birth == b.Birth {
 		t.Errorf("expected two births, got %s twice", a.Birth)

@@ -79,7 +79,7 @@ func claim(dir string) (*os.File, error) {
 			return lock, nil
 		}
 		// It is a dead supervisor's: clean it, and take a new one.
-		if err = errors.Join(err, cleanLocked(dir), lock.Close()); err != nil {
+		if err := errors.Join(err, cleanLocked(dir), lock.Close()); err != nil {
 			return nil, err
 		}
 	}
@@ -346,7 +346,7 @@ func (s *Supervisor) gone(ctx context.Context) error {
 		go func() {
 			defer close(poll)
 			for s.self.alive() && ctx.Err() == nil {
-				time.Sleep(exitPoll)
+				time.Sleep(exitPoll) //nolint:forbidigo // there is no portable way to wait for the end of a process that is not a child
 			}
 		}()
 	}

@@ -157,7 +157,7 @@ func (s *starter) untilReady(ctx context.Context) error {
 
 // startRest starts the other components and creates the nodes.
 func (s *starter) startRest(ctx context.Context) error {
-	// Before kube-controller-manager, so that it sees every CRD that that one
+	// Before kube-controller-manager, so that it sees every CRD that one
 	// may have missed.
 	if err := s.sup.RunTask(ctx, lateCRDs, lateCRDs, lateCRDsArgs{Kubeconfig: s.layout.kubeconfigOf(self)}, nil); err != nil {
 		return err

@@ -24,10 +24,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
+	err := run(ctx)
+	stop()
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "mutants: %v\n", err)
-		stop()
 		os.Exit(1)
 	}
 }

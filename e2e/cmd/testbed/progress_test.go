@@ -82,7 +82,7 @@ func TestProgressPassesSignalsOn(t *testing.T) {
 func alive(t *testing.T, line string) []string {
 	t.Helper()
 	var found []string
-	for _, field := range strings.Fields(line) {
+	for field := range strings.FieldsSeq(line) {
 		pid, err := strconv.Atoi(field)
 		if err != nil {
 			t.Fatal(err)
