@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/rest"
@@ -83,57 +81,62 @@ type site struct {
 	user client.Client
 	// reconciler is called by the test, not by watches.
 	reconciler *MemcachedReconciler
+	cache      cache.Cache
 	traffic    *traffic
 }
 
-// newSite returns a new namespace with an operator, which has the identity of config, or all rights if config is nil.
-func newSite(t *testing.T, config *rest.Config) *site {
+// newSite returns a new namespace with an operator that may do everything.
+func newSite(t *testing.T) *site {
 	t.Helper()
-	admin := needAPIServer(t)
-	if config == nil {
-		config = admin
+	s := newSiteAs(t, needAPIServer(t))
+	if !s.cache.WaitForCacheSync(t.Context()) {
+		t.Fatal("the cache does not fill")
 	}
-	user, err := client.New(admin, client.Options{Scheme: testScheme(), FieldOwner: "somebody-else"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	return s
+}
+
+// newSiteAs returns a new namespace with an operator that reaches the API server by config. Its cache is being filled.
+func newSiteAs(t *testing.T, config *rest.Config) *site {
+	t.Helper()
+	s := &site{t: t, user: newUser(t), traffic: &traffic{}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "site-",
 		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
-	if err := user.Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
+	s.do(s.user.Create(t.Context(), namespace))
+	s.namespace = namespace.Name
 
-	s := &site{t: t, namespace: namespace.Name, user: user, traffic: &traffic{}}
 	config = rest.CopyConfig(config)
 	config.Wrap(s.traffic.watch)
 	options := CacheOptions()
 	options.Scheme = testScheme()
 	options.DefaultNamespaces = map[string]cache.Config{s.namespace: {}}
-	cached, err := cache.New(config, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var err error
+	s.cache, err = cache.New(config, options)
+	s.do(err)
 	for _, index := range indexes() {
-		if err := cached.IndexField(t.Context(), index.object, index.field, index.values); err != nil {
-			t.Fatal(err)
-		}
+		s.do(s.cache.IndexField(t.Context(), index.object, index.field, index.values))
 	}
-	if _, err := cached.GetInformer(t.Context(), &appsv1.Deployment{}); err != nil {
-		t.Fatal(err)
-	}
-	go cached.Start(t.Context())
-	writer, err := client.New(config, client.Options{Scheme: testScheme(), Cache: &client.CacheOptions{Reader: cached}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.cache.GetInformer(t.Context(), &appsv1.Deployment{})
+	s.do(err)
+	go func() { _ = s.cache.Start(t.Context()) }() // it ends with the test
+
+	writer, err := client.New(config, client.Options{Scheme: testScheme(), Cache: &client.CacheOptions{Reader: s.cache}})
+	s.do(err)
 	live, err := client.New(config, client.Options{Scheme: testScheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.do(err)
 	s.reconciler = &MemcachedReconciler{Client: writer, APIReader: live, Image: testImage}
 	return s
+}
+
+// newUser returns a client that may do everything, and is not the operator.
+func newUser(t *testing.T) client.Client {
+	t.Helper()
+	user, err := client.New(needAPIServer(t), client.Options{Scheme: testScheme(), FieldOwner: "somebody-else"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user
 }
 
 // traffic notes the requests that change something, and the answers that are failures.
@@ -188,6 +191,13 @@ func (r *traffic) take() []string {
 	return writes
 }
 
+// refusals returns the answers so far that were failures and contain text.
+func (r *traffic) refusals(text string) []string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.failures), func(failure string) bool { return !strings.Contains(failure, text) })
+}
+
 // newMemcached creates a Memcached and lets the operator make its Deployment.
 func (s *site) newMemcached(name string) *cachev1alpha1.Memcached {
 	s.t.Helper()
@@ -212,7 +222,7 @@ func (s *site) sync(mc *cachev1alpha1.Memcached) {
 	s.t.Helper()
 	for _, object := range []client.Object{&cachev1alpha1.Memcached{}, &appsv1.Deployment{}} {
 		// A cache has no event for "as new as this", so it is asked again and again, for milliseconds as a rule.
-		err := wait.PollUntilContextTimeout(s.t.Context(), time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := poll(s.t.Context(), func(ctx context.Context) (bool, error) { //nolint:forbidigo // a cache has no event for "as new as this"
 			live, cached := object.DeepCopyObject().(client.Object), object
 			liveErr := s.user.Get(ctx, nameOf(mc), live)
 			cachedErr := s.reconciler.Get(ctx, nameOf(mc), cached)
@@ -280,7 +290,7 @@ const (
 )
 
 func TestSchemaOnAPIServer(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t)
 	for _, test := range []struct {
 		name, manifest, want string
 	}{
@@ -362,7 +372,7 @@ func TestSchemaOnAPIServer(t *testing.T) {
 func TestNothingToDoOnAPIServer(t *testing.T) {
 	for name, image := range oddImages {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t, nil)
+			s := newSite(t)
 			s.reconciler.Image = image
 			mc := s.newMemcached("a")
 			for range 2 {
@@ -377,7 +387,7 @@ func TestNothingToDoOnAPIServer(t *testing.T) {
 }
 
 func TestPodsAreRestrictedOnAPIServer(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t)
 	mc := s.newMemcached("a")
 	template := s.deployment(mc).Spec.Template
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
@@ -386,7 +396,7 @@ func TestPodsAreRestrictedOnAPIServer(t *testing.T) {
 }
 
 func TestFirstWritesOnAPIServer(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t)
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a"}}
 	s.do(s.user.Create(t.Context(), mc))
 	expectWrites(t, s.reconcile(mc), createByPost, applyStatusByPatch)
@@ -413,7 +423,7 @@ func TestWhatIsNoLongerSetGoesAwayOnAPIServer(t *testing.T) {
 	}
 	for name, applied := range map[string]bool{"created by an earlier version": false, "created and applied by an earlier version": true} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t, nil)
+			s := newSite(t)
 			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a"}}
 			s.do(s.user.Create(t.Context(), mc))
 			_, err := s.reconciler.createDeployment(t.Context(), mc, earlier(mc))
@@ -458,7 +468,7 @@ func TestWhatIsNoLongerSetGoesAwayOnAPIServer(t *testing.T) {
 
 // The Deployment's controller writes the status of the Deployment while the operator changes its spec.
 func TestNoConflictsOnAPIServer(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t)
 	for i := range 10 {
 		mc := s.newMemcached(fmt.Sprintf("busy-%d", i))
 		name := mc.Name
@@ -481,15 +491,13 @@ func TestNoConflictsOnAPIServer(t *testing.T) {
 		s.do(err)
 		s.expectNoDrift(mc)
 	}
-	for _, failure := range s.traffic.failures {
-		if strings.Contains(failure, "409") {
-			t.Error(failure)
-		}
+	if conflicts := s.traffic.refusals("409"); len(conflicts) > 0 {
+		t.Errorf("conflicts: %q", conflicts)
 	}
 }
 
 func TestEveryOwnedFieldIsRestoredOnAPIServer(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t)
 	drifts := 0
 	for i, path := range ownedFields(t) {
 		for how, change := range map[string]func(any) any{"changed": changed, "removed": removed} {
@@ -523,7 +531,7 @@ func TestEveryOwnedFieldIsRestoredOnAPIServer(t *testing.T) {
 
 // Somebody who edits a port makes, to server-side apply, a new element of the list, with the name of ours.
 func TestEditedPortOnAPIServer(t *testing.T) {
-	s := newSite(t, nil)
+	s := newSite(t)
 	mc := s.newMemcached("a")
 	want := []corev1.ContainerPort{{Name: "memcached", ContainerPort: 11211, Protocol: corev1.ProtocolTCP}}
 	for round := range 3 {

@@ -3,6 +3,7 @@ package controller
 import (
 	"encoding/json"
 	"strings"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,11 +151,11 @@ func leaves(t *testing.T, applyConfiguration any) [][]any {
 		switch value := value.(type) {
 		case map[string]any:
 			for name, child := range value {
-				walk(append(path[:len(path):len(path)], name), child)
+				walk(append(slices.Clip(path), name), child)
 			}
 		case []any:
 			for i, child := range value {
-				walk(append(path[:len(path):len(path)], i), child)
+				walk(append(slices.Clip(path), i), child)
 			}
 		default:
 			result = append(result, path)

@@ -113,5 +113,6 @@ func toJSON(value any) (map[string]any, error) {
 		return nil, err
 	}
 	var fields map[string]any
-	return fields, json.Unmarshal(text, &fields)
+	err = json.Unmarshal(text, &fields)
+	return fields, err
 }
