@@ -222,7 +222,7 @@ func (s *site) sync(mc *cachev1alpha1.Memcached) {
 	s.t.Helper()
 	for _, object := range []client.Object{&cachev1alpha1.Memcached{}, &appsv1.Deployment{}} {
 		// A cache has no event for "as new as this", so it is asked again and again, for milliseconds as a rule.
-		err := poll(s.t.Context(), func(ctx context.Context) (bool, error) { //nolint:forbidigo // a cache has no event for "as new as this"
+		err := poll(s.t.Context(), func(ctx context.Context) (bool, error) {
 			live, cached := object.DeepCopyObject().(client.Object), object
 			liveErr := s.user.Get(ctx, nameOf(mc), live)
 			cachedErr := s.reconciler.Get(ctx, nameOf(mc), cached)

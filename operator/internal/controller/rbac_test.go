@@ -121,7 +121,7 @@ func grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
 	}
 	granted := rules[0]
 	resource, subresource, _ := strings.Cut(granted.Resources[0], "/")
-	err := poll(t.Context(), func(ctx context.Context) (bool, error) { //nolint:forbidigo // a cache has no event for "as new as this"
+	err := poll(t.Context(), func(ctx context.Context) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: user,
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -138,5 +138,5 @@ func grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
 
 // poll asks again and again, for what has no event to wait for.
 func poll(ctx context.Context, done wait.ConditionWithContextFunc) error {
-	return wait.PollUntilContextTimeout(ctx, time.Millisecond, 10*time.Second, true, done)
+	return wait.PollUntilContextTimeout(ctx, time.Millisecond, 10*time.Second, true, done) //nolint:forbidigo // a cache has no event for "as new as this"
 }

@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What the cache leaves out, no decision is made from.
+func TestTrimmedObjectsReadTheSame(t *testing.T) {
+	for _, test := range append(statusCases, failureCases...) {
+		t.Run(test.name, func(t *testing.T) {
+			trimmed := test.snapshot
+			trimmed.pods, trimmed.replicaSets = nil, nil
+			for _, full := range test.snapshot.pods {
+				trimmed.pods = append(trimmed.pods, *trim(t, trimPod, full.DeepCopy()))
+			}
+			for _, full := range test.snapshot.replicaSets {
+				trimmed.replicaSets = append(trimmed.replicaSets, *trim(t, trimReplicaSet, full.DeepCopy()))
+			}
+			want, _ := computeStatus(test.snapshot)
+			got, _ := computeStatus(trimmed)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("status (-whole objects +trimmed):\n%s", diff)
+			}
+		})
+	}
+
+	t.Run("the Deployment", func(t *testing.T) {
+		desired := desiredDeployment(testMemcached(3), testImage)
+		deployment, err := toDeployment(desired)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deployment.Generation, deployment.Status.ObservedGeneration = 2, 2
+		want := stateOf(deployment)
+		trimmed := trim(t, trimDeployment, deployment)
+		if got := stateOf(trimmed); got != want {
+			t.Errorf("state = %+v, want %+v", got, want)
+		}
+		if paths, err := drift(desired, trimmed); len(paths) > 0 || err != nil {
+			t.Errorf("drift = %q, %v, want none", paths, err)
+		}
+	})
+}
+
+func TestTrimmedObjectsAreSmall(t *testing.T) {
+	meta := metav1.ObjectMeta{
+		Name:          "a",
+		Annotations:   map[string]string{"large": "value"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "somebody"}},
+	}
+	pod := trim(t, trimPod, &corev1.Pod{
+		ObjectMeta: meta,
+		Spec:       corev1.PodSpec{NodeName: "node"},
+		Status:     corev1.PodStatus{HostIP: "192.0.2.1"},
+	})
+	if diff := cmp.Diff(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, pod); diff != "" {
+		t.Errorf("pod (-want +got):\n%s", diff)
+	}
+	replicaSet := trim(t, trimReplicaSet, &metav1.PartialObjectMetadata{ObjectMeta: meta})
+	if diff := cmp.Diff(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, replicaSet); diff != "" {
+		t.Errorf("ReplicaSet (-want +got):\n%s", diff)
+	}
+	deployment := trim(t, trimDeployment, &appsv1.Deployment{ObjectMeta: meta, Status: appsv1.DeploymentStatus{Replicas: 3}})
+	if deployment.ManagedFields != nil || deployment.Status.Replicas != 0 || deployment.Annotations == nil {
+		t.Errorf("Deployment = %+v, want annotations, but no managed fields and no counts", deployment)
+	}
+}
+
+func trim[T any](t *testing.T, transform func(any) (any, error), object T) T {
+	t.Helper()
+	trimmed, err := transform(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trimmed.(T)
+}

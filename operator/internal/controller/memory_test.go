@@ -1,0 +1,74 @@
+package controller
+
+import (
+	"sync"
+	"testing"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+func TestLastStatus(t *testing.T) {
+	inCache := func(version string) *cachev1alpha1.Memcached {
+		mc := testMemcached(1)
+		mc.ResourceVersion = version
+		mc.Status.Selector = "cached"
+		return mc
+	}
+	written := cachev1alpha1.MemcachedStatus{Selector: "written"}
+	for _, test := range []struct {
+		name   string
+		cached *cachev1alpha1.Memcached
+		after  func(*memory)
+		want   string
+	}{
+		{"the cache is behind", inCache("9"), nil, "written"},
+		{"the cache is as new", inCache("10"), nil, "cached"},
+		{"the cache is newer", inCache("11"), nil, "cached"},
+		{"a successor of the same name", func() *cachev1alpha1.Memcached {
+			mc := inCache("9")
+			mc.UID = "successor-uid"
+			return mc
+		}(), nil, "cached"},
+		{"forgotten", inCache("9"), func(m *memory) { m.forget(nameOf(inCache("9"))) }, "cached"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var m memory
+			m.noteStatus(inCache("9"), written, "10")
+			if test.after != nil {
+				test.after(&m)
+			}
+			if got := m.lastStatus(test.cached).Selector; got != test.want {
+				t.Errorf("got the status that is %s, want the one that is %s", got, test.want)
+			}
+		})
+	}
+	t.Run("nothing was written", func(t *testing.T) {
+		var m memory
+		m.noteCreated(inCache("9"))
+		if got := m.lastStatus(inCache("9")).Selector; got != "cached" {
+			t.Errorf("got the status that is %s", got)
+		}
+	})
+}
+
+// For go test -race.
+func TestMemoryIsSafeForConcurrentUse(t *testing.T) {
+	var m memory
+	var users sync.WaitGroup
+	for range 4 {
+		users.Go(func() {
+			mc := testMemcached(1)
+			for range 100 {
+				m.noteCreated(mc)
+				m.noteStatus(mc, cachev1alpha1.MemcachedStatus{}, "1")
+				m.lastStatus(mc)
+				m.hasCreated(mc)
+				m.forget(nameOf(mc))
+			}
+		})
+	}
+	users.Wait()
+	if len(m.records) > 0 {
+		t.Errorf("%d records are left of a Memcached that was forgotten", len(m.records))
+	}
+}

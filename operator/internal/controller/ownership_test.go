@@ -1,0 +1,139 @@
+package controller
+
+import (
+	"encoding/json"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestTakeOver(t *testing.T) {
+	const (
+		ours      = "memcached-operator"
+		replicas  = `{"f:spec":{"f:replicas":{}}}`
+		image     = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:image":{}}}}}}}`
+		both      = `{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:image":{}}}}}}}`
+		ports     = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:ports":{"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}}}}}`
+		portsToo  = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:image":{},"f:ports":{"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}}}}}`
+		withPorts = `{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:ports":{"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}}}}}`
+		elsewhere = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"proxy\"}":{"f:ports":{"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{}}}}}}}}}`
+	)
+	entry := func(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{
+			Manager: manager, Operation: operation, APIVersion: "apps/v1", FieldsType: "FieldsV1",
+			Time: new(metav1.Unix(1000, 0)), FieldsV1: metav1.NewFieldsV1(fields),
+		}
+	}
+	ofStatus := func(entry metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
+		entry.Subresource = "status"
+		return entry
+	}
+	applied, updated := metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
+
+	for _, test := range []struct {
+		name         string
+		before, want []metav1.ManagedFieldsEntry
+	}{
+		{
+			name:   "created by us",
+			before: []metav1.ManagedFieldsEntry{entry("kubectl", updated, image), entry(ours, updated, replicas)},
+			want:   []metav1.ManagedFieldsEntry{entry("kubectl", updated, image), entry(ours, applied, replicas)},
+		},
+		{
+			name:   "applied by us",
+			before: []metav1.ManagedFieldsEntry{entry(ours, applied, replicas), entry("kubectl", updated, image)},
+		},
+		{
+			name:   "applied and updated by us",
+			before: []metav1.ManagedFieldsEntry{entry(ours, applied, replicas), entry(ours, updated, image)},
+			want:   []metav1.ManagedFieldsEntry{entry(ours, applied, both)},
+		},
+		{
+			name:   "ports put into our container by an update",
+			before: []metav1.ManagedFieldsEntry{entry(ours, applied, replicas), entry("kubectl-edit", updated, portsToo)},
+			want:   []metav1.ManagedFieldsEntry{entry(ours, applied, withPorts), entry("kubectl-edit", updated, image)},
+		},
+		{
+			name:   "nothing but ports put into our container, by an apply",
+			before: []metav1.ManagedFieldsEntry{entry("tool", applied, ports), entry(ours, updated, replicas), entry("tool", updated, ports)},
+			want:   []metav1.ManagedFieldsEntry{entry(ours, applied, withPorts)},
+		},
+		{
+			name:   "ports of another container",
+			before: []metav1.ManagedFieldsEntry{entry(ours, applied, replicas), entry("proxy-injector", updated, elsewhere)},
+		},
+		{
+			name:   "what the Deployment's controller writes",
+			before: []metav1.ManagedFieldsEntry{entry(ours, applied, replicas), ofStatus(entry(ours, updated, image))},
+		},
+		{
+			name:   "we own nothing",
+			before: []metav1.ManagedFieldsEntry{entry("kubectl", updated, ports)},
+		},
+		{
+			name: "nobody owns anything",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			patch, err := takeOver(test.before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.want == nil {
+				if patch != nil {
+					t.Errorf("patch = %s, want none", patch)
+				}
+				return
+			}
+			got, err := apply(patch, test.before)
+			if err != nil {
+				t.Fatalf("%s: %v", patch, err)
+			}
+			if diff := cmp.Diff(asJSON(t, test.want), asJSON(t, got)); diff != "" {
+				t.Errorf("managed fields (-want +got):\n%s", diff)
+			}
+			if again, err := takeOver(got); again != nil || err != nil {
+				t.Errorf("a second time: %s, %v, want nothing to do", again, err)
+			}
+
+			moved := append([]metav1.ManagedFieldsEntry{entry("newcomer", updated, image)}, test.before...)
+			if _, err := apply(patch, moved); err == nil {
+				t.Error("the patch changes entries that have moved since")
+			}
+		})
+	}
+}
+
+// apply applies a JSON patch of an object to its managed fields.
+func apply(patch []byte, entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
+	object := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: entries}}
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	decoded, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, err
+	}
+	if text, err = decoded.Apply(text); err != nil {
+		return nil, err
+	}
+	object = metav1.PartialObjectMetadata{}
+	err = json.Unmarshal(text, &object)
+	return object.ManagedFields, err
+}
+
+// asJSON returns the entries in a form in which the order of fields does not matter.
+func asJSON(t *testing.T, entries []metav1.ManagedFieldsEntry) (result []map[string]any) {
+	t.Helper()
+	for _, entry := range entries {
+		fields, err := toJSON(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result = append(result, fields)
+	}
+	return result
+}
