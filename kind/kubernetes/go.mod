@@ -1,3 +1,5 @@
+// The programs of a control plane, as tool lines, and the command that builds
+// them. README.md says why this is a module of its own and how to bump it.
 module github.com/example/operator-testbed/kind/kubernetes
 
 go 1.26.0

@@ -254,6 +254,9 @@ func (b *build) buildMissing(ctx context.Context, display *progress.Display, wri
 		}
 		missing = append(missing, p)
 	}
+	if len(missing) == 0 {
+		return nil // only go.mod's text has changed
+	}
 
 	// The go command's own temporary files go to the same disk as the result,
 	// which TESTBED_CACHE moves; /tmp may be small, and is memory on some systems.

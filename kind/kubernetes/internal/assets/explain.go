@@ -29,9 +29,10 @@ func explain(err error, at places) error {
 		said = failed.Text()
 	}
 	_, isPath := errors.AsType[*fs.PathError](err)
+	_, isReadOnly := errors.AsType[*readOnlyError](err)
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, isReadOnly:
+		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), saysDiskFull.MatchString(said):
 		return &diskFullError{at: at, err: err}
 	case saysUnreachable.MatchString(said):
@@ -54,7 +55,7 @@ type readOnlyError struct {
 
 // Error is one sentence.
 func (e *readOnlyError) Error() string {
-	return fmt.Sprintf("the cache %s can't be written and has not all that is needed (%v): ask whoever keeps it to run `%s` with the same Go, or set TESTBED_CACHE to a folder of your own", e.root, e.incomplete, command)
+	return fmt.Sprintf("the cache %s can't be written, and %v: ask whoever keeps it to run `%s` with the same Go, or set TESTBED_CACHE to a folder of your own", e.root, e.incomplete, command)
 }
 
 // Unwrap gives access to what failed.

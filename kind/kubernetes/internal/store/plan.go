@@ -14,15 +14,15 @@ type Plan struct {
 }
 
 // ErrIncomplete says that a plan's programs cannot all be run from the store.
-var ErrIncomplete = errors.New("the cache is incomplete")
+var ErrIncomplete = errors.New("it is incomplete")
 
 // Assets is the folder to run a plan's programs from: it holds them under their
-// names, as links. The error is an ErrIncomplete unless all of them are there
-// and sound. It writes nothing.
+// names, as links. The error is an ErrIncomplete, with what is missing, unless
+// all of them are there and sound.
 func (s Store) Assets(plan string) (string, error) {
 	var content Plan
 	if err := readJSON(s.planFile(plan), &content); errors.Is(err, fs.ErrNotExist) {
-		return "", ErrIncomplete
+		return "", fmt.Errorf("%w: nothing in it was built from this go.mod with this Go", ErrIncomplete)
 	} else if err != nil {
 		return "", err
 	}

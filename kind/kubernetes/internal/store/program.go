@@ -31,18 +31,20 @@ var ErrMissing = errors.New("not built yet")
 // DamagedError says that a program in the store is not what was put there.
 type DamagedError struct {
 	Program Program
-	Path    string
-	Reason  string
+	// Reason says in what way.
+	Reason string
 }
 
 // Error is one sentence without the mend, which is to build the program again.
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("%s in the cache is damaged: %s (%s)", e.Program.Name, e.Reason, e.Path)
+	return fmt.Sprintf("%s in the cache is damaged (%s)", e.Program.Name, e.Reason)
 }
 
 // Check says whether a program is in the store and sound: nil, ErrMissing or a
 // *DamagedError. It compares size and time of change; only a file whose time
-// differs, because the cache was copied or something wrote to the file, is read.
+// differs, because the cache was copied or something wrote to the file, is read;
+// if it is sound its time is put right, where that is allowed, so that the next
+// one need not read it.
 func (s Store) Check(p Program) error {
 	var record Record
 	if err := readJSON(s.recordFile(p), &record); errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +53,7 @@ func (s Store) Check(p Program) error {
 		return err
 	}
 	damaged := func(format string, args ...any) error {
-		return &DamagedError{Program: p, Path: s.programFile(p), Reason: fmt.Sprintf(format, args...)}
+		return &DamagedError{Program: p, Reason: fmt.Sprintf(format, args...)}
 	}
 	info, err := os.Stat(s.programFile(p))
 	switch {
@@ -75,6 +77,7 @@ func (s Store) Check(p Program) error {
 	if sum != record.SHA256 {
 		return damaged("its content has changed")
 	}
+	_ = os.Chtimes(s.programFile(p), time.Time{}, record.ModTime)
 	return nil
 }
 

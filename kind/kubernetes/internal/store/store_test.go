@@ -123,6 +123,10 @@ func TestCopiedProgramIsSound(t *testing.T) {
 	if err := s.Check(alpha); err != nil {
 		t.Error(err)
 	}
+	// Once is enough to have read it.
+	if info, err := os.Stat(s.programFile(alpha)); err != nil || info.ModTime().Equal(time.Unix(1, 0)) {
+		t.Errorf("the time is still the copy's: %v, %v", info.ModTime(), err)
+	}
 }
 
 func TestAssetsFolderRunsTheProgram(t *testing.T) {
