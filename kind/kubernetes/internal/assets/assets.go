@@ -49,11 +49,11 @@ const (
 
 // Ensure builds what is missing and returns the folder that holds all programs
 // under their names: an absolute path that serves as KUBEBUILDER_ASSETS. When
-// nothing is missing it writes nothing. Calls, also of other processes, that use
-// one cache at a time build one after the other.
+// nothing is missing it only looks. Calls that use one cache at the same time,
+// also of several processes, build one after the other.
 //
 // When ctx ends, Ensure stops the build and returns a *StoppedError. Every other
-// error is a sentence for the user that says what to do.
+// error is for the user to read, with the mend where one is known.
 func Ensure(ctx context.Context, o Options) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
