@@ -53,7 +53,7 @@ func run(arguments []string, getenv func(string) string, stdout, stderr io.Write
 func serve(options options, log logr.Logger) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
-		return fmt.Errorf("finding a cluster: %w", err)
+		return fmt.Errorf("finding a cluster: %w: name a kubeconfig with KUBECONFIG or --kubeconfig", err)
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cachev1alpha1.AddToScheme(scheme)); err != nil {

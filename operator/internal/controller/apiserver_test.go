@@ -386,13 +386,39 @@ func TestNothingToDoOnAPIServer(t *testing.T) {
 	}
 }
 
+// The namespaces of the tests admit pods of the restricted Pod Security Standard only.
 func TestPodsAreRestrictedOnAPIServer(t *testing.T) {
 	s := newSite(t)
-	mc := s.newMemcached("a")
-	template := s.deployment(mc).Spec.Template
-	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-	pod.Namespace, pod.Name = s.namespace, "a"
-	s.do(s.user.Create(t.Context(), pod))
+	templates := map[string]corev1.PodTemplateSpec{
+		"memcached": s.deployment(s.newMemcached("a")).Spec.Template,
+		"manager":   managerTemplate(t),
+	}
+	for name, template := range templates {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+			pod.Namespace, pod.Name = s.namespace, name
+			if err := s.user.Create(t.Context(), pod); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// managerTemplate returns the pod template of the operator's own Deployment.
+func managerTemplate(t *testing.T) corev1.PodTemplateSpec {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "config", "manager", "manager.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		deployment := &appsv1.Deployment{}
+		if err := yaml.Unmarshal([]byte(document), deployment); err == nil && deployment.Kind == "Deployment" {
+			return deployment.Spec.Template
+		}
+	}
+	t.Fatal("config/manager/manager.yaml holds no Deployment")
+	return corev1.PodTemplateSpec{}
 }
 
 func TestFirstWritesOnAPIServer(t *testing.T) {
