@@ -17,7 +17,7 @@ MAKEFLAGS += --no-print-directory
 TESTBED = bin/testbed
 TESTBED_NAMED = $(TESTBED) --name=$(NAME)
 
-CLUSTERS = embedded existing
+CLUSTERS = embedded
 
 # The operator's own Makefile, with our kubectl and kubeconfig.
 with-cluster = env=$$($(TESTBED_NAMED) env) && eval "$$env" &&
@@ -81,7 +81,7 @@ deploy: ## Deploy the operator as an image: needs nodes that run containers.
 ##@ Quality
 
 .PHONY: e2e
-e2e: legal-cluster $(TESTBED) ## The suites alone. CLUSTER=embedded, or existing: the cluster of your KUBECONFIG.
+e2e: legal-cluster $(TESTBED) ## The suites alone.
 	@CLUSTER=$(CLUSTER) scripts/suites
 
 .PHONY: mutants
@@ -95,10 +95,6 @@ test-race: ## The tests with Go's race detector: needs a C compiler.
 .PHONY: lint
 lint: ## Look for mistakes in the code.
 	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress --lines "linting" "$$linter" run ./...
-
-.PHONY: bench-cluster
-bench-cluster: $(TESTBED) ## Measure the cluster against envtest's, median of 5.
-	@$(TESTBED) bench cluster
 
 .PHONY: clean
 clean: ## Remove what was built in this folder. The cache stays: it is shared with other clones.
