@@ -578,3 +578,39 @@ func TestEditedPortOnAPIServer(t *testing.T) {
 		t.Errorf("ports (-want +got):\n%s", diff)
 	}
 }
+
+// What is written late reaches nobody else.
+func TestLateWritesOnAPIServer(t *testing.T) {
+	t.Run("apply after the Deployment was deleted", func(t *testing.T) {
+		s := newSite(t)
+		mc := s.newMemcached("a")
+		live := s.deployment(mc)
+		s.do(s.user.Delete(t.Context(), live.DeepCopy()))
+		if _, err := s.reconciler.applyDeployment(t.Context(), live, desiredDeployment(mc, testImage)); err == nil {
+			t.Error("applied, want an error")
+		}
+		if err := s.user.Get(t.Context(), nameOf(mc), live); !apierrors.IsNotFound(err) {
+			t.Errorf("reading the Deployment: %v, want it not to be found", err)
+		}
+	})
+	for name, recreate := range map[string]bool{"the Memcached was deleted": false, "the Memcached was made anew": true} {
+		t.Run("status after "+name, func(t *testing.T) {
+			s := newSite(t)
+			mc := s.newMemcached("a")
+			s.do(s.user.Delete(t.Context(), mc.DeepCopy()))
+			successor := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a"}}
+			if recreate {
+				s.do(s.user.Create(t.Context(), successor))
+			}
+			late := testSnapshot(1)
+			late.memcached = mc
+			s.do(s.reconciler.ensureStatus(t.Context(), late))
+			if recreate {
+				s.do(s.user.Get(t.Context(), nameOf(mc), successor))
+				if len(successor.Status.Conditions) > 0 {
+					t.Errorf("the successor has its predecessor's status: %v", conditionStrings(successor.Status))
+				}
+			}
+		})
+	}
+}

@@ -155,5 +155,6 @@ func toDeployment(applyConfiguration *acappsv1.DeploymentApplyConfiguration) (*a
 		return nil, err
 	}
 	deployment := &appsv1.Deployment{}
-	return deployment, json.Unmarshal(text, deployment)
+	err = json.Unmarshal(text, deployment)
+	return deployment, err
 }

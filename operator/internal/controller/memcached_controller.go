@@ -24,7 +24,7 @@ type MemcachedReconciler struct {
 	// Client reads from the cache that CacheByObject describes, and writes to the API server.
 	client.Client
 
-	// APIReader reads from the API server. It is asked only when a Deployment is about to be changed.
+	// APIReader reads from the API server. It is asked only when a Deployment is about to be changed or is gone.
 	APIReader client.Reader
 
 	// Image is the image of memcached: any legal reference.
@@ -33,12 +33,13 @@ type MemcachedReconciler struct {
 	memory memory
 }
 
-// Reading is done through watches, so there is no "get"; only a Deployment is also read before it is changed.
+// Reading is done through watches; "get" is for a Deployment that is about to be changed, and for a Memcached whose
+// Deployment is gone.
 // memcacheds/finalizers is not for finalizers: with the admission plugin OwnerReferencesPermissionEnforcement, who makes
 // an object block the deletion of its owner must be allowed to set the finalizers of the owner. Nor does the operator ever
 // delete a Deployment: the same plugin lets only who may delete an object put an owner reference back that was taken off it.
 
-// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=list;watch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
@@ -62,6 +63,9 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 
 	desired := desiredDeployment(mc, r.Image)
 	state, err := r.ensureDeployment(ctx, mc, desired)
+	if errors.Is(err, errGone) {
+		return ctrl.Result{}, nil
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -97,19 +101,23 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 	}
 
 	var state deploymentState
-	return state, retry.OnError(retry.DefaultRetry, isOwnershipMoved, func() (err error) {
+	err := retry.OnError(retry.DefaultRetry, isOwnershipMoved, func() (err error) {
 		state, err = r.repairDeployment(ctx, mc, desired)
 		return err
 	})
+	return state, err
 }
 
 // repairDeployment makes the Deployment of mc as desired, whatever the cache says of it.
 func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
 	live := &appsv1.Deployment{}
-	if err := r.APIReader.Get(ctx, nameOf(mc), live); err != nil {
-		if apierrors.IsNotFound(err) {
-			return r.createDeployment(ctx, mc, desired)
+	switch err := r.APIReader.Get(ctx, nameOf(mc), live); {
+	case apierrors.IsNotFound(err):
+		if err := r.checkExists(ctx, mc); err != nil {
+			return deploymentState{}, err
 		}
+		return r.createDeployment(ctx, mc, desired)
+	case err != nil:
 		return deploymentState{}, err
 	}
 	if !isOurs(live, mc) {
@@ -125,6 +133,17 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 	}
 	logf.FromContext(ctx).Info("Applying the Deployment", "differences", paths)
 	return r.applyDeployment(ctx, live, desired)
+}
+
+// checkExists returns errGone if mc, which was read from the cache, is not there any more or is being deleted. When a
+// Memcached is deleted, its Deployment goes after it; the cache of Deployments may tell so first.
+func (r *MemcachedReconciler) checkExists(ctx context.Context, mc *cachev1alpha1.Memcached) error {
+	live := &cachev1alpha1.Memcached{}
+	err := r.APIReader.Get(ctx, nameOf(mc), live)
+	if apierrors.IsNotFound(err) || err == nil && (live.UID != mc.UID || live.DeletionTimestamp != nil) {
+		return errGone
+	}
+	return err
 }
 
 // createDeployment creates the Deployment of mc. It fails if there is one of that name, whosever it is.
@@ -168,6 +187,9 @@ func (r *MemcachedReconciler) applyDeployment(ctx context.Context, live *appsv1.
 	}
 	return stateOf(answer), nil
 }
+
+// errGone is what ensureDeployment returns when there is no Memcached to keep a Deployment for.
+var errGone = errors.New("the Memcached is gone")
 
 // errOwnershipMoved is what applyDeployment returns when the owners of the Deployment's fields are not as it read them: a
 // new reading is due.
@@ -214,8 +236,9 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot) erro
 	status = withTransitionTimes(status, previous, metav1.Now())
 	applied := statusApplyConfiguration(s.memcached, status)
 	err := r.Status().Apply(ctx, applied, client.FieldOwner(cachev1alpha1.FieldManager), client.ForceOwnership)
-	if apierrors.IsNotFound(err) {
-		// Deleted in the meantime: nobody is left to read it.
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		// Deleted in the meantime, or made anew under the same name, which is the only conflict there can be: nobody is
+		// left to read it.
 		return nil
 	}
 	if err != nil {

@@ -183,6 +183,47 @@ func TestDeploymentComesBack(t *testing.T) {
 	expectWrites(t, w.reconcile(), createDeployment, applyStatus)
 }
 
+// A Memcached takes its Deployment with it, and the operator may see that before it sees the Memcached go.
+func TestDeploymentOfAMemcachedThatIsGone(t *testing.T) {
+	for name, remove := range map[string]func(*world){
+		"deleted": func(w *world) {
+			if err := w.cluster.Delete(w.t.Context(), w.memcached()); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		"being deleted": func(w *world) {
+			mc := w.memcached()
+			mc.Finalizers = []string{metav1.FinalizerDeleteDependents}
+			w.update(mc)
+			if err := w.cluster.Delete(w.t.Context(), mc); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		"made anew under the same name": func(w *world) {
+			if err := w.cluster.Delete(w.t.Context(), w.memcached()); err != nil {
+				w.t.Fatal(err)
+			}
+			successor := testMemcached(1)
+			successor.UID = "successor-uid"
+			if err := w.cluster.Create(w.t.Context(), successor); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.start()
+			w.t = t
+			w.stale = w.memcached()
+			remove(w)
+			if err := w.cluster.Delete(t.Context(), w.deployment()); err != nil {
+				t.Fatal(err)
+			}
+			expectWrites(t, w.reconcile())
+		})
+	}
+}
+
 func TestTerminatingDeploymentIsWaitedFor(t *testing.T) {
 	w := newWorld(t, 1)
 	w.start()
