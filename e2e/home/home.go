@@ -19,12 +19,15 @@ const (
 )
 
 // Cache returns the absolute path of the folder for what takes long to build.
-// It is $TESTBED_CACHE, else operator-testbed in the user's cache folder (see
+// It is $TESTBED_CACHE, which must be absolute because programs of several working
+// directories share it, else operator-testbed in the user's cache folder (see
 // os.UserCacheDir). The folder need not exist and may be read-only: a
 // classroom shares one.
 func Cache() (string, error) {
-	if dir := os.Getenv(CacheVariable); dir != "" {
-		return absolute(CacheVariable, dir)
+	if dir := os.Getenv(CacheVariable); filepath.IsAbs(dir) {
+		return dir, nil
+	} else if dir != "" {
+		return "", fmt.Errorf("%s is %s: it must be an absolute path", CacheVariable, dir)
 	}
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -38,7 +41,7 @@ func Cache() (string, error) {
 // ~/.local/state. The folder need not exist.
 func State() (string, error) {
 	if dir := os.Getenv(StateVariable); dir != "" {
-		return absolute(StateVariable, dir)
+		return absolute(dir)
 	}
 	// The XDG specification tells programs to ignore a relative path here.
 	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
@@ -51,12 +54,12 @@ func State() (string, error) {
 	return filepath.Join(user, ".local", "state", folder), nil
 }
 
-// absolute makes a folder given by a variable independent of the working
-// directory: tests run in their package's folder, the CLI anywhere.
-func absolute(variable, dir string) (string, error) {
+// absolute makes the state's folder independent of the working directory: tests
+// run in their package's folder, the CLI anywhere.
+func absolute(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fmt.Errorf("make %s=%s absolute: %w", variable, dir, err)
+		return "", fmt.Errorf("make %s=%s absolute: %w", StateVariable, dir, err)
 	}
 	return abs, nil
 }

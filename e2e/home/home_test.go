@@ -21,9 +21,9 @@ func TestFolders(t *testing.T) {
 		tails bool // want is only the end of the path
 	}{
 		{name: "cache by variable", find: home.Cache, env: map[string]string{"TESTBED_CACHE": "/srv/cache"}, want: "/srv/cache"},
-		{name: "cache by relative variable", find: home.Cache, env: map[string]string{"TESTBED_CACHE": "mine"}, want: filepath.Join(working, "mine")},
 		{name: "cache by default", find: home.Cache, env: map[string]string{"HOME": "/home/ada"}, want: "/operator-testbed", tails: true},
 		{name: "state by variable", find: home.State, env: map[string]string{"TESTBED_STATE": "/run/t", "XDG_STATE_HOME": "/x"}, want: "/run/t"},
+		{name: "state by relative variable", find: home.State, env: map[string]string{"TESTBED_STATE": "mine"}, want: filepath.Join(working, "mine")},
 		{name: "state by XDG", find: home.State, env: map[string]string{"XDG_STATE_HOME": "/x", "HOME": "/home/ada"}, want: "/x/operator-testbed"},
 		{name: "state by a relative XDG, which is ignored", find: home.State, env: map[string]string{"XDG_STATE_HOME": "x", "HOME": "/home/ada"}, want: "/home/ada/.local/state/operator-testbed"},
 		{name: "state by default", find: home.State, env: map[string]string{"HOME": "/home/ada"}, want: "/home/ada/.local/state/operator-testbed"},
@@ -59,5 +59,14 @@ func TestNoHome(t *testing.T) {
 	}
 	if _, err := home.State(); err == nil {
 		t.Error("State: expected an error that names TESTBED_STATE, got none")
+	}
+}
+
+// kind/kubernetes refuses it with the same sentence.
+func TestRelativeCache(t *testing.T) {
+	t.Setenv("TESTBED_CACHE", "mine")
+	const want = "TESTBED_CACHE is mine: it must be an absolute path"
+	if _, err := home.Cache(); err == nil || err.Error() != want {
+		t.Errorf("got %v, expected %q", err, want)
 	}
 }

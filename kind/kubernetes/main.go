@@ -6,7 +6,7 @@
 //	go -C kind/kubernetes run .
 //
 // What it does meanwhile it tells on standard error, and nothing when there is
-// nothing to do. It uses the standard library only, so that running it compiles
+// nothing to do. The message that it fails with begins with "kubernetes: ". It uses the standard library only, so that running it compiles
 // in a moment and adds nothing to the modules that Kubernetes is built from.
 package main
 
@@ -39,7 +39,7 @@ func main() {
 		os.Exit(exitUsage)
 	}
 	if flags.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "unknown argument %q: this command takes none\n", flags.Arg(0))
+		fmt.Fprintf(os.Stderr, "kubernetes: unknown argument %q: this command takes none\n", flags.Arg(0))
 		os.Exit(exitUsage)
 	}
 	os.Exit(run(*untilEOF))
@@ -64,10 +64,10 @@ func run(untilEOF bool) int {
 	var stopped *assets.StoppedError
 	switch {
 	case errors.As(err, &stopped):
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, "kubernetes:", err)
 		return exitStopped
 	case err != nil:
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintln(os.Stderr, "kubernetes:", err)
 		return exitFailed
 	}
 	fmt.Println(dir)

@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded/internal/gorun"
 )
 
 const (
@@ -53,31 +56,18 @@ func Assets(ctx context.Context, progress io.Writer) (string, error) {
 
 // build asks the module that pins Kubernetes for the folder.
 func build(ctx context.Context, progress io.Writer) (string, error) {
-	root, err := output(ctx, io.Discard, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
+	root, err := list.Output()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
 	if err != nil {
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+			err = errors.New(lastLine(failed.Stderr))
+		}
 		return "", fmt.Errorf("find the module %s: %w: run this inside a clone of its repository", module, err)
 	}
-	return output(ctx, progress, "go", "-C", filepath.Join(root, "kind", "kubernetes"), "run", ".")
-}
-
-// output runs a command and returns its stdout, a line. Its stderr goes to
-// progress; its last line is in the error.
-func output(ctx context.Context, progress io.Writer, name string, args ...string) (string, error) {
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stdout = &stdout
-	cmd.Stderr = io.MultiWriter(&stderr, progress)
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		return "", fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, lastLine(stderr.Bytes()))
-	}
-	line := strings.TrimSpace(stdout.String())
-	if line == "" {
-		return "", fmt.Errorf("%s: it printed nothing", strings.Join(cmd.Args, " "))
-	}
-	return line, nil
+	return gorun.Line(ctx, progress, filepath.Join(strings.TrimSpace(string(root)), "kind", "kubernetes"))
 }
 
 // lastLine is the last line of a log that is not empty.
