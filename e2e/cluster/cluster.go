@@ -39,6 +39,13 @@ type Supervised interface {
 	Supervisor() *supervisor.Supervisor
 }
 
+// Neighbor is a cluster that knows whether it reaches this machine's loopback.
+type Neighbor interface {
+	// ReachesLoopback says that the API server can call a webhook on this machine's 127.0.0.1. A cluster in containers has a
+	// loopback of its own.
+	ReachesLoopback() bool
+}
+
 // Options are what can be chosen about a cluster. Those that a kind has no use for have no effect on it.
 type Options struct {
 	// CRDs are files and folders of CustomResourceDefinitions that are there from the cluster's start.

@@ -37,7 +37,9 @@ func (s *Suite) keep(t *testing.T, scope *Scope) {
 		s.keepFile(t, folder, strings.ToLower(kind.Kind)+"s.yaml", func() ([]byte, error) { return s.dump(ctx, kind, scope.Namespace) })
 	}
 	s.keepFile(t, folder, "timeline.txt", func() ([]byte, error) { return []byte(timeline(scope.History.Versions())), nil })
-	s.keepFile(t, folder, "operator.log", func() ([]byte, error) { return os.ReadFile(scope.Operator.LogFile()) })
+	for _, replica := range scope.Operator.Replicas() {
+		s.keepFile(t, folder, replica.Name()+".log", func() ([]byte, error) { return os.ReadFile(replica.LogFile()) })
+	}
 	if scope.Audit != nil {
 		s.keepFile(t, folder, "writes.txt", func() ([]byte, error) {
 			events, err := scope.Audit.Since(0, audit.Writes, audit.InNamespace(scope.Namespace))

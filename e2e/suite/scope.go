@@ -33,6 +33,8 @@ type Scope struct {
 	Audit *audit.Log
 	// RealKubelet is false where pods are only said to run.
 	RealKubelet bool
+	// Webhooks is false where the API server can't call the operator's webhooks, so that it runs without them.
+	Webhooks bool
 
 	timeout time.Duration
 }
@@ -89,7 +91,7 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 	}
 	scope := &Scope{
 		Namespace: namespace, Client: s.client, Operator: s.operator, History: recorder, Audit: s.auditLog(),
-		RealKubelet: s.realKubelet(), timeout: s.timeout,
+		RealKubelet: s.realKubelet(), Webhooks: s.webhooks(), timeout: s.timeout,
 	}
 	t.Cleanup(func() {
 		recorder.Stop()

@@ -229,6 +229,7 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	}
 	s.operator, err = runner.Start(ctx, runner.Options{
 		Name: "operator", Config: s.config, Supervisor: processes, Manifests: manifests, Binary: binary,
+		Webhooks: s.webhooks(),
 	})
 	return err
 }
@@ -257,6 +258,12 @@ func (s *Suite) auditLog() *audit.Log {
 		return audit.Open(auditor.AuditLog())
 	}
 	return nil
+}
+
+// webhooks says whether the operator's webhooks can be called; a cluster that does not say can't reach this machine.
+func (s *Suite) webhooks() bool {
+	neighbor, ok := s.cluster.(cluster.Neighbor)
+	return ok && neighbor.ReachesLoopback()
 }
 
 // realKubelet says whether pods run anything; a cluster that does not say has real nodes.

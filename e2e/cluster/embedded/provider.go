@@ -70,6 +70,9 @@ func (p *Provider) Kind() string { return Kind }
 // RealKubelet returns false: pods run nothing, kwok plays their status.
 func (p *Provider) RealKubelet() bool { return false }
 
+// ReachesLoopback returns true: the API server is a process on this machine.
+func (p *Provider) ReachesLoopback() bool { return true }
+
 // Supervisor returns the supervisor of the cluster's processes, which may run
 // others beside them; nil while the cluster is not up.
 func (p *Provider) Supervisor() *supervisor.Supervisor { return p.sup }

@@ -15,6 +15,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 	"github.com/example/operator-testbed/e2e/demo"
+	"github.com/example/operator-testbed/e2e/runner"
 )
 
 func newDemo(g *global) *cobra.Command {
@@ -113,7 +114,7 @@ func reuseOrCreate(ctx context.Context, g *global, out *report, crds string) (cl
 // until it is as it asks to be.
 func converge(ctx context.Context, cluster *embedded.Provider, out *report, program operator.Program, samples string) (demo.State, error) {
 	config := cluster.KubernetesRestConfig()
-	if err := operator.Define(ctx, config, program); err != nil {
+	if err := runner.Define(ctx, config, program.Manifests); err != nil {
 		return demo.State{}, err
 	}
 	started, err := operator.Ensure(ctx, config, cluster.Supervisor(), program)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+	"github.com/example/operator-testbed/e2e/runner"
 )
 
 func newRun(g *global) *cobra.Command {
@@ -36,7 +37,7 @@ func runOperator(ctx context.Context, g *global) error {
 		return err
 	}
 	config := cluster.KubernetesRestConfig()
-	if err := operator.Define(ctx, config, program); err != nil {
+	if err := runner.Define(ctx, config, program.Manifests); err != nil {
 		return err
 	}
 	err = operator.Foreground{

@@ -38,19 +38,21 @@ func Ensure(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor
 			return false, err
 		}
 	}
-	if _, err := start(ctx, config, sup, program); err != nil {
+	if _, err := start(ctx, config, sup, program, true); err != nil {
 		return false, err
 	}
 	return true, os.WriteFile(record, []byte(build), 0o600)
 }
 
-func start(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor, program Program) (*runner.Operator, error) {
+// start runs the program under sup. Its webhooks are called where the cluster is an embedded one.
+func start(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor, program Program, embedded bool) (*runner.Operator, error) {
 	return runner.Start(ctx, runner.Options{
 		Name:       Name,
 		Config:     config,
 		Supervisor: sup,
 		Manifests:  program.Manifests,
 		Binary:     program.Binary,
+		Webhooks:   embedded,
 	})
 }
 

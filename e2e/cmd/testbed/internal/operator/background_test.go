@@ -9,6 +9,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
@@ -42,7 +43,7 @@ func TestEnsure(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := operator.Define(t.Context(), cluster.KubernetesRestConfig(), program); err != nil {
+	if err := runner.Define(t.Context(), cluster.KubernetesRestConfig(), program.Manifests); err != nil {
 		t.Fatal(err)
 	}
 

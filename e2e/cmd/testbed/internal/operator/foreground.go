@@ -60,7 +60,11 @@ func (f Foreground) Run(ctx context.Context) (err error) {
 		if err := f.Beside.Stop(ctx, Name); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, f.Beside.StartAgain(orderly, Name)) }()
+		// Started anew rather than again: webhooks lead to whoever was started last.
+		defer func() {
+			_, again := Ensure(orderly, f.Config, f.Beside, f.Program)
+			err = errors.Join(err, again)
+		}()
 	}
 
 	logging, stopLogging := context.WithCancel(orderly)
@@ -71,9 +75,11 @@ func (f Foreground) Run(ctx context.Context) (err error) {
 		err = errors.Join(err, <-logged)
 	}()
 
-	if _, err := start(ctx, f.Config, sup, f.Program); err != nil {
+	running, err := start(ctx, f.Config, sup, f.Program, f.Beside != nil)
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, running.RemoveWebhooks(orderly)) }()
 	f.Say("the operator is ready; Ctrl-C stops it")
 	exit, err := sup.Wait(ctx, Name)
 	if err == nil {

@@ -1,0 +1,100 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// definition is the kind of a CRD.
+const definition = "CustomResourceDefinition"
+
+// Define applies the CustomResourceDefinitions of the manifests and returns when the API server serves all of them.
+func Define(ctx context.Context, config *rest.Config, m Manifests) error {
+	c, err := definitionClient(config)
+	if err != nil {
+		return err
+	}
+	return define(ctx, c, m.Select(definition))
+}
+
+// defineMissing is Define for those that are not there. Any that is just becoming Established is waited for.
+func defineMissing(ctx context.Context, config *rest.Config, m Manifests) error {
+	c, err := definitionClient(config)
+	if err != nil {
+		return err
+	}
+	present := &apiextensionsv1.CustomResourceDefinitionList{}
+	if err := c.List(ctx, present); err != nil {
+		return fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
+	}
+	missing := slices.DeleteFunc(m.Select(definition), func(wanted *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(present.Items, func(d apiextensionsv1.CustomResourceDefinition) bool {
+			return d.Name == wanted.GetName() && established(&d)
+		})
+	})
+	return define(ctx, c, missing)
+}
+
+func definitionClient(config *rest.Config) (client.WithWatch, error) {
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("registering the API types: %w", err)
+	}
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	return c, nil
+}
+
+func define(ctx context.Context, c client.WithWatch, definitions []*unstructured.Unstructured) error {
+	if err := Apply(ctx, c, definitions); err != nil {
+		return err
+	}
+	for _, d := range definitions {
+		if err := awaitEstablished(ctx, c, d.GetName()); err != nil {
+			return fmt.Errorf("waiting until the API server serves %s: %w", d.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func awaitEstablished(ctx context.Context, c client.WithWatch, name string) error {
+	// Without a resource version, a watch begins with what there is.
+	events, err := c.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{},
+		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", name)})
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case event, open := <-events.ResultChan():
+			if !open {
+				return errors.New("the watch ended")
+			}
+			d, ok := event.Object.(*apiextensionsv1.CustomResourceDefinition)
+			if ok && event.Type != watch.Deleted && established(d) {
+				return nil
+			}
+		}
+	}
+}
+
+func established(d *apiextensionsv1.CustomResourceDefinition) bool {
+	return slices.ContainsFunc(d.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+	})
+}

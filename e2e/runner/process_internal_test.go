@@ -1,0 +1,70 @@
+package runner
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+)
+
+func TestProcess(t *testing.T) {
+	manager := Manager{Args: []string{"--leader-elect"}, Env: []string{"COLOR=red"}}
+	for name, tc := range map[string]struct {
+		options   Options
+		at        addresses
+		args, env []string
+	}{
+		"without webhooks": {
+			at:   addresses{health: "127.0.0.1:1"},
+			args: []string{"--leader-elect", "--health-probe-bind-address=127.0.0.1:1"},
+			env:  []string{"COLOR=red", "KUBECONFIG=k", "ENABLE_WEBHOOKS=false"},
+		},
+		"with all": {
+			options: Options{Webhooks: true},
+			at:      addresses{health: "127.0.0.1:1", metrics: "127.0.0.1:2", webhook: "127.0.0.1:3"},
+			args: []string{"--leader-elect", "--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=127.0.0.1:2",
+				"--webhook-port=3"},
+			env: []string{"COLOR=red", "KUBECONFIG=k"},
+		},
+		"what the caller says prevails": {
+			options: Options{Webhooks: true, Args: []string{"--leader-elect=false"}, Env: []string{"COLOR=blue"}},
+			at:      addresses{health: "127.0.0.1:1"},
+			args:    []string{"--leader-elect", "--health-probe-bind-address=127.0.0.1:1", "--leader-elect=false"},
+			env:     []string{"COLOR=red", "KUBECONFIG=k", "COLOR=blue"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := process("operator-2", tc.options, manager, "k", tc.at)
+			g.Expect(p.Name).To(Equal("operator-2"))
+			g.Expect(p.Args).To(Equal(tc.args))
+			g.Expect(p.Env[len(p.Env)-len(tc.env):]).To(Equal(tc.env))
+		})
+	}
+}
+
+func TestChooseAddresses(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args                     []string
+		webhook                  bool
+		wantMetrics, wantWebhook bool
+	}{
+		"nothing is called for":     {args: []string{"--leader-elect"}},
+		"metrics":                   {args: []string{"--metrics-bind-address=:8443"}, wantMetrics: true},
+		"metrics, in two words":     {args: []string{"-metrics-bind-address", ":8443"}, wantMetrics: true},
+		"metrics are off":           {args: []string{"--metrics-bind-address=0"}},
+		"metrics are off at last":   {args: []string{"--metrics-bind-address=:8443", "--metrics-bind-address=0"}},
+		"a flag that looks like it": {args: []string{"--metrics-bind-address-too=:8443", "metrics-bind-address=:1"}},
+		"webhooks":                  {webhook: true, wantWebhook: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			at, err := chooseAddresses(Manager{Args: tc.args}, tc.webhook)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(at.health).To(HavePrefix("127.0.0.1:"))
+			serves := map[bool]types.GomegaMatcher{true: HavePrefix("127.0.0.1:"), false: BeEmpty()}
+			g.Expect(at.metrics).To(serves[tc.wantMetrics])
+			g.Expect(at.webhook).To(serves[tc.wantWebhook])
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+)
+
+const (
+	// readyTimeout bounds the wait for the operator's readiness probe to succeed.
+	readyTimeout = 60 * time.Second
+	// readyPoll is how often the probe is made: a probe is asked, as a kubelet does it; there is nothing to watch.
+	readyPoll = 20 * time.Millisecond
+)
+
+// ready waits until the readiness probe succeeds or the process has ended.
+func (r *Replica) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("no success within %s", readyTimeout))
+	defer cancel()
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		_, _ = r.supervisor().Wait(ctx, r.name) // ends by the process's exit or by ctx, which are told apart below
+	}()
+	for {
+		if probe(ctx, r.at.health) {
+			return nil
+		}
+		select {
+		case <-exited:
+			if ctx.Err() == nil {
+				return fmt.Errorf("the operator %s ended before it was ready: %s", r.name, r.lastWords())
+			}
+			return r.notReady(ctx)
+		case <-ctx.Done():
+			return r.notReady(ctx)
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
+func (r *Replica) notReady(ctx context.Context) error {
+	return fmt.Errorf("the operator %s is not ready: %w: %s", r.name, context.Cause(ctx), r.lastWords())
+}
+
+// probe makes the readiness probe at the address.
+func probe(ctx context.Context, address string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// lastWords returns the last line of the operator's log, which says what ails it, and where the rest is.
+func (r *Replica) lastWords() string {
+	content, err := os.ReadFile(r.LogFile())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err.Error()
+	}
+	lines := bytes.Split(bytes.TrimSpace(content), []byte("\n"))
+	return fmt.Sprintf("%s (log: %s)", lines[len(lines)-1], r.LogFile())
+}

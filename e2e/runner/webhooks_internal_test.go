@@ -1,0 +1,68 @@
+package runner
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// kindsAndNames are the objects that matter to webhooks, as kind/name.
+func kindsAndNames(objects []*unstructured.Unstructured) []string {
+	var list []string
+	for _, o := range objects {
+		list = append(list, o.GetKind()+"/"+o.GetName())
+	}
+	return list
+}
+
+func render(t *testing.T, dir string) Manifests {
+	t.Helper()
+	m, err := Render(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestWebhooksLeadToThePort(t *testing.T) {
+	g := NewWithT(t)
+	m := render(t, "testdata/webhooks")
+	objects := m.withWebhooksAt(12345)
+	g.Expect(kindsAndNames(objects)).To(ConsistOf("Namespace/gatekeeper-system", "ServiceAccount/gatekeeper", "Service/gatekeeper-webhook",
+		"MutatingWebhookConfiguration/gatekeeper", "ValidatingWebhookConfiguration/gatekeeper"))
+	g.Expect(objects[0].GetKind()).To(Equal("Namespace"), "the order is kustomize's")
+
+	var ports []any
+	for _, object := range objects {
+		if object.GetKind() == "Service" {
+			g.Expect(object.Object["spec"]).To(Equal(map[string]any{"type": "ExternalName", "externalName": "localhost"}))
+			g.Expect(object.GetNamespace()).To(Equal("gatekeeper-system"))
+		}
+		for _, service := range servicesOf(object) {
+			ports = append(ports, service["port"])
+			g.Expect(service).To(HaveKey("name"))
+		}
+	}
+	g.Expect(ports).To(Equal([]any{int64(12345), int64(12345), int64(12345), int64(443)}),
+		"three webhooks name the operator's Service, the last one somebody else's")
+
+	for _, object := range m.Select("ValidatingWebhookConfiguration") {
+		g.Expect(servicesOf(object)[0]["port"]).To(Equal(int64(443)), "the manifests themselves stay as they are")
+	}
+}
+
+func TestWithoutWebhooks(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(kindsAndNames(render(t, "testdata/webhooks").withoutWebhooks())).To(ConsistOf("Namespace/gatekeeper-system", "ServiceAccount/gatekeeper"))
+}
+
+func TestAWebhookWithAURLIsNoMatterOfOurs(t *testing.T) {
+	g := NewWithT(t)
+	url := map[string]any{"clientConfig": map[string]any{"url": "https://example.com"}}
+	configuration := &unstructured.Unstructured{Object: map[string]any{"webhooks": []any{url, "nonsense"}}}
+	configuration.SetKind("ValidatingWebhookConfiguration")
+	m := Manifests{objects: []*unstructured.Unstructured{configuration}}
+	g.Expect(m.webhookServices()).To(BeEmpty())
+	g.Expect(m.withWebhooksAt(1)[0].Object).To(Equal(configuration.Object))
+}
