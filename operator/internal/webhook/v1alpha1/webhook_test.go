@@ -194,7 +194,9 @@ func check(t *testing.T, response admission.Response, refused []string) {
 // The API server is asked only when the answer matters; without it, nothing is let through that it might forbid.
 func TestListIsNeededOnlyForGrowth(t *testing.T) {
 	broken := interceptor.NewClient(fake.NewClientBuilder().WithScheme(newScheme(t)).Build(), interceptor.Funcs{
-		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return errors.New("down") },
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("down")
+		},
 	})
 	webhook := admission.WithValidator(newScheme(t), &Validator{Reader: broken, MaxTotalSize: 10})
 	if response := webhook.Handle(t.Context(), request(t, admissionv1.Update, memcached("a", 2, 1, nil), memcached("a", 2, 2, nil))); !response.Allowed {
