@@ -104,8 +104,8 @@ func (o *Operator) MetricsAddress() string { return o.replicas[0].MetricsAddress
 // AddReplica starts one more replica, with the changes, and waits until it is ready. They last until its next Restart.
 func (o *Operator) AddReplica(ctx context.Context, changes ...Change) (*Replica, error) {
 	replica := o.newReplica()
-	if err := replica.Restart(ctx, changes...); err != nil {
-		return nil, err
+	if err := replica.start(ctx, changes...); err != nil {
+		return nil, errors.Join(err, replica.Remove(context.WithoutCancel(ctx)))
 	}
 	return replica, nil
 }

@@ -14,6 +14,7 @@ type Replica struct {
 	name     string
 	at       addresses
 	serving  bool // the API server may call its webhooks, if it is ready
+	began    bool // the supervisor has a process of this name
 }
 
 // newReplica makes a replica of the first name that is free: operator, operator-2, operator-3, ...
@@ -77,13 +78,7 @@ func (r *Replica) Restart(ctx context.Context, changes ...Change) error {
 	if err := r.Stop(ctx); err != nil {
 		return err
 	}
-	if err := r.choosePorts(); err != nil {
-		return err
-	}
-	if err := r.operator.settle(ctx); err != nil {
-		return err
-	}
-	return r.run(ctx, changes...)
+	return r.start(ctx, changes...)
 }
 
 // Remove stops the process for good: a Restart of the operator does not bring it back. The first replica stays.
@@ -100,7 +95,13 @@ func (r *Replica) Remove(ctx context.Context) error {
 
 func (r *Replica) supervisor() *supervisor.Supervisor { return r.operator.options.Supervisor }
 
-func (r *Replica) end(ctx context.Context) error { return r.supervisor().Stop(ctx, r.name) }
+// end stops the process, if there ever was one.
+func (r *Replica) end(ctx context.Context) error {
+	if !r.began {
+		return nil
+	}
+	return r.supervisor().Stop(ctx, r.name)
+}
 
 func (r *Replica) crash(ctx context.Context) error { return r.supervisor().Kill(ctx, r.name) }
 
@@ -114,6 +115,17 @@ func (r *Replica) choosePorts() error {
 	return nil
 }
 
+// start chooses ports, starts the process on them and waits until it is ready.
+func (r *Replica) start(ctx context.Context, changes ...Change) error {
+	if err := r.choosePorts(); err != nil {
+		return err
+	}
+	if err := r.operator.settle(ctx); err != nil {
+		return err
+	}
+	return r.run(ctx, changes...)
+}
+
 // run starts the process and waits until it is ready.
 func (r *Replica) run(ctx context.Context, changes ...Change) error {
 	options := r.operator.options
@@ -123,5 +135,6 @@ func (r *Replica) run(ctx context.Context, changes ...Change) error {
 	if err := r.supervisor().Run(ctx, process(r.name, options, r.operator.manager, r.operator.kubeconfig(), r.at)); err != nil {
 		return fmt.Errorf("starting the operator %s: %w", r.name, err)
 	}
+	r.began = true
 	return r.ready(ctx)
 }
