@@ -53,7 +53,7 @@ func (s Suite) Try(ctx context.Context, m Mutant) (Result, error) {
 	if err := runner.Build(ctx, s.Root, s.Package, operator, "-overlay="+broken.Overlay); err != nil {
 		return Result{}, fmt.Errorf("%s does not compile: %w", m.Path, err)
 	}
-	env := []string{"OPERATOR=" + operator, "TESTBED_ARTIFACTS=" + filepath.Join(work, "artifacts")}
+	env := []string{"OPERATOR=" + operator, "TESTBED_ARTIFACTS=" + filepath.Join(work, "artifacts"), "TESTBED_FAILURES="}
 	if broken.Manifests != "" {
 		env = append(env, "MANIFESTS="+broken.Manifests)
 	}

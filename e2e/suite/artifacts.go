@@ -2,9 +2,12 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +27,7 @@ import (
 // keepTimeout bounds what is done for a test that has failed already.
 const keepTimeout = 30 * time.Second
 
-// keep writes down what there is to see of a failure, in a folder that Run names in the end.
+// keep writes down what there is to see of a failure, in a folder that is named in the end.
 func (s *Suite) keep(t *testing.T, scope *Scope) {
 	ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
 	defer cancel()
@@ -33,22 +36,40 @@ func (s *Suite) keep(t *testing.T, scope *Scope) {
 		t.Logf("keeping what is seen of the failure: %v", err)
 		return
 	}
-	for _, kind := range append(s.options.Record, corev1.SchemeGroupVersion.WithKind("Pod"), eventsv1.SchemeGroupVersion.WithKind("Event")) {
-		s.keepFile(t, folder, strings.ToLower(kind.Kind)+"s.yaml", func() ([]byte, error) { return s.dump(ctx, kind, scope.Namespace) })
-	}
-	s.keepFile(t, folder, "timeline.txt", func() ([]byte, error) { return []byte(timeline(scope.History.Versions())), nil })
+	logs := map[string]string{}
 	for _, replica := range scope.Operator.Replicas() {
-		s.keepFile(t, folder, replica.Name()+".log", func() ([]byte, error) { return os.ReadFile(replica.LogFile()) })
+		logs[replica.Name()] = replica.LogFile()
 	}
-	if scope.Audit != nil {
-		s.keepFile(t, folder, "writes.txt", func() ([]byte, error) {
-			events, err := scope.Audit.Since(0, audit.Writes, audit.InNamespace(scope.Namespace))
-			return []byte(audit.Describe(events)), err
-		})
+	seen := failure{
+		client: s.client, kinds: s.options.Record, namespace: scope.Namespace,
+		versions: scope.History.Versions(), logs: logs, audit: scope.Audit,
+	}
+	// A failure to keep something is told, and must not hide the failure that it is about.
+	if err := seen.write(ctx, folder); err != nil {
+		t.Logf("keeping what is seen of the failure: %v", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.artifacts = append(s.artifacts, folder)
+}
+
+// tellFolders names the folders of what was seen of failures: in the file that $TESTBED_FAILURES names, for a script that
+// has the last word (see scripts/failures), or else here.
+func tellFolders(folders []string, out io.Writer) error {
+	if path := os.Getenv("TESTBED_FAILURES"); path != "" && len(folders) > 0 {
+		file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		out = file
+	}
+	for _, folder := range folders {
+		if _, err := fmt.Fprintf(out, "What was seen of a failure: %s\n", folder); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // artifactsFolder makes a folder for a failed test: in $TESTBED_ARTIFACTS, or else among the temporary files.
@@ -64,21 +85,49 @@ func artifactsFolder(suite, test string) (string, error) {
 	return os.MkdirTemp(parent, strings.ReplaceAll(test, "/", "-")+"-")
 }
 
-// keepFile writes one file. A failure to do so is told, and must not hide the failure that it is about.
-func (s *Suite) keepFile(t *testing.T, folder, name string, content func() ([]byte, error)) {
-	data, err := content()
-	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, name), data, 0o644)
-	}
-	if err != nil {
-		t.Logf("keeping %s: %v", name, err)
-	}
+// failure is where there is something to see of a failed test.
+type failure struct {
+	client    client.Client
+	kinds     []schema.GroupVersionKind // besides pods and events
+	namespace string
+	versions  []history.Version
+	logs      map[string]string // the operator's, by replica
+	audit     *audit.Log        // nil where there is none
 }
 
-func (s *Suite) dump(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]byte, error) {
+// write writes the files of a failure. What can't be read or written does not keep it from the rest.
+func (f failure) write(ctx context.Context, folder string) error {
+	var errs []error
+	file := func(name string, content []byte, err error) {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), content, 0o644)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	kinds := append(slices.Clone(f.kinds), corev1.SchemeGroupVersion.WithKind("Pod"), eventsv1.SchemeGroupVersion.WithKind("Event"))
+	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	for _, kind := range slices.Compact(kinds) {
+		content, err := f.dump(ctx, kind)
+		file(strings.ToLower(kind.Kind)+"s.yaml", content, err)
+	}
+	file("timeline.txt", []byte(timeline(f.versions)), nil)
+	for replica, path := range f.logs {
+		content, err := os.ReadFile(path)
+		file(replica+".log", content, err)
+	}
+	if f.audit != nil {
+		events, err := f.audit.Since(0, audit.Writes, audit.InNamespace(f.namespace))
+		file("writes.txt", []byte(audit.Describe(events)), err)
+	}
+	return errors.Join(errs...)
+}
+
+func (f failure) dump(ctx context.Context, kind schema.GroupVersionKind) ([]byte, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := s.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := f.client.List(ctx, list, client.InNamespace(f.namespace)); err != nil {
 		return nil, err
 	}
 	return yaml.Marshal(list)

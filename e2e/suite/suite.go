@@ -12,7 +12,8 @@
 //	}
 //
 // A suite runs on the cluster that $CLUSTER names, and is skipped where that is not set: plain `go test ./...` must compile
-// no Kubernetes. Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds,
+// no Kubernetes. What is seen of a failure is kept in a folder in $TESTBED_ARTIFACTS, or among the temporary files, whose
+// path is told last of all. Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds,
 // $MANIFESTS a copy of the operator's config folder, and $TESTBED_TIMEOUT how long an assertion waits.
 package suite
 
@@ -112,8 +113,8 @@ func (s *Suite) Run(m *testing.M) int {
 	}
 	s.env = environment
 	code := s.env.Run(m)
-	for _, folder := range s.artifacts {
-		fmt.Fprintf(os.Stderr, "What was seen of a failure: %s\n", folder)
+	if err := tellFolders(s.artifacts, os.Stderr); err != nil {
+		fmt.Fprintf(os.Stderr, "the suite %s: naming what was kept of its failures, %q: %v\n", s.options.Name, s.artifacts, err)
 	}
 	return code
 }
