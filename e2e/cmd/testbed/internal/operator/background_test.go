@@ -18,10 +18,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestEnsure asks for the operator again and again: the same build is left alone,
-// another one takes its place, and one that has ended comes back. The cluster
-// begins without the CustomResourceDefinition.
-func TestEnsure(t *testing.T) {
+// upFor brings a cluster up for the test, and finds the root of this clone.
+func upFor(t *testing.T) (cluster *embedded.Provider, root string) {
+	t.Helper()
 	if os.Getenv("CLUSTER") != "embedded" {
 		t.Skip("this test brings a cluster up: run it with make test, or CLUSTER=embedded")
 	}
@@ -30,11 +29,7 @@ func TestEnsure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := operator.Build(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cluster := embedded.NewProvider()
+	cluster = embedded.NewProvider()
 	if _, err := cluster.Create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +38,18 @@ func TestEnsure(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return cluster, root
+}
+
+// TestEnsure asks for the operator again and again: the same build is left alone,
+// another one takes its place, and one that has ended comes back. The cluster
+// begins without the CustomResourceDefinition.
+func TestEnsure(t *testing.T) {
+	cluster, root := upFor(t)
+	program, err := operator.Build(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := runner.Define(t.Context(), cluster.KubernetesRestConfig(), program.Manifests); err != nil {
 		t.Fatal(err)
 	}
