@@ -181,6 +181,13 @@ func (c *child) kill(ctx context.Context) error {
 	return r.wait(ctx, c.spec.Name)
 }
 
+// A process that is told to stop goes on for a moment; nothing that can be
+// waited for without taking the news from reap says when it doesn't any more.
+const (
+	pausePoll  = time.Millisecond
+	pauseLimit = time.Second
+)
+
 // setPaused holds the process with its group, or lets it go on.
 func (c *child) setPaused(paused bool) error {
 	c.mu.Lock()
@@ -192,6 +199,9 @@ func (c *child) setPaused(paused bool) error {
 	if paused {
 		c.state = Paused
 		r.signal(syscall.SIGSTOP)
+		for begin := time.Now(); !held(r.record.PID) && time.Since(begin) < pauseLimit; {
+			<-time.After(pausePoll)
+		}
 	} else {
 		c.state = Running
 		r.signal(syscall.SIGCONT)
