@@ -11,10 +11,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+	"github.com/example/operator-testbed/e2e/supervisor/leftover"
 )
 
 // bed is a place of its own for clusters, and the commands to run there.
@@ -41,7 +41,7 @@ func newBed(t *testing.T) bed {
 	b := bed{t: t, root: root, state: filepath.Join(t.TempDir(), "state")}
 	t.Cleanup(func() {
 		_ = b.command("testbed", "down").Run()
-		b.expectNothingLeft()
+		leftover.None(t, b.state)
 	})
 	return b
 }
@@ -67,53 +67,6 @@ func (b bed) output(name string, args ...string) string {
 		b.t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, out, &stderr)
 	}
 	return string(out)
-}
-
-// expectNothingLeft waits until no process of this bed runs, and checks that
-// there are no files. There is no event for the end of somebody else's child, so
-// it looks again and again.
-func (b bed) expectNothingLeft() {
-	b.t.Helper()
-	const patience, pause = 10 * time.Second, 50 * time.Millisecond
-	var left []string
-	for begin := time.Now(); time.Since(begin) < patience; <-time.After(pause) {
-		if left = processesAbout(b.state); len(left) == 0 {
-			break
-		}
-	}
-	if len(left) > 0 {
-		b.t.Errorf("%s later these processes are left:\n%s", patience, strings.Join(left, "\n"))
-	}
-	_ = filepath.WalkDir(b.state, func(path string, entry os.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
-			b.t.Errorf("%s is left", path)
-		}
-		return nil
-	})
-}
-
-// processesAbout returns the command lines of the processes whose command line,
-// environment or working folder names a folder.
-func processesAbout(folder string) []string {
-	var found []string
-	if processes, _ := filepath.Glob("/proc/[0-9]*"); len(processes) > 0 {
-		for _, process := range processes {
-			line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
-			environment, _ := os.ReadFile(filepath.Join(process, "environ"))
-			working, _ := os.Readlink(filepath.Join(process, "cwd"))
-			if bytes.Contains(line, []byte(folder)) || bytes.Contains(environment, []byte(folder)) || strings.HasPrefix(working, folder) {
-				found = append(found, process+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-			}
-		}
-		return found
-	}
-	out, _ := exec.Command("ps", "-axww", "-o", "pid=,args=").Output() // macOS
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, folder) {
-			found = append(found, line)
-		}
-	}
-	return found
 }
 
 // TestDemoAsAPersonWouldUseIt runs the demo, then types everything that it says
@@ -172,7 +125,7 @@ func TestDemoAsAPersonWouldUseIt(t *testing.T) {
 			t.Errorf("what was typed did not show %q:\n%s", want, out)
 		}
 	}
-	b.expectNothingLeft()
+	leftover.None(t, b.state)
 }
 
 // TestStoppedAtAnyMoment stops the demo when it has said something, and expects
@@ -225,7 +178,7 @@ func TestStoppedAtAnyMoment(t *testing.T) {
 			if sentence := regexp.MustCompile(`^testbed: stopped by .*: nothing is left running.*\n$`); test.code > 0 && !sentence.MatchString(stderr.String()) {
 				t.Errorf("it said %q, want one sentence", &stderr)
 			}
-			b.expectNothingLeft()
+			leftover.None(t, b.state)
 		})
 	}
 }
@@ -295,7 +248,7 @@ func TestRunUntilCtrlC(t *testing.T) {
 	if !bytes.Contains(log.Bytes(), []byte("Starting workers")) {
 		t.Errorf("the operator's log was not shown:\n%s", &log)
 	}
-	for _, process := range processesAbout(b.state) {
+	for _, process := range leftover.Processes(b.state) {
 		if strings.Contains(process, "memcached-operator") {
 			t.Errorf("the operator is left: %s", process)
 		}

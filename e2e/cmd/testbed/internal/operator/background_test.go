@@ -18,9 +18,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// upFor brings a cluster up for the test, and finds the root of this clone.
-func upFor(t *testing.T) (cluster *embedded.Provider, root string) {
-	t.Helper()
+// TestEnsure asks for the operator again and again: the same build is left alone,
+// another one takes its place, and one that has ended comes back. The cluster
+// begins without the CustomResourceDefinition.
+func TestEnsure(t *testing.T) {
 	if os.Getenv("CLUSTER") != "embedded" {
 		t.Skip("this test brings a cluster up: run it with make test, or CLUSTER=embedded")
 	}
@@ -29,7 +30,11 @@ func upFor(t *testing.T) (cluster *embedded.Provider, root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster = embedded.NewProvider()
+	program, err := operator.Build(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := embedded.NewProvider()
 	if _, err := cluster.Create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -38,18 +43,6 @@ func upFor(t *testing.T) (cluster *embedded.Provider, root string) {
 			t.Error(err)
 		}
 	})
-	return cluster, root
-}
-
-// TestEnsure asks for the operator again and again: the same build is left alone,
-// another one takes its place, and one that has ended comes back. The cluster
-// begins without the CustomResourceDefinition.
-func TestEnsure(t *testing.T) {
-	cluster, root := upFor(t)
-	program, err := operator.Build(t.Context(), root)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if err := runner.Define(t.Context(), cluster.KubernetesRestConfig(), program.Manifests); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,57 @@
+// Package leftover finds what a test has left behind: processes and files of a folder that it had to itself.
+package leftover
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// None waits until no process is about the folder any more, and then checks that it holds no file. There is no event for the
+// end of somebody else's child, so it looks again and again.
+func None(t testing.TB, folder string) {
+	t.Helper()
+	const patience, pause = 10 * time.Second, 50 * time.Millisecond
+	var left []string
+	for begin := time.Now(); time.Since(begin) < patience; <-time.After(pause) {
+		if left = Processes(folder); len(left) == 0 {
+			break
+		}
+	}
+	if len(left) > 0 {
+		t.Errorf("%s later these processes are left:\n%s", patience, strings.Join(left, "\n"))
+	}
+	_ = filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			t.Errorf("%s is left", path)
+		}
+		return nil
+	})
+}
+
+// Processes returns the command lines of the processes whose command line, environment or working folder names the folder.
+func Processes(folder string) []string {
+	var found []string
+	if all, _ := filepath.Glob("/proc/[0-9]*"); len(all) > 0 {
+		for _, process := range all {
+			line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
+			environment, _ := os.ReadFile(filepath.Join(process, "environ"))
+			working, _ := os.Readlink(filepath.Join(process, "cwd"))
+			if bytes.Contains(line, []byte(folder)) || bytes.Contains(environment, []byte(folder)) || strings.HasPrefix(working, folder) {
+				found = append(found, process+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+			}
+		}
+		return found
+	}
+	out, _ := exec.Command("ps", "-axww", "-o", "pid=,args=").Output() // macOS
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, folder) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
