@@ -164,12 +164,18 @@ func controllerManagerFlags(l layout) []string {
 
 func schedulerFlags(l layout) []string { return clientFlags(l, KubeScheduler) }
 
+// kwokLease is how long kwok's claim on a node lasts, in seconds: it gives
+// itself a new name at every start, so a restarted one plays its nodes only
+// when its predecessor's claim has ended. It renews four times as often.
+const kwokLease = 4
+
 func kwokFlags(l layout) []string {
 	return []string{
 		"--kubeconfig=" + l.kubeconfigOf(Kwok),
 		"--config=" + l.stages(),
 		"--manage-all-nodes",
-		"--node-lease-duration-seconds=40",
+		fmt.Sprintf("--node-lease-duration-seconds=%d", kwokLease),
+		"--v=WARN", // or each renewal is a line in its log
 		"--cidr=10.244.0.0/16",
 		"--node-ip=127.0.0.1",
 	}
