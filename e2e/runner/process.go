@@ -57,11 +57,11 @@ func process(name string, o Options, m Manager, kubeconfig string, at addresses)
 	if at.metrics != "" {
 		flags = append(flags, "--"+metricsFlag+"="+at.metrics)
 	}
-	env := []string{"KUBECONFIG=" + kubeconfig}
 	if _, port, err := net.SplitHostPort(at.webhook); err == nil {
 		flags = append(flags, "--webhook-port="+port)
-	} else {
-		// Or all replicas would serve, at one and the same port, what nobody calls.
+	}
+	env := []string{"KUBECONFIG=" + kubeconfig}
+	if !o.Webhooks {
 		env = append(env, "ENABLE_WEBHOOKS=false")
 	}
 	return supervisor.Process{

@@ -317,7 +317,7 @@ func (s *Supervisor) Shutdown(ctx context.Context) error {
 	_, err := call[struct{}](ctx, s, "shutdown", struct{}{})
 	// An attached supervisor that takes too long gets no more time.
 	s.release()
-	killed := errors.Is(err, errUnreachable)
+	killed := errors.Is(err, ErrUnreachable)
 	if killed {
 		err = nil
 	}
@@ -363,8 +363,8 @@ func (s *Supervisor) act(ctx context.Context, method, name string) error {
 	return err
 }
 
-// errUnreachable says that there is nobody at the other end of the socket.
-var errUnreachable = errors.New("the supervisor can't be reached")
+// ErrUnreachable says that nobody answers at the socket: the supervisor is about to start or to end.
+var ErrUnreachable = errors.New("the supervisor can't be reached")
 
 func connect(dir string) *Supervisor {
 	return &Supervisor{dir: dir, http: &http.Client{Transport: &http.Transport{DialContext: dialer(dir)}}}
@@ -387,7 +387,7 @@ func call[Out any](ctx context.Context, s *Supervisor, method string, in any) (O
 		if ctx.Err() != nil {
 			return out, fmt.Errorf("%s: %w", method, context.Cause(ctx))
 		}
-		return out, fmt.Errorf("%w in %s: %w", errUnreachable, s.dir, err)
+		return out, fmt.Errorf("%w in %s: %w", ErrUnreachable, s.dir, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

@@ -45,13 +45,21 @@ func Assets(ctx context.Context, progress io.Writer) (string, error) {
 			return "", fmt.Errorf("find the cluster's executables: %w", err)
 		}
 	}
-	for _, component := range components {
-		if _, err := exec.LookPath(filepath.Join(dir, component)); err != nil {
-			return "", fmt.Errorf("find the cluster's executables: there is no %s that can be run in %s: unset %s, or remove that folder and try again", component, dir, AssetsVariable)
-		}
+	if err := complete(dir); err != nil {
+		return "", fmt.Errorf("find the cluster's executables: %w: unset %s, or remove that folder and try again", err, AssetsVariable)
 	}
 	found.dir = dir
 	return dir, nil
+}
+
+// complete says which component can't be run from a folder.
+func complete(dir string) error {
+	for _, component := range components {
+		if _, err := exec.LookPath(filepath.Join(dir, component)); err != nil {
+			return fmt.Errorf("there is no %s that can be run in %s", component, dir)
+		}
+	}
+	return nil
 }
 
 // build asks the module that pins Kubernetes for the folder.

@@ -22,8 +22,9 @@ type Cluster struct {
 	Detached bool
 }
 
-// List returns the embedded clusters of this user that are up, by name. What
-// is left of clusters whose processes were killed is cleaned up on the way.
+// List returns the embedded clusters of this user that are up, by name; one
+// that starts or ends at this moment may be among them or not. What is left of
+// clusters whose processes were killed is cleaned up on the way.
 func List(ctx context.Context) ([]Cluster, error) {
 	dir, err := clustersDir()
 	if err != nil {
@@ -41,14 +42,14 @@ func List(ctx context.Context) ([]Cluster, error) {
 		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
+		var info supervisor.Info
 		sup, err := supervisor.Attach(filepath.Join(dir, entry.Name()))
-		if errors.Is(err, supervisor.ErrNotRunning) {
+		if err == nil {
+			info, err = sup.Info(ctx)
+		}
+		if errors.Is(err, supervisor.ErrNotRunning) || errors.Is(err, supervisor.ErrUnreachable) {
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		info, err := sup.Info(ctx)
 		if err != nil {
 			return nil, err
 		}

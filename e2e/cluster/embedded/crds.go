@@ -118,8 +118,11 @@ func installCRDs(ctx context.Context, client apiextensions.CustomResourceDefinit
 	}
 	_, err := watchtools.UntilWithSync(ctx, crdWatch(client), &apiextensionsv1.CustomResourceDefinition{}, nil,
 		func(event watch.Event) (bool, error) {
-			if crd := event.Object.(*apiextensionsv1.CustomResourceDefinition); established(crd) {
+			crd := event.Object.(*apiextensionsv1.CustomResourceDefinition)
+			if established(crd) {
 				delete(missing, crd.Name)
+			} else if conflict := nameConflict(crd); missing[crd.Name] && conflict != "" {
+				return false, fmt.Errorf("%s: %s", crd.Name, conflict) // for as long as the other one is there
 			}
 			return len(missing) == 0, nil
 		})
@@ -142,4 +145,14 @@ func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 	})
+}
+
+// nameConflict says which of the CRD's names another one has already, if so.
+func nameConflict(crd *apiextensionsv1.CustomResourceDefinition) string {
+	for _, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse {
+			return c.Message
+		}
+	}
+	return ""
 }

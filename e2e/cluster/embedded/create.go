@@ -24,9 +24,12 @@ func (p *Provider) create(ctx context.Context) error {
 	}
 	assets := p.options.assets
 	if assets == "" {
-		if assets, err = Assets(ctx, p.options.progress); err != nil {
-			return err
-		}
+		assets, err = Assets(ctx, p.options.progress)
+	} else {
+		err = complete(assets)
+	}
+	if err != nil {
+		return err
 	}
 	sup, err := supervisor.Start(ctx, supervisor.Options{Dir: string(l)})
 	if errors.Is(err, supervisor.ErrRunning) {

@@ -6,7 +6,7 @@
 // What is real: the API with validation, admission, RBAC, webhooks and an
 // audit log; scheduling, garbage collection and every controller that a
 // workload needs. What is not: pods run nothing. Their status is played by the
-// stages in this package, failures included (see stages.yaml).
+// stages in this package, failures included (see stages/).
 //
 // [NewProvider] gives e2e-framework's cluster provider, for
 // envfuncs.CreateCluster and everything around it. A program that creates a

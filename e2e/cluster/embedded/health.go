@@ -27,7 +27,7 @@ func untilOK(ctx context.Context, config *rest.Config, path string) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: the last answer to %s was: %w", context.Cause(ctx), path, err)
+			return fmt.Errorf("the last answer to %s was: %w", path, err)
 		case <-time.After(healthPoll):
 		}
 	}

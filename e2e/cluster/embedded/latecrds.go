@@ -46,20 +46,25 @@ func watchLateCRDs(ctx context.Context, s *supervisor.Server, raw json.RawMessag
 		return err
 	}
 	known := establishedCRDs{}
-	due := time.NewTimer(quiet)
-	due.Stop()
+	changes := make(chan struct{}, 1)
+	changed := func() {
+		select {
+		case changes <- struct{}{}:
+		default: // the one that waits there is as good
+		}
+	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: crdWatch(client.CustomResourceDefinitions()),
 		ObjectType:    &apiextensionsv1.CustomResourceDefinition{},
 		Handler: cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(object any, initial bool) {
 				if known.learn(object.(*apiextensionsv1.CustomResourceDefinition)) && !initial {
-					due.Reset(quiet)
+					changed()
 				}
 			},
 			UpdateFunc: func(_, object any) {
 				if known.learn(object.(*apiextensionsv1.CustomResourceDefinition)) {
-					due.Reset(quiet)
+					changed()
 				}
 			},
 		},
@@ -71,12 +76,22 @@ func watchLateCRDs(ctx context.Context, s *supervisor.Server, raw json.RawMessag
 	if err := s.Started(nil); err != nil {
 		return err
 	}
+	whenQuiet(ctx, changes, func() { restartControllerManager(ctx, s) })
+	return nil
+}
+
+// whenQuiet calls do after each group of changes, until ctx is done.
+func whenQuiet(ctx context.Context, changes <-chan struct{}, do func()) {
+	var due <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-due.C:
-			restartControllerManager(ctx, s)
+			return
+		case <-changes:
+			due = time.After(quiet)
+		case <-due:
+			due = nil
+			do()
 		}
 	}
 }

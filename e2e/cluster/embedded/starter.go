@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -53,7 +53,7 @@ func (s *starter) start(ctx context.Context) error {
 		return err
 	}
 	s.say("kube-apiserver is ready")
-	if err := s.startRest(ctx); err != nil {
+	if err := s.whileRunning(ctx, s.startRest, Etcd, KubeAPIServer); err != nil {
 		return err
 	}
 	if err := s.whileRunning(ctx, s.untilNodesReady, components...); err != nil {
@@ -123,19 +123,17 @@ func (s *starter) startAPI(ctx context.Context) error {
 			return err
 		}
 		err = s.whileRunning(ctx, func(ctx context.Context) error { return s.untilOK(ctx, "/version") }, KubeAPIServer)
-		taken := errors.As(err, new(*endedError)) && s.portWasTaken()
-		if !taken || attempt == portAttempts {
+		var end *endedError
+		if !errors.As(err, &end) || !end.portTaken {
 			return err
 		}
 		if err := s.sup.Stop(ctx, KubeAPIServer); err != nil {
 			return err
 		}
+		if attempt == portAttempts {
+			return fmt.Errorf("each of %d ports that were tried for %s was taken by somebody else, %d the last of them: try again", attempt, KubeAPIServer, port)
+		}
 	}
-}
-
-func (s *starter) portWasTaken() bool {
-	log, err := os.ReadFile(s.sup.LogFile(KubeAPIServer))
-	return err == nil && strings.Contains(lastLine(log), "address already in use")
 }
 
 // untilReady installs the CRDs and returns when the API server is ready. An
@@ -205,17 +203,6 @@ func (s *starter) untilOK(ctx context.Context, path string) error {
 	return untilOK(ctx, config, path)
 }
 
-// endedError says that a component ended while something waited for it.
-type endedError struct {
-	name string
-	exit supervisor.ExitStatus
-	last string // what it said last
-}
-
-func (e *endedError) Error() string {
-	return fmt.Sprintf("%s %s; it said last: %s", e.name, e.exit, e.last)
-}
-
 // whileRunning does something for as long as all of these components run. When
 // one ends, the error is an *endedError.
 func (s *starter) whileRunning(ctx context.Context, do func(context.Context) error, names ...string) error {
@@ -226,14 +213,22 @@ func (s *starter) whileRunning(ctx context.Context, do func(context.Context) err
 			exit, err := s.sup.Wait(watched, name)
 			if err == nil {
 				log, _ := os.ReadFile(s.sup.LogFile(name)) // no log: it said nothing
-				err = &endedError{name: name, exit: exit, last: lastLine(log)}
+				dir := string(s.layout)
+				err = ended(name, exit, filepath.Join(s.assets, name), dir, log, freeSpace(dir))
 			}
 			cancel(err)
 		}()
 	}
 	err := do(watched)
-	if cause := context.Cause(watched); err != nil && cause != nil {
+	cause := context.Cause(watched)
+	switch {
+	case err == nil || cause == nil:
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(err, cause):
+		return fmt.Errorf("%w: %w", cause, err) // what it waited for says more
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return err
+	default:
 		return cause
 	}
-	return err
 }

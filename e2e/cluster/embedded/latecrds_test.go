@@ -1,0 +1,91 @@
+package embedded_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+)
+
+// TestCascade deletes owners of kinds that came with the cluster's start, and of kinds that came later.
+func TestCascade(t *testing.T) {
+	b := sharedBed(t)
+	if p := b.process(t, embedded.KubeControllerManager); p.Restarts != 0 {
+		t.Errorf("expected no restart for CRDs that are there from the start, got %d", p.Restarts)
+	}
+	b.expectCascade(t, "Owner")
+
+	const group = 3
+	for i := range group {
+		b.create(t, lateCRD(i))
+	}
+	for i := range group {
+		b.expect(t).Object(t.Context(), lateCRD(i), WithTransform(isEstablished, BeTrue()))
+	}
+	b.expectCascade(t, "Late0")
+	b.expectCascade(t, "Late2")
+	// As a rule one; a machine that is slow enough to let them come one by one may take one for each.
+	if p := b.process(t, embedded.KubeControllerManager); p.Restarts < 1 || p.Restarts > group {
+		t.Errorf("expected a restart for new CRDs, and not more than one for each of %d, got %d", group, p.Restarts)
+	}
+}
+
+func lateCRD(i int) *apiextensionsv1.CustomResourceDefinition {
+	kind, singular := fmt.Sprintf("Late%d", i), fmt.Sprintf("late%d", i)
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: singular + "s.test.example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "test.example.com",
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, ListKind: kind + "List", Plural: singular + "s", Singular: singular},
+			Scope: apiextensionsv1.NamespaceScoped,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: new(true),
+				}},
+			}},
+		},
+	}
+}
+
+func isEstablished(object client.Object) bool {
+	for _, c := range object.(*apiextensionsv1.CustomResourceDefinition).Status.Conditions {
+		if c.Type == apiextensionsv1.Established {
+			return c.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// custom is an object of a kind of these tests.
+func custom(namespace, kind, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion("test.example.com/v1")
+	object.SetKind(kind)
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
+}
+
+// expectCascade deletes an object that owns a Deployment, and waits until all of it is gone, to the last pod.
+func (b *bed) expectCascade(t *testing.T, kind string) {
+	t.Helper()
+	owner := custom(b.namespace(t), kind, "owner")
+	b.create(t, owner)
+	owned := deployment(owner.GetNamespace(), "owned", 1)
+	owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
+	b.create(t, owned)
+	b.expect(t).DeploymentSize(t.Context(), client.ObjectKeyFromObject(owned), 1)
+	if err := b.Delete(t.Context(), owner, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		t.Fatal(err)
+	}
+	b.expect(t).Gone(t.Context(), owner, owned)
+	b.expect(t).NoneLeft(t.Context(), &corev1.PodList{}, client.InNamespace(owner.GetNamespace()))
+}

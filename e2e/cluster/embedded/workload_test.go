@@ -1,0 +1,121 @@
+package embedded_test
+
+import (
+	"slices"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/expect"
+)
+
+func TestDeployment(t *testing.T) {
+	b := sharedBed(t)
+	d := deployment(b.namespace(t), "plain", 3)
+	b.create(t, d)
+	b.expect(t).Object(t.Context(), d, available(corev1.ConditionTrue))
+	b.expect(t).DeploymentSize(t.Context(), client.ObjectKeyFromObject(d), 3)
+}
+
+func TestImageThatIsNotThere(t *testing.T) {
+	b := sharedBed(t)
+	d := deployment(b.namespace(t), "no-image", 1)
+	d.Spec.Template.Spec.Containers[0].Image = "registry.example.com/no-such-image:1"
+	b.create(t, d)
+	pod := b.podThat(t, d, waitsFor("ErrImagePull", "ImagePullBackOff"))
+	b.expect(t).Event(t.Context(), pod, expect.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: "Failed to pull image"})
+	b.expect(t).Event(t.Context(), pod, expect.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: "Error: ImagePullBackOff"})
+	b.podThat(t, d, waitsFor("ImagePullBackOff"))
+	b.expect(t).Object(t.Context(), d, available(corev1.ConditionFalse))
+
+	b.patch(t, d, `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"memcached:1.6"}]}}}}`)
+	b.expect(t).Object(t.Context(), d, available(corev1.ConditionTrue))
+	b.expect(t).DeploymentSize(t.Context(), client.ObjectKeyFromObject(d), 1)
+}
+
+func TestRunningPodThatCrashes(t *testing.T) {
+	b := sharedBed(t)
+	d := deployment(b.namespace(t), "crashing", 1)
+	b.create(t, d)
+	b.expect(t).Object(t.Context(), d, available(corev1.ConditionTrue))
+	pod := b.podThat(t, d, waitsFor())
+
+	b.patch(t, pod, `{"metadata":{"annotations":{"testbed.example.com/simulate":"crashloop"}}}`)
+	crashed := b.podThat(t, d, waitsFor("CrashLoopBackOff"))
+	if crashed.UID != pod.UID {
+		t.Errorf("expected the pod that ran to crash, it was replaced by %s", crashed.Name)
+	}
+	if status := crashed.Status.ContainerStatuses[0]; status.RestartCount < 1 || status.LastTerminationState.Terminated == nil {
+		t.Errorf("expected a restart and how the container ended, got %+v", status)
+	}
+	b.expect(t).Event(t.Context(), pod, expect.Event{Type: corev1.EventTypeWarning, Reason: "BackOff", Note: "Back-off restarting failed container"})
+	b.expect(t).Object(t.Context(), d, available(corev1.ConditionFalse))
+
+	b.patch(t, pod, `{"metadata":{"annotations":{"testbed.example.com/simulate":null}}}`)
+	b.expect(t).Object(t.Context(), d, available(corev1.ConditionTrue))
+	if recovered := b.podThat(t, d, waitsFor()); recovered.UID != pod.UID {
+		t.Errorf("expected the same pod to run again, it was replaced by %s", recovered.Name)
+	}
+}
+
+func TestJob(t *testing.T) {
+	b := sharedBed(t)
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace(t), Name: "job"},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: "main", Image: "busybox:1"}},
+		}}},
+	}
+	b.create(t, job)
+	b.expect(t).Object(t.Context(), job, HaveField("Status.Succeeded", Equal(int32(1))))
+}
+
+// podThat returns the Deployment's one pod once it matches.
+func (b *bed) podThat(t *testing.T, d *appsv1.Deployment, matcher gomegatypes.GomegaMatcher) *corev1.Pod {
+	t.Helper()
+	list := &corev1.PodList{}
+	var pod *corev1.Pod
+	one := WithTransform(func(pods []client.Object) *corev1.Pod {
+		pod = nil
+		if len(pods) == 1 {
+			pod = pods[0].(*corev1.Pod)
+		}
+		return pod
+	}, And(Not(BeNil()), matcher))
+	b.expect(t).Objects(t.Context(), list, one, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels))
+	return pod
+}
+
+// waitsFor matches a pod whose container waits for one of the reasons; without reasons, one that is ready.
+func waitsFor(reasons ...string) gomegatypes.GomegaMatcher {
+	return WithTransform(func(pod *corev1.Pod) bool {
+		if len(pod.Status.ContainerStatuses) == 0 {
+			return false
+		}
+		status := pod.Status.ContainerStatuses[0]
+		if waiting := status.State.Waiting; waiting != nil {
+			return slices.Contains(reasons, waiting.Reason)
+		}
+		return status.Ready && len(reasons) == 0
+	}, BeTrue())
+}
+
+// available matches a Deployment with that condition.
+func available(status corev1.ConditionStatus) gomegatypes.GomegaMatcher {
+	return WithTransform(func(object client.Object) corev1.ConditionStatus {
+		d := object.(*appsv1.Deployment)
+		for _, c := range d.Status.Conditions {
+			if c.Type == appsv1.DeploymentAvailable && d.Status.ObservedGeneration == d.Generation {
+				return c.Status
+			}
+		}
+		return ""
+	}, Equal(status))
+}
