@@ -1,144 +1,42 @@
 package main
 
 import (
-	"bytes"
-	"os"
+	"encoding/json"
+	"maps"
 	"os/exec"
-	"path/filepath"
+	"path"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
-
-	"github.com/example/operator-testbed/kind/kubernetes/internal/toy"
 )
 
-// asCommand makes the test's executable the command itself.
-const asCommand = "KUBERNETES_TEST_AS_COMMAND"
-
-func TestMain(m *testing.M) {
-	toy.Main()
-	if os.Getenv(asCommand) != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
-
-// command is this command in a toy module, with an empty cache.
-func command(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
-	t.Helper()
-	toy.Proxy(t)
-	cmd = exec.Command(os.Args[0], args...)
-	cmd.Dir = toy.Module(t, toy.Alpha+"@v1.0.0")
-	cmd.Env = append(os.Environ(), asCommand+"=yes", "TESTBED_CACHE="+t.TempDir())
-	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
-	cmd.Stdout, cmd.Stderr = stdout, stderr
-	return cmd, stdout, stderr
-}
-
-func TestPrintsTheFolder(t *testing.T) {
-	cmd, stdout, stderr := command(t)
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%v\n%s", err, stderr)
-	}
-	dir, rest, _ := strings.Cut(stdout.String(), "\n")
-	if _, err := os.Stat(filepath.Join(dir, "alpha")); err != nil || rest != "" {
-		t.Errorf("standard output is %q: %v", stdout, err)
-	}
-}
-
-// hanging starts the command with a go command that hangs, and returns when it
-// does.
-func hanging(t *testing.T, cmd *exec.Cmd) (compiler int) {
-	t.Helper()
-	goCommand, pidFile := toy.Hanging(t)
-	cmd.Env = append(cmd.Env, os.Environ()...) // what Hanging has set
-	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(goCommand)+string(os.PathListSeparator)+os.Getenv("PATH"))
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return toy.Await(t, pidFile)
-}
-
-// stopped fails the test unless the command has ended as one that was stopped.
-func stopped(t *testing.T, cmd *exec.Cmd, stdout, stderr *bytes.Buffer, why string) {
-	t.Helper()
-	err := cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("the exit code is %d (%v), expected 130", code, err)
-	}
-	if last := lastLine(stderr.String()); !strings.HasPrefix(last, "stopped ("+why) || stdout.Len() > 0 {
-		t.Errorf("standard error ends with %q and standard output is %q", last, stdout)
-	}
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
-}
-
-func TestSignalsStopTheBuild(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		t.Run(sig.String(), func(t *testing.T) {
-			cmd, stdout, stderr := command(t)
-			compiler := hanging(t, cmd)
-			if err := cmd.Process.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
-			stopped(t, cmd, stdout, stderr, sig.String())
-			toy.AwaitEnd(t, compiler)
-		})
-	}
-}
-
-func TestEndOfInputStopsTheBuild(t *testing.T) {
-	cmd, stdout, stderr := command(t, "-until-eof")
-	input, err := cmd.StdinPipe()
+// Every tool line is built by somebody, and every set names tools only.
+func TestSetsFitGoMod(t *testing.T) {
+	output, err := exec.Command("go", "mod", "edit", "-json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := hanging(t, cmd)
-	if err := input.Close(); err != nil {
+	var manifest struct{ Tool []struct{ Path string } }
+	if err := json.Unmarshal(output, &manifest); err != nil {
 		t.Fatal(err)
 	}
-	stopped(t, cmd, stdout, stderr, "the process that asked for this is gone")
-	toy.AwaitEnd(t, compiler)
+	var tools []string
+	for _, tool := range manifest.Tool {
+		// The one program that is called otherwise than its package.
+		tools = append(tools, strings.Replace(path.Base(tool.Path), "v3", "etcd", 1))
+	}
+	slices.Sort(tools)
+	used := slices.Compact(slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(sets))...))))
+	if !slices.Equal(tools, used) {
+		t.Errorf("go.mod names %q, the sets name %q", tools, used)
+	}
 }
 
-func TestClosedStandardErrorStopsTheBuild(t *testing.T) {
-	cmd, stdout, _ := command(t)
-	cmd.Stderr = nil
-	said, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := hanging(t, cmd)
-	if err := said.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 || stdout.Len() > 0 {
-		t.Errorf("it ended with %v and standard output %q", err, stdout)
-	}
-	toy.AwaitEnd(t, compiler)
-}
-
-func TestBadUse(t *testing.T) {
-	for name, c := range map[string]struct {
-		args []string
-		env  string
-		code int
-		says string
-	}{
-		"unknown argument": {[]string{"now"}, "", 2, `unknown argument "now"`},
-		"unknown flag":     {[]string{"-now"}, "", 2, "flag provided but not defined: -now"},
-		"relative cache":   {nil, "TESTBED_CACHE=cache", 1, "TESTBED_CACHE is cache: it must be an absolute path"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cmd, stdout, stderr := command(t, c.args...)
-			cmd.Env = append(cmd.Env, c.env)
-			err := cmd.Run()
-			if cmd.ProcessState.ExitCode() != c.code || !strings.HasPrefix(stderr.String(), c.says) || stdout.Len() > 0 {
-				t.Errorf("it ended with %v, expected %d and %q; it said %q", err, c.code, c.says, stderr)
-			}
-		})
+// What `make demo` compiles must not grow unnoticed.
+func TestNodesProgramsAreNotInTheDefaultSet(t *testing.T) {
+	for _, program := range []string{"kubelet", "kubeadm", "kube-proxy"} {
+		if slices.Contains(sets["cluster"], program) {
+			t.Errorf("%s is in the default set", program)
+		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/example/operator-testbed/kind/kubernetes/internal/recipe"
+	"github.com/example/operator-testbed/kind/build/internal/recipe"
 )
 
 // tracker follows a build by the packages that the go command says it compiles.

@@ -32,6 +32,10 @@ var stamps = []stamp{
 	{"k8s.io/kubernetes", "k8s.io/client-go/pkg/version.gitTreeState", "clean"},
 	{"k8s.io/kubernetes", "k8s.io/client-go/pkg/version.gitCommit", ""},
 
+	// What a node reports as its containerRuntimeVersion.
+	{"github.com/containerd/containerd/v2", "github.com/containerd/containerd/v2/version.Version", "{version}"},
+	{"github.com/containerd/containerd/v2", "github.com/containerd/containerd/v2/version.Revision", ""},
+
 	{"sigs.k8s.io/kwok", "sigs.k8s.io/kwok/pkg/consts.Version", "{version}"},
 	{"sigs.k8s.io/kwok", "k8s.io/client-go/pkg/version.gitVersion", "{version}"},
 	{"sigs.k8s.io/kwok", "k8s.io/client-go/pkg/version.gitCommit", ""},

@@ -11,7 +11,7 @@ import (
 
 // ListFields are the fields of a package that Packages needs, as an argument
 // for `go list -deps -json=...`.
-const ListFields = "ImportPath,Name,Dir,DepOnly,Standard,Module,Imports,ImportMap,GoFiles,SFiles,DefaultGODEBUG,Error"
+const ListFields = "ImportPath,Name,Dir,DepOnly,Standard,Module,Imports,ImportMap,GoFiles,SFiles,EmbedFiles,DefaultGODEBUG,Error"
 
 // Package is one package as `go list -json` describes it.
 type Package struct {
@@ -25,6 +25,7 @@ type Package struct {
 	ImportMap      map[string]string // import as written -> ImportPath
 	GoFiles        []string
 	SFiles         []string
+	EmbedFiles     []string
 	DefaultGODEBUG string
 	Error          *struct{ Err string }
 }
@@ -34,6 +35,7 @@ type Module struct {
 	Path    string
 	Version string
 	Sum     string // as in go.sum; empty for a folder without a version
+	Main    bool   // it is the module whose tool lines are built
 	Replace *Module
 }
 

@@ -3,8 +3,10 @@ package recipe
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -27,6 +29,34 @@ func ParseManifest(output []byte) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("reading the output of go mod edit: %w", err)
 	}
 	return m, nil
+}
+
+// Tools are the packages of the programs with these names, all of them for no
+// names.
+func (m Manifest) Tools(names []string) ([]string, error) {
+	packages := map[string]string{}
+	for _, tool := range m.Tool {
+		packages[programName(tool.Path)] = tool.Path
+	}
+	if len(names) == 0 {
+		return slices.Sorted(maps.Values(packages)), nil
+	}
+	var wanted []string
+	for _, name := range names {
+		path, ok := packages[name]
+		if !ok {
+			return nil, fmt.Errorf("no tool line of %s names a program called %s", m.Module.Path, name)
+		}
+		wanted = append(wanted, path)
+	}
+	return wanted, nil
+}
+
+// HasOwnTools says whether a tool line names a program of the module itself.
+func (m Manifest) HasOwnTools() bool {
+	return slices.ContainsFunc(m.Tool, func(tool struct{ Path string }) bool {
+		return strings.HasPrefix(tool.Path, m.Module.Path+"/")
+	})
 }
 
 // NotDownloaded is how many of the required modules are not in the module cache:

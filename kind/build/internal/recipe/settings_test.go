@@ -3,23 +3,30 @@ package recipe
 import "testing"
 
 func TestPlanKeyFollowsItsInputs(t *testing.T) {
-	goMod, goSum := []byte("module m\n"), []byte("m v1 h1:x\n")
-	key := PlanKey(goMod, goSum, linux)
-	if again := PlanKey(goMod, goSum, linux); again != key {
+	plan := Plan{GoMod: []byte("module m\n"), GoSum: []byte("m v1 h1:x\n"), Programs: []string{"a", "b"}}
+	key := PlanKey(plan, linux)
+	with := func(change func(*Plan)) string {
+		other := plan
+		change(&other)
+		return PlanKey(other, linux)
+	}
+	if again := with(func(p *Plan) { p.Programs = []string{"b", "a"} }); again != key {
 		t.Errorf("the same inputs have the keys %s and %s", key, again)
 	}
 	elsewhere := linux
 	elsewhere.BuildCache, elsewhere.ModuleCache, elsewhere.Proxy = "/a", "/b", "https://c"
-	if again := PlanKey(goMod, goSum, elsewhere); again != key {
+	if again := PlanKey(plan, elsewhere); again != key {
 		t.Error("the key depends on where the caches are")
 	}
 
 	newer := linux
 	newer.GoVersion = "go1.27.0"
 	for name, other := range map[string]string{
-		"go.mod":    PlanKey([]byte("module n\n"), goSum, linux),
-		"go.sum":    PlanKey(goMod, []byte("m v1 h1:y\n"), linux),
-		"toolchain": PlanKey(goMod, goSum, newer),
+		"go.mod":      with(func(p *Plan) { p.GoMod = []byte("module n\n") }),
+		"go.sum":      with(func(p *Plan) { p.GoSum = []byte("m v1 h1:y\n") }),
+		"own sources": with(func(p *Plan) { p.Own = []byte("a.go") }),
+		"programs":    with(func(p *Plan) { p.Programs = []string{"a"} }),
+		"toolchain":   PlanKey(plan, newer),
 	} {
 		if other == key {
 			t.Errorf("the key does not depend on the %s", name)

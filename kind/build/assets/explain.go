@@ -7,11 +7,8 @@ import (
 	"regexp"
 	"syscall"
 
-	"github.com/example/operator-testbed/kind/kubernetes/internal/gocmd"
+	"github.com/example/operator-testbed/kind/build/internal/gocmd"
 )
-
-// command is how a user runs this build.
-const command = "go -C kind/kubernetes run ."
 
 // What the go command and the programs it runs say when the cause is one that
 // the user can mend. It has no other way to tell.
@@ -50,12 +47,13 @@ func explain(err error, at places) error {
 type readOnlyError struct {
 	root       string
 	incomplete error
+	command    string
 	err        error
 }
 
 // Error is one sentence.
 func (e *readOnlyError) Error() string {
-	return fmt.Sprintf("the cache %s can't be written, and %v: ask whoever keeps it to run `%s` with the same Go, or set TESTBED_CACHE to a folder of your own", e.root, e.incomplete, command)
+	return fmt.Sprintf("the cache %s can't be written, and %v: ask whoever keeps it to run `%s` with the same Go, or set TESTBED_CACHE to a folder of your own", e.root, e.incomplete, e.command)
 }
 
 // Unwrap gives access to what failed.

@@ -15,16 +15,20 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/example/operator-testbed/kind/kubernetes/internal/gocmd"
-	"github.com/example/operator-testbed/kind/kubernetes/internal/progress"
-	"github.com/example/operator-testbed/kind/kubernetes/internal/recipe"
-	"github.com/example/operator-testbed/kind/kubernetes/internal/store"
+	"github.com/example/operator-testbed/kind/build/internal/gocmd"
+	"github.com/example/operator-testbed/kind/build/internal/recipe"
+	"github.com/example/operator-testbed/kind/build/internal/store"
+	"github.com/example/operator-testbed/kind/build/progress"
 )
 
 // Options say what is built, where it is kept and how its progress is shown.
 type Options struct {
 	// Module is the folder of the module whose tool lines name the programs.
 	Module string
+	// Programs are the names of those of them that are wanted; none means all.
+	Programs []string
+	// Command is how a user runs this build, for messages.
+	Command string
 	// Cache is the testbed's cache folder.
 	Cache string
 	// Go is the go command; empty means the first one on PATH.
@@ -107,6 +111,7 @@ type build struct {
 	goCommand gocmd.Go
 	gone      func(error)
 
+	manifest recipe.Manifest
 	settings recipe.Settings
 	programs []recipe.Program
 	// ready is how many of the programs are in the store.
@@ -131,7 +136,7 @@ func (b *build) ensure(ctx context.Context) (string, error) {
 		display.Step(progress.State{Doing: fmt.Sprintf("wait for %s, which is building into %s", process(pid), b.store.Root())})
 	})
 	if isReadOnly(err) {
-		return "", &readOnlyError{root: b.store.Root(), incomplete: incomplete, err: err}
+		return "", &readOnlyError{root: b.store.Root(), incomplete: incomplete, command: b.options.Command, err: err}
 	}
 	if err != nil {
 		return "", err
@@ -178,7 +183,7 @@ func (b *build) places() places {
 func (b *build) plan(ctx context.Context) (string, error) {
 	goMod, err := os.ReadFile(filepath.Join(b.options.Module, "go.mod"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("there is no go.mod in %s: run this as `%s`", b.options.Module, command)
+		return "", fmt.Errorf("there is no go.mod in %s: run this as `%s`", b.options.Module, b.options.Command)
 	}
 	if err != nil {
 		return "", err
@@ -195,22 +200,33 @@ func (b *build) plan(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return recipe.PlanKey(goMod, goSum, b.settings), nil
+	output, err = b.goCommand.Run(ctx, nil, "mod", "edit", "-json")
+	if err != nil {
+		return "", err
+	}
+	b.manifest, err = recipe.ParseManifest(output)
+	if err != nil {
+		return "", err
+	}
+	var own []byte
+	if b.manifest.HasOwnTools() {
+		own, err = recipe.Sources(b.options.Module)
+		if err != nil {
+			return "", err
+		}
+	}
+	return recipe.PlanKey(recipe.Plan{GoMod: goMod, GoSum: goSum, Own: own, Programs: b.options.Programs}, b.settings), nil
 }
 
 // list downloads the modules that are not there yet and lists all packages.
 func (b *build) list(ctx context.Context, display *progress.Display) (recipe.Packages, error) {
-	output, err := b.goCommand.Run(ctx, nil, "mod", "edit", "-json")
-	if err != nil {
-		return nil, err
-	}
-	manifest, err := recipe.ParseManifest(output)
+	tools, err := b.manifest.Tools(b.options.Programs)
 	if err != nil {
 		return nil, err
 	}
 	step := progress.State{Step: stepModules, Steps: steps, Doing: "read the modules"}
 	display.Step(step)
-	missing := manifest.NotDownloaded(b.settings.ModuleCache)
+	missing := b.manifest.NotDownloaded(b.settings.ModuleCache)
 	downloading := func(line string) bool {
 		if !strings.HasPrefix(line, "go: downloading ") {
 			return false
@@ -227,7 +243,7 @@ func (b *build) list(ctx context.Context, display *progress.Display) (recipe.Pac
 		}
 		return true
 	}
-	output, err = b.goCommand.Run(ctx, downloading, "list", "-deps", "-json="+recipe.ListFields, "tool")
+	output, err := b.goCommand.Run(ctx, downloading, append([]string{"list", "-deps", "-json=" + recipe.ListFields}, tools...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -334,7 +350,7 @@ func process(pid int) string {
 func names(programs []recipe.Program) string {
 	var list []string
 	for _, p := range programs {
-		list = append(list, p.Name+" "+p.Version)
+		list = append(list, strings.TrimSpace(p.Name+" "+p.Version))
 	}
 	return strings.Join(list, ", ")
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/operator-testbed/kind/kubernetes/internal/toy"
+	"github.com/example/operator-testbed/kind/build/toy"
 )
 
 func TestMain(m *testing.M) {

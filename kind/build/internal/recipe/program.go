@@ -19,7 +19,8 @@ type Program struct {
 	Name string
 	// Package is the import path of its main package.
 	Package string
-	// Version is that of the module its main package is in.
+	// Version is that of the module its main package is in, empty for the module
+	// whose tool line it is.
 	Version string
 	// LDFlags is the value of the go command's -ldflags.
 	LDFlags string
@@ -88,12 +89,20 @@ func program(main *Package, closure []*Package, settings Settings) (Program, err
 }
 
 // moduleLines are the sorted modules that packages come from, with versions and
-// checksums.
+// checksums, and the packages of the module itself with a digest of their files.
 func moduleLines(packages []*Package) ([]string, error) {
 	var lines []string
 	for _, p := range packages {
 		if p.Standard {
 			continue // the toolchain's version stands for it
+		}
+		if p.Module != nil && p.Module.Main {
+			content, err := filesDigest(p.Dir, slices.Concat(p.GoFiles, p.SFiles, p.EmbedFiles))
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, "package "+p.ImportPath+" "+content)
+			continue
 		}
 		if p.Module == nil || p.Module.origin().Sum == "" {
 			return nil, fmt.Errorf("package %s (%s) comes from a folder, not from a module with a version in go.sum: nothing would tell a later build that its files have changed", p.ImportPath, p.Dir)

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/example/operator-testbed/kind/kubernetes/internal/recipe"
+	"github.com/example/operator-testbed/kind/build/internal/recipe"
 )
 
 // chain is a program that imports top, which imports middle, which imports base.

@@ -71,12 +71,25 @@ func (s Settings) lines() []string {
 	}
 }
 
+// Plan is what is to be built, before a look at the module graph.
+type Plan struct {
+	// GoMod and GoSum are these files' contents.
+	GoMod, GoSum []byte
+	// Own stands for the Sources of the module itself, when it has own tools.
+	Own []byte
+	// Programs are the wanted programs' names, none for all.
+	Programs []string
+}
+
 // PlanKey names the whole set of programs. It needs no look at the module
 // graph: with the same go.mod, go.sum, toolchain and recipe the graph is the
 // same. It changes more often than any Program's key, which costs a `go list`.
-func PlanKey(goMod, goSum []byte, s Settings) string {
+func PlanKey(plan Plan, s Settings) string {
 	lines := s.lines()
-	lines = append(lines, "go.mod "+digest(goMod), "go.sum "+digest(goSum), "link "+linkFlags)
+	lines = append(lines, "go.mod "+digest(plan.GoMod), "go.sum "+digest(plan.GoSum), "own "+digest(plan.Own), "link "+linkFlags)
+	for _, name := range slices.Sorted(slices.Values(plan.Programs)) {
+		lines = append(lines, "program "+name)
+	}
 	for _, flag := range BuildFlags {
 		lines = append(lines, "build "+flag)
 	}

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/example/operator-testbed/kind/kubernetes/internal/store"
-	"github.com/example/operator-testbed/kind/kubernetes/internal/toy"
+	"github.com/example/operator-testbed/kind/build/internal/store"
+	"github.com/example/operator-testbed/kind/build/toy"
 )
 
 func TestMain(m *testing.M) {
@@ -50,6 +50,7 @@ func toyOptions(t *testing.T) Options {
 		Module:   toy.Module(t, toy.Alpha+"@v1.0.0", toy.Beta+"@v2.0.0"),
 		Cache:    t.TempDir(),
 		Progress: io.Discard,
+		Command:  "make programs",
 	}
 }
 
@@ -166,6 +167,24 @@ func TestNewToolLeavesTheOthersAlone(t *testing.T) {
 	}
 	if runs(t, after, "beta") != "beta v2.0.0" {
 		t.Error("the new tool is not there")
+	}
+}
+
+func TestOnlyWhatIsAskedForIsBuilt(t *testing.T) {
+	o := toyOptions(t)
+	o.Programs = []string{"alpha"}
+	one, said := mustEnsure(t, o)
+	if runs(t, one, "alpha") != "alpha v1.0.0" || strings.Contains(said, "beta") {
+		t.Errorf("alpha is not there, or beta was built too:\n%s", said)
+	}
+	o.Programs = nil
+	all, _ := mustEnsure(t, o)
+	if all == one || !os.SameFile(file(t, one, "alpha"), file(t, all, "alpha")) || runs(t, all, "beta") != "beta v2.0.0" {
+		t.Error("beta is missing, or alpha was built again")
+	}
+	o.Programs = []string{"gamma"}
+	if _, err := Ensure(t.Context(), o); err == nil || !strings.Contains(err.Error(), "names a program called gamma") {
+		t.Errorf("a program that there is not: %v", err)
 	}
 }
 
@@ -389,7 +408,7 @@ func TestReadOnlyCacheThatLacksSomething(t *testing.T) {
 	o := toyOptions(t)
 	o.Cache = map[string]string{"linux": "/sys", "darwin": "/System"}[runtime.GOOS]
 	_, err := Ensure(t.Context(), o)
-	want := "the cache " + kubernetes(o) + " can't be written, and it is incomplete: nothing in it was built from this go.mod with this Go: ask whoever keeps it to run `go -C kind/kubernetes run .` with the same Go, or set TESTBED_CACHE to a folder of your own"
+	want := "the cache " + kubernetes(o) + " can't be written, and it is incomplete: nothing in it was built from this go.mod with this Go: ask whoever keeps it to run `make programs` with the same Go, or set TESTBED_CACHE to a folder of your own"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -405,8 +424,8 @@ func TestCacheThatIsAFile(t *testing.T) {
 }
 
 func TestWrongFolder(t *testing.T) {
-	_, err := Ensure(t.Context(), Options{Module: t.TempDir(), Cache: t.TempDir(), Progress: io.Discard})
-	if err == nil || !strings.Contains(err.Error(), "run this as `"+command+"`") {
+	_, err := Ensure(t.Context(), Options{Module: t.TempDir(), Cache: t.TempDir(), Progress: io.Discard, Command: "make programs"})
+	if err == nil || !strings.Contains(err.Error(), "run this as `make programs`") {
 		t.Errorf("got %v", err)
 	}
 }
