@@ -36,6 +36,8 @@ var stamps = []stamp{
 	{"github.com/containerd/containerd/v2", "github.com/containerd/containerd/v2/version.Version", "{version}"},
 	{"github.com/containerd/containerd/v2", "github.com/containerd/containerd/v2/version.Revision", ""},
 
+	{"sigs.k8s.io/cri-tools", "sigs.k8s.io/cri-tools/pkg/version.Version", "{version}"},
+
 	{"sigs.k8s.io/kwok", "sigs.k8s.io/kwok/pkg/consts.Version", "{version}"},
 	{"sigs.k8s.io/kwok", "k8s.io/client-go/pkg/version.gitVersion", "{version}"},
 	{"sigs.k8s.io/kwok", "k8s.io/client-go/pkg/version.gitCommit", ""},

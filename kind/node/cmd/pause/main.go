@@ -1,0 +1,31 @@
+// Command pause is the process of a pod's sandbox: it keeps the pod's namespaces
+// alive, and waits for orphans when the pod's containers share one process
+// namespace, until it is told to end.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGCHLD)
+	for received := range signals {
+		if received != syscall.SIGCHLD {
+			return
+		}
+		reap()
+	}
+}
+
+// reap waits for every child that has ended. One signal may stand for several.
+func reap() {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		if err != syscall.EINTR && (pid <= 0 || err != nil) {
+			return
+		}
+	}
+}
