@@ -2,11 +2,16 @@ package memcached
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
@@ -14,42 +19,95 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
+// vandal is the field manager of who damages a Deployment.
+const vandal = client.FieldOwner("vandal")
+
 func TestRepair(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	var made *appsv1.Deployment
-	damage := func(patch string, mended OmegaMatcher) suite.StepFunc {
-		return func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			damaged := deploymentOf(mc)
-			if err := s.Client.Patch(ctx, damaged, client.RawPatch(types.StrategicMergePatchType, []byte(patch))); err != nil {
-				t.Fatal(err)
-			}
-			s.Expect(t).Object(ctx, damaged, mended)
-			settled(ctx, t, s, mc)
-		}
-	}
 	memcached.Test(t, features.New("repair").
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			mc = create(ctx, t, s, "cache", 2)
+			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
-			made = deploymentOf(mc)
-			s.Expect(t).Object(ctx, made, HaveField("OwnerReferences", ConsistOf(And(
-				HaveField("UID", mc.UID), HaveField("Controller", HaveValue(BeTrue())),
-			))))
 		})).
-		Assess("the replicas", suite.Step(damage(`{"spec":{"replicas":4}}`, HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2)))))).
-		Assess("the image", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			image := made.Spec.Template.Spec.Containers[0].Image
-			damage(`{"spec":{"template":{"spec":{"containers":[{"name":"memcached","image":"example.com/other:v1"}]}}}}`,
-				HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Image", image))))(ctx, t, s)
+		Assess("the replicas", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			damage(ctx, t, s, mc, `{"spec":{"replicas":4}}`)
+			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))))
+			settled(ctx, t, s, mc)
 		})).
-		Assess("a label", suite.Step(damage(`{"metadata":{"labels":{"app.kubernetes.io/name":"other"}}}`,
-			HaveField("Labels", HaveKeyWithValue("app.kubernetes.io/name", "memcached"))))).
-		Assess("the owner reference", suite.Step(damage(`{"metadata":{"ownerReferences":null}}`,
-			HaveField("OwnerReferences", HaveLen(1))))).
-		Assess("but not what others add", suite.Step(damage(`{"metadata":{"annotations":{"example.com/note":"kept"}},"spec":{"replicas":1}}`, And(
-			HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2))),
-			HaveField("Annotations", HaveKeyWithValue("example.com/note", "kept")),
-		)))).
+		// The list of fields is what the operator has applied. The API server says which damage is legal.
+		Assess("every field that the operator owns", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			healthy := deploymentOf(mc)
+			s.Expect(t).Object(ctx, healthy, Not(BeNil()))
+			owned, err := ownedFields(healthy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := contentOf(healthy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			beyondDamage := []string{}
+			for _, path := range slices.Sorted(maps.Keys(owned)) {
+				f := owned[path]
+				changed := vandalize(ctx, t, s, healthy, fields{path: f}, damages(content, f)...)
+				if changed {
+					s.Expect(t).Object(ctx, deploymentOf(mc), haveAll(owned))
+				}
+				removed := vandalize(ctx, t, s, healthy, fields{path: f}, without(content, f))
+				if removed {
+					s.Expect(t).Object(ctx, deploymentOf(mc), haveAll(owned))
+				}
+				if !changed && !removed {
+					beyondDamage = append(beyondDamage, path)
+				}
+			}
+			t.Logf("%d fields", len(owned))
+			// What selects the pods can't be changed by anybody, once the Deployment is there.
+			NewWithT(t).Expect(beyondDamage).To(ConsistOf(
+				".spec.selector",
+				".spec.template.metadata.labels.cache.example.com/memcached-uid",
+			))
+			settled(ctx, t, s, mc)
+		})).
+		Assess("what an earlier version of the operator set and this one doesn't", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			made := deploymentOf(mc)
+			s.Expect(t).Object(ctx, made, Not(BeNil()))
+			earlier, err := acappsv1.ExtractDeployment(made, cachev1alpha1.FieldManager)
+			if err != nil {
+				t.Fatal(err)
+			}
+			earlier.WithLabels(map[string]string{"example.com/earlier": "label"})
+			earlier.WithAnnotations(map[string]string{cachev1alpha1.AnnotationConfigurationHash: "earlier"})
+			earlier.Spec.WithMinReadySeconds(1)
+			earlier.Spec.Template.Spec.WithPriorityClassName("system-node-critical")
+			if err := s.Client.Apply(ctx, earlier, client.FieldOwner(cachev1alpha1.FieldManager), client.ForceOwnership); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).Object(ctx, made, And(
+				HaveField("Labels", Not(HaveKey("example.com/earlier"))),
+				HaveField("Annotations", HaveKeyWithValue(cachev1alpha1.AnnotationConfigurationHash, Not(Equal("earlier")))),
+				HaveField("Spec.MinReadySeconds", BeZero()),
+				HaveField("Spec.Template.Spec.PriorityClassName", BeEmpty()),
+			))
+			settled(ctx, t, s, mc)
+		})).
+		Assess("but not what others add", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			damage(ctx, t, s, mc, `{"metadata":{"annotations":{"example.com/note":"kept"},"labels":{"example.com/team":"kept"}},
+				"spec":{"replicas":3,"minReadySeconds":1,"template":{
+					"metadata":{"annotations":{"example.com/restarted":"kept"}},
+					"spec":{"tolerations":[{"key":"example.com/kept","operator":"Exists"}],
+						"containers":[{"name":"memcached","env":[{"name":"KEPT","value":"kept"}]}]}}}}`)
+			s.Expect(t).Object(ctx, deploymentOf(mc), And(
+				HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))),
+				HaveField("Annotations", HaveKeyWithValue("example.com/note", "kept")),
+				HaveField("Labels", HaveKeyWithValue("example.com/team", "kept")),
+				HaveField("Spec.MinReadySeconds", BeEquivalentTo(1)),
+				HaveField("Spec.Template.Annotations", HaveKeyWithValue("example.com/restarted", "kept")),
+				HaveField("Spec.Template.Spec.Tolerations", ContainElement(HaveField("Key", "example.com/kept"))),
+				HaveField("Spec.Template.Spec.Containers", ContainElement(HaveField("Env", ContainElement(HaveField("Name", "KEPT"))))),
+			))
+			settled(ctx, t, s, mc)
+		})).
 		Assess("a Deployment that was deleted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			old := deploymentOf(mc)
 			s.Expect(t).Object(ctx, old, Not(BeNil()))
@@ -60,6 +118,47 @@ func TestRepair(t *testing.T) {
 			settled(ctx, t, s, mc)
 		})).
 		Feature())
+}
+
+// damage changes the Deployment of mc the way kubectl patch does.
+func damage(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, patch string) {
+	t.Helper()
+	if err := s.Client.Patch(ctx, deploymentOf(mc), client.RawPatch(types.StrategicMergePatchType, []byte(patch)), vandal); err != nil {
+		t.Fatalf("damaging the Deployment %s: %v", mc.Name, err)
+	}
+}
+
+// vandalize does the first of the damages to the Deployment that the API server takes and that changes any of the fields. It
+// returns false when there is none.
+func vandalize(ctx context.Context, t *testing.T, s *suite.Scope, healthy *appsv1.Deployment, target fields, damages ...*unstructured.Unstructured) bool {
+	t.Helper()
+	for _, damaged := range damages {
+		data, err := client.MergeFrom(healthy).Data(damaged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch := client.RawPatch(types.MergePatchType, data)
+		tried := &appsv1.Deployment{ObjectMeta: *healthy.ObjectMeta.DeepCopy()}
+		err = s.Client.Patch(ctx, tried, patch, vandal, client.DryRunAll)
+		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("trying to damage the Deployment %s by %s: %v", healthy.Name, data, err)
+		}
+		changed, err := target.changedIn(tried)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(changed) == 0 {
+			continue // an equal value, or what the API server defaults to
+		}
+		if err := s.Client.Patch(ctx, tried, patch, vandal); err != nil {
+			t.Fatalf("damaging the Deployment %s by %s: %v", healthy.Name, data, err)
+		}
+		return true
+	}
+	return false
 }
 
 // TestTwoInANamespace shows that two Memcacheds share no pod: each selector carries its owner's UID.
