@@ -17,43 +17,46 @@ MAKEFLAGS += --no-print-directory
 TESTBED = bin/testbed
 TESTBED_NAMED = $(TESTBED) --name=$(NAME)
 
-CLUSTERS = embedded
+CLUSTERS = embedded existing
 
-# The operator's own Makefile, with our kubectl and kubeconfig.
-with-cluster = env=$$($(TESTBED_NAMED) env) && eval "$$env" &&
+# The operator's own Makefile, with our kubectl and kubeconfig; with yours, which you are asked about first, only where you
+# say CLUSTER=existing.
+on-existing = $(filter existing,$(CLUSTER))
+confirm = $(if $(on-existing),$(TESTBED) confirm &&)
+with-cluster = $(if $(on-existing),$(confirm),env=$$($(TESTBED_NAMED) env) && eval "$$env" &&)
 
 .DEFAULT_GOAL := help
 
 ##@ Begin here
 
 .PHONY: demo
-demo: $(TESTBED) ## A cluster, the operator, a Memcached: watch it become Available. Leaves it running.
+demo: own-cluster $(TESTBED) ## A cluster, the operator, a Memcached: watch it become Available. Leaves it running.
 	@$(TESTBED_NAMED) demo
 
 .PHONY: test
-test: legal-cluster $(TESTBED) ## Every test that needs no Docker.
+test: own-cluster $(TESTBED) ## Every test that needs no Docker.
 	@scripts/test
 
 ##@ A cluster to play with (NAME=other for one more)
 
 .PHONY: up
-up: $(TESTBED) ## Bring a cluster up, without an operator.
+up: own-cluster $(TESTBED) ## Bring a cluster up, without an operator.
 	@$(TESTBED_NAMED) up
 
 .PHONY: env
-env: $(TESTBED) ## What a shell needs to use it: eval "$(make -s env)"
+env: own-cluster $(TESTBED) ## What a shell needs to use it: eval "$(make -s env)"
 	@$(TESTBED_NAMED) env
 
 .PHONY: status
-status: $(TESTBED) ## Which clusters are up, and their processes.
+status: own-cluster $(TESTBED) ## Which clusters are up, and their processes.
 	@$(TESTBED_NAMED) status
 
 .PHONY: logs
-logs: $(TESTBED) ## Which logs there are; C=operator shows one, ARGS=-f follows it.
+logs: own-cluster $(TESTBED) ## Which logs there are; C=operator shows one, ARGS=-f follows it.
 	@$(TESTBED_NAMED) logs $(C) $(ARGS)
 
 .PHONY: down
-down: $(TESTBED) ## Take it down. Nothing is left but what was built.
+down: own-cluster $(TESTBED) ## Take it down. Nothing is left but what was built.
 	@$(TESTBED_NAMED) down
 
 ##@ The operator (what every kubebuilder project has)
@@ -67,22 +70,22 @@ build: controller-gen ## Build operator/bin/manager.
 	@$(MAKE) -C operator $@
 
 .PHONY: install uninstall
-install uninstall: $(TESTBED) controller-gen ## Install the CRD into the cluster; remove it, and with it every Memcached.
+install uninstall: legal-cluster $(TESTBED) controller-gen ## Install the CRD into the cluster; remove it, and with it every Memcached.
 	@$(with-cluster) $(MAKE) -C operator $@
 
 .PHONY: run
-run: $(TESTBED) ## Run the operator here, as its own ServiceAccount, until Ctrl-C.
-	@$(TESTBED_NAMED) run
+run: legal-cluster $(TESTBED) ## Run the operator here, as its own ServiceAccount, until Ctrl-C.
+	@$(TESTBED_NAMED) run $(if $(on-existing),--existing)
 
 .PHONY: deploy
-deploy: ## Deploy the operator as an image: needs nodes that run containers.
-	@echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1
+deploy: legal-cluster $(TESTBED) controller-gen ## Deploy the operator as the image IMG: needs nodes that run containers.
+	@$(if $(on-existing),$(with-cluster) $(MAKE) -C operator $@,echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1)
 
 ##@ Quality
 
 .PHONY: e2e
-e2e: legal-cluster $(TESTBED) ## The suites alone.
-	@CLUSTER=$(CLUSTER) scripts/suites
+e2e: legal-cluster $(TESTBED) ## The suites alone; CLUSTER=existing runs them on the cluster that kubectl reaches.
+	@$(confirm) CLUSTER=$(CLUSTER) scripts/suites
 
 .PHONY: mutants
 mutants: $(TESTBED) ## Break the operator on purpose, and see each fault caught.
@@ -121,6 +124,11 @@ controller-gen:
 .PHONY: legal-cluster
 legal-cluster:
 	@$(if $(filter $(CLUSTERS),$(CLUSTER)),:,$(error there is no CLUSTER=$(CLUSTER): use one of $(CLUSTERS)))
+
+# Before anything that is about a cluster of the testbed's own.
+.PHONY: own-cluster
+own-cluster: legal-cluster
+	@$(if $(on-existing),$(error make $(firstword $(MAKECMDGOALS)) is about the testbed's own clusters: leave CLUSTER=existing out),:)
 
 # The Go command knows best whether it is up to date: it takes a third of a second to say so.
 .PHONY: $(TESTBED)

@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/klient"
@@ -22,7 +26,8 @@ const Kind = "existing"
 // nothing.
 type Provider struct {
 	kubeconfig, context string
-	config              *rest.Config
+	config              *rest.Config // nil before Create, as is what follows
+	simulated           bool
 }
 
 var _ support.E2EClusterProvider = &Provider{}
@@ -36,8 +41,8 @@ func NewProvider(kubeconfig, context string) *Provider {
 // Kind returns "existing".
 func (p *Provider) Kind() string { return Kind }
 
-// RealKubelet returns true: nobody brings up a cluster to run nothing.
-func (p *Provider) RealKubelet() bool { return true }
+// RealKubelet is false where kwok plays the nodes, as it does on an embedded cluster that somebody leads us to by its kubeconfig.
+func (p *Provider) RealKubelet() bool { return !p.simulated }
 
 // SetDefaults returns the provider: it has its defaults from the start.
 func (p *Provider) SetDefaults() support.E2EClusterProvider { return p }
@@ -79,9 +84,35 @@ func (p *Provider) Create(ctx context.Context, _ ...string) (string, error) {
 	if err := foreign(crds.Items); err != nil {
 		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
 	}
-	p.config = config
+	simulated, err := simulatedNodes(ctx, config)
+	if err != nil {
+		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
+	}
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
+	}
+	if p.context == "" {
+		p.context = raw.CurrentContext
+	}
+	p.config, p.simulated = config, simulated
 	p.kubeconfig = loader.ConfigAccess().GetDefaultFilename()
 	return p.kubeconfig, nil
+}
+
+// simulatedNodes says whether any node is one of kwok's: those say so where a kubelet gives its version.
+func simulatedNodes(ctx context.Context, config *rest.Config) (bool, error) {
+	client, err := corev1client.NewForConfig(config)
+	if err != nil {
+		return false, err
+	}
+	nodes, err := client.Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(nodes.Items, func(node corev1.Node) bool {
+		return strings.HasPrefix(node.Status.NodeInfo.KubeletVersion, "kwok-")
+	}), nil
 }
 
 // foreign refuses a cluster in which Memcached is a kind of somebody else's: the suites would test, and delete, what is theirs.
@@ -114,7 +145,7 @@ func (p *Provider) GetKubeconfig() string { return p.kubeconfig }
 // GenerateKubeconfig returns the path of the kubeconfig.
 func (p *Provider) GenerateKubeconfig(...string) (string, error) { return p.kubeconfig, nil }
 
-// GetKubectlContext returns the context that was asked for.
+// GetKubectlContext returns the context in the kubeconfig; empty before Create if it is the current one.
 func (p *Provider) GetKubectlContext() string { return p.context }
 
 // ExportLogs does nothing: the cluster's logs are its owner's.

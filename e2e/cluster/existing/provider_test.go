@@ -13,11 +13,16 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/existing"
 )
 
-// serve answers a list of CRDs with one of that kind and label, and returns a kubeconfig that leads there.
-func serve(t *testing.T, kind, partOf string) string {
+// serve answers a list of CRDs with one of that kind and label and a list of nodes with one whose kubelet has that version, and
+// returns a kubeconfig that leads there.
+func serve(t *testing.T, kind, partOf, kubelet string) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/api/v1/nodes" {
+			fmt.Fprintf(w, `{"apiVersion":"v1","kind":"NodeList","items":[{"status":{"nodeInfo":{"kubeletVersion":%q}}}]}`, kubelet)
+			return
+		}
 		fmt.Fprintf(w, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinitionList","items":[`+
 			`{"metadata":{"name":"memcacheds.cache.example.com","labels":{"app.kubernetes.io/part-of":%q}},"spec":{"names":{"kind":%q}}}]}`, partOf, kind)
 	}))
@@ -39,7 +44,7 @@ func TestCreate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			kubeconfig := serve(t, tc.kind, tc.partOf)
+			kubeconfig := serve(t, tc.kind, tc.partOf, "v1.37.0")
 			p := existing.NewProvider(kubeconfig, "")
 			got, err := p.Create(t.Context())
 			if tc.refusal != "" {
@@ -49,7 +54,20 @@ func TestCreate(t *testing.T) {
 			}
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(got).To(Equal(kubeconfig))
+			g.Expect(p.GetKubectlContext()).To(Equal("c"))
 			g.Expect(p.KubernetesRestConfig()).NotTo(BeNil())
+		})
+	}
+}
+
+func TestRealKubelet(t *testing.T) {
+	for kubelet, real := range map[string]bool{"v1.37.0": true, "kwok-v0.8.0": false} {
+		t.Run(kubelet, func(t *testing.T) {
+			g := NewWithT(t)
+			p := existing.NewProvider(serve(t, "Redis", "somebody", kubelet), "")
+			_, err := p.Create(t.Context())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(p.RealKubelet()).To(Equal(real))
 		})
 	}
 }

@@ -52,6 +52,7 @@ The targets of the Makefile call it: "make" lists them.`,
 		newStatus(&g),
 		newLogs(&g),
 		newRun(&g),
+		newConfirm(),
 		newDoctor(),
 	)
 	return root

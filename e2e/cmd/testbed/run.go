@@ -7,48 +7,55 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/example/operator-testbed/e2e/cluster/existing"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 	"github.com/example/operator-testbed/e2e/runner"
 )
 
 func newRun(g *global) *cobra.Command {
-	return &cobra.Command{
+	var onExisting bool
+	command := &cobra.Command{
 		Use:   "run",
 		Short: "Run the operator in the foreground, as its own ServiceAccount, until Ctrl-C",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return runOperator(command.Context(), g)
+			return runOperator(command.Context(), g, onExisting)
 		},
 	}
+	command.Flags().BoolVar(&onExisting, "existing", false, "run it on the cluster that KUBECONFIG leads to; asks first")
+	return command
 }
 
-func runOperator(ctx context.Context, g *global) error {
+func runOperator(ctx context.Context, g *global, onExisting bool) error {
 	root, err := repository.Root(".")
 	if err != nil {
 		return err
 	}
-	cluster, err := g.attach()
-	if err != nil {
-		return err
-	}
-	program, err := operator.Build(ctx, root)
-	if err != nil {
-		return err
-	}
-	config := cluster.KubernetesRestConfig()
-	if err := runner.Define(ctx, config, program.Manifests); err != nil {
-		return err
-	}
-	err = operator.Foreground{
-		Cluster: g.name,
-		Config:  config,
-		Beside:  cluster.Supervisor(),
-		Program: program,
-		Log:     os.Stdout,
+	foreground := operator.Foreground{
+		Log: os.Stdout,
 		Say: func(format string, args ...any) {
 			fmt.Fprintf(os.Stderr, "testbed: "+format+"\n", args...)
 		},
-	}.Run(ctx)
-	return afterStop(ctx, err, "the operator has ended")
+	}
+	if onExisting {
+		cluster, err := confirmed(ctx)
+		if err != nil {
+			return err
+		}
+		foreground.Cluster, foreground.Config = existing.Kind, cluster.KubernetesRestConfig()
+	} else {
+		cluster, err := g.attach()
+		if err != nil {
+			return err
+		}
+		foreground.Cluster, foreground.Config, foreground.Beside = g.name, cluster.KubernetesRestConfig(), cluster.Supervisor()
+	}
+	if foreground.Program, err = operator.Build(ctx, root); err != nil {
+		return err
+	}
+	if err := runner.Define(ctx, foreground.Config, foreground.Program.Manifests); err != nil {
+		return err
+	}
+	return afterStop(ctx, foreground.Run(ctx), "the operator has ended")
 }

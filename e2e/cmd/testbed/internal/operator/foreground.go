@@ -20,8 +20,8 @@ type Foreground struct {
 	Cluster string
 	// Config is how an administrator reaches it.
 	Config *rest.Config
-	// Beside is the supervisor of the cluster's own processes. An operator that
-	// runs there makes way, and comes back afterwards.
+	// Beside is the supervisor of the cluster's own processes, or nil where it
+	// has none. An operator that runs there makes way, and comes back afterwards.
 	Beside *supervisor.Supervisor
 	// Program is what runs.
 	Program Program
@@ -34,7 +34,7 @@ type Foreground struct {
 // Run runs the operator until it ends, which is an error, or until ctx does;
 // then it stops the operator and returns ctx's cause. Nothing of it is left,
 // also when the caller is killed.
-func (f Foreground) Run(ctx context.Context) (err error) {
+func (f Foreground) Run(ctx context.Context) (returned error) {
 	state, err := home.State()
 	if err != nil {
 		return err
@@ -49,22 +49,24 @@ func (f Foreground) Run(ctx context.Context) (err error) {
 	}
 	orderly := context.WithoutCancel(ctx)
 	// The log is read to its end before it goes.
-	defer func() { err = errors.Join(err, sup.Shutdown(orderly)) }()
+	defer func() { returned = errors.Join(returned, sup.Shutdown(orderly)) }()
 
-	makesWay, err := isRunning(ctx, f.Beside)
-	if err != nil {
-		return err
-	}
-	if makesWay {
-		f.Say("the operator that ran beside the cluster makes way, and comes back afterwards")
-		if err := f.Beside.Stop(ctx, Name); err != nil {
+	if f.Beside != nil {
+		makesWay, err := isRunning(ctx, f.Beside)
+		if err != nil {
 			return err
 		}
-		// Started anew rather than again: webhooks lead to whoever was started last.
-		defer func() {
-			_, again := Ensure(orderly, f.Config, f.Beside, f.Program)
-			err = errors.Join(err, again)
-		}()
+		if makesWay {
+			f.Say("the operator that ran beside the cluster makes way, and comes back afterwards")
+			if err := f.Beside.Stop(ctx, Name); err != nil {
+				return err
+			}
+			// Started anew rather than again: webhooks lead to whoever was started last.
+			defer func() {
+				_, again := Ensure(orderly, f.Config, f.Beside, f.Program)
+				returned = errors.Join(returned, again)
+			}()
+		}
 	}
 
 	logging, stopLogging := context.WithCancel(orderly)
@@ -72,14 +74,14 @@ func (f Foreground) Run(ctx context.Context) (err error) {
 	go func() { logged <- logtail.Follow(logging, f.Log, sup.LogFile(Name), 0) }()
 	defer func() {
 		stopLogging()
-		err = errors.Join(err, <-logged)
+		returned = errors.Join(returned, <-logged)
 	}()
 
 	running, err := start(ctx, f.Config, sup, f.Program, f.Beside != nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, running.RemoveWebhooks(orderly)) }()
+	defer func() { returned = errors.Join(returned, running.RemoveWebhooks(orderly)) }()
 	f.Say("the operator is ready; Ctrl-C stops it")
 	exit, err := sup.Wait(ctx, Name)
 	if err == nil {

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/example/operator-testbed/e2e/cluster/existing"
+)
+
+func newConfirm() *cobra.Command {
+	return &cobra.Command{
+		Use:   "confirm",
+		Short: "Show which cluster of yours kubectl reaches, and ask whether to work on it",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			_, err := confirmed(command.Context())
+			return err
+		},
+	}
+}
+
+// confirmed returns the existing cluster that KUBECONFIG leads to, once the
+// user has seen which it is and agreed.
+func confirmed(ctx context.Context) (*existing.Provider, error) {
+	cluster := existing.NewProvider("", "")
+	if _, err := cluster.Create(ctx); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(os.Stderr, "CLUSTER=existing is the context %s of %s: %s\n",
+		cluster.GetKubectlContext(), cluster.GetKubeconfig(), cluster.KubernetesRestConfig().Host)
+	if os.Getenv("YES") == "1" {
+		return cluster, nil
+	}
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return nil, errors.New("nobody can be asked whether to work on that cluster, as there is no terminal: say so with YES=1")
+	}
+	return cluster, ask(ctx, os.Stdin, os.Stderr, "Work on this cluster?")
+}
+
+// errDeclined is the answer no.
+var errDeclined = errors.New("nothing was done: the answer was not yes")
+
+// ask returns nil when the user's answer is yes. It returns when ctx ends, too.
+func ask(ctx context.Context, in io.Reader, out io.Writer, question string) error {
+	fmt.Fprint(out, question+" [y/N] ")
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(in).ReadString('\n') // the end of the input is an answer, too: no
+		answer <- line
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(out)
+		return context.Cause(ctx)
+	case line := <-answer:
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			return nil
+		default:
+			return errDeclined
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestAsk(t *testing.T) {
+	for answer, want := range map[string]error{
+		"y\n":     nil,
+		" Yes \n": nil,
+		"n\n":     errDeclined,
+		"\n":      errDeclined,
+		"":        errDeclined,
+		"yep\n":   errDeclined,
+	} {
+		var out strings.Builder
+		if err := ask(t.Context(), strings.NewReader(answer), &out, "Sure?"); !errors.Is(err, want) {
+			t.Errorf("the answer %q: %v, want %v", answer, err, want)
+		}
+		if out.String() != "Sure? [y/N] " {
+			t.Errorf("the question was %q", out.String())
+		}
+	}
+}
+
+func TestAskIsInterrupted(t *testing.T) {
+	silent, _ := io.Pipe()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	interrupted := errors.New("interrupted")
+	cancel(interrupted)
+	if err := ask(ctx, silent, io.Discard, "Sure?"); !errors.Is(err, interrupted) {
+		t.Errorf("got %v, want the cause of the interruption", err)
+	}
+}
