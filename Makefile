@@ -91,6 +91,10 @@ e2e: legal-cluster $(TESTBED) ## The suites alone; CLUSTER=existing runs them on
 mutants: $(TESTBED) ## Break the operator on purpose, and see each fault caught.
 	@scripts/mutants
 
+.PHONY: conformance
+conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable MANIFESTS=folder MAPPING=file
+	@$(TESTBED) conformance $(if $(OPERATOR),--operator=$(OPERATOR)) $(if $(MANIFESTS),--manifests=$(MANIFESTS)) $(if $(MAPPING),--mapping=$(MAPPING)) $(ARGS)
+
 .PHONY: test-race
 test-race: ## The tests with Go's race detector: needs a C compiler.
 	@CGO_ENABLED=1 go test -race ./...

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"slices"
+	"strings"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
@@ -48,6 +49,14 @@ func InNamespace(name string) Filter {
 func Resource(resource, subresource string) Filter {
 	return func(e *auditv1.Event) bool {
 		return e.ObjectRef != nil && e.ObjectRef.Resource == resource && e.ObjectRef.Subresource == subresource
+	}
+}
+
+// About passes requests about objects of that name. An object that is created may have its name in the request's body alone.
+func About(name string) Filter {
+	return func(e *auditv1.Event) bool {
+		return e.ObjectRef != nil && e.ObjectRef.Name == name ||
+			e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"name":"`+name+`"`)
 	}
 }
 

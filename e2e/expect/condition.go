@@ -52,7 +52,7 @@ func (e *Expecter) Condition(ctx context.Context, obj client.Object, conditions 
 		generation := objects[0].GetGeneration()
 		for _, want := range conditions {
 			if !want.holds(seen, generation) {
-				return fmt.Errorf("expected %s of generation %d; last seen: %s", want, generation, describeConditions(seen))
+				return fmt.Errorf("expected %s of generation %d; last seen: %s", want, generation, DescribeConditions(seen))
 			}
 		}
 		return nil
@@ -90,8 +90,8 @@ func ConditionsOf(obj client.Object) ([]metav1.Condition, error) {
 	return status.Conditions, nil
 }
 
-// describeConditions reads like `Available=False/Creating (generation 2) "1 of 3 pods is ready", ...`.
-func describeConditions(conditions []metav1.Condition) string {
+// DescribeConditions reads like `Available=False/Creating (generation 2) "1 of 3 pods is ready", ...`.
+func DescribeConditions(conditions []metav1.Condition) string {
 	if len(conditions) == 0 {
 		return "no conditions"
 	}

@@ -93,12 +93,7 @@ func barrier(ctx context.Context, t *testing.T, s *suite.Scope) {
 	s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
 }
 
-// the passes requests about objects of that name. An object that is created has its name in the request's body alone.
-func the(name string) audit.Filter {
-	return func(e *auditv1.Event) bool {
-		return e.ObjectRef != nil && e.ObjectRef.Name == name ||
-			e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"name":"`+name+`"`)
-	}
-}
+// the passes requests about objects of that name.
+func the(name string) audit.Filter { return audit.About(name) }
 
 func notThe(name string) audit.Filter { return audit.Not(the(name)) }

@@ -53,6 +53,7 @@ The targets of the Makefile call it: "make" lists them.`,
 		newLogs(&g),
 		newRun(&g),
 		newConfirm(),
+		newConformance(),
 		newDoctor(),
 	)
 	return root

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+	"github.com/example/operator-testbed/e2e/conformance"
+	"github.com/example/operator-testbed/e2e/demo"
+)
+
+// conformanceFlags are what can be chosen about the operator that is checked.
+type conformanceFlags struct {
+	operator, manifests, mapping string
+	patience                     time.Duration
+	markdown                     bool
+}
+
+func newConformance() *cobra.Command {
+	var flags conformanceFlags
+	command := &cobra.Command{
+		Use:   "conformance",
+		Short: "Check any Memcached operator against the contract, point by point",
+		Long: `conformance runs an operator on a cluster of its own, as a process with its own
+ServiceAccount's rights, and says of each point of the contract whether it holds.
+Without flags it checks the operator of this repository.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return runConformance(command.Context(), flags)
+		},
+	}
+	set := command.Flags()
+	set.StringVar(&flags.operator, "operator", "", "the operator's executable (default: the one of this repository, built now)")
+	set.StringVar(&flags.manifests, "manifests", "", "folder of the kustomization that installs it (default: operator/config/default)")
+	set.StringVar(&flags.mapping, "mapping", "", "file that says what its API calls what (default: e2e/conformance/mappings/operator-testbed.yaml)")
+	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")
+	set.BoolVar(&flags.markdown, "markdown", false, "print the table in Markdown")
+	return command
+}
+
+// errNotConformant is the end of a run in which a claim did not hold.
+var errNotConformant = errors.New("not every point holds")
+
+func runConformance(ctx context.Context, flags conformanceFlags) error {
+	root, err := repository.Root(".")
+	if err != nil {
+		return err
+	}
+	mapping, err := conformance.ReadMapping(orElse(flags.mapping, filepath.Join(root, "e2e", "conformance", "mappings", "operator-testbed.yaml")))
+	if err != nil {
+		return err
+	}
+	if flags.operator, err = executable(ctx, root, flags.operator); err != nil {
+		return err
+	}
+	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
+		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
+	}
+	screen := demo.ScreenOn(os.Stderr)
+	defer screen.Close()
+	report, err := conformance.Run(ctx, conformance.Options{
+		Operator:  flags.operator,
+		Manifests: orElse(flags.manifests, filepath.Join(root, "operator", "config", "default")),
+		Mapping:   mapping,
+		Patience:  flags.patience,
+		Progress:  newReport(screen, time.Now()).steps("Conformance"),
+	})
+	screen.Close()
+	if err != nil {
+		return afterStop(ctx, err, "nothing is left running")
+	}
+	if flags.markdown {
+		fmt.Print(report.Markdown())
+	} else {
+		fmt.Print(report.Text())
+	}
+	holding, applying := report.Holds()
+	fmt.Fprintf(os.Stderr, "%d of %d points hold\n", holding, applying)
+	if holding < applying {
+		return errNotConformant
+	}
+	return nil
+}
+
+// executable returns the operator that was named, or the one of the clone at root.
+func executable(ctx context.Context, root, named string) (string, error) {
+	if named == "" {
+		program, err := operator.Build(ctx, root)
+		return program.Binary, err
+	}
+	path, err := filepath.Abs(named)
+	if err != nil {
+		return "", err
+	}
+	if _, err := exec.LookPath(path); err != nil {
+		return "", fmt.Errorf("there is no executable %s: name the operator's executable; an image can't be run here, because the embedded cluster has no real kubelet", named)
+	}
+	return path, nil
+}
+
+func orElse(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}

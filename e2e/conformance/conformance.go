@@ -1,0 +1,153 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/runner"
+)
+
+// Options say which operator is checked.
+type Options struct {
+	// Operator is its executable.
+	Operator string
+	// Manifests is the folder of the kustomization that installs it: its CustomResourceDefinition, its rights, and the
+	// Deployment of its manager.
+	Manifests string
+	// Mapping says what its API calls what.
+	Mapping Mapping
+	// Patience is how long a claim may take to come true. A claim that does not hold takes that long, all of them at once.
+	Patience time.Duration
+	// Progress gets a line for each step; nil means none.
+	Progress io.Writer
+}
+
+// parallel is how many points are checked at once: enough that a wait of one costs the others nothing, and few enough that a
+// small machine keeps up.
+const parallel = 6
+
+// Run brings an embedded cluster up, runs the operator on it as a process with its own ServiceAccount's rights, checks every
+// point, and takes everything down again. The error is about what kept it from that, never about a claim that does not hold.
+func Run(ctx context.Context, o Options) (report Report, err error) {
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	manifests, err := runner.Render(o.Manifests)
+	if err != nil {
+		return nil, err
+	}
+	definitions, err := writeDefinitions(manifests.Select("CustomResourceDefinition"))
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(definitions)
+
+	cluster := embedded.NewProvider()
+	cluster.WithName(fmt.Sprintf("conformance-%d", os.Getpid())).WithOpts(embedded.WithCRDs(definitions), embedded.WithProgress(o.Progress))
+	if _, err := cluster.Create(ctx); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if failed := cluster.Destroy(context.WithoutCancel(ctx)); err == nil {
+			err = failed
+		}
+	}()
+	s, err := start(ctx, cluster, manifests, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.checkAll(ctx, o.Progress), context.Cause(ctx)
+}
+
+// writeDefinitions writes the CustomResourceDefinitions to a folder of their own: a cluster that has them from its start needs
+// not learn them late.
+func writeDefinitions(definitions []*unstructured.Unstructured) (folder string, err error) {
+	if folder, err = os.MkdirTemp("", "conformance-"); err != nil {
+		return "", err
+	}
+	for _, definition := range definitions {
+		content, err := yaml.Marshal(definition)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, definition.GetName()+".yaml"), content, 0o600)
+		}
+		if err != nil {
+			os.RemoveAll(folder)
+			return "", fmt.Errorf("keep the CustomResourceDefinition %s: %w", definition.GetName(), err)
+		}
+	}
+	return folder, nil
+}
+
+func start(ctx context.Context, cluster *embedded.Provider, manifests runner.Manifests, o Options) (*subject, error) {
+	config := cluster.KubernetesRestConfig()
+	config.WarningHandler = rest.NoWarnings{} // what the checks do to the operator's objects is meant
+	c, err := client.NewWithWatch(config, client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		return nil, err
+	}
+	operator, err := runner.Start(ctx, runner.Options{
+		Name: "operator", Config: config, Supervisor: cluster.Supervisor(), Manifests: manifests,
+		Binary: o.Operator, Args: o.Mapping.Args, Env: o.Mapping.Env,
+	})
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(o.Progress, "the operator runs as %s\n", operator.UserName())
+	return &subject{mapping: o.Mapping, client: c, operator: operator, audit: audit.Open(cluster.AuditLog()), patience: o.Patience}, nil
+}
+
+// checkAll checks the points, those that stop the operator after all others.
+func (s *subject) checkAll(ctx context.Context, progress io.Writer) Report {
+	report := make(Report, len(points))
+	var judged atomic.Int32
+	check := func(i int) {
+		report[i] = s.check(ctx, points[i])
+		fmt.Fprintf(progress, "%d of %d: %s: %s\n", judged.Add(1), len(points), report[i].Claim, report[i].Outcome)
+	}
+	var together sync.WaitGroup
+	slots := make(chan struct{}, parallel)
+	for i := range points {
+		if points[i].alone {
+			continue
+		}
+		together.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			check(i)
+		})
+	}
+	together.Wait()
+	for i := range points {
+		if points[i].alone {
+			check(i)
+		}
+	}
+	return report
+}
+
+func (s *subject) check(ctx context.Context, p point) Result {
+	result := Result{Point: p.number, Claim: p.claim, Outcome: Holds}
+	if p.needsPort && s.mapping.Fields.Port == "" {
+		result.Outcome, result.Why = NotApplicable, "the mapping names no field for the port"
+		return result
+	}
+	result.Why = judge(ctx, func(ctx context.Context, v *verdict) { s.in(ctx, v, p.check) })
+	if result.Why != "" {
+		result.Outcome = DoesNotHold
+	}
+	return result
+}

@@ -1,0 +1,148 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/onsi/gomega/gcustom"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/history"
+	"github.com/example/operator-testbed/e2e/runner"
+)
+
+// subject is the operator under test, and the way to its cluster.
+type subject struct {
+	mapping  Mapping
+	client   client.WithWatch
+	operator *runner.Operator
+	audit    *audit.Log
+	patience time.Duration
+}
+
+// scope is what one point has to itself.
+type scope struct {
+	*subject
+	*verdict
+	namespace string
+	history   *history.Recorder
+}
+
+// defaultPort is memcached's own.
+const defaultPort = 11211
+
+// in runs a check in a namespace of its own, which enforces the restricted Pod Security level.
+func (s *subject) in(ctx context.Context, v *verdict, check func(context.Context, *scope)) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "conformance-",
+		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := s.client.Create(ctx, namespace); err != nil {
+		v.Fatalf("creating a namespace: %v", err)
+	}
+	recorder, err := history.Start(ctx, s.client, namespace.Name, s.mapping.GVK(), schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	if err != nil {
+		v.Fatalf("%v", err)
+	}
+	defer recorder.Stop()
+	check(ctx, &scope{subject: s, verdict: v, namespace: namespace.Name, history: recorder})
+}
+
+func (s *scope) expect() *expect.Expecter {
+	return expect.New(s.verdict, s.client).Within(s.patience)
+}
+
+// must ends the check when something that it needs did not work.
+func (s *scope) must(err error) {
+	if err != nil {
+		s.Fatalf("%v", err)
+	}
+}
+
+// create creates a custom resource.
+func (s *scope) create(ctx context.Context, name string, size int64) *unstructured.Unstructured {
+	object := s.mapping.object(s.namespace, name, size, defaultPort)
+	s.must(s.client.Create(ctx, object))
+	return object
+}
+
+// change patches a custom resource.
+func (s *scope) change(ctx context.Context, object *unstructured.Unstructured, edit func()) {
+	before := object.DeepCopy()
+	edit()
+	s.must(s.client.Patch(ctx, object, client.MergeFrom(before)))
+}
+
+// deployment refers to the Deployment behind a custom resource.
+func (s *scope) deployment(name string) *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.mapping.deploymentName(name)}}
+}
+
+// sized waits until the Deployment has that many pods, all ready.
+func (s *scope) sized(ctx context.Context, name string, size int32) {
+	s.expect().DeploymentSize(ctx, client.ObjectKeyFromObject(s.deployment(name)), size)
+}
+
+// says waits until the custom resource has the condition, whichever generation that is about: a claim of its own asks for
+// observedGeneration.
+func (s *scope) says(ctx context.Context, object *unstructured.Unstructured, kind string, status metav1.ConditionStatus) {
+	s.expect().Object(ctx, object.DeepCopy(), gcustom.MakeMatcher(func(seen *unstructured.Unstructured) (bool, error) {
+		conditions, err := expect.ConditionsOf(seen)
+		if err != nil {
+			return false, err
+		}
+		if !meta.IsStatusConditionPresentAndEqual(conditions, kind, status) {
+			return false, fmt.Errorf("expected %s=%s; last seen: %s", kind, status, expect.DescribeConditions(conditions))
+		}
+		return true, nil
+	}))
+}
+
+// available waits until the custom resource is of that size and says so.
+func (s *scope) available(ctx context.Context, object *unstructured.Unstructured, size int32) {
+	s.sized(ctx, object.GetName(), size)
+	s.says(ctx, object, s.mapping.Conditions.Available, metav1.ConditionTrue)
+}
+
+// admitsFailure waits until the custom resource says that something is wrong.
+func (s *scope) admitsFailure(ctx context.Context, object *unstructured.Unstructured) {
+	if s.mapping.Conditions.Degraded != "" {
+		s.says(ctx, object, s.mapping.Conditions.Degraded, metav1.ConditionTrue)
+		return
+	}
+	s.says(ctx, object, s.mapping.Conditions.Available, metav1.ConditionFalse)
+}
+
+// writes are the operator's writes in the namespace since the mark: events are no state, and not counted.
+func (s *scope) writes(since audit.Mark, filters ...audit.Filter) expect.Writes {
+	return expect.Writes{
+		Log: s.audit, Since: since, User: s.operator.UserName(),
+		Filters: append([]audit.Filter{audit.InNamespace(s.namespace), audit.Not(audit.Resource("events", ""))}, filters...),
+	}
+}
+
+func (s *scope) mark() audit.Mark {
+	mark, err := s.audit.Now()
+	s.must(err)
+	return mark
+}
+
+// barrier returns when the operator has worked off what it had to do: a canary that was created after it is Available, and
+// gone again. It returns what keeps the canary's own writes from being counted.
+func (s *scope) barrier(ctx context.Context) audit.Filter {
+	const name = "canary"
+	object := s.create(ctx, name, 1)
+	s.available(ctx, object, 1)
+	s.must(s.client.Delete(ctx, object))
+	s.expect().Gone(ctx, object, s.deployment(name))
+	return audit.Not(audit.About(name))
+}
