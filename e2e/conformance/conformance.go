@@ -101,7 +101,7 @@ func start(ctx context.Context, cluster *embedded.Provider, manifests runner.Man
 	}
 	operator, err := runner.Start(ctx, runner.Options{
 		Name: "operator", Config: config, Supervisor: cluster.Supervisor(), Manifests: manifests,
-		Binary: o.Operator, Args: o.Mapping.Args, Env: o.Mapping.Env,
+		Binary: o.Operator, Webhooks: true, Args: o.Mapping.Args, Env: o.Mapping.Env,
 	})
 	if err != nil {
 		return nil, err

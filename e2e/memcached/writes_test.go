@@ -49,6 +49,7 @@ func TestWrites(t *testing.T) {
 			s.Expect(t).AtMost(1, s.Writes(mark, notThe(canary)))
 		})).
 		Assess("and never one that is in conflict", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.NeedsAudit(t)
 			s.Expect(t).AtMost(0, s.Writes(0, audit.Code(409)))
 		})).
 		Feature())

@@ -44,12 +44,18 @@ func (s *Scope) Expect(t *testing.T) *expect.Expecter {
 	return expect.New(t, s.Client).Within(s.timeout)
 }
 
-// Mark returns the place in the audit log at which counting begins. It skips the test where there is no such log.
-func (s *Scope) Mark(t *testing.T) audit.Mark {
+// NeedsAudit skips the test where the cluster keeps no audit log to count requests in.
+func (s *Scope) NeedsAudit(t *testing.T) {
 	t.Helper()
 	if s.Audit == nil {
 		t.Skip("this cluster keeps no audit log that a test could read, so requests can't be counted here")
 	}
+}
+
+// Mark returns the place in the audit log at which counting begins. It skips the test where there is no such log.
+func (s *Scope) Mark(t *testing.T) audit.Mark {
+	t.Helper()
+	s.NeedsAudit(t)
 	mark, err := s.Audit.Now()
 	if err != nil {
 		t.Fatal(err)

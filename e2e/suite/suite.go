@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -76,9 +77,10 @@ type Suite struct {
 	config   *rest.Config
 	client   client.WithWatch
 	operator *runner.Operator
-	own      *supervisor.Supervisor // where the cluster has none
-	work     string                 // a folder for what is gone when Run returns
-	timeout  time.Duration          // of an assertion
+	own      *supervisor.Supervisor       // where the cluster has none
+	added    []*unstructured.Unstructured // what a cluster that is not ours is to be rid of again
+	work     string                       // a folder for what is gone when Run returns
+	timeout  time.Duration                // of an assertion
 
 	mu        sync.Mutex
 	artifacts []string
@@ -228,6 +230,11 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	if err != nil {
 		return err
 	}
+	if s.own != nil {
+		if s.added, err = runner.Absent(ctx, s.config, manifests); err != nil {
+			return err
+		}
+	}
 	s.operator, err = runner.Start(ctx, runner.Options{
 		Name: "operator", Config: s.config, Supervisor: processes, Manifests: manifests, Binary: binary,
 		Webhooks: s.webhooks(),
@@ -245,13 +252,18 @@ func (s *Suite) supervisor(ctx context.Context) (*supervisor.Supervisor, error) 
 	return s.own, err
 }
 
-// stop ends the operator where it would outlive the cluster's end.
+// stop ends the operator, and removes what the suite has brought, where the cluster lives on.
 func (s *Suite) stop(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if s.own == nil {
 		return ctx, nil
 	}
-	return ctx, s.own.Shutdown(ctx)
+	bounded, cancel := context.WithTimeoutCause(ctx, removeTimeout, fmt.Errorf("it took longer than %v", removeTimeout))
+	defer cancel()
+	return ctx, errors.Join(s.own.Shutdown(bounded), runner.Remove(bounded, s.config, s.added))
 }
+
+// removeTimeout bounds the clean-up of a cluster that lives on: a namespace goes when all that is in it has gone.
+const removeTimeout = 2 * time.Minute
 
 // auditLog returns the cluster's audit log, or nil where it keeps none.
 func (s *Suite) auditLog() *audit.Log {

@@ -1,0 +1,87 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Absent returns those objects of the manifests that are not on the cluster: what Start is going to add to it, but for the
+// workload. On a cluster that outlives the operator, they are what to Remove afterwards.
+func Absent(ctx context.Context, config *rest.Config, m Manifests) ([]*unstructured.Unstructured, error) {
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	var absent []*unstructured.Unstructured
+	for _, object := range m.Without("Deployment") {
+		err := c.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopy())
+		switch {
+		case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
+			absent = append(absent, object)
+		case err != nil:
+			return nil, fmt.Errorf("looking for %s %s: %w", object.GetKind(), client.ObjectKeyFromObject(object), err)
+		}
+	}
+	return absent, nil
+}
+
+// Remove deletes the objects, the last one first, and returns when they are gone, and with a Namespace or a
+// CustomResourceDefinition all that is in it. One that is not there is fine.
+func Remove(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) error {
+	c, err := client.NewWithWatch(config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	for _, object := range slices.Backward(objects) {
+		err := c.Delete(ctx, object.DeepCopy())
+		if err == nil {
+			err = untilGone(ctx, c, object)
+		}
+		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+			return fmt.Errorf("removing %s %s: %w", object.GetKind(), client.ObjectKeyFromObject(object), err)
+		}
+	}
+	return nil
+}
+
+func untilGone(ctx context.Context, c client.WithWatch, object *unstructured.Unstructured) error {
+	list := func() *unstructured.UnstructuredList {
+		l := &unstructured.UnstructuredList{}
+		l.SetGroupVersionKind(object.GroupVersionKind().GroupVersion().WithKind(object.GetKind() + "List"))
+		return l
+	}
+	options := func(o metav1.ListOptions) *client.ListOptions {
+		return &client.ListOptions{
+			Namespace:     object.GetNamespace(),
+			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, object.GetName()),
+			Raw:           &o,
+		}
+	}
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			l := list()
+			return l, c.List(ctx, l, options(o))
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, list(), options(o))
+		},
+	}
+	alreadyGone := func(store cache.Store) (bool, error) { return len(store.List()) == 0, nil }
+	_, err := watchtools.UntilWithSync(ctx, lw, &unstructured.Unstructured{}, alreadyGone, func(event watch.Event) (bool, error) {
+		return event.Type == watch.Deleted, nil
+	})
+	return err
+}
