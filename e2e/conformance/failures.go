@@ -9,14 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 func checkStranger(ctx context.Context, s *scope) {
 	stranger := s.deployment("cache")
 	stranger.Spec = appsv1.DeploymentSpec{
-		Replicas: ptr.To[int32](0),
+		Replicas: new(int32(0)),
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "stranger"}},
 		Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "stranger"}},

@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -31,7 +30,7 @@ func drift(spoil func(*appsv1.Deployment) (look func(*appsv1.Deployment) any)) f
 }
 
 func driftReplicas(d *appsv1.Deployment) func(*appsv1.Deployment) any {
-	d.Spec.Replicas = ptr.To[int32](4)
+	d.Spec.Replicas = new(int32(4))
 	return func(d *appsv1.Deployment) any { return *d.Spec.Replicas }
 }
 
@@ -52,7 +51,7 @@ func driftSecurityContext(d *appsv1.Deployment) func(*appsv1.Deployment) any {
 	if container.SecurityContext == nil {
 		container.SecurityContext = &corev1.SecurityContext{}
 	}
-	container.SecurityContext.AllowPrivilegeEscalation = ptr.To(true)
+	container.SecurityContext.AllowPrivilegeEscalation = new(true)
 	return escalation
 }
 

@@ -63,6 +63,7 @@ func TestWebhooks(t *testing.T) {
 		{"a replica held behind the supervisor's back", (*gatehouse).held},
 		{"all killed", (*gatehouse).allKilled},
 		{"started anew", (*gatehouse).startedAnew},
+		{"removed", (*gatehouse).removed},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(h, t) }) {
 			return
@@ -361,4 +362,23 @@ func (h *gatehouse) startedAnew(t *testing.T) {
 	h.until(t, "the webhooks lead to the new ones, and the CA that somebody put there is kept", signed)
 	g.Expect(h.operator.RemoveWebhooks(ctx)).To(Succeed())
 	g.Expect(h.configurations(t)).To(BeZero())
+}
+
+// removed takes away what the installation has brought, and nothing else.
+func (h *gatehouse) removed(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(h.operator.Stop(t.Context())).To(Succeed())
+	absent := func() int {
+		objects, err := runner.Absent(t.Context(), h.options.Config, h.options.Manifests)
+		g.Expect(err).NotTo(HaveOccurred())
+		return len(objects)
+	}
+	all := h.options.Manifests.Without("Deployment")
+	g.Expect(runner.Apply(t.Context(), h.client, all)).To(Succeed())
+	g.Expect(absent()).To(BeZero())
+	last := all[len(all)-1:]
+	g.Expect(runner.Remove(t.Context(), h.options.Config, last)).To(Succeed())
+	g.Expect(absent()).To(Equal(1))
+	g.Expect(runner.Remove(t.Context(), h.options.Config, all)).To(Succeed(), "what is gone already is fine")
+	g.Expect(absent()).To(Equal(len(all)))
 }

@@ -61,13 +61,13 @@ func TestCreate(t *testing.T) {
 }
 
 func TestRealKubelet(t *testing.T) {
-	for kubelet, real := range map[string]bool{"v1.37.0": true, "kwok-v0.8.0": false} {
+	for kubelet, runs := range map[string]bool{"v1.37.0": true, "kwok-v0.8.0": false} {
 		t.Run(kubelet, func(t *testing.T) {
 			g := NewWithT(t)
 			p := existing.NewProvider(serve(t, "Redis", "somebody", kubelet), "")
 			_, err := p.Create(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(p.RealKubelet()).To(Equal(real))
+			g.Expect(p.RealKubelet()).To(Equal(runs))
 		})
 	}
 }

@@ -10,12 +10,12 @@ import (
 
 func TestAsk(t *testing.T) {
 	for answer, want := range map[string]error{
-		"y\n":     nil,
-		" Yes \n": nil,
-		"n\n":     errDeclined,
-		"\n":      errDeclined,
-		"":        errDeclined,
-		"yep\n":   errDeclined,
+		"y\n":   nil,
+		"Yes\n": nil,
+		"n\n":   errDeclined,
+		"\n":    errDeclined,
+		"":      errDeclined,
+		"yep\n": errDeclined,
 	} {
 		var out strings.Builder
 		if err := ask(t.Context(), strings.NewReader(answer), &out, "Sure?"); !errors.Is(err, want) {
