@@ -69,6 +69,9 @@ func build(ctx context.Context, progress io.Writer) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", gorun.ErrNoGo
+	}
 	if err != nil {
 		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = errors.New(lastLine(failed.Stderr))

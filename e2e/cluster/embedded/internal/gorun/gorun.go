@@ -29,6 +29,9 @@ type pace struct {
 // The command itself waits five seconds for what it runs.
 var usual = pace{first: 900 * time.Millisecond, next: 5 * time.Second, patience: 10 * time.Second}
 
+// ErrNoGo says that there is no go command.
+var ErrNoGo = errors.New("Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin folder on PATH") //nolint:staticcheck // a name
+
 // Line runs the command in a folder and returns the line that it prints on
 // standard output. What it tells on standard error goes to progress, but for the
 // message that it fails with, which is the error.
@@ -57,7 +60,7 @@ func line(ctx context.Context, progress io.Writer, folder string, p pace) (strin
 	}
 
 	if err := cmd.Start(); errors.Is(err, exec.ErrNotFound) {
-		return "", errors.New("Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin folder on PATH") //nolint:staticcheck // a name
+		return "", ErrNoGo
 	} else if err != nil {
 		return "", err
 	}
