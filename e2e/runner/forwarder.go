@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/example/operator-testbed/e2e/loopback"
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
@@ -48,7 +49,7 @@ func newForwarder(status func() []supervisor.ProcessStatus, logf func(string, ..
 // take localhost for either.
 func listenOnLoopback() (listeners []net.Listener, port int, err error) {
 	for range portAttempts {
-		v4, err := net.Listen("tcp4", "127.0.0.1:0")
+		v4, err := loopback.Listen()
 		if err != nil {
 			return nil, 0, err
 		}

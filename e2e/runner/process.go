@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/example/operator-testbed/e2e/loopback"
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
@@ -41,7 +42,7 @@ func freeAddresses(addresses ...*string) error {
 		}
 	}()
 	for _, address := range addresses {
-		listener, err := net.Listen("tcp4", "127.0.0.1:0")
+		listener, err := loopback.Listen()
 		if err != nil {
 			return err
 		}

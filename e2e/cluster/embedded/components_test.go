@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/loopback"
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
@@ -28,7 +29,7 @@ func TestComponents(t *testing.T) {
 		if tries.Add(1) == 1 {
 			return takenPort(t), nil
 		}
-		return embedded.FreePort()
+		return loopback.FreePort()
 	}))
 	if tries.Load() < 2 {
 		t.Errorf("expected another port to be tried after a taken one, got %d tries", tries.Load())

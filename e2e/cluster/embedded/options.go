@@ -4,6 +4,8 @@ import (
 	"io"
 
 	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/example/operator-testbed/e2e/loopback"
 )
 
 // options are what can be chosen about a cluster.
@@ -18,7 +20,7 @@ type options struct {
 }
 
 func defaults() options {
-	return options{version: Version, nodes: 2, progress: io.Discard, port: freePort}
+	return options{version: Version, nodes: 2, progress: io.Discard, port: loopback.FreePort}
 }
 
 // option makes an option for this provider from a change of its options.
