@@ -35,7 +35,8 @@ type Options struct {
 	Replicas int
 	// Webhooks says that the cluster's API server reaches this machine's loopback. Then the webhook configurations among
 	// the manifests are installed, their Service leads to the replicas, and each gets a --webhook-port of its own. Otherwise
-	// the configurations are left out, and the operator runs with ENABLE_WEBHOOKS=false.
+	// the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
+	// runs with ENABLE_WEBHOOKS=false.
 	Webhooks bool
 	// Args and Env come behind what the manifests say, and so prevail.
 	Args []string

@@ -58,11 +58,11 @@ func process(name string, o Options, m Manager, kubeconfig string, at addresses)
 	if at.metrics != "" {
 		flags = append(flags, "--"+metricsFlag+"="+at.metrics)
 	}
+	env := []string{"KUBECONFIG=" + kubeconfig}
 	if _, port, err := net.SplitHostPort(at.webhook); err == nil {
 		flags = append(flags, "--webhook-port="+port)
-	}
-	env := []string{"KUBECONFIG=" + kubeconfig}
-	if !o.Webhooks {
+	} else {
+		// Or all replicas would serve, at one and the same port, what nobody calls.
 		env = append(env, "ENABLE_WEBHOOKS=false")
 	}
 	return supervisor.Process{

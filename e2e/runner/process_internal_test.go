@@ -20,17 +20,16 @@ func TestProcess(t *testing.T) {
 			env:  []string{"COLOR=red", "KUBECONFIG=k", "ENABLE_WEBHOOKS=false"},
 		},
 		"with all": {
-			options: Options{Webhooks: true},
-			at:      addresses{health: "127.0.0.1:1", metrics: "127.0.0.1:2", webhook: "127.0.0.1:3"},
+			at: addresses{health: "127.0.0.1:1", metrics: "127.0.0.1:2", webhook: "127.0.0.1:3"},
 			args: []string{"--leader-elect", "--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=127.0.0.1:2",
 				"--webhook-port=3"},
 			env: []string{"COLOR=red", "KUBECONFIG=k"},
 		},
 		"what the caller says prevails": {
-			options: Options{Webhooks: true, Args: []string{"--leader-elect=false"}, Env: []string{"COLOR=blue"}},
+			options: Options{Args: []string{"--leader-elect=false"}, Env: []string{"COLOR=blue", "ENABLE_WEBHOOKS=true"}},
 			at:      addresses{health: "127.0.0.1:1"},
 			args:    []string{"--leader-elect", "--health-probe-bind-address=127.0.0.1:1", "--leader-elect=false"},
-			env:     []string{"COLOR=red", "KUBECONFIG=k", "COLOR=blue"},
+			env:     []string{"COLOR=red", "KUBECONFIG=k", "ENABLE_WEBHOOKS=false", "COLOR=blue", "ENABLE_WEBHOOKS=true"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,128 @@
+// Package docs_test keeps true what the documentation promises.
+package docs_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/example/operator-testbed"
+
+// mayImport says, for each folder of the house, what of this module its packages may import, and why no more. The arrows
+// point one way: tutorial -> e2e -> operator/api. kind is in no list: it holds commands to run, not packages to import.
+var mayImport = map[string]struct {
+	folders []string
+	why     string
+}{
+	"operator": {[]string{"operator"}, "the operator knows nothing of its tests, of chapters and of where it runs"},
+	"e2e":      {[]string{"e2e", "operator/api"}, "e2e sees of the operator what its users see, and nothing of chapters"},
+	"tutorial": {[]string{"tutorial", "e2e", "operator/api"}, "a chapter is a whole operator of its own, tested with e2e"},
+	"docs":     {[]string{"docs", "operator/api"}, "the documentation is checked against the API alone"},
+}
+
+// goPackage is what go list says of a package.
+type goPackage struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+// wrongImports returns a sentence for each import that the arrows forbid.
+func wrongImports(packages []goPackage) []string {
+	var wrong []string
+	for _, p := range packages {
+		path, ours := within(p.ImportPath)
+		if !ours {
+			continue
+		}
+		folder, _, _ := strings.Cut(path, "/")
+		rule, known := mayImport[folder]
+		if !known {
+			wrong = append(wrong, fmt.Sprintf("%s is in a folder that no rule knows: add %s to mayImport in docs/architecture_test.go, with what it may import", path, folder))
+			continue
+		}
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			target, ours := within(imported)
+			if ours && !slices.ContainsFunc(rule.folders, func(allowed string) bool {
+				return target == allowed || strings.HasPrefix(target, allowed+"/")
+			}) {
+				wrong = append(wrong, fmt.Sprintf("%s imports %s, but of this module %s imports %s only: %s",
+					path, target, folder, strings.Join(rule.folders, ", "), rule.why))
+			}
+		}
+	}
+	slices.Sort(wrong)
+	return slices.Compact(wrong)
+}
+
+// within returns an import path relative to this module, and whether it is in it.
+func within(importPath string) (string, bool) {
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+func TestArrowsPointOneWay(t *testing.T) {
+	for _, platform := range []string{"linux", "darwin"} {
+		for _, sentence := range wrongImports(list(t, platform)) {
+			t.Error(sentence)
+		}
+	}
+}
+
+// list returns the module's packages as they are on a platform.
+func list(t *testing.T, platform string) []goPackage {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
+	command.Env = append(os.Environ(), "GOOS="+platform)
+	command.Stderr = os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	var packages []goPackage
+	decoder := json.NewDecoder(strings.NewReader(string(output)))
+	for {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+	if len(packages) == 0 {
+		t.Fatalf("%s: it names no package", command)
+	}
+	return packages
+}
+
+func TestWrongImportsAreNamed(t *testing.T) {
+	in := func(folder string) string { return module + "/" + folder }
+	for _, test := range []struct {
+		name string
+		p    goPackage
+		want string // how the sentence begins; empty means that all is well
+	}{
+		{"the API", goPackage{ImportPath: in("e2e/suite"), Imports: []string{"os", in("operator/api/v1alpha1"), in("e2e/expect")}}, ""},
+		{"another module", goPackage{ImportPath: in("operator/cmd"), Imports: []string{"k8s.io/e2e", module + "s/e2e"}}, ""},
+		{"a chapter", goPackage{ImportPath: in("tutorial/04-controller"), XTestImports: []string{in("e2e/suite"), in("tutorial/internal/chapter")}}, ""},
+		{"the operator tests itself", goPackage{ImportPath: in("operator/api"), TestImports: []string{in("e2e")}}, "operator/api imports e2e, but of this module operator imports operator only: "},
+		{"behind the API", goPackage{ImportPath: in("e2e/demo"), Imports: []string{in("operator/internal/controller")}}, "e2e/demo imports operator/internal/controller, but "},
+		{"a name that begins alike", goPackage{ImportPath: in("e2e/demo"), Imports: []string{in("operator/apis")}}, "e2e/demo imports operator/apis, but "},
+		{"the whole house", goPackage{ImportPath: in("docs/prose"), XTestImports: []string{in("tutorial/internal/chapter")}}, "docs/prose imports tutorial/internal/chapter, but "},
+		{"e2e and chapters", goPackage{ImportPath: in("e2e/suite"), Imports: []string{in("tutorial/internal/mutant")}}, "e2e/suite imports tutorial/internal/mutant, but "},
+		{"commands to run", goPackage{ImportPath: in("tutorial/cmd/lab"), Imports: []string{in("kind/kubernetes/internal/store")}}, "tutorial/cmd/lab imports kind/kubernetes/internal/store, but "},
+		{"a new folder", goPackage{ImportPath: in("web/server")}, "web/server is in a folder that no rule knows: add web to mayImport"},
+	} {
+		got := wrongImports([]goPackage{test.p})
+		switch {
+		case test.want == "" && len(got) > 0, test.want != "" && len(got) != 1, len(got) == 1 && !strings.HasPrefix(got[0], test.want):
+			t.Errorf("%s: got %q, expected %q", test.name, got, test.want)
+		}
+	}
+}
