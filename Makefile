@@ -107,6 +107,13 @@ lint: ## Look for mistakes in the code.
 clean: ## Remove what was built in this folder. The cache stays: it is shared with other clones.
 	@rm -rf bin operator/bin artifacts
 
+##@ Real kind
+
+.PHONY: docker-up docker-down
+docker-up docker-down: ## Docker for a Debian or Ubuntu that has none (says what it does, and asks); end it again.
+	@mkdir -p bin && scripts/with-progress "compiling kind/docker" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
+	@bin/docker-engine $(@:docker-%=%)
+
 ##@ This machine
 
 .PHONY: doctor
@@ -117,7 +124,7 @@ doctor: $(TESTBED) ## What this machine lacks, and the command that mends it. AR
 help: ## This list.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z][a-z0-9 -]*:.*## / { printf "  make %-21s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+		/^[a-z][a-z0-9 -]*:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # The operator's Makefile runs it; compiled here, its first time shows progress.
 .PHONY: controller-gen
