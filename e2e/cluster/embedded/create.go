@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
@@ -42,6 +43,9 @@ func (p *Provider) create(ctx context.Context) error {
 	err = s.start(ctx)
 	if err == nil {
 		p.config, err = restConfig(l.kubeconfig())
+	}
+	if errors.Is(err, syscall.ENOSPC) { // ours; a component's is in its log
+		err = errors.New(fullDisk(string(l)))
 	}
 	if err != nil {
 		// ctx may be what ended it, and must not keep us from cleaning up.

@@ -36,13 +36,19 @@ func ended(name string, exit supervisor.ExitStatus, path, dir string, log []byte
 	e := &endedError{name: name, exit: exit, portTaken: strings.Contains(lastLine(log), "address already in use")}
 	switch words := lastWords(log); {
 	case free < etcdSegment || bytes.Contains(log, []byte("no space left on device")):
-		e.reason = fmt.Sprintf(": the disk that holds %s is full: make room on it, or set %s to a folder on another one", dir, home.StateVariable)
+		e.reason = ": " + fullDisk(dir)
 	case words == "":
 		e.reason = fmt.Sprintf(" and said nothing: see whether %s is what it should be", path)
 	default:
 		e.reason = "; it said last: " + words
 	}
 	return e
+}
+
+// fullDisk says what it means for the cluster in a folder that its disk is
+// full, and what to do.
+func fullDisk(dir string) string {
+	return fmt.Sprintf("the disk that holds %s is full: make room on it, or set %s to a folder on another one", dir, home.StateVariable)
 }
 
 // freeSpace is how many bytes may still be written to the disk that holds a

@@ -80,6 +80,8 @@ func (p *Provider) Supervisor() *supervisor.Supervisor { return p.sup }
 // AuditLog returns the path of the API server's audit log: one event of
 // audit.k8s.io/v1 in JSON per line. An event is written when its request is
 // done, which may be a moment after the client has the answer.
+//
+// Like the other paths it is known from Create on.
 func (p *Provider) AuditLog() string { return p.layout.auditLog() }
 
 // SetDefaults returns the provider: it has its defaults from the start.
@@ -139,7 +141,8 @@ func (p *Provider) CreateWithConfig(ctx context.Context, configFile string) (str
 	return p.Create(ctx)
 }
 
-// GetKubeconfig returns the path of the administrator's kubeconfig.
+// GetKubeconfig returns the path of the administrator's kubeconfig, which is
+// known from Create on.
 func (p *Provider) GetKubeconfig() string { return p.layout.kubeconfig() }
 
 // GenerateKubeconfig returns the path of the administrator's kubeconfig.
@@ -193,8 +196,8 @@ func (p *Provider) refuseImage(what string) error {
 }
 
 // Destroy ends the cluster and everything its supervisor runs, and removes its
-// folder. A cluster that is not up is fine; of one whose processes were killed
-// it cleans up the rest.
+// folder: the cluster of that name, whichever program created it. One that is
+// not up is fine; of one whose processes were killed it cleans up the rest.
 func (p *Provider) Destroy(ctx context.Context) error {
 	if p.sup == nil {
 		attached, err := Attach(p.name)
