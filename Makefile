@@ -114,6 +114,12 @@ docker-up docker-down: ## Docker for a Debian or Ubuntu that has none (says what
 	@mkdir -p bin && scripts/with-progress "compiling kind/docker" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
 	@bin/docker-engine $(@:docker-%=%)
 
+##@ Measure
+
+.PHONY: bench-cluster
+bench-cluster: $(TESTBED) ## How fast a cluster starts, against envtest, and what it holds. ARGS=--runs=9, ARGS=--json
+	@$(TESTBED) bench cluster $(ARGS)
+
 ##@ This machine
 
 .PHONY: doctor

@@ -54,6 +54,7 @@ The targets of the Makefile call it: "make" lists them.`,
 		newRun(&g),
 		newConfirm(),
 		newConformance(),
+		newBench(),
 		newDoctor(),
 	)
 	return root

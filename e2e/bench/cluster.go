@@ -1,0 +1,168 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+)
+
+// What the embedded cluster should keep to.
+const (
+	// ratioLimit is how much longer an embedded cluster may take to a Deployment that is Available than envtest takes to an API
+	// server alone.
+	ratioLimit = 1.2
+	// memoryLimit is in MiB, for all processes of the cluster.
+	memoryLimit = 600
+	// destroyLimit is in milliseconds.
+	destroyLimit = 500
+)
+
+// clusterName is the cluster that is measured. Two at once would only measure each other, so the second one is refused.
+const clusterName = "bench"
+
+// ClusterOptions say how the embedded cluster is measured.
+type ClusterOptions struct {
+	// Assets is the folder of the executables, for both competitors.
+	Assets string
+	// CRDs is the folder of the CustomResourceDefinitions that both install.
+	CRDs string
+	// Runs is how often each is measured, after a run that warms the machine up.
+	Runs int
+	// Progress gets a line for each step.
+	Progress io.Writer
+}
+
+// Cluster measures how long an embedded cluster takes, from nothing to a Deployment that is Available, against envtest's bare
+// control plane with the same executables and the same CustomResourceDefinitions. The two take turns, so that what else the
+// machine does hits both.
+//
+// When ctx ends, what runs is ended first. Only killing this program leaves something: envtest's processes outlive it.
+func Cluster(ctx context.Context, o ClusterOptions) (Report, error) {
+	var samples clusterSamples
+	for run := range o.Runs + 1 {
+		round := fmt.Sprintf("run %d of %d", run, o.Runs)
+		if run == 0 {
+			round = "warm-up"
+		}
+		start, err := measureEnvtest(ctx, o, round)
+		if err != nil {
+			return Report{}, fmt.Errorf("measure envtest: %w", err)
+		}
+		life, err := measureEmbedded(ctx, o, round)
+		if err != nil {
+			return Report{}, fmt.Errorf("measure the embedded cluster: %w", err)
+		}
+		if run > 0 {
+			samples.add(start, life)
+		}
+	}
+	return samples.report(fmt.Sprintf("%s/%s, %d CPUs, Kubernetes %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), embedded.Version)), nil
+}
+
+// clusterLife is what one embedded cluster took.
+type clusterLife struct {
+	available time.Duration // from nothing
+	memory    float64       // in MiB, when the Deployment was Available
+	destroy   time.Duration
+}
+
+// clusterSamples are the samples of all runs.
+type clusterSamples struct {
+	envtest, available, memory, destroy []float64
+}
+
+func (s *clusterSamples) add(envtest time.Duration, life clusterLife) {
+	s.envtest = append(s.envtest, milliseconds(envtest))
+	s.available = append(s.available, milliseconds(life.available))
+	s.memory = append(s.memory, life.memory)
+	s.destroy = append(s.destroy, milliseconds(life.destroy))
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// report holds the medians against the aims, and of the memory the worst: what a machine lacks once, it lacks.
+func (s *clusterSamples) report(machine string) Report {
+	bare := NewMeasure("envtest: Environment.Start", "ms", s.envtest)
+	available := NewMeasure(fmt.Sprintf("embedded: Deployment of %d Available", replicas), "ms", s.available)
+	memory := NewMeasure("embedded: resident memory", "MiB", s.memory)
+	destroy := NewMeasure("embedded: Destroy", "ms", s.destroy)
+	return Report{
+		Title:    fmt.Sprintf("The embedded cluster against envtest, taking turns: %d runs of each, warm-up not counted", len(s.envtest)),
+		Machine:  machine,
+		Measures: []Measure{bare, available, memory, destroy},
+		Aims: []Aim{
+			NewAim("start, embedded to envtest (medians)", available.Median/bare.Median, ratioLimit, ""),
+			NewAim("memory of all processes (max)", memory.Max, memoryLimit, memory.Unit),
+			NewAim("destroy (median)", destroy.Median, destroyLimit, destroy.Unit),
+		},
+	}
+}
+
+// measureEnvtest returns how long envtest takes to start.
+func measureEnvtest(ctx context.Context, o ClusterOptions, round string) (took time.Duration, err error) {
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	// Nothing in the caller's environment may lead it to another cluster or other executables.
+	environment := &envtest.Environment{
+		UseExistingCluster:    new(false),
+		BinaryAssetsDirectory: o.Assets,
+		CRDDirectoryPaths:     []string{o.CRDs},
+		ErrorIfCRDPathMissing: true,
+	}
+	environment.ControlPlane.GetAPIServer().Path = filepath.Join(o.Assets, embedded.KubeAPIServer)
+	environment.ControlPlane.Etcd = &envtest.Etcd{}
+	environment.ControlPlane.Etcd.Path = filepath.Join(o.Assets, embedded.Etcd)
+
+	// It can't be told to give up, so it is stopped once it has started: nothing of it may be left.
+	err = telling(o.Progress, round+": envtest starts", func() error {
+		begin := time.Now()
+		_, err := environment.Start()
+		took = time.Since(begin)
+		return err
+	})
+	stopped := telling(o.Progress, round+": envtest stops", environment.Stop)
+	if ctx.Err() != nil {
+		return 0, errors.Join(context.Cause(ctx), stopped)
+	}
+	return took, errors.Join(err, stopped)
+}
+
+// measureEmbedded returns what one embedded cluster takes.
+func measureEmbedded(ctx context.Context, o ClusterOptions, round string) (life clusterLife, err error) {
+	cluster := embedded.NewProvider()
+	cluster.WithName(clusterName).WithPath(o.Assets).WithOpts(embedded.WithCRDs(o.CRDs))
+	begin := time.Now()
+	if err := telling(o.Progress, round+": the embedded cluster starts", func() error {
+		_, err := cluster.Create(ctx)
+		return err
+	}); err != nil {
+		return clusterLife{}, err
+	}
+	defer func() {
+		destroyed := telling(o.Progress, round+": the embedded cluster is destroyed", func() error {
+			begin := time.Now()
+			err := cluster.Destroy(context.WithoutCancel(ctx))
+			life.destroy = time.Since(begin)
+			return err
+		})
+		err = errors.Join(err, destroyed)
+	}()
+	if err := telling(o.Progress, round+": the Deployment becomes Available", func() error {
+		err := untilAvailable(ctx, cluster.KubernetesRestConfig())
+		life.available = time.Since(begin)
+		return err
+	}); err != nil {
+		return clusterLife{}, err
+	}
+	life.memory, err = resident(ctx, cluster.Supervisor())
+	return life, err
+}

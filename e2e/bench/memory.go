@@ -1,0 +1,49 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/example/operator-testbed/e2e/supervisor"
+)
+
+// resident returns how much memory, in MiB, a supervisor and all processes that it runs hold at this moment.
+func resident(ctx context.Context, sup *supervisor.Supervisor) (float64, error) {
+	processes, err := sup.Status(ctx)
+	if err != nil {
+		return 0, err
+	}
+	pids := []string{strconv.Itoa(sup.PID())}
+	for _, p := range processes {
+		if p.PID == 0 {
+			return 0, fmt.Errorf("measure the cluster's memory: %s does not run", p.Name)
+		}
+		pids = append(pids, strconv.Itoa(p.PID))
+	}
+	// POSIX has it, so Linux and macOS give the same number in the same way.
+	out, err := exec.CommandContext(ctx, "ps", "-o", "rss=", "-p", strings.Join(pids, ",")).Output()
+	if err != nil {
+		return 0, fmt.Errorf("measure the cluster's memory with ps: %w", err)
+	}
+	return sumResident(string(out), len(pids))
+}
+
+// sumResident adds up what ps says of count processes, a line of KiB for each, and returns MiB.
+func sumResident(listing string, count int) (float64, error) {
+	sizes := strings.Fields(listing)
+	if len(sizes) != count {
+		return 0, fmt.Errorf("measure the cluster's memory: ps knows %d of %d processes", len(sizes), count)
+	}
+	total := 0.0
+	for _, size := range sizes {
+		kib, err := strconv.ParseUint(size, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("measure the cluster's memory: ps said %q", size)
+		}
+		total += float64(kib)
+	}
+	return total / 1024, nil
+}

@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// example is a report in which one aim is missed by little, one by much and one is met.
+func example() Report {
+	var samples clusterSamples
+	samples.envtest = []float64{2000, 1000, 3000}
+	samples.available = []float64{2500, 2502.4, 9000}
+	samples.memory = []float64{560.4, 550, 720}
+	samples.destroy = []float64{80, 120, 90}
+	return samples.report("linux/amd64, 2 CPUs, Kubernetes v1.37.0")
+}
+
+const exampleTable = `The embedded cluster against envtest, taking turns: 3 runs of each, warm-up not counted
+linux/amd64, 2 CPUs, Kubernetes v1.37.0
+
+                                         min   median      max
+envtest: Environment.Start              1000     2000     3000  ms
+embedded: Deployment of 3 Available     2500     2502     9000  ms
+embedded: resident memory                550      560      720  MiB
+embedded: Destroy                         80       90      120  ms
+
+start, embedded to envtest (medians)   1.25      aim: at most 1.20      missed by 0.05 (4 %)
+memory of all processes (max)          720 MiB   aim: at most 600 MiB   missed by 120 MiB (20 %)
+destroy (median)                       90 ms     aim: at most 500 ms    met
+`
+
+func TestTable(t *testing.T) {
+	var table strings.Builder
+	if err := example().WriteTable(&table); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(exampleTable, table.String()); diff != "" {
+		t.Errorf("the table differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestJSONHoldsWhatTheTableRounds(t *testing.T) {
+	var text strings.Builder
+	if err := example().WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	if err := json.Unmarshal([]byte(text.String()), &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(example(), back); diff != "" {
+		t.Errorf("the report is another one when read again (-want +got):\n%s", diff)
+	}
+	for _, field := range []string{`"median": 2502.4`, `"samples": [`, `"met": false`, `"limit": 1.2`} {
+		if !strings.Contains(text.String(), field) {
+			t.Errorf("no %s in:\n%s", field, &text)
+		}
+	}
+}
+
+func TestAnAimIsMetAtItsLimit(t *testing.T) {
+	if aim := NewAim("destroy", 500, 500, "ms"); !aim.Met || aim.Verdict() != "met" {
+		t.Errorf("at its limit: %+v, %s", aim, aim.Verdict())
+	}
+	if aim := NewAim("destroy", 501, 500, "ms"); aim.Met || aim.Verdict() != "missed by 1 ms (0 %)" {
+		t.Errorf("above its limit: %+v, %s", aim, aim.Verdict())
+	}
+}

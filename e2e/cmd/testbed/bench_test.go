@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/example/operator-testbed/e2e/supervisor/leftover"
+)
+
+// TestBenchStopped stops the benchmark while each competitor starts, and expects
+// that neither leaves anything.
+func TestBenchStopped(t *testing.T) {
+	t.Parallel()
+	for _, moment := range []string{"envtest starts", "the embedded cluster starts"} {
+		t.Run(moment, func(t *testing.T) {
+			b := newBed(t)
+			// envtest keeps its files there; where the bed's are, they are looked for.
+			temp := filepath.Join(b.state, "tmp")
+			if err := os.MkdirAll(temp, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			cmd := b.command("testbed", "bench", "cluster")
+			cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+			stderr, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			said := bufio.NewReader(stderr)
+			for {
+				line, err := said.ReadString('\n')
+				if err != nil {
+					t.Fatalf("the benchmark ended without %q: %v", moment, err)
+				}
+				if line == "warm-up: "+moment+"\n" {
+					break
+				}
+			}
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			rest, _ := io.ReadAll(said)
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != 130 {
+				t.Errorf("exit code %d, want 130", code)
+			}
+			if !strings.HasSuffix(string(rest), "testbed: stopped by Ctrl-C: nothing is left running\n") {
+				t.Errorf("it said %q", rest)
+			}
+			leftover.None(t, b.state)
+		})
+	}
+}
