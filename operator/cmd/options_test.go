@@ -74,7 +74,7 @@ func TestParseOptions(t *testing.T) {
 				healthProbeAddress: ":8081", metricsAddress: "0", metricsSecure: true, namespace: "operator-system", namePrefix: "operator-", image: defaultImage,
 				webhooks:                webhookOptions{enabled: true, port: 9443, authorityDuration: 365 * 24 * time.Hour, certificateDuration: 7 * 24 * time.Hour},
 				leaderElection:          leaderElectionOptions{leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 2 * time.Second},
-				maxConcurrentReconciles: 4, reconciliationTimeout: time.Minute,
+				maxConcurrentReconciles: 8, reconciliationTimeout: time.Minute,
 			}
 			test.change(&want)
 			got.log = zap.Options{} // functions

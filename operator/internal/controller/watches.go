@@ -9,7 +9,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,13 +22,10 @@ const (
 
 	// memcachedUIDIndex finds pods and ReplicaSets by the UID of their Memcached.
 	memcachedUIDIndex = "metadata.labels." + cachev1alpha1.LabelMemcachedUID
-
-	// maxConcurrentReconciles is how many Memcacheds are reconciled at once. A reconcile is short: it computes for less
-	// than a millisecond, and waits for the API server only when it writes.
-	maxConcurrentReconciles = 8
 )
 
-// SetupWithManager makes mgr call the reconciler whenever something changes that it looks at.
+// SetupWithManager makes mgr call the reconciler whenever something changes that it looks at. The manager's own options say
+// how many Memcacheds are reconciled at once, and for how long.
 func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	for _, index := range indexes() {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, index.object, index.field, index.values); err != nil {
@@ -43,7 +39,6 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		Owns(&appsv1.Deployment{}).
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached).
 		Watches(&corev1.Pod{}, toMemcached).
-		WithOptions(controller.Options{MaxConcurrentReconciles: maxConcurrentReconciles}).
 		Complete(r)
 }
 
