@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
@@ -26,8 +25,6 @@ type Scope struct {
 	Namespace string
 	// Client is an administrator's, not limited in requests per second.
 	Client client.WithWatch
-	// Config is how Client reaches the cluster: for clients of the feature's own, who listen to warnings or are somebody else.
-	Config *rest.Config
 	// Operator is the operator under test. Only features that run alone may stop or restart it.
 	Operator *runner.Operator
 	// History records the namespace from before the feature's first step.
@@ -99,7 +96,7 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 		return ctx, err
 	}
 	scope := &Scope{
-		Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Operator: s.operator, History: recorder, Audit: s.auditLog(),
+		Namespace: namespace, Client: s.client, Operator: s.operator, History: recorder, Audit: s.auditLog(),
 		RealKubelet: s.realKubelet(), Webhooks: s.webhooks(), timeout: s.timeout,
 	}
 	t.Cleanup(func() {

@@ -39,14 +39,36 @@ const (
 
 	// ReasonConverged (False): there are exactly spec.size replicas, all ready.
 	ReasonConverged = "Converged"
+
+	// ReasonBlocked (False): the Deployment cannot be made as the spec asks for. ConditionDegraded says why.
+	ReasonBlocked = "Blocked"
 )
 
 // ReasonDeploymentTerminating is the reason of ConditionAvailable (False) and ConditionProgressing (True) while the
-// Deployment is being deleted and something still holds it. A new one is created when it is gone.
+// Deployment, or that of an earlier Memcached of the same name, is being deleted. A new one is created when it is gone.
 const ReasonDeploymentTerminating = "DeploymentTerminating"
 
 // The reasons of ConditionDegraded. When several hold at once, the first in this list is given.
 const (
+	// ReasonNameTaken (True): there is a Deployment of the Memcached's name that is not the Memcached's. It is left as it
+	// is.
+	ReasonNameTaken = "NameTaken"
+
+	// ReasonInvalid (True): the spec, or the Deployment that follows from it, is invalid. Nothing is tried again until the
+	// spec changes.
+	ReasonInvalid = "Invalid"
+
+	// ReasonQuotaExceeded (True): a ResourceQuota leaves no room for the Deployment or for one of its pods.
+	ReasonQuotaExceeded = "QuotaExceeded"
+
+	// ReasonForbidden (True): the operator may not make the Deployment as it should be. It lacks a right, or a policy of the
+	// cluster objects.
+	ReasonForbidden = "Forbidden"
+
+	// ReasonPodsRefused (True): the API server refuses the pods, for example because of a LimitRange or of the Pod Security
+	// level of the namespace.
+	ReasonPodsRefused = "PodsRefused"
+
 	// ReasonImagePullFailed (True): a pod cannot get the memcached image.
 	ReasonImagePullFailed = "ImagePullFailed"
 
@@ -59,9 +81,13 @@ const (
 	// ReasonUnschedulable (True): no node can take a pod.
 	ReasonUnschedulable = "Unschedulable"
 
-	// ReasonAsExpected (False): no pod of the current configuration reports a failure.
+	// ReasonAsExpected (False): nothing is refused, and no pod of the current configuration reports a failure.
 	ReasonAsExpected = "AsExpected"
 )
+
+// ReasonRecovered is the reason of the event that tells that ConditionDegraded is false again. The events of its becoming
+// true have the reason of the condition.
+const ReasonRecovered = "Recovered"
 
 // ConditionReason is one row of the table of conditions: in which case a condition has a status and a reason.
 type ConditionReason struct {
@@ -84,7 +110,7 @@ func ConditionReasons() []ConditionReason {
 		{ConditionAvailable, metav1.ConditionFalse, ReasonReplicasNotReady,
 			"fewer than spec.size replicas are ready with the current configuration"},
 		{ConditionAvailable, metav1.ConditionFalse, ReasonDeploymentTerminating,
-			"the Deployment is being deleted"},
+			"the Deployment, or that of an earlier Memcached of the same name, is being deleted"},
 		{ConditionProgressing, metav1.ConditionTrue, ReasonStartingReplicas,
 			"fewer than spec.size replicas are ready"},
 		{ConditionProgressing, metav1.ConditionTrue, ReasonRollingOut,
@@ -92,9 +118,21 @@ func ConditionReasons() []ConditionReason {
 		{ConditionProgressing, metav1.ConditionTrue, ReasonRemovingReplicas,
 			"there are more replicas than spec.size"},
 		{ConditionProgressing, metav1.ConditionTrue, ReasonDeploymentTerminating,
-			"the Deployment is being deleted; a new one follows when it is gone"},
+			"the Deployment, or that of an earlier Memcached of the same name, is being deleted; a new one follows when it is gone"},
 		{ConditionProgressing, metav1.ConditionFalse, ReasonConverged,
 			"there are exactly spec.size replicas, all ready"},
+		{ConditionProgressing, metav1.ConditionFalse, ReasonBlocked,
+			"the Deployment cannot be made as the spec asks for; Degraded says why"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonNameTaken,
+			"there is a Deployment of the same name that belongs to somebody else"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonInvalid,
+			"the spec, or the Deployment that follows from it, is invalid; nothing is tried again until the spec changes"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonQuotaExceeded,
+			"a ResourceQuota leaves no room for the Deployment or for one of its pods"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonForbidden,
+			"the operator lacks a right, or a policy of the cluster refuses the Deployment"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonPodsRefused,
+			"the API server refuses the pods, for example because of a LimitRange or of Pod Security"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonImagePullFailed,
 			"a pod cannot get the memcached image"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonContainerStartFailed,
@@ -104,6 +142,6 @@ func ConditionReasons() []ConditionReason {
 		{ConditionDegraded, metav1.ConditionTrue, ReasonUnschedulable,
 			"no node can take a pod"},
 		{ConditionDegraded, metav1.ConditionFalse, ReasonAsExpected,
-			"no pod of the current configuration reports a failure"},
+			"nothing is refused, and no pod of the current configuration reports a failure"},
 	}
 }

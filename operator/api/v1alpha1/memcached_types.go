@@ -4,6 +4,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// The bounds and defaults of the fields of MemcachedSpec, as the schema has them.
+const (
+	MinSize     int32 = 1
+	MaxSize     int32 = 5
+	DefaultSize int32 = 1
+
+	MinContainerPort     int32 = 1
+	MaxContainerPort     int32 = 65535
+	DefaultContainerPort int32 = 11211
+)
+
 // MemcachedSpec is what a user asks for.
 //
 // Its numbers are pointers, so that a typed client can tell "not set" (the API server puts the default) from 0 (the API

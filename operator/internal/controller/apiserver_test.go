@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,6 +45,9 @@ var apiServer struct {
 }
 
 func TestMain(m *testing.M) {
+	// What fails on purpose would be told by everybody who notices.
+	klog.SetLogger(logr.Discard())
+	ctrl.SetLogger(logr.Discard())
 	code := m.Run()
 	if apiServer.environment != nil {
 		if err := apiServer.environment.Stop(); err != nil {
@@ -125,8 +132,25 @@ func newSiteAs(t *testing.T, config *rest.Config) *site {
 	s.do(err)
 	live, err := client.New(config, client.Options{Scheme: testScheme()})
 	s.do(err)
-	s.reconciler = &MemcachedReconciler{Client: writer, APIReader: live, Image: testImage}
+	s.reconciler = &MemcachedReconciler{
+		Client: writer, APIReader: live, Image: testImage, RecheckInterval: testRecheck, Recorder: newRecorder(t, config),
+	}
 	return s
+}
+
+// newRecorder returns what a manager's event recorder is.
+func newRecorder(t *testing.T, config *rest.Config) events.EventRecorder {
+	t.Helper()
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: clientset.EventsV1()})
+	t.Cleanup(broadcaster.Shutdown)
+	if err := broadcaster.StartRecordingToSinkWithContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return broadcaster.NewRecorder(testScheme(), cachev1alpha1.FieldManager)
 }
 
 // newUser returns a client that may do everything, and is not the operator.
@@ -380,7 +404,7 @@ func TestNothingToDoOnAPIServer(t *testing.T) {
 					t.Errorf("writes = %q, want none", writes)
 				}
 				// The rest with an operator that remembers nothing.
-				s.reconciler = &MemcachedReconciler{Client: s.reconciler.Client, APIReader: s.reconciler.APIReader, Image: image}
+				s.reconciler.memory = memory{}
 			}
 		})
 	}

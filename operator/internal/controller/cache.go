@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +38,12 @@ func CacheOptions() cache.Options {
 func trimDeployment(object any) (any, error) {
 	if deployment, ok := object.(*appsv1.Deployment); ok {
 		deployment.ManagedFields = nil
-		deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: deployment.Status.ObservedGeneration}
+		deployment.Status = appsv1.DeploymentStatus{
+			ObservedGeneration: deployment.Status.ObservedGeneration,
+			Conditions: slices.DeleteFunc(deployment.Status.Conditions, func(condition appsv1.DeploymentCondition) bool {
+				return condition.Type != appsv1.DeploymentReplicaFailure
+			}),
+		}
 	}
 	return object, nil
 }

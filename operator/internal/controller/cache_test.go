@@ -36,6 +36,10 @@ func TestTrimmedObjectsReadTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		deployment.Generation, deployment.Status.ObservedGeneration = 2, 2
+		deployment.Status.Conditions = []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Message: "no"},
+			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "quota"},
+		}
 		want := stateOf(deployment)
 		trimmed := trim(t, trimDeployment, deployment)
 		if got := stateOf(trimmed); got != want {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 func degraded(reason string, snapshot snapshot) statusCase {
@@ -12,6 +14,14 @@ func degraded(reason string, snapshot snapshot) statusCase {
 		name:     reason,
 		snapshot: snapshot,
 		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=True/" + reason},
+	}
+}
+
+func blocked(reason string) statusCase {
+	return statusCase{
+		name:     reason,
+		snapshot: testSnapshot(1).with(func(s *snapshot) { s.refused = refusal{reason, "no"} }),
+		want:     []string{"Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/" + reason},
 	}
 }
 
@@ -50,6 +60,19 @@ var failureCases = []statusCase{
 	degraded("Unschedulable", testSnapshot(1, pod("a", unschedulable))),
 	degraded("ImagePullFailed", testSnapshot(4, pod("a", unschedulable), pod("b", terminated), pod("c", waiting("RunContainerError")), pod("d", waiting("ErrImagePull")))).
 		named("before all others"),
+	blocked("NameTaken"), blocked("Invalid"), blocked("QuotaExceeded"), blocked("Forbidden"),
+	{
+		name: "the change of a Deployment that serves is refused",
+		snapshot: testSnapshot(1, pod("a", ready), pod("b", ready)).with(func(s *snapshot) {
+			s.refused = refusal{cachev1alpha1.ReasonForbidden, "no"}
+		}),
+		want:  []string{"Available=True/AllReplicasReady", "Progressing=False/Blocked", "Degraded=True/Forbidden"},
+		nodes: []string{"a", "b"},
+	},
+	degraded("QuotaExceeded", testSnapshot(1).with(func(s *snapshot) { s.deployment.podsRefused = "exceeded quota" })).named("for pods"),
+	degraded("PodsRefused", testSnapshot(1, pod("a", unschedulable)).with(func(s *snapshot) {
+		s.deployment.podsRefused = "violates PodSecurity"
+	})),
 	{
 		name:     "containers that are on their way",
 		snapshot: testSnapshot(2, pod("a", waiting("ContainerCreating")), pod("b", waiting("PodInitializing"))),

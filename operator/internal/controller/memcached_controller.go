@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,10 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -29,6 +33,13 @@ type MemcachedReconciler struct {
 
 	// Image is the image of memcached: any legal reference.
 	Image string
+
+	// RecheckInterval is how long after it found its Deployment's name taken a Memcached is looked at again, and the longest
+	// that it waits between two tries of what is refused.
+	RecheckInterval time.Duration
+
+	// Recorder takes the events. SetupWithManager sets it to the manager's, unless it is set already.
+	Recorder events.EventRecorder
 
 	memory memory
 }
@@ -45,9 +56,10 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile makes the Deployment of one Memcached as it should be, and its status say what is. What it waits for, it
-// watches, so it never asks to be called again.
+// watches, as a rule. It asks to be called again only where it can't: when it waits for a stranger's Deployment to go.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {
@@ -61,38 +73,67 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 		return ctrl.Result{}, nil
 	}
 
+	setDefaults(&mc.Spec)
 	desired := desiredDeployment(mc, r.Image)
 	state, err := r.ensureDeployment(ctx, mc, desired)
-	if errors.Is(err, errGone) {
+	if errors.Is(err, errGone) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		// The Memcached goes with its namespace.
 		return ctrl.Result{}, nil
 	}
-	if err != nil {
+	refused := refusalOf(err)
+	if err != nil && refused.reason == "" {
 		return ctrl.Result{}, err
 	}
-	snapshot := snapshot{memcached: mc, deployment: state, templateHash: templateHash(desired), image: r.Image}
+	snapshot := snapshot{memcached: mc, deployment: state, refused: refused, templateHash: templateHash(desired), image: r.Image}
 	if err := r.readPods(ctx, &snapshot); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.ensureStatus(ctx, snapshot)
+	if err := r.ensureStatus(ctx, snapshot); err != nil {
+		return ctrl.Result{}, err
+	}
+	return r.next(state, err)
 }
 
-// ensureDeployment makes the Deployment of mc as desired, and returns the state that it is in then. It writes nothing if
-// the cached Deployment is as desired; before it changes one, it reads it from the API server, because the cache may not
-// have caught up with the last write.
+// next says when the Memcached is looked at again if nothing changes that is watched, given what came of its Deployment.
+func (r *MemcachedReconciler) next(state deploymentState, err error) (ctrl.Result, error) {
+	switch {
+	case errors.Is(err, errNameTaken), err == nil && state.uid == "":
+		return ctrl.Result{RequeueAfter: r.RecheckInterval}, nil
+	case isInvalidForGood(err):
+		return ctrl.Result{}, reconcile.TerminalError(err)
+	}
+	return ctrl.Result{}, err
+}
+
+// ensureDeployment makes the Deployment of mc as desired, and returns the state that it is in then; with an error, the
+// state that is known. It writes nothing if the cached Deployment is as desired; before it changes one, it reads it from
+// the API server, because the cache may not have caught up with the last write.
 func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
 	cached := &appsv1.Deployment{}
-	switch err := r.Get(ctx, nameOf(mc), cached); {
-	case err == nil:
+	err := r.Get(ctx, nameOf(mc), cached)
+	if client.IgnoreNotFound(err) != nil {
+		return deploymentState{}, err
+	}
+	var known deploymentState
+	isCached := err == nil
+	if isCached && isOurs(cached, mc) {
+		known = stateOf(cached)
+	}
+	if err := checkSpec(mc.Spec); err != nil {
+		return known, err
+	}
+	switch {
+	case isCached:
 		paths, err := drift(desired, cached)
 		if err != nil {
-			return deploymentState{}, err
+			return known, err
 		}
 		if isOurs(cached, mc) && (len(paths) == 0 || cached.DeletionTimestamp != nil) {
-			return stateOf(cached), nil
+			return known, nil
 		}
-	case !apierrors.IsNotFound(err):
-		return deploymentState{}, err
-	case !r.memory.hasCreated(mc):
+	// Where there is a status there was an operator at work, so a Deployment that is not in the cache was made and is gone,
+	// or could not be made: the live objects tell.
+	case !r.memory.hasCreated(mc) && len(mc.Status.Conditions) == 0:
 		state, err := r.createDeployment(ctx, mc, desired)
 		// One that exists and is not in the cache has lost the label by which the cache selects, or is not ours.
 		if !apierrors.IsAlreadyExists(err) {
@@ -101,15 +142,16 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 	}
 
 	var state deploymentState
-	err := retry.OnError(retry.DefaultRetry, isOwnershipMoved, func() (err error) {
-		state, err = r.repairDeployment(ctx, mc, desired)
+	err = retry.OnError(retry.DefaultRetry, isOwnershipMoved, func() (err error) {
+		state, err = r.repairDeployment(ctx, mc, desired, known)
 		return err
 	})
 	return state, err
 }
 
-// repairDeployment makes the Deployment of mc as desired, whatever the cache says of it.
-func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
+// repairDeployment makes the Deployment of mc as desired, whatever the cache says of it. It returns the state that is known
+// if it can't find out more.
+func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration, known deploymentState) (deploymentState, error) {
 	live := &appsv1.Deployment{}
 	switch err := r.APIReader.Get(ctx, nameOf(mc), live); {
 	case apierrors.IsNotFound(err):
@@ -118,21 +160,32 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 		}
 		return r.createDeployment(ctx, mc, desired)
 	case err != nil:
-		return deploymentState{}, err
+		return known, err
 	}
-	if !isOurs(live, mc) {
-		return deploymentState{}, fmt.Errorf("the Deployment %s does not belong to this Memcached, so it is left as it is:"+
-			" delete it, or give the Memcached another name", nameOf(mc))
+	switch {
+	case isPredecessors(live, mc):
+		// The garbage collector takes it away, if it does not already.
+		return deploymentState{terminating: true}, nil
+	case !isOurs(live, mc):
+		return deploymentState{}, nameTaken(mc)
+	case live.DeletionTimestamp != nil:
+		return stateOf(live), nil
+	case metav1.GetControllerOfNoCopy(live) == nil:
+		// Who deletes a Memcached and wants to keep its Deployment (--cascade=orphan) has the owner reference taken off it.
+		if err := r.checkExists(ctx, mc); err != nil {
+			return stateOf(live), err
+		}
 	}
 	paths, err := drift(desired, live)
-	if err != nil {
-		return deploymentState{}, err
-	}
-	if len(paths) == 0 || live.DeletionTimestamp != nil {
-		return stateOf(live), nil
+	if err != nil || len(paths) == 0 {
+		return stateOf(live), err
 	}
 	logf.FromContext(ctx).Info("Applying the Deployment", "differences", paths)
-	return r.applyDeployment(ctx, live, desired)
+	state, err := r.applyDeployment(ctx, live, desired)
+	if err != nil {
+		return stateOf(live), err
+	}
+	return state, nil
 }
 
 // checkExists returns errGone if mc, which was read from the cache, is not there any more or is being deleted. When a
@@ -207,6 +260,13 @@ func isOurs(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
 		deployment.Spec.Selector.MatchLabels[cachev1alpha1.LabelMemcachedUID] == string(mc.UID)
 }
 
+// isPredecessors returns whether the Deployment belongs to an earlier Memcached of the same name.
+func isPredecessors(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
+	controller := metav1.GetControllerOfNoCopy(deployment)
+	return controller != nil && controller.UID != mc.UID && controller.Name == mc.Name && controller.Kind == "Memcached" &&
+		strings.HasPrefix(controller.APIVersion, cachev1alpha1.GroupVersion.Group+"/")
+}
+
 // readPods reads the pods of the snapshot's Memcached, and the ReplicaSets that may own them, from the cache.
 func (r *MemcachedReconciler) readPods(ctx context.Context, s *snapshot) error {
 	ofMemcached := []client.ListOption{
@@ -245,5 +305,6 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot) erro
 		return err
 	}
 	r.memory.noteStatus(s.memcached, status, *applied.ResourceVersion)
+	announce(r.Recorder, s.memcached, previous, status)
 	return nil
 }

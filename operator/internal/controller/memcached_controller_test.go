@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -289,37 +288,6 @@ func TestCacheThatLagsBehind(t *testing.T) {
 		}
 		expectWrites(t, w.reconcile(), applyStatus)
 	})
-}
-
-func TestStrangersAreLeftAlone(t *testing.T) {
-	for name, owners := range map[string][]metav1.OwnerReference{
-		"nobody controls it": nil,
-		"another Memcached of the same name controlled it": {{
-			APIVersion: "cache.example.com/v1alpha1", Kind: "Memcached", Name: testName, UID: "predecessor-uid", Controller: new(true),
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1)
-			stranger := &appsv1.Deployment{
-				ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testName, OwnerReferences: owners},
-				Spec:       appsv1.DeploymentSpec{Replicas: new(int32(7))},
-			}
-			if err := w.cluster.Create(t.Context(), stranger); err != nil {
-				t.Fatal(err)
-			}
-			before := w.deployment()
-			for _, hidden := range []bool{false, true} {
-				w.noDeployment = hidden
-				err := w.reconcileOnce()
-				if err == nil || !strings.Contains(err.Error(), "team/sessions does not belong to this Memcached") {
-					t.Errorf("error = %v, want one that names the Deployment", err)
-				}
-			}
-			if diff := cmp.Diff(before, w.deployment()); diff != "" {
-				t.Errorf("the Deployment was changed (-before +after):\n%s", diff)
-			}
-		})
-	}
 }
 
 // A predecessor's name is no reason to believe anything.

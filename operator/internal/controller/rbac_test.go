@@ -100,6 +100,26 @@ func forbiddenWith(t *testing.T, name string, rules []rbacv1.PolicyRule) []strin
 		}
 		s.do(err)
 	}
+
+	// The same failure twice is an event, and then a number in it.
+	for _, count := range []int{1, 2} {
+		s.do(s.user.Delete(t.Context(), s.deployment(mc)))
+		s.newStranger(mc)
+		s.sync(mc)
+		_, err := s.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: nameOf(mc)})
+		s.do(err)
+		_ = poll(t.Context(), func(context.Context) (bool, error) {
+			return len(forbidden()) > 0 || s.told(mc, cachev1alpha1.ReasonNameTaken) >= count, nil
+		})
+		if len(forbidden()) > 0 {
+			return forbidden()
+		}
+		if told := s.told(mc, cachev1alpha1.ReasonNameTaken); told != count {
+			t.Fatalf("told of the stranger %d times, want %d", told, count)
+		}
+		s.do(s.user.Delete(t.Context(), s.deployment(mc)))
+		s.reconcile(mc)
+	}
 	return nil
 }
 

@@ -13,8 +13,10 @@ import (
 
 // snapshot is everything that a status is computed from, as it was at one moment.
 type snapshot struct {
-	memcached   *cachev1alpha1.Memcached
-	deployment  deploymentState
+	memcached  *cachev1alpha1.Memcached
+	deployment deploymentState
+	// refused is why the Deployment is not as desired, if somebody refuses it.
+	refused     refusal
 	replicaSets []metav1.PartialObjectMetadata
 	pods        []corev1.Pod
 
@@ -30,8 +32,11 @@ type deploymentState struct {
 	replicas int32
 	// observed is whether the Deployment's controller has seen its current spec.
 	observed bool
-	// terminating is whether it is being deleted.
+	// terminating is whether it is being deleted. Without a UID, it is the Deployment of an earlier Memcached of the same
+	// name.
 	terminating bool
+	// podsRefused is the message with which the Deployment's controller says that it cannot make pods.
+	podsRefused string
 }
 
 // stateOf returns the state of a Deployment that the API server returned.
@@ -43,6 +48,11 @@ func stateOf(deployment *appsv1.Deployment) deploymentState {
 	}
 	if deployment.Spec.Replicas != nil {
 		state.replicas = *deployment.Spec.Replicas
+	}
+	for _, condition := range deployment.Status.Conditions {
+		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
+			state.podsRefused = condition.Message
+		}
 	}
 	return state
 }

@@ -60,6 +60,9 @@ func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 	}
 
 	switch {
+	case s.refused.reason != "":
+		set(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonBlocked,
+			"The Deployment cannot be made as the spec asks for; Degraded says why.")
 	case s.deployment.terminating:
 		set(cachev1alpha1.ConditionProgressing, metav1.ConditionTrue, cachev1alpha1.ReasonDeploymentTerminating,
 			"A new Deployment is created when this one is gone.")
@@ -77,13 +80,24 @@ func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 			"There are as many replicas as asked for, all ready.")
 	}
 
-	if reason, message := failure(pods.current, s.image); reason != "" {
+	if reason, message := degradation(s, pods); reason != "" {
 		set(cachev1alpha1.ConditionDegraded, metav1.ConditionTrue, reason, message)
 	} else {
 		set(cachev1alpha1.ConditionDegraded, metav1.ConditionFalse, cachev1alpha1.ReasonAsExpected,
 			"No replica reports a failure.")
 	}
 	return status, true
+}
+
+// degradation returns the first thing that fails, or two empty strings: what keeps the Deployment from being as desired,
+// what keeps it from having pods, what keeps the pods from running.
+func degradation(s snapshot, pods census) (reason, message string) {
+	for _, refused := range []refusal{s.refused, podsRefusal(s.deployment.podsRefused)} {
+		if refused.reason != "" {
+			return refused.reason, refused.message
+		}
+	}
+	return failure(pods.current, s.image)
 }
 
 // sameStatus returns whether a user reads the same in both, timestamps aside. Conditions of other types are not ours.

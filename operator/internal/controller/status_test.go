@@ -167,6 +167,11 @@ var statusCases = []statusCase{
 		nodes:    []string{"a"},
 	},
 	{
+		name:     "the Deployment of a predecessor is being deleted",
+		snapshot: testSnapshot(1, pod("a", ready, ownedByStranger)).with(func(s *snapshot) { s.deployment = deploymentState{terminating: true, replicas: 4} }),
+		want:     []string{"Available=False/DeploymentTerminating", "Progressing=True/DeploymentTerminating", "Degraded=False/AsExpected"},
+	},
+	{
 		name:     "too few ready, before the Deployment's controller has seen the spec",
 		snapshot: testSnapshot(2, pod("a", ready)).with(func(s *snapshot) { s.deployment.observed = false }),
 		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
@@ -226,6 +231,13 @@ func TestStateOf(t *testing.T) {
 			deploymentState{observed: true}},
 		{"changed since", appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Status: appsv1.DeploymentStatus{ObservedGeneration: 2}},
 			deploymentState{}},
+		{"without pods", appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Message: "progress"},
+			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "quota"},
+		}}}, deploymentState{observed: true, podsRefused: "quota"}},
+		{"with pods again", appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionFalse, Message: "quota"},
+		}}}, deploymentState{observed: true}},
 		{"being deleted", appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}},
 			deploymentState{observed: true, terminating: true}},
 	} {

@@ -2,13 +2,17 @@ package controller
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -22,15 +26,27 @@ const (
 
 	// memcachedUIDIndex finds pods and ReplicaSets by the UID of their Memcached.
 	memcachedUIDIndex = "metadata.labels." + cachev1alpha1.LabelMemcachedUID
+
+	// maxConcurrentReconciles is how many Memcacheds are reconciled at once. A reconcile is short: it computes for less
+	// than a millisecond, and waits for the API server only when it writes.
+	maxConcurrentReconciles = 8
+
+	// firstRetry is how long after a first failure the next try comes; each further one waits twice as long.
+	firstRetry = 5 * time.Millisecond
 )
 
-// SetupWithManager makes mgr call the reconciler whenever something changes that it looks at. The manager's own options say
-// how many Memcacheds are reconciled at once, and for how long.
+// SetupWithManager makes mgr call the reconciler whenever something changes that it looks at.
 func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	for _, index := range indexes() {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, index.object, index.field, index.values); err != nil {
 			return err
 		}
+	}
+	if r.RecheckInterval < firstRetry {
+		return fmt.Errorf("RecheckInterval is %s, which would keep the operator busy for nothing: it must be %s or more", r.RecheckInterval, firstRetry)
+	}
+	if r.Recorder == nil {
+		r.Recorder = mgr.GetEventRecorder(cachev1alpha1.FieldManager)
 	}
 	toMemcached := handler.EnqueueRequestsFromMapFunc(r.memcachedOf)
 	return ctrl.NewControllerManagedBy(mgr).
@@ -39,6 +55,12 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		Owns(&appsv1.Deployment{}).
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached).
 		Watches(&corev1.Pod{}, toMemcached).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: maxConcurrentReconciles,
+			// What is refused is tried again soon at first and then less and less often, but no less often than strangers are
+			// looked after: nobody tells the operator that a quota was raised or a right given back.
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, r.RecheckInterval),
+		}).
 		Complete(r)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,7 @@ const (
 	testImage     = "registry.example.com:5000/memcached:1.6"
 	testNamespace = "team"
 	testName      = "sessions"
+	testRecheck   = 7 * time.Second
 )
 
 // world is a cluster without an API server: a fake client, and functions that play a user, the Deployment's controller
@@ -52,7 +54,20 @@ type world struct {
 	// happening, one of the second is a lost answer.
 	fail func(write string, after bool) error
 
+	// recheck is after how long the operator asked to be called again the last time.
+	recheck time.Duration
+	// events are the operator's events, in order, such as "Warning NameTaken".
+	events []string
+
 	reconciler *MemcachedReconciler
+}
+
+// worldRecorder notes the events of the operator in a world.
+type worldRecorder world
+
+// Eventf notes an event.
+func (r *worldRecorder) Eventf(_, _ runtime.Object, eventType, reason, _, _ string, _ ...any) {
+	r.events = append(r.events, eventType+" "+reason)
 }
 
 // testScheme knows the types of Kubernetes and ours.
@@ -102,6 +117,9 @@ func (w *world) restartOperator(image string) {
 		Client:    interceptor.NewClient(w.cluster, w.operatorCalls()),
 		APIReader: w.cluster,
 		Image:     image,
+
+		RecheckInterval: testRecheck,
+		Recorder:        (*worldRecorder)(w),
 	}
 }
 
@@ -188,6 +206,7 @@ func kindOf(object any) string {
 func (w *world) checkTruth() {
 	w.t.Helper()
 	mc := w.memcached()
+	setDefaults(&mc.Spec)
 	available := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionAvailable)
 	if available == nil || available.Status != metav1.ConditionTrue {
 		return
@@ -222,7 +241,8 @@ func (w *world) reconcile() []string {
 
 func (w *world) reconcileOnce() error {
 	request := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: testNamespace, Name: testName}}
-	_, err := w.reconciler.Reconcile(w.t.Context(), request)
+	result, err := w.reconciler.Reconcile(w.t.Context(), request)
+	w.recheck = result.RequeueAfter
 	return err
 }
 

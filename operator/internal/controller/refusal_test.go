@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
+
+// What the API server answers, for tests.
+var (
+	errQuota = apierrors.NewForbidden(deployments, testName,
+		errors.New("exceeded quota: small, requested: count/deployments.apps=1, used: count/deployments.apps=3, limited: count/deployments.apps=3"))
+
+	errRight = apierrors.NewForbidden(deployments, "",
+		errors.New(`user "operator" cannot create resource "deployments" in API group "apps" in the namespace "team"`))
+
+	errField = apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, testName,
+		field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), -1, "must be greater than or equal to 0")})
+
+	// errPolicy is how a ValidatingAdmissionPolicy refuses, unless it says another reason.
+	errPolicy = &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: 422,
+		Message: `deployments.apps "sessions" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no caches here`,
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Message: "no caches here"}}},
+	}}
+
+	errNamespace = &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: 403,
+		Message: `deployments.apps "sessions" is forbidden: unable to create new content in namespace team because it is being terminated`,
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}},
+	}}
+)
+
+func TestRefusalOf(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		err             error
+		reason, message string
+		forGood         bool
+	}{
+		{"nothing", nil, "", "", false},
+		{"name taken", nameTaken(testMemcached(1)), cachev1alpha1.ReasonNameTaken,
+			"The name is taken: the Deployment team/sessions does not belong to this Memcached, so it is left as it is: delete it, or give the Memcached another name.", false},
+		{"quota", errQuota, cachev1alpha1.ReasonQuotaExceeded,
+			`deployments.apps "sessions" is forbidden: exceeded quota: small, requested: count/deployments.apps=1, limited: count/deployments.apps=3.`, false},
+		{"missing right", errRight, cachev1alpha1.ReasonForbidden,
+			`deployments.apps is forbidden: user "operator" cannot create resource "deployments" in API group "apps" in the namespace "team".`, false},
+		{"wrapped", fmt.Errorf("reading: %w", errRight), cachev1alpha1.ReasonForbidden,
+			`reading: deployments.apps is forbidden: user "operator" cannot create resource "deployments" in API group "apps" in the namespace "team".`, false},
+		{"policy", errPolicy, cachev1alpha1.ReasonForbidden, errPolicy.ErrStatus.Message + ".", false},
+		{"bad request", apierrors.NewBadRequest("no"), cachev1alpha1.ReasonForbidden, "no.", false},
+		{"field", errField, cachev1alpha1.ReasonInvalid,
+			`Deployment.apps "sessions" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0.`, true},
+		{"spec", fmt.Errorf("%w: spec.size is 9", errInvalidSpec), cachev1alpha1.ReasonInvalid, "The spec is invalid: spec.size is 9.", true},
+		{"fields changed hands", fmt.Errorf("%w: %w", errOwnershipMoved, errField), "", "", true},
+		{"conflict", apierrors.NewConflict(deployments, testName, errors.New("uid")), "", "", false},
+		{"not found", apierrors.NewNotFound(deployments, testName), "", "", false},
+		{"server error", apierrors.NewInternalError(errors.New("etcd")), "", "", false},
+		{"too many requests", apierrors.NewTooManyRequests("wait", 1), "", "", false},
+		{"no answer", errors.New("connection refused"), "", "", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := refusalOf(test.err)
+			if got.reason != test.reason || got.message != test.message {
+				t.Errorf("got %q: %s\nwant %q: %s", got.reason, got.message, test.reason, test.message)
+			}
+			if forGood := isInvalidForGood(test.err); forGood != test.forGood {
+				t.Errorf("invalid for good = %t, want %t", forGood, test.forGood)
+			}
+		})
+	}
+}
+
+// The Deployment's controller tries again and again, with another name for the pod each time, while others come and go.
+func TestPodsRefusalIsStable(t *testing.T) {
+	quota := `pods "sessions-755d5f57d7-%s" is forbidden: exceeded quota: small, requested: pods=1, used: pods=%d, limited: pods=3`
+	first, second := podsRefusal(fmt.Sprintf(quota, "8js7t", 3)), podsRefusal(fmt.Sprintf(quota, "x6qc9", 4))
+	want := refusal{cachev1alpha1.ReasonQuotaExceeded,
+		`pods "sessions-755d5f57d7-" is forbidden: exceeded quota: small, requested: pods=1, limited: pods=3.`}
+	if first != want || second != want {
+		t.Errorf("got %+v and %+v, want both to be %+v", first, second, want)
+	}
+
+	security := podsRefusal(`pods "a-1-8js7t" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false`)
+	if security.reason != cachev1alpha1.ReasonPodsRefused || !strings.HasPrefix(security.message, `pods "a-1-" is forbidden`) {
+		t.Errorf("got %+v, want %s", security, cachev1alpha1.ReasonPodsRefused)
+	}
+	if none := podsRefusal(""); none != (refusal{}) {
+		t.Errorf("got %+v, want none", none)
+	}
+}
+
+func FuzzMessages(f *testing.F) {
+	for _, seed := range []string{"", "a", "a.", strings.Repeat("ä", 600), "\xff", `pods "a-8js7t", used: , limited: `, strings.Repeat("x", maxMessage-1)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := stable(text)
+		if len(got) > maxMessage || !utf8.ValidString(got) {
+			t.Errorf("stable(%q) = %q: %d bytes, valid UTF-8: %t", text, got, len(got), utf8.ValidString(got))
+		}
+		if again := stable(got); again != got {
+			t.Errorf("stable(%q) = %q, and of that %q", text, got, again)
+		}
+		if strings.TrimSpace(text) != "" && got == "" {
+			t.Errorf("stable(%q) is empty", text)
+		}
+	})
+}

@@ -1,0 +1,40 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// errInvalidSpec is what checkSpec returns for a spec that no Memcached may have.
+var errInvalidSpec = errors.New("the spec is invalid")
+
+// setDefaults fills in what the spec does not say. The API server does so too, by the schema; here it is for a Memcached
+// from a cluster whose CustomResourceDefinition is not ours, or not yet.
+func setDefaults(spec *cachev1alpha1.MemcachedSpec) {
+	if spec.Size == nil {
+		spec.Size = new(cachev1alpha1.DefaultSize)
+	}
+	if spec.ContainerPort == nil {
+		spec.ContainerPort = new(cachev1alpha1.DefaultContainerPort)
+	}
+}
+
+// checkSpec returns an error that says what is wrong with the spec, which has its defaults, or nil. The API server refuses
+// such a spec, unless its schema is not ours.
+func checkSpec(spec cachev1alpha1.MemcachedSpec) error {
+	for _, field := range []struct {
+		name                 string
+		value, least, atMost int32
+	}{
+		{"size", *spec.Size, cachev1alpha1.MinSize, cachev1alpha1.MaxSize},
+		{"containerPort", *spec.ContainerPort, cachev1alpha1.MinContainerPort, cachev1alpha1.MaxContainerPort},
+	} {
+		if field.value < field.least || field.value > field.atMost {
+			return fmt.Errorf("%w: spec.%s is %d: give a number from %d to %d",
+				errInvalidSpec, field.name, field.value, field.least, field.atMost)
+		}
+	}
+	return nil
+}
