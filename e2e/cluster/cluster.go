@@ -46,6 +46,12 @@ type Neighbor interface {
 	ReachesLoopback() bool
 }
 
+// Breakable is a cluster whose components can be broken and mended, to see what an operator makes of it.
+type Breakable interface {
+	// Component returns a handle on a component, such as "kube-apiserver".
+	Component(name string) *embedded.Component
+}
+
 // Options are what can be chosen about a cluster. Those that a kind has no use for have no effect on it.
 type Options struct {
 	// CRDs are files and folders of CustomResourceDefinitions that are there from the cluster's start.

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,7 +22,7 @@ import (
 
 var memcached = suite.New(suite.Options{
 	Name:          "memcached",
-	AddToScheme:   []func(*runtime.Scheme) error{cachev1alpha1.AddToScheme},
+	AddToScheme:   []func(*runtime.Scheme) error{cachev1alpha1.AddToScheme, apiextensionsv1.AddToScheme},
 	CRDs:          []string{"../../operator/config/crd/bases"},
 	Package:       "../../operator/cmd",
 	Kustomization: "../../operator/config/default",
@@ -35,10 +36,13 @@ var memcached = suite.New(suite.Options{
 func TestMain(m *testing.M) { os.Exit(memcached.Run(m)) }
 
 // create creates a Memcached of that size in the feature's namespace.
-func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size int32) *cachev1alpha1.Memcached {
+func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size int32, with ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	t.Helper()
 	mc := named(s, name)
 	mc.Spec.Size = new(size)
+	for _, edit := range with {
+		edit(mc)
+	}
 	if err := s.Client.Create(ctx, mc); err != nil {
 		t.Fatalf("creating the Memcached %s of size %d: %v", name, size, err)
 	}
@@ -76,4 +80,10 @@ func settled(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha
 	t.Helper()
 	s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
 	s.Expect(t).Condition(ctx, mc, available, converged, healthy)
+}
+
+// terminating are the conditions while somebody holds the Deployment, which is being deleted.
+var terminating = []expect.Condition{
+	{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonDeploymentTerminating},
+	{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonDeploymentTerminating},
 }

@@ -11,8 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/e2e/suite"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -37,9 +35,7 @@ func TestNodes(t *testing.T) {
 			settled(ctx, t, s, mc)
 		})).
 		Assess("never was Available before that many pods were ready, nor after one was lost", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			if lies := falseAvailable(s.History.Versions(), mc.UID); len(lies) > 0 {
-				t.Fatalf("expected no untrue Available=True; last seen:\n%s", describeLies(lies))
-			}
+			truthful(t, s, mc)
 		})).
 		Feature())
 }
@@ -69,30 +65,6 @@ func TestPort(t *testing.T) {
 				HaveField("Args", ContainElements("-p", "11311")),
 				HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))),
 			))))), client.InNamespace(s.Namespace))
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
-}
-
-// TestFailingImage owns the operator: the image is the manager's to choose.
-func TestFailingImage(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	memcached.TestAlone(t, features.New("failing image").
-		WithLabel("disruptive", "operator").
-		Assess("an image that can't be pulled makes it Degraded", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			if err := s.Operator.Restart(ctx, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1")); err != nil {
-				t.Fatal(err)
-			}
-			mc = create(ctx, t, s, "cache", 1)
-			s.Expect(t).Condition(ctx, mc,
-				expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
-				expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonImagePullFailed, Message: "no-such-image"},
-			)
-		})).
-		Assess("the right image mends it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			if err := s.Operator.Restart(ctx); err != nil {
-				t.Fatal(err)
-			}
 			settled(ctx, t, s, mc)
 		})).
 		Feature())

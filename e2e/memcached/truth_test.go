@@ -13,6 +13,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/history"
+	"github.com/example/operator-testbed/e2e/suite"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -28,6 +29,14 @@ func describeLies(lies []lie) string {
 		fmt.Fprintf(&b, "  revision %d says Available=True: %d of %d pods had been ready\n", l.revision, l.ready, l.size)
 	}
 	return b.String()
+}
+
+// truthful fails the test if the Memcached ever said Available=True too early.
+func truthful(t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+	t.Helper()
+	if lies := falseAvailable(s.History.Versions(), mc.UID); len(lies) > 0 {
+		t.Fatalf("Memcached %s: expected no untrue Available=True; last seen:\n%s", mc.Name, describeLies(lies))
+	}
 }
 
 // falseAvailable returns the versions of a Memcached that say Available=True although fewer pods of it than its size were

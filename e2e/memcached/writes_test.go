@@ -41,9 +41,7 @@ func TestWrites(t *testing.T) {
 		Assess("at most one to delete", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mark := s.Mark(t)
 			mc := named(s, "three")
-			if err := s.Client.Delete(ctx, mc); err != nil {
-				t.Fatal(err)
-			}
+			remove(ctx, t, s, mc)
 			s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(1, s.Writes(mark, notThe(canary)))
@@ -65,9 +63,7 @@ func TestRestart(t *testing.T) {
 			}
 			barrier(ctx, t, s)
 			mark := s.Mark(t)
-			if err := s.Operator.Restart(ctx); err != nil {
-				t.Fatal(err)
-			}
+			restart(ctx, t, s)
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
 		})).
@@ -88,9 +84,7 @@ func barrier(ctx context.Context, t *testing.T, s *suite.Scope) {
 		func(e *auditv1.Event) bool {
 			return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), cachev1alpha1.ReasonAllReplicasReady)
 		})
-	if err := s.Client.Delete(ctx, mc); err != nil {
-		t.Fatal(err)
-	}
+	remove(ctx, t, s, mc)
 	s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
 }
 

@@ -8,12 +8,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/cluster"
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/history"
 	"github.com/example/operator-testbed/e2e/runner"
@@ -25,6 +28,8 @@ type Scope struct {
 	Namespace string
 	// Client is an administrator's, not limited in requests per second.
 	Client client.WithWatch
+	// Config is how an administrator reaches the cluster.
+	Config *rest.Config
 	// Operator is the operator under test. Only features that run alone may stop or restart it.
 	Operator *runner.Operator
 	// History records the namespace from before the feature's first step.
@@ -37,11 +42,23 @@ type Scope struct {
 	Webhooks bool
 
 	timeout time.Duration
+	cluster cluster.Provider
 }
 
 // Expect returns the assertions, on behalf of t.
 func (s *Scope) Expect(t *testing.T) *expect.Expecter {
 	return expect.New(t, s.Client).Within(s.timeout)
+}
+
+// Component returns a handle on a component of the cluster, to break it and to mend it. Only features that run alone may do so.
+// It skips the test where the components are out of reach.
+func (s *Scope) Component(t *testing.T, name string) *embedded.Component {
+	t.Helper()
+	breakable, ok := s.cluster.(cluster.Breakable)
+	if !ok {
+		t.Skipf("this cluster's components are out of a test's reach, so %s can't be broken here", name)
+	}
+	return breakable.Component(name)
 }
 
 // NeedsAudit skips the test where the cluster keeps no audit log to count requests in.
@@ -96,8 +113,8 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 		return ctx, err
 	}
 	scope := &Scope{
-		Namespace: namespace, Client: s.client, Operator: s.operator, History: recorder, Audit: s.auditLog(),
-		RealKubelet: s.realKubelet(), Webhooks: s.webhooks(), timeout: s.timeout,
+		Namespace: namespace, Client: s.client, Config: s.config, Operator: s.operator, History: recorder, Audit: s.auditLog(),
+		RealKubelet: s.realKubelet(), Webhooks: s.webhooks(), timeout: s.timeout, cluster: s.cluster,
 	}
 	t.Cleanup(func() {
 		recorder.Stop()

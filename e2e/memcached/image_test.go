@@ -1,0 +1,66 @@
+package memcached
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// TestImage owns the operator: the image is the manager's to choose. Any legal reference will do, so nothing may be read out of
+// it, such as a version from its tag.
+func TestImage(t *testing.T) {
+	var mc *cachev1alpha1.Memcached
+	rollsOut := func(image string) suite.StepFunc {
+		return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			restart(ctx, t, s, runner.WithEnv("MEMCACHED_IMAGE="+image))
+			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Image", image))))
+			settled(ctx, t, s, mc)
+		}
+	}
+	digest := "@sha256:" + strings.Repeat("0123456789abcdef", 4)
+	memcached.TestAlone(t, features.New("image").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(ownOperator)).
+		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc = create(ctx, t, s, "cache", 2)
+			settled(ctx, t, s, mc)
+		})).
+		Assess("another version rolls out", suite.Step(rollsOut("docker.io/library/memcached:1.6.38-alpine"))).
+		Assess("without a tag", suite.Step(rollsOut("memcached"))).
+		Assess("from a registry on a port", suite.Step(rollsOut("localhost:5000/memcached"))).
+		Assess("by digest", suite.Step(rollsOut("registry.example.com:5000/team/memcached:1.6"+digest))).
+		Assess("never was Available before the new pods were ready", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			truthful(t, s, mc)
+		})).
+		Feature())
+}
+
+// TestFailingImage owns the operator, as TestImage does.
+func TestFailingImage(t *testing.T) {
+	var mc *cachev1alpha1.Memcached
+	memcached.TestAlone(t, features.New("failing image").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(ownOperator)).
+		Assess("an image that can't be pulled makes it Degraded", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			restart(ctx, t, s, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1"))
+			mc = create(ctx, t, s, "cache", 1)
+			s.Expect(t).Condition(ctx, mc,
+				expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
+				expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonImagePullFailed, Message: "no-such-image"},
+			)
+		})).
+		Assess("the right image mends it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			restart(ctx, t, s)
+			settled(ctx, t, s, mc)
+		})).
+		Feature())
+}

@@ -1,0 +1,153 @@
+package memcached
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+const (
+	// many is how many Memcacheds come at once.
+	many = 300
+
+	// attempts is how often a request that is refused may be made: what an exponential back-off from 5 ms comes to in two
+	// minutes. A hot loop makes hundreds a second.
+	attempts = 15
+)
+
+// TestMany owns the operator and, for its load, the cluster.
+func TestMany(t *testing.T) {
+	var mark audit.Mark
+	memcached.TestAlone(t, features.New("many").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(ownOperator)).
+		Assess("become Available, all of them", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mark = s.Mark(t)
+			var clients errgroup.Group
+			clients.SetLimit(20)
+			for i := range many {
+				clients.Go(func() error {
+					mc := named(s, fmt.Sprintf("cache-%03d", i))
+					mc.Spec.Size = new(int32(1))
+					return s.Client.Create(ctx, mc)
+				})
+			}
+			if err := clients.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).Objects(ctx, &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
+		})).
+		Assess("with few writes each", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			barrier(ctx, t, s)
+			perObject := map[string]int{}
+			for _, event := range s.Expect(t).AtMost(many*budgetOfOne, s.Writes(mark, notThe(canary))) {
+				perObject[subjectOf(&event)]++
+			}
+			for name, writes := range perObject {
+				if writes > budgetOfOne {
+					t.Errorf("Memcached %s: expected at most %d writes; last seen: %d", name, budgetOfOne, writes)
+					s.Expect(t).AtMost(budgetOfOne, s.Writes(mark, the(name)))
+				}
+			}
+			s.Expect(t).AtMost(0, s.Writes(mark, audit.Code(409)))
+		})).
+		Assess("and none when the operator restarts", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mark = s.Mark(t)
+			restart(ctx, t, s)
+			barrier(ctx, t, s)
+			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
+		})).
+		Assess("and go, all at once, without one", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mark = s.Mark(t)
+			if err := s.Client.DeleteAllOf(ctx, &cachev1alpha1.Memcached{}, client.InNamespace(s.Namespace)); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).NoneLeft(ctx, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
+			nothingLeft(ctx, t, s)
+			barrier(ctx, t, s)
+			s.Expect(t).AtMost(many, s.Writes(mark, notThe(canary)))
+		})).
+		Feature())
+}
+
+// notAvailable returns the names of those Memcacheds that are not Available, for their current generation.
+func notAvailable(objects []client.Object) []string {
+	var names []string
+	for _, object := range objects {
+		mc := object.(*cachev1alpha1.Memcached)
+		c := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionAvailable)
+		if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != mc.Generation {
+			names = append(names, mc.Name)
+		}
+	}
+	return names
+}
+
+// subjectOf returns the name of the object that a request is about. One that is created has its name in the request's body alone.
+func subjectOf(event *auditv1.Event) string {
+	if event.ObjectRef.Name != "" || event.RequestObject == nil {
+		return event.ObjectRef.Name
+	}
+	created := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(event.RequestObject.Raw, created); err != nil {
+		return ""
+	}
+	return created.Name
+}
+
+// TestFailingNeighbors shows that Memcacheds whose Deployments are refused, more of them than the operator has workers, keep
+// nobody else waiting, and that the API server is not asked in a loop.
+func TestFailingNeighbors(t *testing.T) {
+	const failing = 20
+	memcached.Test(t, features.New("failing neighbors").
+		Assess("slow nobody down", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			full := *s
+			full.Namespace = namespaceWithout(ctx, t, s, "count/deployments.apps")
+			mark := s.Mark(t)
+			for i := range failing {
+				create(ctx, t, &full, fmt.Sprintf("refused-%d", i), 1)
+			}
+			for _, name := range []string{"a", "b", "c"} {
+				settled(ctx, t, s, create(ctx, t, s, name, 1))
+			}
+			barrier(ctx, t, s)
+			s.Expect(t).NoneLeft(ctx, &appsv1.DeploymentList{}, client.InNamespace(full.Namespace))
+			s.Expect(t).AtMost(failing*attempts, full.Writes(mark, audit.Resource("deployments", "")))
+		})).
+		Feature())
+}
+
+// namespaceWithout returns another namespace, one whose quota leaves nothing of the resource. It goes with the test.
+func namespaceWithout(ctx context.Context, t *testing.T, s *suite.Scope, name corev1.ResourceName) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-full-"}}
+	if err := s.Client.Create(ctx, namespace); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(context.WithoutCancel(ctx), t, s, namespace) })
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "nothing"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: resource.MustParse("0")}},
+	}
+	if err := s.Client.Create(ctx, quota); err != nil {
+		t.Fatal(err)
+	}
+	s.Expect(t).Object(ctx, quota, HaveField("Status.Hard", HaveKey(name)))
+	return namespace.Name
+}

@@ -1,0 +1,32 @@
+package memcached
+
+import (
+	"context"
+	"testing"
+
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+)
+
+// ownOperator is the setup of a feature that changes how the operator runs: when the feature is over, however it ends, the
+// operator runs again as at first.
+func ownOperator(ctx context.Context, t *testing.T, s *suite.Scope) {
+	ctx = context.WithoutCancel(ctx)
+	t.Cleanup(func() { restart(ctx, t, s) })
+}
+
+// restart restarts the operator with the changes, which last until the next restart.
+func restart(ctx context.Context, t *testing.T, s *suite.Scope, changes ...runner.Change) {
+	t.Helper()
+	if err := s.Operator.Restart(ctx, changes...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stop stops the operator.
+func stop(ctx context.Context, t *testing.T, s *suite.Scope) {
+	t.Helper()
+	if err := s.Operator.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
