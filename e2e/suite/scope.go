@@ -28,7 +28,7 @@ type Scope struct {
 	Namespace string
 	// Client is an administrator's, not limited in requests per second.
 	Client client.WithWatch
-	// Config is how an administrator reaches the cluster.
+	// Config is how Client reaches the cluster: for clients of the feature's own, who listen to warnings or are somebody else.
 	Config *rest.Config
 	// Operator is the operator under test. Only features that run alone may stop or restart it.
 	Operator *runner.Operator
@@ -113,7 +113,7 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 		return ctx, err
 	}
 	scope := &Scope{
-		Namespace: namespace, Client: s.client, Config: s.config, Operator: s.operator, History: recorder, Audit: s.auditLog(),
+		Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Operator: s.operator, History: recorder, Audit: s.auditLog(),
 		RealKubelet: s.realKubelet(), Webhooks: s.webhooks(), timeout: s.timeout, cluster: s.cluster,
 	}
 	t.Cleanup(func() {

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 	"github.com/example/operator-testbed/operator/internal/controller"
@@ -59,20 +58,11 @@ func serve(options options, log logr.Logger) error {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cachev1alpha1.AddToScheme(scheme)); err != nil {
 		return err
 	}
-	cacheOptions := controller.CacheOptions()
-	for _, namespace := range options.namespaces {
-		if cacheOptions.DefaultNamespaces == nil {
-			cacheOptions.DefaultNamespaces = map[string]cache.Config{}
-		}
-		cacheOptions.DefaultNamespaces[namespace] = cache.Config{}
+	certificate, err := newCertificate(options)
+	if err != nil {
+		return err
 	}
-	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:                 scheme,
-		Logger:                 log,
-		Cache:                  cacheOptions,
-		HealthProbeBindAddress: options.healthProbeAddress,
-		Metrics:                metricsserver.Options{BindAddress: options.metricsAddress},
-	})
+	manager, err := ctrl.NewManager(config, managerOptions(options, certificate, scheme, log))
 	if err != nil {
 		return err
 	}
@@ -98,6 +88,13 @@ func serve(options options, log logr.Logger) error {
 	if err := errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("caches", cachesSynced)); err != nil {
 		return err
 	}
-	log.Info("Starting", "image", options.image, "namespaces", options.namespaces)
+	// The cache knows from the beginning what it has to fill, although only a leader works on it.
+	if _, err := manager.GetCache().GetInformer(ctx, &cachev1alpha1.Memcached{}, cache.BlockUntilSynced(false)); err != nil {
+		return err
+	}
+	if err := serveWebhooks(manager, options, certificate); err != nil {
+		return err
+	}
+	log.Info("Starting", "image", options.image, "namespaces", options.namespaces, "webhooks", options.webhooks.enabled)
 	return manager.Start(ctx)
 }

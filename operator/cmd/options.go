@@ -1,17 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/distribution/reference"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/client-go/tools/leaderelection"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
@@ -23,28 +28,71 @@ const (
 	// defaultImage is what imageVariable stands for when it is empty or not set.
 	defaultImage = "docker.io/library/memcached:1.6.39-alpine"
 
+	// webhooksVariable is the environment variable that turns the webhooks off, as in every kubebuilder project.
+	webhooksVariable = "ENABLE_WEBHOOKS"
+
+	// namespaceVariable is the environment variable that names the operator's own namespace; its pod sets it.
+	namespaceVariable = "POD_NAMESPACE"
+
+	// watchVariable is the environment variable that --namespaces defaults to; a pod can set it to its own namespace.
+	watchVariable = "WATCH_NAMESPACE"
+
 	// off is the address that turns an endpoint off.
 	off = "0"
+
+	// minCertificateDuration is what a certificate needs to be renewed in good time.
+	minCertificateDuration = time.Second
 )
 
 // options are what a user can say to the operator.
 type options struct {
 	healthProbeAddress string
 	metricsAddress     string
+	// metricsSecure is whether metrics are served over HTTPS, to those alone who may read them.
+	metricsSecure bool
 	// namespaces are the namespaces that the operator serves; none means all.
 	namespaces []string
+	// namespace is the operator's own namespace; "" if it is not known.
+	namespace string
+	// namePrefix is how the names of the operator's own objects begin.
+	namePrefix string
 	// image is the image of memcached, a legal reference.
 	image string
 	// recheckInterval is after how long the operator looks again at what it can't watch.
 	recheckInterval time.Duration
 
-	log zap.Options
+	webhooks       webhookOptions
+	leaderElection leaderElectionOptions
+	// maxConcurrentReconciles is how many Memcacheds are worked on at once, and reconciliationTimeout for how long.
+	maxConcurrentReconciles int
+	reconciliationTimeout   time.Duration
+	log                     zap.Options
+}
+
+// webhookOptions are options of the admission webhooks.
+type webhookOptions struct {
+	enabled bool
+	port    int
+	// certPath is a folder with the server's certificate; "" if the operator makes its own.
+	certPath string
+	// authorityDuration and certificateDuration are how long what the operator makes is valid.
+	authorityDuration, certificateDuration time.Duration
+	// maxTotalSize limits the sum of sizes in a namespace; 0 is no limit.
+	maxTotalSize int64
+}
+
+// leaderElectionOptions are options of the election among the replicas.
+type leaderElectionOptions struct {
+	enabled                                   bool
+	namespace                                 string
+	leaseDuration, renewDeadline, retryPeriod time.Duration
 }
 
 // parseOptions reads the arguments (without the program's name) and the environment. Its errors are sentences for a user,
 // or flag.ErrHelp when help was asked for and has been written to help.
 func parseOptions(arguments []string, getenv func(string) string, help io.Writer) (options, error) {
 	var (
+		err        error
 		result     options
 		namespaces string
 		flags      = flag.NewFlagSet("manager", flag.ContinueOnError)
@@ -53,17 +101,31 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	flags.StringVar(&result.healthProbeAddress, "health-probe-bind-address", ":8081",
 		"The address of /healthz and /readyz; 0 turns them off.")
 	flags.StringVar(&result.metricsAddress, "metrics-bind-address", off,
-		"The address of /metrics, over HTTP; 0 turns it off.")
-	flags.StringVar(&namespaces, "namespaces", "",
-		"The namespaces to serve, separated by commas; all if empty.")
+		"The address of /metrics; 0 turns it off.")
+	flags.BoolVar(&result.metricsSecure, "metrics-secure", true,
+		"Serve metrics over HTTPS, to those who have a token and may read them; false is HTTP, to everybody.")
+	flags.StringVar(&namespaces, "namespaces", getenv(watchVariable),
+		"The namespaces to serve, separated by commas; all if empty. "+watchVariable+" is the default.")
+	flags.StringVar(&result.namePrefix, "name-prefix", "operator-",
+		"How the names of the operator's own objects begin: the namePrefix of the kustomization that installs it.")
+	flags.IntVar(&result.maxConcurrentReconciles, "max-concurrent-reconciles", 8,
+		"How many Memcacheds are worked on at once. A reconcile computes for less than a millisecond, and waits for the API server only when it writes.")
+	flags.DurationVar(&result.reconciliationTimeout, "reconciliation-timeout", time.Minute,
+		"How long the work on one Memcached may take before it is given up and tried again.")
 	flags.DurationVar(&result.recheckInterval, "recheck-interval", 30*time.Second,
 		"After how long to look again at a Deployment that is somebody else's, and the longest wait between two tries of what is refused.")
+	bindWebhooks(flags, &result.webhooks)
+	bindLeaderElection(flags, &result.leaderElection)
 	config.RegisterFlags(flags)
 	result.log.BindFlags(flags)
 
 	if err := flags.Parse(arguments); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintf(help, "The Memcached operator. %s is the image of memcached (default %s).\n\n", imageVariable, defaultImage)
+			fmt.Fprintf(help, "The Memcached operator. It reads these variables of the environment:\n"+
+				"  %s is the image of memcached (default %s)\n"+
+				"  %s=false turns the admission webhooks off\n"+
+				"  %s is the namespace that the operator is installed in\n\n",
+				imageVariable, defaultImage, webhooksVariable, namespaceVariable)
 			flags.SetOutput(help)
 			flags.PrintDefaults()
 			return options{}, err
@@ -74,37 +136,33 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 		return options{}, fmt.Errorf("unexpected argument %q: the operator takes flags only (--help lists them)", flags.Arg(0))
 	}
 
-	for flagName, address := range map[string]string{
-		"health-probe-bind-address": result.healthProbeAddress,
-		"metrics-bind-address":      result.metricsAddress,
-	} {
-		if address == off {
-			continue
-		}
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			return options{}, fmt.Errorf("--%s %q is no address: give host:port, :port, or 0 to turn it off", flagName, address)
-		}
+	if result.namespaces, err = parseNamespaces(namespaces); err != nil {
+		return options{}, err
 	}
-	if result.metricsAddress != off && result.metricsAddress == result.healthProbeAddress {
-		return options{}, fmt.Errorf("--metrics-bind-address and --health-probe-bind-address are both %q: give one of them another port",
-			result.metricsAddress)
+	result.namespace = getenv(namespaceVariable)
+	if result.namespace != "" && len(validation.ValidateNamespaceName(result.namespace, false)) > 0 {
+		return options{}, fmt.Errorf("%s=%q is no name of a namespace: name the one that the operator is installed in",
+			namespaceVariable, result.namespace)
 	}
-
+	if result.maxConcurrentReconciles < 1 {
+		return options{}, fmt.Errorf("--max-concurrent-reconciles=%d would do nothing: give 1 or more", result.maxConcurrentReconciles)
+	}
+	if result.reconciliationTimeout <= 0 {
+		return options{}, fmt.Errorf("--reconciliation-timeout=%s leaves no time: give a duration such as 1m", result.reconciliationTimeout)
+	}
 	if result.recheckInterval < time.Second {
 		return options{}, fmt.Errorf("--recheck-interval=%s would keep the operator busy for nothing: give 1s or more", result.recheckInterval)
 	}
-
-	if namespaces != "" {
-		result.namespaces = strings.Split(namespaces, ",")
-		for i, namespace := range result.namespaces {
-			if len(validation.ValidateNamespaceName(namespace, false)) > 0 {
-				return options{}, fmt.Errorf("--namespaces %q: %q is no name of a namespace: separate names by single commas, without spaces",
-					namespaces, namespace)
-			}
-			if slices.Contains(result.namespaces[:i], namespace) {
-				return options{}, fmt.Errorf("--namespaces %q: %q is there twice: leave one out", namespaces, namespace)
-			}
+	if text := getenv(webhooksVariable); text != "" {
+		if result.webhooks.enabled, err = strconv.ParseBool(text); err != nil {
+			return options{}, fmt.Errorf("%s=%q is neither true nor false", webhooksVariable, text)
 		}
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	// One after the other is how a user mends them.
+	if err := cmp.Or(checkAddresses(result), checkWebhooks(result, given), completeLeaderElection(&result, given)); err != nil {
+		return options{}, err
 	}
 
 	result.image = getenv(imageVariable)
@@ -117,4 +175,155 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 			imageVariable, result.image, err, defaultImage)
 	}
 	return result, nil
+}
+
+func bindWebhooks(flags *flag.FlagSet, o *webhookOptions) {
+	o.enabled = true
+	flags.IntVar(&o.port, "webhook-port", 9443,
+		"The port of the admission webhooks.")
+	flags.StringVar(&o.certPath, "webhook-cert-path", "",
+		"A folder with tls.crt and tls.key for the servers of webhooks and metrics, such as cert-manager keeps; if empty, the operator makes its own.")
+	flags.DurationVar(&o.authorityDuration, "webhook-ca-duration", 365*24*time.Hour,
+		"How long the operator's certificate authority is valid.")
+	flags.DurationVar(&o.certificateDuration, "webhook-certificate-duration", 7*24*time.Hour,
+		"How long a certificate of that authority is valid. Both are replaced after two thirds of their time.")
+	flags.Int64Var(&o.maxTotalSize, "max-total-size-per-namespace", 0,
+		"The sum that the sizes of all Memcacheds of a namespace may have; 0 is no limit.")
+}
+
+func bindLeaderElection(flags *flag.FlagSet, o *leaderElectionOptions) {
+	flags.BoolVar(&o.enabled, "leader-elect", false,
+		"Elect one of several replicas, which alone works. All of them serve webhooks.")
+	flags.StringVar(&o.namespace, "leader-election-namespace", "",
+		"The namespace of the lease; the operator's own if empty.")
+	flags.DurationVar(&o.leaseDuration, "leader-election-lease-duration", 15*time.Second,
+		"How long the others wait for a leader that is silent.")
+	flags.DurationVar(&o.renewDeadline, "leader-election-renew-deadline", 10*time.Second,
+		"How long a leader that can't renew its lease goes on before it ends.")
+	flags.DurationVar(&o.retryPeriod, "leader-election-retry-period", 2*time.Second,
+		"How long a replica waits between tries.")
+}
+
+// parseNamespaces reads names that are separated by commas.
+func parseNamespaces(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	namespaces := strings.Split(text, ",")
+	for i, namespace := range namespaces {
+		if len(validation.ValidateNamespaceName(namespace, false)) > 0 {
+			return nil, fmt.Errorf("--namespaces %q: %q is no name of a namespace: separate names by single commas, without spaces",
+				text, namespace)
+		}
+		if slices.Contains(namespaces[:i], namespace) {
+			return nil, fmt.Errorf("--namespaces %q: %q is there twice: leave one out", text, namespace)
+		}
+	}
+	return namespaces, nil
+}
+
+// checkAddresses returns what is wrong with where the operator listens.
+func checkAddresses(o options) error {
+	type endpoint struct{ flag, address, port string }
+	var endpoints []endpoint
+	for _, e := range []endpoint{
+		{flag: "health-probe-bind-address", address: o.healthProbeAddress},
+		{flag: "metrics-bind-address", address: o.metricsAddress},
+	} {
+		if e.address == off {
+			continue
+		}
+		var err error
+		if _, e.port, err = net.SplitHostPort(e.address); err != nil {
+			return fmt.Errorf("--%s %q is no address: give host:port, :port, or 0 to turn it off", e.flag, e.address)
+		}
+		endpoints = append(endpoints, e)
+	}
+	if len(endpoints) == 2 && endpoints[0].address == endpoints[1].address {
+		return fmt.Errorf("--metrics-bind-address and --health-probe-bind-address are both %q: give one of them another port", o.metricsAddress)
+	}
+	if !o.webhooks.enabled {
+		return nil
+	}
+	if o.webhooks.port < 1 || o.webhooks.port > math.MaxUint16 {
+		return fmt.Errorf("--webhook-port=%d is no port: give one from 1 to %d, or turn the webhooks off with %s=false",
+			o.webhooks.port, math.MaxUint16, webhooksVariable)
+	}
+	for _, e := range endpoints {
+		// The webhooks listen on every address of the machine.
+		if e.port == strconv.Itoa(o.webhooks.port) {
+			return fmt.Errorf("--webhook-port and --%s are both at port %s: give one of them another port", e.flag, e.port)
+		}
+	}
+	return nil
+}
+
+// checkWebhooks returns what is wrong with the webhooks' options. given are the flags that the user gave.
+func checkWebhooks(o options, given map[string]bool) error {
+	w := o.webhooks
+	if w.maxTotalSize < 0 {
+		return fmt.Errorf("--max-total-size-per-namespace=%d would forbid every Memcached: give 0 for no limit", w.maxTotalSize)
+	}
+	if !w.enabled {
+		if w.maxTotalSize > 0 {
+			return fmt.Errorf("--max-total-size-per-namespace has no effect with %s=false: leave one of them out", webhooksVariable)
+		}
+		return nil
+	}
+	if w.certPath != "" {
+		for _, flagName := range []string{"webhook-ca-duration", "webhook-certificate-duration"} {
+			if given[flagName] {
+				return fmt.Errorf("--%s is for certificates that the operator makes, and --webhook-cert-path names others: leave one of them out", flagName)
+			}
+		}
+		return nil
+	}
+	if w.certificateDuration < minCertificateDuration {
+		return fmt.Errorf("--webhook-certificate-duration=%s is too short: give at least %s", w.certificateDuration, minCertificateDuration)
+	}
+	if w.authorityDuration < 2*w.certificateDuration {
+		return fmt.Errorf("--webhook-ca-duration=%s is too short for --webhook-certificate-duration=%s: give at least %s",
+			w.authorityDuration, w.certificateDuration, 2*w.certificateDuration)
+	}
+	if o.namespace == "" {
+		return fmt.Errorf("the webhooks need to know the namespace that the operator is installed in: set %s to it, or turn them off with %s=false",
+			namespaceVariable, webhooksVariable)
+	}
+	return nil
+}
+
+// completeLeaderElection puts what follows from other options and returns what is wrong. given are the flags that the user
+// gave.
+func completeLeaderElection(o *options, given map[string]bool) error {
+	e := &o.leaderElection
+	if !e.enabled {
+		for _, flagName := range slices.Sorted(maps.Keys(given)) {
+			if strings.HasPrefix(flagName, "leader-election-") {
+				return fmt.Errorf("--%s has no effect without --leader-elect: add that, or leave it out", flagName)
+			}
+		}
+		return nil
+	}
+	if e.namespace == "" {
+		e.namespace = o.namespace
+	}
+	if e.namespace == "" {
+		return fmt.Errorf("--leader-elect needs a namespace for the lease: name one with --leader-election-namespace, or set %s", namespaceVariable)
+	}
+	if len(validation.ValidateNamespaceName(e.namespace, false)) > 0 {
+		return fmt.Errorf("--leader-election-namespace %q is no name of a namespace", e.namespace)
+	}
+	// The lease holds whole seconds.
+	if e.leaseDuration < time.Second || e.leaseDuration%time.Second != 0 {
+		return fmt.Errorf("--leader-election-lease-duration=%s is not in whole seconds: give a duration such as 15s", e.leaseDuration)
+	}
+	if e.renewDeadline >= e.leaseDuration {
+		return fmt.Errorf("--leader-election-renew-deadline=%s is not below --leader-election-lease-duration=%s: two replicas could work at once",
+			e.renewDeadline, e.leaseDuration)
+	}
+	if e.retryPeriod <= 0 || float64(e.renewDeadline) <= leaderelection.JitterFactor*float64(e.retryPeriod) {
+		return fmt.Errorf("--leader-election-retry-period=%s leaves no second try within --leader-election-renew-deadline=%s: give a fifth of it",
+			e.retryPeriod, e.renewDeadline)
+	}
+	return nil
 }

@@ -2,43 +2,85 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"flag"
 	"io"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
+
+// environment is one in which these variables are set, and the namespace of the pod.
+func environment(variables map[string]string) func(string) string {
+	return func(name string) string {
+		if value, ok := variables[name]; ok || name != namespaceVariable {
+			return value
+		}
+		return "operator-system"
+	}
+}
+
+func withImage(image string) map[string]string { return map[string]string{imageVariable: image} }
 
 func TestParseOptions(t *testing.T) {
 	digest := "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for _, test := range []struct {
 		name      string
 		arguments []string
-		image     string
-		want      options
+		variables map[string]string
+		change    func(*options) // of what is the result when nothing is said
 	}{
-		{"nothing said", nil, "", options{healthProbeAddress: ":8081", metricsAddress: "0", image: defaultImage}},
+		{"nothing said", nil, nil, func(*options) {}},
 		{"all said",
-			[]string{"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=:2", "--namespaces=a,b-c", "--recheck-interval=5m"}, "memcached",
-			options{healthProbeAddress: "127.0.0.1:1", metricsAddress: ":2", namespaces: []string{"a", "b-c"}, image: "memcached", recheckInterval: 5 * time.Minute}},
-		{"both off", []string{"--health-probe-bind-address=0", "--metrics-bind-address=0"}, "",
-			options{healthProbeAddress: "0", metricsAddress: "0", image: defaultImage}},
-		{"image with registry and port", nil, "localhost:5000/memcached", options{healthProbeAddress: ":8081", metricsAddress: "0", image: "localhost:5000/memcached"}},
-		{"image with digest", nil, "memcached@" + digest, options{healthProbeAddress: ":8081", metricsAddress: "0", image: "memcached@" + digest}},
-		{"image with tag and digest", nil, "r.example.com:5000/a/b:1@" + digest, options{healthProbeAddress: ":8081", metricsAddress: "0", image: "r.example.com:5000/a/b:1@" + digest}},
+			[]string{"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=:2", "--metrics-secure=false", "--namespaces=a,b-c", "--name-prefix=p-",
+				"--webhook-port=3", "--webhook-ca-duration=2h", "--webhook-certificate-duration=1h", "--max-total-size-per-namespace=12",
+				"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=5m",
+				"--leader-elect", "--leader-election-namespace=l", "--leader-election-lease-duration=7s", "--leader-election-renew-deadline=5s", "--leader-election-retry-period=1s"},
+			withImage("memcached"),
+			func(o *options) {
+				o.healthProbeAddress, o.metricsAddress, o.metricsSecure = "127.0.0.1:1", ":2", false
+				o.namespaces, o.namePrefix, o.image = []string{"a", "b-c"}, "p-", "memcached"
+				o.webhooks = webhookOptions{enabled: true, port: 3, authorityDuration: 2 * time.Hour, certificateDuration: time.Hour, maxTotalSize: 12}
+				o.maxConcurrentReconciles, o.reconciliationTimeout = 5, 6*time.Second
+				o.recheckInterval = 5 * time.Minute
+				o.leaderElection = leaderElectionOptions{enabled: true, namespace: "l", leaseDuration: 7 * time.Second, renewDeadline: 5 * time.Second, retryPeriod: time.Second}
+			}},
+		{"both off", []string{"--health-probe-bind-address=0", "--metrics-bind-address=0"}, nil,
+			func(o *options) { o.healthProbeAddress = "0" }},
+		{"leader election in the own namespace", []string{"--leader-elect"}, nil,
+			func(o *options) { o.leaderElection.enabled, o.leaderElection.namespace = true, "operator-system" }},
+		{"webhooks off", nil, map[string]string{webhooksVariable: "false"}, func(o *options) { o.webhooks.enabled = false }},
+		{"webhooks on", nil, map[string]string{webhooksVariable: "true"}, func(*options) {}},
+		{"webhooks off, without a namespace", nil, map[string]string{webhooksVariable: "false", namespaceVariable: ""},
+			func(o *options) { o.webhooks.enabled, o.namespace = false, "" }},
+		{"webhooks off, and their port taken", []string{"--metrics-bind-address=:9443"}, map[string]string{webhooksVariable: "false"},
+			func(o *options) { o.webhooks.enabled, o.metricsAddress = false, ":9443" }},
+		{"certificates of others", []string{"--webhook-cert-path=/certs"}, map[string]string{namespaceVariable: ""},
+			func(o *options) { o.webhooks.certPath, o.namespace = "/certs", "" }},
+		{"the namespace of the pod", nil, map[string]string{watchVariable: "a"}, func(o *options) { o.namespaces = []string{"a"} }},
+		{"the flag before the variable", []string{"--namespaces=b"}, map[string]string{watchVariable: "a"}, func(o *options) { o.namespaces = []string{"b"} }},
+		{"image with registry and port", nil, withImage("localhost:5000/memcached"), func(o *options) { o.image = "localhost:5000/memcached" }},
+		{"image with digest", nil, withImage("memcached@" + digest), func(o *options) { o.image = "memcached@" + digest }},
+		{"image with tag and digest", nil, withImage("r.example.com:5000/a/b:1@" + digest), func(o *options) { o.image = "r.example.com:5000/a/b:1@" + digest }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := parseOptions(test.arguments, environment(test.image), io.Discard)
+			got, err := parseOptions(test.arguments, environment(test.variables), io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.healthProbeAddress != test.want.healthProbeAddress || got.metricsAddress != test.want.metricsAddress ||
-				got.recheckInterval != cmp.Or(test.want.recheckInterval, 30*time.Second) ||
-				got.image != test.want.image || !slices.Equal(got.namespaces, test.want.namespaces) {
-				t.Errorf("got %+v, want %+v", got, test.want)
+			want := options{
+				healthProbeAddress: ":8081", metricsAddress: "0", metricsSecure: true, namespace: "operator-system", namePrefix: "operator-", image: defaultImage,
+				webhooks:                webhookOptions{enabled: true, port: 9443, authorityDuration: 365 * 24 * time.Hour, certificateDuration: 7 * 24 * time.Hour},
+				leaderElection:          leaderElectionOptions{leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 2 * time.Second},
+				maxConcurrentReconciles: 8, reconciliationTimeout: time.Minute, recheckInterval: 30 * time.Second,
+			}
+			test.change(&want)
+			got.log = zap.Options{} // functions
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})
 	}
@@ -48,28 +90,48 @@ func TestWrongOptions(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		arguments []string
-		image     string
+		variables map[string]string
 		want      string
 	}{
-		{"unknown flag", []string{"--no-such-flag"}, "", "flag provided but not defined: -no-such-flag (--help lists the flags)"},
-		{"argument", []string{"start"}, "", `unexpected argument "start"`},
-		{"address", []string{"--metrics-bind-address=8080"}, "", `--metrics-bind-address "8080" is no address`},
-		{"the same address twice", []string{"--metrics-bind-address=:8081"}, "", `are both ":8081"`},
-		{"namespace", []string{"--namespaces=a,B"}, "", `"B" is no name of a namespace`},
-		{"space between namespaces", []string{"--namespaces=a, b"}, "", `" b" is no name of a namespace`},
-		{"comma at the end", []string{"--namespaces=a,"}, "", `"" is no name of a namespace`},
-		{"namespace twice", []string{"--namespaces=a,b,a"}, "", `"a" is there twice`},
-		{"recheck without a pause", []string{"--recheck-interval=0s"}, "", "--recheck-interval=0s would keep the operator busy"},
-		{"log level", []string{"--zap-log-level=loud"}, "", `invalid log level "loud"`},
-		{"image with a space", nil, "mem cached", `MEMCACHED_IMAGE="mem cached" is no image`},
-		{"image in capitals", nil, "Memcached", "must be lowercase"},
-		{"image with a short digest", nil, "memcached@sha256:0123", "is no image"},
-		{"image that is a space", nil, " ", "is no image"},
-		{"image without a name", nil, ":1.6", "is no image"},
+		{"unknown flag", []string{"--no-such-flag"}, nil, "flag provided but not defined: -no-such-flag (--help lists the flags)"},
+		{"argument", []string{"start"}, nil, `unexpected argument "start"`},
+		{"address", []string{"--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is no address`},
+		{"the same address twice", []string{"--metrics-bind-address=:8081"}, nil, `are both ":8081"`},
+		{"the webhooks' port twice", []string{"--metrics-bind-address=127.0.0.1:9443"}, nil, "--webhook-port and --metrics-bind-address are both at port 9443"},
+		{"the webhooks' port", []string{"--webhook-port=65536"}, nil, "--webhook-port=65536 is no port"},
+		{"webhooks neither on nor off", nil, map[string]string{webhooksVariable: "no"}, `ENABLE_WEBHOOKS="no" is neither true nor false`},
+		{"webhooks without a namespace", nil, map[string]string{namespaceVariable: ""}, "set POD_NAMESPACE to it, or turn them off with ENABLE_WEBHOOKS=false"},
+		{"a limit without webhooks", []string{"--max-total-size-per-namespace=1"}, map[string]string{webhooksVariable: "false"}, "has no effect with ENABLE_WEBHOOKS=false"},
+		{"a negative limit", []string{"--max-total-size-per-namespace=-1"}, nil, "would forbid every Memcached"},
+		{"durations of others' certificates", []string{"--webhook-cert-path=/certs", "--webhook-ca-duration=1h"}, nil, "leave one of them out"},
+		{"short certificates", []string{"--webhook-certificate-duration=1ms"}, nil, "is too short: give at least 1s"},
+		{"authorities that are shorter than certificates", []string{"--webhook-ca-duration=1h", "--webhook-certificate-duration=1h"}, nil, "give at least 2h0m0s"},
+		{"the operator's namespace", nil, map[string]string{namespaceVariable: "A"}, `POD_NAMESPACE="A" is no name of a namespace`},
+		{"namespace", []string{"--namespaces=a,B"}, nil, `"B" is no name of a namespace`},
+		{"namespace by its variable", nil, map[string]string{watchVariable: "B"}, `"B" is no name of a namespace`},
+		{"space between namespaces", []string{"--namespaces=a, b"}, nil, `" b" is no name of a namespace`},
+		{"comma at the end", []string{"--namespaces=a,"}, nil, `"" is no name of a namespace`},
+		{"namespace twice", []string{"--namespaces=a,b,a"}, nil, `"a" is there twice`},
+		{"no workers", []string{"--max-concurrent-reconciles=0"}, nil, "--max-concurrent-reconciles=0 would do nothing"},
+		{"no time", []string{"--reconciliation-timeout=0s"}, nil, "--reconciliation-timeout=0s leaves no time"},
+		{"recheck without a pause", []string{"--recheck-interval=0s"}, nil, "--recheck-interval=0s would keep the operator busy"},
+		{"no duration", []string{"--reconciliation-timeout=soon"}, nil, `invalid value "soon"`},
+		{"leader election without a namespace", []string{"--leader-elect"}, map[string]string{namespaceVariable: "", webhooksVariable: "false"}, "--leader-elect needs a namespace"},
+		{"leader election in no namespace", []string{"--leader-elect", "--leader-election-namespace=A"}, nil, `--leader-election-namespace "A" is no name`},
+		{"a lease without leader election", []string{"--leader-election-namespace=a"}, nil, "--leader-election-namespace has no effect without --leader-elect"},
+		{"a lease in half seconds", []string{"--leader-elect", "--leader-election-lease-duration=1500ms"}, nil, "is not in whole seconds"},
+		{"a deadline beyond the lease", []string{"--leader-elect", "--leader-election-renew-deadline=15s"}, nil, "two replicas could work at once"},
+		{"one try", []string{"--leader-elect", "--leader-election-retry-period=9s"}, nil, "leaves no second try"},
+		{"log level", []string{"--zap-log-level=loud"}, nil, `invalid log level "loud"`},
+		{"image with a space", nil, withImage("mem cached"), `MEMCACHED_IMAGE="mem cached" is no image`},
+		{"image in capitals", nil, withImage("Memcached"), "must be lowercase"},
+		{"image with a short digest", nil, withImage("memcached@sha256:0123"), "is no image"},
+		{"image that is a space", nil, withImage(" "), "is no image"},
+		{"image without a name", nil, withImage(":1.6"), "is no image"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			if code := run(test.arguments, environment(test.image), &stdout, &stderr); code != 2 {
+			if code := run(test.arguments, environment(test.variables), &stdout, &stderr); code != 2 {
 				t.Errorf("exit code = %d, want 2", code)
 			}
 			text := stderr.String()
@@ -85,10 +147,10 @@ func TestWrongOptions(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	if code := run([]string{"--help"}, environment(""), &stdout, &stderr); code != 0 {
+	if code := run([]string{"--help"}, environment(nil), &stdout, &stderr); code != 0 {
 		t.Errorf("exit code = %d, want 0", code)
 	}
-	for _, want := range []string{"-namespaces", "-health-probe-bind-address", "-metrics-bind-address", "-kubeconfig", "-zap-log-level", imageVariable, defaultImage} {
+	for _, want := range []string{"-namespaces", "-health-probe-bind-address", "-metrics-bind-address", "-kubeconfig", "-zap-log-level", "-leader-elect", "-webhook-port", imageVariable, webhooksVariable, namespaceVariable, defaultImage} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("the help does not tell of %s", want)
 		}
@@ -96,17 +158,7 @@ func TestHelp(t *testing.T) {
 	if stderr.Len() > 0 {
 		t.Errorf("stderr = %q, want nothing", stderr.String())
 	}
-	if _, err := parseOptions([]string{"-h"}, environment(""), io.Discard); !errors.Is(err, flag.ErrHelp) {
+	if _, err := parseOptions([]string{"-h"}, environment(nil), io.Discard); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error = %v, want flag.ErrHelp", err)
-	}
-}
-
-// environment is one in which only the image is set.
-func environment(image string) func(string) string {
-	return func(name string) string {
-		if name == imageVariable {
-			return image
-		}
-		return ""
 	}
 }

@@ -7,6 +7,6 @@ const (
 	AnnotationRequestedBy = "cache.example.com/requested-by"
 
 	// AnnotationDeletionProtection, set to "true" by a user, keeps the Memcached from being deleted until it is taken off
-	// or set to "false". The deletion of the whole namespace takes the Memcached along all the same.
+	// or set to "false". The deletion of its namespace, or of an owner, takes the Memcached along all the same.
 	AnnotationDeletionProtection = "cache.example.com/deletion-protection"
 )

@@ -27,15 +27,12 @@ const (
 	// memcachedUIDIndex finds pods and ReplicaSets by the UID of their Memcached.
 	memcachedUIDIndex = "metadata.labels." + cachev1alpha1.LabelMemcachedUID
 
-	// maxConcurrentReconciles is how many Memcacheds are reconciled at once. A reconcile is short: it computes for less
-	// than a millisecond, and waits for the API server only when it writes.
-	maxConcurrentReconciles = 8
-
 	// firstRetry is how long after a first failure the next try comes; each further one waits twice as long.
 	firstRetry = 5 * time.Millisecond
 )
 
-// SetupWithManager makes mgr call the reconciler whenever something changes that it looks at.
+// SetupWithManager makes mgr call the reconciler whenever something changes that it looks at. The manager's own options say
+// how many Memcacheds are reconciled at once, and for how long.
 func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	for _, index := range indexes() {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, index.object, index.field, index.values); err != nil {
@@ -56,7 +53,6 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached).
 		Watches(&corev1.Pod{}, toMemcached).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: maxConcurrentReconciles,
 			// What is refused is tried again soon at first and then less and less often, but no less often than strangers are
 			// looked after: nobody tells the operator that a quota was raised or a right given back.
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, r.RecheckInterval),

@@ -2,24 +2,30 @@ package v1alpha1
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// namespaceController is who empties a namespace that is being deleted.
-const namespaceController = "system:serviceaccount:kube-system:namespace-controller"
+// cascade are those who delete what belongs to something else that somebody has deleted: the controllers that empty namespaces
+// and collect garbage, by the names that they have where the controller manager gives each controller its own
+// (--use-service-account-credentials), and where it does not.
+var cascade = []string{
+	"system:serviceaccount:kube-system:namespace-controller",
+	"system:serviceaccount:kube-system:generic-garbage-collector",
+	"system:kube-controller-manager",
+}
 
 var protectionPath = field.NewPath("metadata", "annotations").Key(cachev1alpha1.AnnotationDeletionProtection)
 
 // checkDeletion returns why the user can't delete a Memcached with these annotations, or nil.
 //
-// Protection is against a slip that concerns one Memcached. Who deletes a namespace means everything in it, and has been
-// asked by nobody else either: refusing would leave the namespace Terminating for ever, with its Secrets and Services gone
-// already, and the Memcached without any use.
+// Protection is against a slip that concerns one Memcached. Who deletes a namespace or an owner means everything in it.
+// Refusing would leave the namespace Terminating for ever, its Secrets and Services gone already, and save nobody.
 func checkDeletion(annotations map[string]string, user string) *field.Error {
-	if annotations[cachev1alpha1.AnnotationDeletionProtection] != "true" || user == namespaceController {
+	if annotations[cachev1alpha1.AnnotationDeletionProtection] != "true" || slices.Contains(cascade, user) {
 		return nil
 	}
 	return field.Forbidden(protectionPath, fmt.Sprintf(

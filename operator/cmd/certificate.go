@@ -1,0 +1,104 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/operator/internal/certificates"
+	webhookv1alpha1 "github.com/example/operator-testbed/operator/internal/webhook/v1alpha1"
+)
+
+// The names of the operator's own objects, behind the prefix that the kustomization gives them.
+const (
+	authoritySecret         = "webhook-ca"
+	mutatingConfiguration   = "mutating-webhook-configuration"
+	validatingConfiguration = "validating-webhook-configuration"
+	webhookService          = "webhook-service"
+	metricsService          = "controller-manager-metrics-service"
+)
+
+// certificate is where the servers' certificate comes from: the operator itself, files, or neither.
+type certificate struct {
+	own    *certificates.Options
+	source *certificates.Source
+	files  *certwatcher.CertWatcher
+}
+
+// newCertificate returns the certificate that the options ask for. Without webhooks there is none, and the metrics server makes
+// one that nobody can check.
+func newCertificate(o options) (certificate, error) {
+	switch w := o.webhooks; {
+	case !w.enabled:
+		return certificate{}, nil
+	case w.certPath != "":
+		files, err := certwatcher.New(filepath.Join(w.certPath, "tls.crt"), filepath.Join(w.certPath, "tls.key"))
+		if err != nil {
+			return certificate{}, fmt.Errorf("reading the certificate in --webhook-cert-path: %w", err)
+		}
+		return certificate{files: files}, nil
+	default:
+		return certificate{own: certificatesOptions(o), source: &certificates.Source{}}, nil
+	}
+}
+
+func certificatesOptions(o options) *certificates.Options {
+	host := func(service string) string { return fmt.Sprintf("%s%s.%s.svc", o.namePrefix, service, o.namespace) }
+	return &certificates.Options{
+		Secret:                         client.ObjectKey{Namespace: o.namespace, Name: o.namePrefix + authoritySecret},
+		MutatingWebhookConfiguration:   o.namePrefix + mutatingConfiguration,
+		ValidatingWebhookConfiguration: o.namePrefix + validatingConfiguration,
+		DNSNames:                       []string{host(webhookService), host(metricsService)},
+		AuthorityDuration:              o.webhooks.authorityDuration,
+		CertificateDuration:            o.webhooks.certificateDuration,
+	}
+}
+
+// tlsOptions are for the servers that show the certificate.
+func (c certificate) tlsOptions() []func(*tls.Config) {
+	return []func(*tls.Config){func(config *tls.Config) {
+		config.MinVersion = tls.VersionTLS13
+		// HTTP/2 lets one client keep a server busy with requests that it takes back, and gains nothing here.
+		config.NextProtos = []string{"http/1.1"}
+		switch {
+		case c.files != nil:
+			config.GetCertificate = c.files.GetCertificate
+		case c.source != nil:
+			config.GetCertificate = c.source.GetCertificate
+		}
+	}}
+}
+
+// serveWebhooks lets the manager serve webhooks, with the certificate, and be ready when they can be called.
+func serveWebhooks(manager ctrl.Manager, o options, c certificate) error {
+	if !o.webhooks.enabled {
+		return nil
+	}
+	// The server answers nobody before it has a certificate.
+	started := manager.GetWebhookServer().StartedChecker()
+	ready := func(request *http.Request) error {
+		if c.source != nil {
+			if err := c.source.Check(request); err != nil {
+				return err
+			}
+		}
+		return started(request)
+	}
+	if err := errors.Join(
+		webhookv1alpha1.SetupWebhookWithManager(manager, o.webhooks.maxTotalSize),
+		manager.AddReadyzCheck("webhooks", ready),
+	); err != nil {
+		return err
+	}
+	if c.files != nil {
+		return manager.Add(c.files)
+	}
+	reconciler := &certificates.Reconciler{Client: manager.GetClient(), Options: *c.own, Source: c.source}
+	return reconciler.SetupWithManager(manager)
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"maps"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/example/operator-testbed/operator/internal/controller"
+)
+
+// leaseName is the name of the lease that leaders hold.
+const leaseName = "memcached-operator.cache.example.com"
+
+// managerOptions says how the manager runs.
+func managerOptions(o options, c certificate, scheme *runtime.Scheme, log logr.Logger) ctrl.Options {
+	return ctrl.Options{
+		Scheme:                 scheme,
+		Logger:                 log,
+		Cache:                  cacheOptions(o, c),
+		HealthProbeBindAddress: o.healthProbeAddress,
+		Metrics:                metricsOptions(o, c),
+		WebhookServer:          webhook.NewServer(webhook.Options{Port: o.webhooks.port, TLSOpts: c.tlsOptions()}),
+		Controller: config.Controller{
+			MaxConcurrentReconciles: o.maxConcurrentReconciles,
+			ReconciliationTimeout:   o.reconciliationTimeout,
+			// Who becomes the leader has read everything before.
+			EnableWarmup: new(true),
+		},
+		LeaderElection:          o.leaderElection.enabled,
+		LeaderElectionID:        leaseName,
+		LeaderElectionNamespace: o.leaderElection.namespace,
+		LeaseDuration:           &o.leaderElection.leaseDuration,
+		RenewDeadline:           &o.leaderElection.renewDeadline,
+		RetryPeriod:             &o.leaderElection.retryPeriod,
+		// The process ends as soon as the manager does, so nothing is written after the lease is given back, and the next
+		// leader need not wait for its end.
+		LeaderElectionReleaseOnCancel: true,
+	}
+}
+
+// cacheOptions says what of the cluster is read.
+func cacheOptions(o options, c certificate) cache.Options {
+	result := controller.CacheOptions()
+	if c.own != nil {
+		maps.Copy(result.ByObject, c.own.CacheByObject())
+	}
+	for _, namespace := range o.namespaces {
+		if result.DefaultNamespaces == nil {
+			result.DefaultNamespaces = map[string]cache.Config{}
+		}
+		result.DefaultNamespaces[namespace] = cache.Config{}
+	}
+	return result
+}
+
+// metricsOptions says how metrics are served.
+func metricsOptions(o options, c certificate) metricsserver.Options {
+	result := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
+	if o.metricsSecure {
+		result.FilterProvider = filters.WithAuthenticationAndAuthorization
+		result.TLSOpts = c.tlsOptions()
+	}
+	return result
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// What the manifests say to the operator, it understands; and the names that it gives its objects are those in the manifests.
+func TestManifestsAndOptionsAgree(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		check func(*testing.T, options, string)
+	}{
+		{"default", func(t *testing.T, o options, text string) {
+			c := certificatesOptions(o)
+			if c.Secret.Namespace != "operator-system" {
+				t.Errorf("the Secret is in namespace %q", c.Secret.Namespace)
+			}
+			for _, line := range []string{
+				"- " + c.Secret.Name, "- " + c.MutatingWebhookConfiguration, "- " + c.ValidatingWebhookConfiguration, // resourceNames
+				"name: " + c.MutatingWebhookConfiguration, "name: " + c.ValidatingWebhookConfiguration,
+				"- " + leaseName,
+			} {
+				if !strings.Contains(text, line+"\n") {
+					t.Errorf("the manifests do not have %q", line)
+				}
+			}
+			for _, dnsName := range c.DNSNames {
+				if service, _, _ := strings.Cut(dnsName, "."); !strings.Contains(text, "kind: Service\nmetadata:") || !strings.Contains(text, "name: "+service+"\n") {
+					t.Errorf("the manifests have no Service for %s", dnsName)
+				}
+			}
+			if !o.leaderElection.enabled || !o.webhooks.enabled || o.metricsAddress == off || !o.metricsSecure {
+				t.Errorf("not all is on: %+v", o)
+			}
+		}},
+		{"default-cert-manager", func(t *testing.T, o options, text string) {
+			for _, dnsName := range certificatesOptions(o).DNSNames {
+				if !strings.Contains(text, "- "+dnsName+"\n") {
+					t.Errorf("the Certificate is not for %s", dnsName)
+				}
+			}
+			if !strings.Contains(text, "mountPath: "+o.webhooks.certPath+"\n") {
+				t.Errorf("nothing is mounted at %s", o.webhooks.certPath)
+			}
+		}},
+		{"namespaced", func(t *testing.T, o options, _ string) {
+			if len(o.namespaces) != 1 || o.namespaces[0] != "operator-system" || o.webhooks.enabled || o.metricsAddress != off {
+				t.Errorf("it does not stay in its namespace: %+v", o)
+			}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			text, manager := render(t, test.name)
+			container := manager.Spec.Template.Spec.Containers[0]
+			variables := map[string]string{namespaceVariable: ""}
+			for _, variable := range container.Env {
+				variables[variable.Name] = variable.Value
+				if variable.ValueFrom != nil && variable.ValueFrom.FieldRef.FieldPath == "metadata.namespace" {
+					variables[variable.Name] = manager.Namespace
+				}
+			}
+			options, err := parseOptions(container.Args, environment(variables), io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.check(t, options, text)
+		})
+	}
+}
+
+// render returns what a kustomization renders to, and the manager in it.
+func render(t *testing.T, name string) (text string, manager *appsv1.Deployment) {
+	t.Helper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "config", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := resources.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for document := range bytes.SplitSeq(content, []byte("---\n")) {
+		deployment := &appsv1.Deployment{}
+		if bytes.Contains(document, []byte("kind: Deployment\n")) {
+			if err := yaml.UnmarshalStrict(document, deployment); err != nil {
+				t.Fatal(err)
+			}
+			manager = deployment
+		}
+	}
+	if manager == nil {
+		t.Fatal("there is no Deployment")
+	}
+	return string(content), manager
+}
