@@ -120,6 +120,11 @@ docker-up docker-down: ## Docker for a Debian or Ubuntu that has none (says what
 bench-cluster: $(TESTBED) ## How fast a cluster starts, against envtest, and what it holds. ARGS=--runs=9, ARGS=--json
 	@$(TESTBED) bench cluster $(ARGS)
 
+.PHONY: bench-operator
+bench-operator: $(TESTBED) ## What the operator costs, against a floor and kubebuilder's scaffold. ARGS=--objects=1,100
+	@[ -x bin/scaffold/bin/manager ] || { rm -rf bin/scaffold && scripts/scaffold bin/scaffold >/dev/null; }
+	@$(TESTBED) bench operator --scaffold=bin/scaffold $(ARGS)
+
 ##@ This machine
 
 .PHONY: doctor

@@ -5,16 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/audit"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
@@ -50,11 +47,14 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	definitions, err := writeDefinitions(manifests.Select("CustomResourceDefinition"))
+	definitions, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(definitions)
+	if err := manifests.WriteDefinitions(definitions); err != nil {
+		return nil, err
+	}
 
 	cluster := embedded.NewProvider()
 	cluster.WithName(fmt.Sprintf("conformance-%d", os.Getpid())).WithOpts(embedded.WithCRDs(definitions), embedded.WithProgress(o.Progress))
@@ -71,25 +71,6 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 		return nil, err
 	}
 	return s.checkAll(ctx, o.Progress), context.Cause(ctx)
-}
-
-// writeDefinitions writes the CustomResourceDefinitions to a folder of their own: a cluster that has them from its start needs
-// not learn them late.
-func writeDefinitions(definitions []*unstructured.Unstructured) (folder string, err error) {
-	if folder, err = os.MkdirTemp("", "conformance-"); err != nil {
-		return "", err
-	}
-	for _, definition := range definitions {
-		content, err := yaml.Marshal(definition)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, definition.GetName()+".yaml"), content, 0o600)
-		}
-		if err != nil {
-			os.RemoveAll(folder)
-			return "", fmt.Errorf("keep the CustomResourceDefinition %s: %w", definition.GetName(), err)
-		}
-	}
-	return folder, nil
 }
 
 func start(ctx context.Context, cluster *embedded.Provider, manifests runner.Manifests, o Options) (*subject, error) {

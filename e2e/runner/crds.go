@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,10 +15,29 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 )
 
 // definition is the kind of a CRD.
 const definition = "CustomResourceDefinition"
+
+// WriteDefinitions writes the CustomResourceDefinitions to a folder, which it makes if need be: a cluster that has them from
+// its start needs not learn of them late.
+func (m Manifests) WriteDefinitions(folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	for _, d := range m.Select(definition) {
+		content, err := yaml.Marshal(d)
+		if err != nil {
+			return fmt.Errorf("writing the CustomResourceDefinition %s: %w", d.GetName(), err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, d.GetName()+".yaml"), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Define applies the CustomResourceDefinitions of the manifests and returns when the API server serves all of them.
 func Define(ctx context.Context, config *rest.Config, m Manifests) error {

@@ -1,0 +1,59 @@
+package operators
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// measureFloor does without an operator what no operator can do without: it creates each Memcached and a Deployment for it, and
+// when all pods are there it writes one status for each.
+func (w *world) measureFloor(ctx context.Context, n int) (Result, error) {
+	w.say("floor, %d objects", n)
+	begin := time.Now()
+	if err := each(ctx, names(n), func(ctx context.Context, name string) error {
+		if err := w.client.Create(ctx, newMemcached(name)); err != nil {
+			return err
+		}
+		return w.client.Create(ctx, newDeployment(name, size))
+	}); err != nil {
+		return Result{}, err
+	}
+	ready := make(chan error, 1)
+	go func() { ready <- w.untilAllAvailable(ctx, n) }()
+	if err := w.until(ctx, n, &appsv1.DeploymentList{}, &appsv1.Deployment{}, "available Deployments", hasAllPods); err != nil {
+		return Result{}, err
+	}
+	if err := each(ctx, names(n), func(ctx context.Context, name string) error {
+		return w.client.Status().Patch(ctx, newMemcached(name), client.RawPatch("application/merge-patch+json", statusOfFloor))
+	}); err != nil {
+		return Result{}, err
+	}
+	if err := <-ready; err != nil {
+		return Result{}, err
+	}
+	return Result{Subject: floor, Objects: n, Available: time.Since(begin)}, nil
+}
+
+var statusOfFloor = []byte(`{"status":{"conditions":[{"type":"Available","status":"True","reason":"Written","message":"",` +
+	`"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+
+// newDeployment makes the least Deployment of that many replicas.
+func newDeployment(name string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(replicas),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "memcached"}}},
+			},
+		},
+	}
+}

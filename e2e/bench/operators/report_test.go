@@ -1,0 +1,134 @@
+package operators
+
+import (
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/example/operator-testbed/e2e/history"
+)
+
+var results = []Result{
+	{Subject: "ours", Objects: 1, Requests: map[string]int{"create": 1}, Heap: 3, Foreign: 5000, ForeignHeap: 2},
+	{Subject: floor, Objects: 101, Available: 10 * time.Second},
+	{
+		Subject: "ours", Objects: 101, Available: 15 * time.Second, Requests: map[string]int{"create": 101, "patch": 202, "list": 3},
+		WritesMean: 3, WritesMax: 6, Heap: 4, CPU: 3 * time.Second, PeakMemory: 50,
+		Repairs: []time.Duration{3 * time.Millisecond, time.Millisecond, 2 * time.Millisecond},
+	},
+}
+
+func TestAims(t *testing.T) {
+	verdicts := map[string]string{}
+	for _, aim := range Aims(results, "ours") {
+		verdicts[aim.Name] = aim.Verdict()
+	}
+	g := NewWithT(t)
+	g.Expect(verdicts).To(HaveKeyWithValue("writes per object, mean, with 101 objects", "met"))
+	g.Expect(verdicts).To(HaveKeyWithValue("writes per object, most, with 101 objects", "missed by 1.00 (20 %)"))
+	g.Expect(verdicts).To(HaveKeyWithValue("time to the floor's with 101 objects", "missed by 0.25 (20 %)"))
+	g.Expect(verdicts).To(HaveKeyWithValue("heap per object", "missed by 2 KiB (28 %)"))
+	g.Expect(verdicts).To(HaveKeyWithValue("heap for 5000 Deployments of others", "missed by 1 MiB (100 %)"))
+}
+
+func TestWriteMarkdown(t *testing.T) {
+	var b strings.Builder
+	g := NewWithT(t)
+	g.Expect(WriteMarkdown(&b, results, "ours")).To(Succeed())
+	g.Expect(b.String()).To(ContainSubstring("\n| floor | 101 | 10.0 s |  |  |"))
+	g.Expect(b.String()).To(ContainSubstring("| ours | 101 | 15.0 s | 3 | 101 | 202 | 3.0 (max 6) | 0 | 0 | 0 | 0 | 3 s | 50 MiB | 2, 3 ms |\n"))
+	g.Expect(b.String()).To(ContainSubstring("| heap per object | 10.24 KiB | 8 KiB | missed by 2 KiB (28 %) |\n"))
+}
+
+func TestWritePlot(t *testing.T) {
+	var b strings.Builder
+	g := NewWithT(t)
+	g.Expect(WritePlot(&b, results, "a < b")).To(Succeed())
+	decoder := xml.NewDecoder(strings.NewReader(b.String()))
+	for {
+		if _, err := decoder.Token(); err != nil {
+			g.Expect(err).To(MatchError(io.EOF), "the picture is well-formed")
+			break
+		}
+	}
+	g.Expect(b.String()).To(ContainSubstring(">15</text>"))
+	g.Expect(b.String()).To(ContainSubstring("aim: at most 4"))
+}
+
+func TestParseUsage(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(parseUsage("00:01:05  2048\n")).To(Equal(usage{cpu: 65 * time.Second, memory: 2}))
+	g.Expect(parseUsage("1-00:00:01 1024")).To(Equal(usage{cpu: 24*time.Hour + time.Second, memory: 1}))
+	g.Expect(parseUsage("  0:02.50 512")).To(Equal(usage{cpu: 2500 * time.Millisecond, memory: 0.5}))
+	_, err := parseUsage("nobody")
+	g.Expect(err).To(MatchError(`ps said "nobody"`))
+}
+
+func TestLiveHeap(t *testing.T) {
+	g := NewWithT(t)
+	live, told := liveHeap([]byte("{\"msg\":\"started\"}\ngc 1 @0.009s 1%: 0.1+1+0.1 ms clock, 0.2 ms cpu, 4->4->2 MB, 4 MB goal, 2 P\n" +
+		"gc 12 @0.5s 2%: 0.1+1+0.1 ms clock, 0.2 ms cpu, 14->15->9 MB, 18 MB goal, 2 P\nstop"))
+	g.Expect(told).To(BeTrue())
+	g.Expect(live).To(Equal(9.0))
+	_, told = liveHeap([]byte("nothing"))
+	g.Expect(told).To(BeFalse())
+}
+
+func TestCountRequests(t *testing.T) {
+	event := func(verb, name, body string, code int32) auditv1.Event {
+		e := auditv1.Event{Verb: verb, ObjectRef: &auditv1.ObjectReference{Namespace: namespace, Name: name}, ResponseStatus: &metav1.Status{Code: code}}
+		if body != "" {
+			e.RequestObject = &apiruntime.Unknown{Raw: []byte(body)}
+		}
+		return e
+	}
+	r := Result{Objects: 2}
+	countRequests(&r, []auditv1.Event{
+		event("create", "", `{"metadata":{"name":"a"}}`, 201), event("patch", "a", "", 200), event("update", "b", "", 409), event("list", "", "", 200),
+	})
+	g := NewWithT(t)
+	g.Expect(r.Requests).To(Equal(map[string]int{"create": 1, "patch": 1, "update": 1, "list": 1}))
+	g.Expect(r.WritesMean).To(Equal(1.5))
+	g.Expect(r.WritesMax).To(Equal(2))
+	g.Expect(r.Conflicts).To(Equal(1))
+}
+
+func TestFalseAvailable(t *testing.T) {
+	pod := func(name, ready string) history.Version {
+		return history.Version{Object: &unstructured.Unstructured{Object: map[string]any{
+			"kind": "Pod",
+			"metadata": map[string]any{"uid": name, "ownerReferences": []any{
+				map[string]any{"kind": "ReplicaSet", "name": "cache-0001-5f7d"},
+			}},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
+		}}}
+	}
+	memcached := func(available string, written int64) history.Version {
+		return history.Version{Object: &unstructured.Unstructured{Object: map[string]any{
+			"kind": "Memcached", "metadata": map[string]any{"uid": "m", "name": "cache-0001"}, "spec": map[string]any{"size": int64(2)},
+			"status": map[string]any{"written": written, "conditions": []any{map[string]any{"type": "Available", "status": available}}},
+		}}}
+	}
+	for name, tc := range map[string]struct {
+		versions []history.Version
+		lies     int
+	}{
+		"true":           {[]history.Version{pod("a", "True"), pod("b", "True"), memcached("True", 1)}, 0},
+		"too early":      {[]history.Version{pod("a", "True"), memcached("True", 1), pod("b", "True")}, 1},
+		"only repeated":  {[]history.Version{pod("a", "True"), pod("b", "True"), memcached("True", 1), pod("b", "False"), memcached("True", 1)}, 0},
+		"said again":     {[]history.Version{pod("a", "True"), pod("b", "True"), memcached("True", 1), pod("b", "False"), memcached("True", 2)}, 1},
+		"it is not said": {[]history.Version{memcached("False", 1)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(falseAvailable(tc.versions)).To(Equal(tc.lies))
+		})
+	}
+}

@@ -1,0 +1,65 @@
+package operators
+
+import "time"
+
+// Result is what one subject took for one number of objects.
+type Result struct {
+	// Subject is its name.
+	Subject string `json:"subject"`
+	// Objects is how many were created, all at once.
+	Objects int `json:"objects"`
+	// Available is the time from the first request until all of them were Available.
+	Available time.Duration `json:"available"`
+
+	// The rest is of operators: a floor has none of it.
+
+	// Requests are counted by verb, from the first object's creation until quiet; events and leases are left out, as they
+	// are everywhere below.
+	Requests map[string]int `json:"requests,omitempty"`
+	// WritesMean and WritesMax are of one object.
+	WritesMean float64 `json:"writesMean"`
+	WritesMax  int     `json:"writesMax"`
+	// Conflicts are requests that were answered with 409.
+	Conflicts int `json:"conflicts"`
+	// QuietWrites came while nobody changed anything, RestartWrites after the operator was started anew.
+	QuietWrites   int `json:"quietWrites"`
+	RestartWrites int `json:"restartWrites"`
+	// FalseAvailable is how many times a status said Available=True with fewer ready pods than asked for.
+	FalseAvailable int `json:"falseAvailable"`
+	// CPU is the processor time that the operator took until quiet.
+	CPU time.Duration `json:"cpu"`
+	// PeakMemory is the most resident memory that it was seen with, in MiB.
+	PeakMemory float64 `json:"peakMemory"`
+	// Heap is what was alive on its heap after the restart, in MiB, as the Go runtime tells.
+	Heap float64 `json:"heap"`
+	// ForeignHeap is how much more was alive, in MiB, when there were Foreign Deployments of others.
+	ForeignHeap float64 `json:"foreignHeap,omitempty"`
+	Foreign     int     `json:"foreign,omitempty"`
+	// Repairs are the times from a change of a Deployment until it was undone.
+	Repairs []time.Duration `json:"repairs,omitempty"`
+}
+
+// operator says that the result is of an operator, not of the floor.
+func (r Result) operator() bool { return r.Requests != nil }
+
+// heapPerObject is the slope of the heap between the smallest and the largest number of objects, in KiB; false if the results
+// of the subject do not tell.
+func heapPerObject(results []Result, subject string) (float64, bool) {
+	var least, most *Result
+	for i := range results {
+		r := &results[i]
+		if r.Subject != subject || !r.operator() {
+			continue
+		}
+		if least == nil || r.Objects < least.Objects {
+			least = r
+		}
+		if most == nil || r.Objects > most.Objects {
+			most = r
+		}
+	}
+	if least == nil || least.Objects == most.Objects {
+		return 0, false
+	}
+	return (most.Heap - least.Heap) * 1024 / float64(most.Objects-least.Objects), true
+}

@@ -1,0 +1,62 @@
+package operators
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/history"
+)
+
+// falseAvailable counts the versions of Memcacheds that newly say Available=True although fewer pods of their Deployments were
+// ready at that revision than the size.
+func falseAvailable(versions []history.Version) int {
+	ready := map[string]map[types.UID]bool{} // pods, by the name of their Memcached
+	said := map[types.UID]string{}
+	lies := 0
+	for _, v := range versions {
+		if v.Object.GetKind() == "Pod" {
+			owner := podOf(v.Object)
+			if ready[owner] == nil {
+				ready[owner] = map[types.UID]bool{}
+			}
+			if !v.Deleted && isTrue(v.Object, string(corev1.PodReady)) {
+				ready[owner][v.Object.GetUID()] = true
+			} else {
+				delete(ready[owner], v.Object.GetUID())
+			}
+			continue
+		}
+		status := fmt.Sprint(v.Object.Object["status"])
+		if v.Deleted || said[v.Object.GetUID()] == status {
+			continue // an old status, repeated with another spec, is no claim
+		}
+		said[v.Object.GetUID()] = status
+		size, _, _ := unstructured.NestedInt64(v.Object.Object, "spec", "size")
+		if isTrue(v.Object, "Available") && len(ready[v.Object.GetName()]) < int(size) {
+			lies++
+		}
+	}
+	return lies
+}
+
+func isTrue(object *unstructured.Unstructured, condition string) bool {
+	conditions, err := expect.ConditionsOf(object)
+	return err == nil && meta.IsStatusConditionTrue(conditions, condition)
+}
+
+// podOf returns the name of the Memcached that a pod belongs to, which is that of its Deployment: its ReplicaSet has the name
+// of the Deployment and a hash.
+func podOf(pod *unstructured.Unstructured) string {
+	for _, owner := range pod.GetOwnerReferences() {
+		if i := strings.LastIndexByte(owner.Name, '-'); owner.Kind == "ReplicaSet" && i > 0 {
+			return owner.Name[:i]
+		}
+	}
+	return ""
+}
