@@ -51,13 +51,13 @@ func (s Suite) Try(ctx context.Context, m Mutant) (Result, error) {
 	}
 	operator := filepath.Join(work, "operator")
 	if err := runner.Build(ctx, s.Root, s.Package, operator, "-overlay="+broken.Overlay); err != nil {
-		return Result{}, fmt.Errorf("%s does not compile: %w", m.Path, err)
+		return Result{}, fmt.Errorf("%s does not compile: %w", m.Name, err)
 	}
 	env := []string{"OPERATOR=" + operator, "TESTBED_ARTIFACTS=" + filepath.Join(work, "artifacts"), "TESTBED_FAILURES="}
 	if broken.Manifests != "" {
 		env = append(env, "MANIFESTS="+broken.Manifests)
 	}
-	passed, output, err := s.Run(ctx, "^"+m.Test+"$", env...)
+	passed, output, err := s.Run(ctx, m.pattern(), append(env, m.Env...)...)
 	if err != nil {
 		return Result{}, err
 	}
