@@ -91,6 +91,10 @@ e2e: legal-cluster $(TESTBED) ## The suites alone; CLUSTER=existing runs them on
 mutants: $(TESTBED) ## Break the operator on purpose, and see each fault caught.
 	@scripts/mutants
 
+.PHONY: rbac-proof
+rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time, and see a feature fail. Takes a while.
+	@scripts/mutants -rights
+
 .PHONY: conformance
 conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable MANIFESTS=folder MAPPING=file
 	@$(TESTBED) conformance $(if $(OPERATOR),--operator=$(OPERATOR)) $(if $(MANIFESTS),--manifests=$(MANIFESTS)) $(if $(MAPPING),--mapping=$(MAPPING)) $(ARGS)
