@@ -118,6 +118,11 @@ docker-up docker-down: ## Docker for a Debian or Ubuntu that has none (says what
 	@mkdir -p bin && scripts/with-progress "compiling kind/docker" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
 	@bin/docker-engine $(@:docker-%=%)
 
+.PHONY: node-image
+node-image: ## Make the image of a node from Go modules and Debian packages, and print its name: for sites without a registry.
+	@scripts/with-progress "compiling kind/node" go -C kind/node build -trimpath -buildvcs=false "-ldflags=-s -w" -o ../../bin/node-image .
+	@cd kind/node && ../../bin/node-image
+
 ##@ Measure
 
 .PHONY: bench-cluster

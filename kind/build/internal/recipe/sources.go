@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Sources lists a module's own Go files, without its tests and the modules
-// nested in it, each with a digest: what programs of the module itself may be
-// built from.
+// Sources stands for a module's own Go files, without its tests and the modules
+// nested in it, and its go.mod and go.sum: what programs of the module itself may
+// be built from.
 func Sources(module string) ([]byte, error) {
 	var files []string
 	err := filepath.WalkDir(module, func(path string, entry fs.DirEntry, err error) error {
@@ -22,7 +22,7 @@ func Sources(module string) ([]byte, error) {
 			return err
 		case entry.IsDir() && path != module && isModule(path):
 			return fs.SkipDir
-		case !entry.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
+		case !entry.IsDir() && isSource(entry.Name()):
 			file, err := filepath.Rel(module, path)
 			if err != nil {
 				return err
@@ -36,6 +36,10 @@ func Sources(module string) ([]byte, error) {
 	}
 	content, err := filesDigest(module, files)
 	return []byte(content), err
+}
+
+func isSource(name string) bool {
+	return name == "go.mod" || name == "go.sum" || strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
 }
 
 func isModule(dir string) bool {

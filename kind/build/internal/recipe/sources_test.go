@@ -29,7 +29,7 @@ func TestSourcesFollowOwnGoFilesOnly(t *testing.T) {
 	write("cmd/pause/main.go", "package main\n")
 	write("nested/go.mod", "module nested\n")
 	before := sources()
-	for _, other := range []string{"README.md", "cmd/pause/main_test.go", "nested/nested.go"} {
+	for _, other := range []string{"README.md", "cmd/pause/main_test.go", "nested/nested.go", "nested/go.sum"} {
 		write(other, "package other\n")
 		if sources() != before {
 			t.Errorf("%s changes the sources", other)

@@ -11,7 +11,7 @@ import (
 
 func TestSecondWriterWaitsForTheFirst(t *testing.T) {
 	s := At(t.TempDir())
-	first := lock(t, s)
+	first := locked(t, s)
 
 	waitsFor := make(chan int, 1)
 	second := make(chan *Writer, 1)
@@ -36,7 +36,7 @@ func TestSecondWriterWaitsForTheFirst(t *testing.T) {
 
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	s := At(t.TempDir())
-	first := lock(t, s)
+	first := locked(t, s)
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	if _, err := s.Lock(ctx, func(int) { cancel(cause) }); !errors.Is(err, cause) {
@@ -60,23 +60,8 @@ func TestLockRemovesWhatAKilledBuildLeft(t *testing.T) {
 	if err := os.WriteFile(leftover, []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	lock(t, s)
+	locked(t, s)
 	if _, err := os.Lstat(leftover); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("the leftover is still there")
-	}
-}
-
-func TestLockFileWithoutAProcess(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	if err := os.WriteFile(path, []byte("not a number\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if pid := holder(f); pid != 0 {
-		t.Errorf("the lock is held by process %d, expected 0 for unknown", pid)
 	}
 }

@@ -16,7 +16,7 @@ var alpha = Program{Name: "alpha", Key: "0123"}
 const content = "#!/bin/sh\necho alpha\n"
 
 // lock takes the right to write for the duration of a test.
-func lock(t *testing.T, s Store) *Writer {
+func locked(t *testing.T, s Store) *Writer {
 	t.Helper()
 	w, err := s.Lock(t.Context(), func(int) { t.Error("the lock is held by somebody") })
 	if err != nil {
@@ -41,7 +41,7 @@ func add(t *testing.T, w *Writer, p Program) {
 func published(t *testing.T) Store {
 	t.Helper()
 	s := At(filepath.Join(t.TempDir(), "kubernetes"))
-	w := lock(t, s)
+	w := locked(t, s)
 	add(t, w, alpha)
 	if _, err := w.Publish("plan", []Program{alpha}); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestAddedProgramIsSound(t *testing.T) {
 	if err := s.Check(alpha); !errors.Is(err, ErrMissing) {
 		t.Errorf("an empty store says %v, expected ErrMissing", err)
 	}
-	add(t, lock(t, s), alpha)
+	add(t, locked(t, s), alpha)
 	if err := s.Check(alpha); err != nil {
 		t.Error(err)
 	}
@@ -98,7 +98,7 @@ func TestDamagedProgramIsReplaced(t *testing.T) {
 	if err := os.Truncate(s.programFile(alpha), 5); err != nil {
 		t.Fatal(err)
 	}
-	add(t, lock(t, s), alpha)
+	add(t, locked(t, s), alpha)
 	if _, err := s.Assets("plan"); err != nil {
 		t.Error(err)
 	}
@@ -169,7 +169,7 @@ func TestAssetsNeedsEveryLink(t *testing.T) {
 	if err := os.WriteFile(link, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lock(t, s).Publish("plan", []Program{alpha}); err != nil {
+	if _, err := locked(t, s).Publish("plan", []Program{alpha}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Assets("plan"); err != nil {
@@ -215,7 +215,7 @@ func snapshot(t *testing.T, root string) string {
 
 func TestFullDiskLeavesNothingHalfWritten(t *testing.T) {
 	s := At(t.TempDir())
-	w := lock(t, s)
+	w := locked(t, s)
 	w.create = func(path string) (file, error) {
 		f, err := os.Create(path)
 		return &fullDisk{f}, err

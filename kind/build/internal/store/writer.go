@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/example/operator-testbed/kind/build/lock"
 )
 
 // Writer is the right to change a store. One process has it at a time.
@@ -34,14 +36,14 @@ func (s Store) Lock(ctx context.Context, waiting func(pid int)) (*Writer, error)
 	if err := os.MkdirAll(s.root, 0o755); err != nil {
 		return nil, err
 	}
-	lock, err := acquire(ctx, filepath.Join(s.root, "lock"), waiting)
+	held, err := lock.Acquire(ctx, filepath.Join(s.root, "lock"), waiting)
 	if err != nil {
 		return nil, err
 	}
 	w := &Writer{
 		store:  s,
 		work:   filepath.Join(s.root, "work"),
-		lock:   lock,
+		lock:   held,
 		create: func(path string) (file, error) { return os.Create(path) },
 	}
 	err = os.RemoveAll(w.work)

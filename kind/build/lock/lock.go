@@ -1,4 +1,5 @@
-package store
+// Package lock lets one process at a time change a folder.
+package lock
 
 import (
 	"bytes"
@@ -10,9 +11,10 @@ import (
 	"syscall"
 )
 
-// acquire locks a file, which it makes when there is none. The lock is the
-// operating system's: it ends when the file is closed, or the process dies.
-func acquire(ctx context.Context, path string, waiting func(pid int)) (*os.File, error) {
+// Acquire locks a file, which it makes when there is none. When another process
+// holds it, it calls waiting with that process's id, 0 if it is unknown. The lock
+// is the operating system's: it ends when the file is closed, or the process dies.
+func Acquire(ctx context.Context, path string, waiting func(pid int)) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err

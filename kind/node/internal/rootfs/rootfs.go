@@ -1,0 +1,152 @@
+// Package rootfs makes root file systems from Debian packages, as tar files, with
+// mmdebstrap.
+package rootfs
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// suite is Debian 12. Its systemd still boots on machines with version 1 of
+// cgroups; the one of Debian 13 needs to be talked into it.
+const suite = "bookworm"
+
+// Spec says what is in a root file system.
+type Spec struct {
+	// Name is for people, and part of the file's name.
+	Name string
+	// Variant is mmdebstrap's: minbase configures the packages, extract only
+	// unpacks them.
+	Variant  string
+	Packages []string
+	// Files is a folder whose files are added, or empty. FilesVersion changes when
+	// they do.
+	Files, FilesVersion string
+	// Setup are lines of a shell script that runs at the end on the machine, with
+	// the root file system's folder as $1.
+	Setup []string
+}
+
+// patience is how long an interrupted mmdebstrap may take to clean up.
+const patience = 10 * time.Second
+
+// key changes when a root file system has to be made again.
+func (s Spec) key(architecture string) string {
+	parts := [][]string{{suite, architecture, s.Variant, s.hook(), s.FilesVersion}, s.Packages, s.Setup, options}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
+	return hex.EncodeToString(sum[:])[:12]
+}
+
+// options leave out what nobody reads in a container. The unsafe disk access is
+// the package manager's: a folder that is thrown away needs no fsync per file.
+var options = []string{
+	"--dpkgopt=path-exclude=/usr/share/man/*",
+	"--dpkgopt=path-exclude=/usr/share/locale/*",
+	"--dpkgopt=path-exclude=/usr/share/doc/*",
+	"--dpkgopt=path-include=/usr/share/doc/*/copyright",
+	"--dpkgopt=force-unsafe-io",
+	`--aptopt=Acquire::Languages "none"`,
+}
+
+// args are mmdebstrap's. The names of architectures that Debian and Go share are
+// the only ones that kind supports.
+func (s Spec) args(architecture, file, mirror string) []string {
+	args := []string{"--variant=" + s.Variant, "--architectures=" + architecture, "--include=" + strings.Join(s.Packages, ",")}
+	args = append(args, options...)
+	if s.Files != "" {
+		args = append(args, fmt.Sprintf("%s=sync-in %q /", s.hook(), s.Files))
+	}
+	if len(s.Setup) > 0 {
+		args = append(args, s.hook()+"=set -eu\n"+strings.Join(s.Setup, "\n"))
+	}
+	args = append(args, suite, file)
+	if mirror != "" {
+		args = append(args, mirror)
+	}
+	return args
+}
+
+// hook is the option for what runs at the end: mmdebstrap takes others without a
+// word, and never runs them.
+func (s Spec) hook() string {
+	if s.Variant == "extract" {
+		return "--extract-hook"
+	}
+	return "--customize-hook"
+}
+
+// Make returns the tar file of a root file system in a folder, made now unless an
+// earlier call has. mirror is a Debian mirror, empty for Debian's own. What
+// mmdebstrap is at is given to onLine.
+func (s Spec) Make(ctx context.Context, dir, architecture, mirror string, onLine func(string)) (string, error) {
+	file := filepath.Join(dir, s.Name+"-"+s.key(architecture)+".tar")
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	mmdebstrap, err := exec.LookPath("mmdebstrap")
+	if err != nil {
+		return "", errors.New("there is no mmdebstrap on PATH, which makes a root file system from Debian packages: run `apt-get install mmdebstrap`")
+	}
+	unfinished := filepath.Join(dir, "unfinished-"+s.Name+".tar")
+	defer os.Remove(unfinished)
+	cmd := exec.CommandContext(ctx, mmdebstrap, s.args(architecture, unfinished, mirror)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = patience
+	output, err := cmd.StderrPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	complaints := follow(output, onLine)
+	if err := cmd.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		return "", explain(err, complaints)
+	}
+	return file, os.Rename(unfinished, file)
+}
+
+// follow reads what mmdebstrap says and returns its complaints.
+func follow(output io.Reader, onLine func(string)) []string {
+	var complaints []string
+	for lines := bufio.NewScanner(output); lines.Scan(); {
+		line := strings.TrimSpace(lines.Text())
+		if message, ok := strings.CutPrefix(line, "I: "); ok {
+			onLine(message)
+		}
+		if strings.HasPrefix(line, "E: ") || strings.HasPrefix(line, "Err:") {
+			complaints = append(complaints, strings.TrimPrefix(line, "E: "))
+		}
+	}
+	return complaints
+}
+
+// explain is a sentence with the first complaints, which name the cause.
+func explain(err error, complaints []string) error {
+	said := strings.Join(complaints[:min(3, len(complaints))], "; ")
+	mend := "run the same command again"
+	switch {
+	case strings.Contains(said, "Err:"), strings.Contains(said, "resolv"), strings.Contains(said, "connect"):
+		mend = "connect this machine to a Debian mirror, and name it with DEBIAN_MIRROR if it is not deb.debian.org"
+	case strings.Contains(said, "NO_PUBKEY"), strings.Contains(said, "not signed"):
+		mend = "run `apt-get install debian-archive-keyring`"
+	case strings.Contains(said, "unshare"), strings.Contains(said, "subuid"):
+		mend = "run it as root"
+	}
+	return fmt.Errorf("mmdebstrap failed (%w: %s): %s", err, said, mend)
+}

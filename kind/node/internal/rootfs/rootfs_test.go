@@ -1,0 +1,85 @@
+package rootfs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var spec = Spec{Name: "node", Variant: "minbase", Packages: []string{"systemd", "jq"}, Files: "/a b", FilesVersion: "v1", Setup: []string{"true"}}
+
+func TestArgs(t *testing.T) {
+	args := spec.args("arm64", "/out.tar", "")
+	for _, want := range []string{"--architectures=arm64", "--include=systemd,jq", `--customize-hook=sync-in "/a b" /`, "--customize-hook=set -eu\ntrue"} {
+		if !slices.Contains(args, want) {
+			t.Errorf("the arguments lack %q: %q", want, args)
+		}
+	}
+	if last := args[len(args)-2:]; !slices.Equal(last, []string{suite, "/out.tar"}) {
+		t.Errorf("the last arguments are %q", last)
+	}
+	unpacked := spec
+	unpacked.Variant = "extract"
+	if args := unpacked.args("arm64", "/out.tar", ""); !slices.Contains(args, "--extract-hook=set -eu\ntrue") {
+		t.Errorf("the hook is one that this variant does not run: %q", args)
+	}
+	if with := spec.args("arm64", "/out.tar", "http://mirror"); with[len(with)-1] != "http://mirror" {
+		t.Errorf("the mirror is not passed on: %q", with)
+	}
+}
+
+func TestMadeAgainWhenSomethingChanges(t *testing.T) {
+	seen := map[string]string{spec.key("amd64"): "the first"}
+	for name, change := range map[string]func(*Spec){
+		"packages": func(s *Spec) { s.Packages = []string{"systemd"} },
+		"variant":  func(s *Spec) { s.Variant = "extract" },
+		"files":    func(s *Spec) { s.FilesVersion = "v2" },
+		"setup":    func(s *Spec) { s.Setup = nil },
+	} {
+		other := spec
+		change(&other)
+		key := other.key("amd64")
+		if before := seen[key]; before != "" {
+			t.Errorf("%s has the key of %s", name, before)
+		}
+		seen[key] = name
+	}
+	elsewhere := spec
+	elsewhere.Files = "/elsewhere"
+	if elsewhere.key("amd64") != spec.key("amd64") {
+		t.Error("the key depends on where the files are")
+	}
+	if spec.key("arm64") == spec.key("amd64") {
+		t.Error("the key does not depend on the architecture")
+	}
+}
+
+func TestWhatIsThereIsNotMadeAgain(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir) // no mmdebstrap
+	if _, err := spec.Make(t.Context(), dir, "amd64", "", func(string) {}); err == nil || !strings.Contains(err.Error(), "apt-get install mmdebstrap") {
+		t.Errorf("got %v", err)
+	}
+	file := filepath.Join(dir, "node-"+spec.key("amd64")+".tar")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := spec.Make(t.Context(), dir, "amd64", "", func(string) {}); err != nil || got != file {
+		t.Errorf("got %s and %v", got, err)
+	}
+}
+
+func TestComplaintsBecomeASentence(t *testing.T) {
+	var said []string
+	complaints := follow(strings.NewReader("I: downloading packages...\nErr:1 http://deb.debian.org Could not connect\nE: apt-get update failed\n"), func(line string) { said = append(said, line) })
+	if !slices.Equal(said, []string{"downloading packages..."}) {
+		t.Errorf("said %q", said)
+	}
+	err := explain(errors.New("exit status 1"), complaints)
+	if !strings.Contains(err.Error(), "DEBIAN_MIRROR") || !strings.Contains(err.Error(), "Could not connect") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+}
