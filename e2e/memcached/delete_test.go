@@ -135,6 +135,7 @@ func TestDeleteWithoutOperator(t *testing.T) {
 			nothingLeft(ctx, t, s)
 		})).
 		Assess("nor does the operator make anything of what it never saw alive", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			passUnjudged(ctx, t, s)
 			remove(ctx, t, s, create(ctx, t, s, "short", 1))
 			unborn = create(ctx, t, s, "unborn", 1, finalizer(hold))
 			remove(ctx, t, s, unborn)

@@ -52,6 +52,7 @@ func TestOutage(t *testing.T) {
 			if err := hold(ctx); err != nil {
 				t.Fatal(err)
 			}
+			passUnjudged(ctx, t, s)
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			remove(ctx, t, s, deploymentOf(bereft))
 			s.Expect(t).Gone(ctx, deploymentOf(bereft))

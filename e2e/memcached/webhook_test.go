@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -359,4 +360,38 @@ func (w *warnings) take() string {
 	text := strings.Join(w.texts, "\n")
 	w.texts = nil
 	return text
+}
+
+// passUnjudged lets requests pass that no operator judges, as an administrator does who can't wait for it, until the test ends.
+func passUnjudged(ctx context.Context, t *testing.T, s *suite.Scope) {
+	t.Helper()
+	if !s.Webhooks {
+		return
+	}
+	set := func(ctx context.Context, policy admissionregistrationv1.FailurePolicyType) {
+		mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		err := errors.Join(
+			s.Client.Get(ctx, client.ObjectKey{Name: "operator-mutating-webhook-configuration"}, mutating),
+			s.Client.Get(ctx, client.ObjectKey{Name: "operator-validating-webhook-configuration"}, validating),
+		)
+		for i := range mutating.Webhooks {
+			mutating.Webhooks[i].FailurePolicy = &policy
+		}
+		for i := range validating.Webhooks {
+			validating.Webhooks[i].FailurePolicy = &policy
+		}
+		if err := errors.Join(err, s.Client.Update(ctx, mutating), s.Client.Update(ctx, validating)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(ctx, admissionregistrationv1.Ignore)
+	t.Cleanup(func() { set(context.WithoutCancel(ctx), admissionregistrationv1.Fail) })
+	// When the API server goes by it can't be watched, only tried; it takes milliseconds.
+	var err error
+	for range 1000 {
+		if err = s.Client.Create(ctx, named(s, "trial"), client.DryRunAll); err == nil {
+			return
+		}
+	}
+	t.Fatalf("requests do not pass unjudged: %v", err)
 }
