@@ -118,6 +118,10 @@ docker-up docker-down: ## Docker for a Debian or Ubuntu that has none (says what
 	@mkdir -p bin && scripts/with-progress "compiling kind/docker" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
 	@bin/docker-engine $(@:docker-%=%)
 
+.PHONY: docker-build docker-push
+docker-build docker-push: ## Build the operator's image; push it to its registry. IMG=registry/name:tag
+	@$(MAKE) -C operator $@ $(if $(IMG),IMG='$(IMG)')
+
 .PHONY: node-image
 node-image: ## Make the image of a node from Go modules and Debian packages, and print its name: for sites without a registry.
 	@scripts/with-progress "compiling kind/node" go -C kind/node build -trimpath -buildvcs=false "-ldflags=-s -w" -o ../../bin/node-image .
@@ -144,7 +148,7 @@ doctor: $(TESTBED) ## What this machine lacks, and the command that mends it. AR
 help: ## This list.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z][a-z0-9 -]*:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+		/^[a-z][a-z0-9 -]*:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # The operator's Makefile runs it; compiled here, its first time shows progress.
 .PHONY: controller-gen
