@@ -19,11 +19,9 @@ type Broken struct {
 	Manifests string
 }
 
-// configFolder is where the operator's manifests are in the repository.
-const configFolder = "operator/config"
-
-// Apply patches copies of the files in a folder of its own, work. The repository at root is not touched.
-func (m Mutant) Apply(ctx context.Context, root, work string) (Broken, error) {
+// Apply patches copies of the files in a folder of its own, work. The repository at root is not touched. The operator's
+// manifests are in its folder config.
+func (m Mutant) Apply(ctx context.Context, root, config, work string) (Broken, error) {
 	tree := filepath.Join(work, "tree")
 	for _, file := range m.Files {
 		if err := copyFile(filepath.Join(root, file), filepath.Join(tree, file)); err != nil {
@@ -31,46 +29,30 @@ func (m Mutant) Apply(ctx context.Context, root, work string) (Broken, error) {
 		}
 	}
 	broken := Broken{}
-	if m.breaksManifests() {
-		broken.Manifests = filepath.Join(tree, configFolder)
-		if err := copyMissing(filepath.Join(root, configFolder), broken.Manifests); err != nil {
+	if m.breaks(config) {
+		broken.Manifests = filepath.Join(tree, config)
+		if err := copyMissing(filepath.Join(root, config), broken.Manifests); err != nil {
 			return Broken{}, fmt.Errorf("copying the manifests that %s breaks: %w", m.Name, err)
 		}
 	}
-	if err := m.spoil(ctx, tree, work); err != nil {
-		return Broken{}, err
-	}
-	broken.Overlay = filepath.Join(work, "overlay.json")
-	return broken, m.writeOverlay(root, tree, broken.Overlay)
-}
-
-// spoil changes the copies in tree.
-func (m Mutant) spoil(ctx context.Context, tree, work string) error {
-	if m.Path == "" {
-		for file, content := range m.Content {
-			if err := os.WriteFile(filepath.Join(tree, file), content, 0o644); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	patch, err := filepath.Abs(m.Path)
 	if err != nil {
-		return err
+		return Broken{}, err
 	}
 	apply := exec.CommandContext(ctx, "git", "apply", "--whitespace=nowarn", patch)
 	apply.Dir = tree
 	// Outside any repository, so that git takes the paths as they are.
 	apply.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(work), "GIT_DIR="+filepath.Join(work, "none"))
 	if out, err := apply.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s no longer fits the code, write it anew: %w: %s", m.Path, err, bytes.TrimSpace(out))
+		return Broken{}, fmt.Errorf("%s no longer fits the code, write it anew: %w: %s", m.Path, err, bytes.TrimSpace(out))
 	}
-	return nil
+	broken.Overlay = filepath.Join(work, "overlay.json")
+	return broken, m.writeOverlay(root, tree, broken.Overlay)
 }
 
-func (m Mutant) breaksManifests() bool {
+func (m Mutant) breaks(folder string) bool {
 	for _, file := range m.Files {
-		if strings.HasPrefix(file, configFolder+"/") {
+		if strings.HasPrefix(file, folder+"/") {
 			return true
 		}
 	}

@@ -69,7 +69,7 @@ func TestApplyLeavesTheRepositoryAlone(t *testing.T) {
 	mutants, err := mutant.Read(folder)
 	g.Expect(err).NotTo(HaveOccurred())
 
-	broken, err := mutants[0].Apply(t.Context(), root, work)
+	broken, err := mutants[0].Apply(t.Context(), root, "operator/config", work)
 	g.Expect(err).NotTo(HaveOccurred())
 	overlay, err := os.ReadFile(broken.Overlay)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -78,7 +78,7 @@ func TestApplyLeavesTheRepositoryAlone(t *testing.T) {
 	g.Expect(os.ReadFile(filepath.Join(work, "tree", "two.go"))).To(ContainSubstring("Two = 3"))
 
 	write(t, filepath.Join(root, "two.go"), "package two\nconst Two = 1 + 1\n")
-	_, err = mutants[0].Apply(t.Context(), root, t.TempDir())
+	_, err = mutants[0].Apply(t.Context(), root, "operator/config", t.TempDir())
 	g.Expect(err).To(MatchError(ContainSubstring("no longer fits the code")))
 }
 

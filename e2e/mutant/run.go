@@ -19,8 +19,10 @@ type Suite struct {
 	Root string
 	// Folder is the suite's folder and Binary its test binary, built from there with `go test -c`.
 	Folder, Binary string
-	// Package is the operator's main package, relative to Root ("./operator/cmd").
+	// Package is the operator's main package, relative to Root ("./operator/cmd"). Empty means that there is nothing to run.
 	Package string
+	// Config is the folder of the operator's manifests, relative to Root ("operator/config").
+	Config string
 	// Env is what the suite's environment needs beyond the caller's, such as CLUSTER=embedded.
 	Env []string
 }
@@ -45,19 +47,22 @@ func (s Suite) Try(ctx context.Context, m Mutant) (Result, error) {
 		return Result{}, err
 	}
 	defer os.RemoveAll(work)
-	broken, err := m.Apply(ctx, s.Root, work)
+	broken, err := m.Apply(ctx, s.Root, s.Config, work)
 	if err != nil {
 		return Result{}, err
 	}
-	operator := filepath.Join(work, "operator")
-	if err := runner.Build(ctx, s.Root, s.Package, operator, "-overlay="+broken.Overlay); err != nil {
-		return Result{}, fmt.Errorf("%s does not compile: %w", m.Name, err)
+	env := []string{"TESTBED_ARTIFACTS=" + filepath.Join(work, "artifacts"), "TESTBED_FAILURES="}
+	if s.Package != "" {
+		operator := filepath.Join(work, "operator")
+		if err := runner.Build(ctx, s.Root, s.Package, operator, "-overlay="+broken.Overlay); err != nil {
+			return Result{}, fmt.Errorf("%s does not compile: %w", m.Path, err)
+		}
+		env = append(env, "OPERATOR="+operator)
 	}
-	env := []string{"OPERATOR=" + operator, "TESTBED_ARTIFACTS=" + filepath.Join(work, "artifacts"), "TESTBED_FAILURES="}
 	if broken.Manifests != "" {
 		env = append(env, "MANIFESTS="+broken.Manifests)
 	}
-	passed, output, err := s.Run(ctx, m.pattern(), append(env, m.Env...)...)
+	passed, output, err := s.Run(ctx, "^"+m.Test+"$", env...)
 	if err != nil {
 		return Result{}, err
 	}

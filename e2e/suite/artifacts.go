@@ -37,8 +37,10 @@ func (s *Suite) keep(t *testing.T, scope *Scope) {
 		return
 	}
 	logs := map[string]string{}
-	for _, replica := range scope.Operator.Replicas() {
-		logs[replica.Name()] = replica.LogFile()
+	if scope.Operator != nil {
+		for _, replica := range scope.Operator.Replicas() {
+			logs[replica.Name()] = replica.LogFile()
+		}
 	}
 	seen := failure{
 		client: s.client, kinds: s.options.Record, namespace: scope.Namespace,

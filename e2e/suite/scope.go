@@ -30,7 +30,7 @@ type Scope struct {
 	Client client.WithWatch
 	// Config is how Client reaches the cluster: for clients of the feature's own, who listen to warnings or are somebody else.
 	Config *rest.Config
-	// Operator is the operator under test. Only features that run alone may stop or restart it.
+	// Operator is the operator under test, or nil where there is none. Only features that run alone may stop or restart it.
 	Operator *runner.Operator
 	// History records the namespace from before the feature's first step.
 	History *history.Recorder

@@ -55,9 +55,13 @@ type Options struct {
 	AddToScheme []func(*runtime.Scheme) error
 	// CRDs are files and folders of the operator's CustomResourceDefinitions.
 	CRDs []string
-	// Package is the operator's main package.
+	// Package is the operator's main package. Empty means that there is nothing to run.
 	Package string
-	// Kustomization is the folder of the manifests that install the operator.
+	// Config is the folder of the operator's manifests, of which $MANIFESTS may name a copy. Empty means the folder that
+	// Kustomization is in.
+	Config string
+	// Kustomization is the folder of the manifests that install the operator, or its CustomResourceDefinitions where there is
+	// nothing to run. Empty means that there is nothing to install.
 	Kustomization string
 	// Record are the kinds that the operator's work shows in. They are recorded in each feature's namespace.
 	Record []schema.GroupVersionKind
@@ -159,7 +163,15 @@ func (s *Suite) setUp(kind string) (env.Environment, error) {
 		}
 		s.timeout = timeout
 	}
-	provider, err := cluster.New(kind, cluster.Options{CRDs: s.options.CRDs})
+	var crds []string
+	for _, path := range s.options.CRDs {
+		crd, err := s.manifests(path)
+		if err != nil {
+			return nil, err
+		}
+		crds = append(crds, crd)
+	}
+	provider, err := cluster.New(kind, cluster.Options{CRDs: crds})
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +185,20 @@ func (s *Suite) setUp(kind string) (env.Environment, error) {
 		Setup(s.start(name)).
 		BeforeEachFeature(s.open).
 		Finish(s.stop, envfuncs.DestroyCluster(name)), nil
+}
+
+// manifests returns where a path of the operator's manifests is: in the copy that $MANIFESTS names, if it does.
+func (s *Suite) manifests(path string) (string, error) {
+	copied := os.Getenv("MANIFESTS")
+	if copied == "" {
+		return path, nil
+	}
+	folder := s.options.Config
+	if folder == "" {
+		folder = filepath.Dir(s.options.Kustomization)
+	}
+	within, err := filepath.Rel(folder, path)
+	return filepath.Join(copied, within), err
 }
 
 // start creates the cluster while the operator is being compiled, and then runs the one on the other.
@@ -191,13 +217,16 @@ func (s *Suite) start(name string) env.Func {
 		if err := s.connect(cfg); err != nil {
 			return ctx, err
 		}
+		if s.options.Kustomization == "" {
+			return ctx, nil
+		}
 		return ctx, s.runOperator(ctx, binary)
 	}
 }
 
 // binary returns the operator's executable: the one that $OPERATOR names, or one built now.
 func (s *Suite) binary(ctx context.Context) (string, error) {
-	if path := os.Getenv("OPERATOR"); path != "" {
+	if path := os.Getenv("OPERATOR"); path != "" || s.options.Package == "" {
 		return path, nil
 	}
 	path := filepath.Join(s.work, "operator")
@@ -218,9 +247,9 @@ func (s *Suite) connect(cfg *envconf.Config) error {
 }
 
 func (s *Suite) runOperator(ctx context.Context, binary string) error {
-	kustomization := s.options.Kustomization
-	if config := os.Getenv("MANIFESTS"); config != "" {
-		kustomization = filepath.Join(config, filepath.Base(kustomization))
+	kustomization, err := s.manifests(s.options.Kustomization)
+	if err != nil {
+		return err
 	}
 	manifests, err := runner.Render(kustomization)
 	if err != nil {
@@ -234,6 +263,9 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 		if s.added, err = runner.Absent(ctx, s.config, manifests); err != nil {
 			return err
 		}
+	}
+	if s.options.Package == "" {
+		return runner.Define(ctx, s.config, manifests)
 	}
 	s.operator, err = runner.Start(ctx, runner.Options{
 		Name: "operator", Config: s.config, Supervisor: processes, Manifests: manifests, Binary: binary,

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,17 +35,17 @@ func main() {
 
 func run(ctx context.Context) error {
 	folder := flag.String("suite", "e2e/memcached", "the suite's folder; its mutants are in its folder mutants")
+	operator := flag.String("operator", "operator", "the folder of the operator that is broken")
 	parallel := flag.Int("parallel", 3, "how many are tried at once; each has a cluster of its own")
 	timeout := flag.Duration("timeout", 10*time.Second, "how long an assertion waits for what a broken operator never does")
 	only := flag.String("only", "", "try only the mutants whose name contains this")
-	rights := flag.Bool("rights", false, "take away each right of the operator's, one at a time, instead of trying the patches")
 	flag.Parse()
 
 	root, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	mutants, err := read(root, *folder, *rights)
+	mutants, err := mutant.Read(filepath.Join(*folder, "mutants"))
 	if err != nil {
 		return err
 	}
@@ -55,21 +56,18 @@ func run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(work)
 	suite := mutant.Suite{
-		Root: root, Folder: filepath.Join(root, *folder), Binary: filepath.Join(work, "suite.test"), Package: "./operator/cmd",
-		Env: []string{"CLUSTER=embedded", "TESTBED_TIMEOUT=" + timeout.String()},
+		Root: root, Folder: filepath.Join(root, *folder), Binary: filepath.Join(work, "suite.test"),
+		Config: path.Join(filepath.ToSlash(*operator), "config"),
+		Env:    []string{"CLUSTER=embedded", "TESTBED_TIMEOUT=" + timeout.String()},
+	}
+	if _, err := os.Stat(filepath.Join(*operator, "cmd")); err == nil {
+		suite.Package = "./" + path.Join(filepath.ToSlash(*operator), "cmd")
 	}
 	compile := exec.CommandContext(ctx, "go", "test", "-c", "-o", suite.Binary, "./"+filepath.ToSlash(*folder))
 	if out, err := compile.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the suite: %w\n%s", err, out)
 	}
 	return try(ctx, suite, mutants, *parallel)
-}
-
-func read(root, folder string, rights bool) ([]mutant.Mutant, error) {
-	if rights {
-		return mutant.Rights(root, roles, needs)
-	}
-	return mutant.Read(filepath.Join(folder, "mutants"))
 }
 
 // try runs the healthy operator and all mutants, prints a line for each, and fails when any is not killed as it should be.
@@ -97,7 +95,7 @@ func try(ctx context.Context, suite mutant.Suite, mutants []mutant.Mutant, paral
 			case results[i].Wrong != "":
 				fmt.Printf("survived  %-28s %s\n%s\n", m.Name, results[i].Wrong, indent(results[i].Output))
 			default:
-				fmt.Printf("killed    %-28s by %s: %q (%.1f s)\n", m.Name, m.Judges(), m.Assertion, results[i].Took.Seconds())
+				fmt.Printf("killed    %-28s by %s: %q (%.1f s)\n", m.Name, m.Test, m.Assertion, results[i].Took.Seconds())
 			}
 			return nil
 		})
@@ -127,9 +125,7 @@ func try(ctx context.Context, suite mutant.Suite, mutants []mutant.Mutant, paral
 func pattern(mutants []mutant.Mutant) string {
 	var names []string
 	for _, m := range mutants {
-		if m.Test != "" {
-			names = append(names, m.Test)
-		}
+		names = append(names, m.Test)
 	}
 	slices.Sort(names)
 	return "^(" + strings.Join(slices.Compact(names), "|") + ")$"
