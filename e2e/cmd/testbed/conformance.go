@@ -94,7 +94,7 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 // executable returns the operator that was named, or the one of the clone at root.
 func executable(ctx context.Context, root, named string) (string, error) {
 	if named == "" {
-		program, err := operator.Build(ctx, root)
+		program, err := operator.Build(ctx, root, operator.Finished)
 		return program.Binary, err
 	}
 	path, err := filepath.Abs(named)

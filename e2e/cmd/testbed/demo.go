@@ -76,7 +76,7 @@ func prepare(ctx context.Context, root string, out *report) (program operator.Pr
 	compiled := make(chan struct{})
 	group.Go(func() (err error) {
 		defer close(compiled)
-		program, err = operator.Build(building, root)
+		program, err = operator.Build(building, root, operator.Finished)
 		return err
 	})
 	group.Go(func() error {

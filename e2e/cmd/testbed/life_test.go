@@ -35,7 +35,7 @@ func newBed(t *testing.T) bed {
 		t.Fatal(err)
 	}
 	// Up to date from here on, so that tests side by side don't write it.
-	if _, err := operator.Build(t.Context(), root); err != nil {
+	if _, err := operator.Build(t.Context(), root, operator.Finished); err != nil {
 		t.Fatal(err)
 	}
 	b := bed{t: t, root: root, state: filepath.Join(t.TempDir(), "state")}

@@ -15,24 +15,29 @@ import (
 
 func newRun(g *global) *cobra.Command {
 	var onExisting bool
+	var folder string
 	command := &cobra.Command{
 		Use:   "run",
 		Short: "Run the operator in the foreground, as its own ServiceAccount, until Ctrl-C",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return runOperator(command.Context(), g, onExisting)
+			return runOperator(command.Context(), g, folder, onExisting)
 		},
 	}
+	command.Flags().StringVar(&folder, "operator", operator.Finished, "folder of the operator in this clone: its own, or a chapter's")
 	command.Flags().BoolVar(&onExisting, "existing", false, "run it on the cluster that KUBECONFIG leads to; asks first")
 	return command
 }
 
-func runOperator(ctx context.Context, g *global, onExisting bool) error {
+func runOperator(ctx context.Context, g *global, folder string, onExisting bool) error {
 	root, err := repository.Root(".")
 	if err != nil {
 		return err
 	}
 	foreground := operator.Foreground{
+		Resident: func(ctx context.Context) (operator.Program, error) {
+			return operator.Build(ctx, root, operator.Finished)
+		},
 		Log: os.Stdout,
 		Say: func(format string, args ...any) {
 			fmt.Fprintf(os.Stderr, "testbed: "+format+"\n", args...)
@@ -51,7 +56,7 @@ func runOperator(ctx context.Context, g *global, onExisting bool) error {
 		}
 		foreground.Cluster, foreground.Config, foreground.Beside = g.name, cluster.KubernetesRestConfig(), cluster.Supervisor()
 	}
-	if foreground.Program, err = operator.Build(ctx, root); err != nil {
+	if foreground.Program, err = operator.Build(ctx, root, folder); err != nil {
 		return err
 	}
 	if err := runner.Define(ctx, foreground.Config, foreground.Program.Manifests); err != nil {

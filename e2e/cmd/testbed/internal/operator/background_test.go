@@ -30,7 +30,7 @@ func TestEnsure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := operator.Build(t.Context(), root)
+	program, err := operator.Build(t.Context(), root, operator.Finished)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,19 +16,30 @@ import (
 type Program struct {
 	// Binary is the executable.
 	Binary string
-	// Manifests install it: what operator/config/default renders to.
+	// Manifests install it: what its config/default renders to.
 	Manifests runner.Manifests
 }
 
-// Build compiles the operator of the clone at root and renders its manifests. An
-// executable that is up to date is left as it is.
-func Build(ctx context.Context, root string) (Program, error) {
-	manifests, err := runner.Render(filepath.Join(root, "operator", "config", "default"))
+// Finished is the folder of the clone's own operator.
+const Finished = "operator"
+
+// Build compiles the operator in a folder of the clone at root, which is laid out as
+// kubebuilder does, and renders its manifests. An executable that is up to date is left
+// as it is.
+func Build(ctx context.Context, root, folder string) (Program, error) {
+	if _, err := os.Stat(filepath.Join(root, folder, "cmd")); err != nil {
+		return Program{}, fmt.Errorf("there is no operator to run in %s: it has no folder cmd", folder)
+	}
+	manifests, err := runner.Render(filepath.Join(root, folder, "config", "default"))
 	if err != nil {
 		return Program{}, err
 	}
-	binary := filepath.Join(root, "bin", "memcached-operator")
-	if err := runner.Build(ctx, root, "./operator/cmd", binary); err != nil {
+	name := "memcached-operator"
+	if folder != Finished {
+		name = filepath.Base(folder)
+	}
+	binary := filepath.Join(root, "bin", name)
+	if err := runner.Build(ctx, root, "./"+filepath.ToSlash(folder)+"/cmd", binary); err != nil {
 		if ctx.Err() != nil {
 			return Program{}, context.Cause(ctx)
 		}

@@ -25,6 +25,8 @@ type Foreground struct {
 	Beside *supervisor.Supervisor
 	// Program is what runs.
 	Program Program
+	// Resident builds the operator that comes back afterwards.
+	Resident func(context.Context) (Program, error)
 	// Log gets what the operator writes.
 	Log io.Writer
 	// Say tells the user a sentence.
@@ -63,8 +65,11 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 			}
 			// Started anew rather than again: webhooks lead to whoever was started last.
 			defer func() {
-				_, again := Ensure(orderly, f.Config, f.Beside, f.Program)
-				returned = errors.Join(returned, again)
+				resident, err := f.Resident(orderly)
+				if err == nil {
+					_, err = Ensure(orderly, f.Config, f.Beside, resident)
+				}
+				returned = errors.Join(returned, err)
 			}()
 		}
 	}
