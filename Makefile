@@ -2,9 +2,10 @@
 #
 # Works with GNU make 3.81 (macOS) and later. Go, make and git are all it needs.
 
-# What can be chosen: make demo NAME=other
+# What can be chosen: make demo NAME=other, make run STAGE=04-controller
 NAME ?= testbed
 CLUSTER ?= embedded
+STAGE ?=
 C ?=
 ARGS ?=
 
@@ -18,6 +19,10 @@ TESTBED = bin/testbed
 TESTBED_NAMED = $(TESTBED) --name=$(NAME)
 
 CLUSTERS = embedded existing
+
+# The operator that a target is about: the finished one, or that of a chapter of the tutorial.
+PROJECT = $(if $(STAGE),tutorial/$(STAGE),operator)
+STAGES = $(patsubst tutorial/%/chapter.yaml,%,$(sort $(wildcard tutorial/*/chapter.yaml)))
 
 # The operator's own Makefile, with our kubectl and kubeconfig; with yours, which you are asked about first, only where you
 # say CLUSTER=existing.
@@ -34,8 +39,8 @@ demo: own-cluster $(TESTBED) ## A cluster, the operator, a Memcached: watch it b
 	@$(TESTBED_NAMED) demo
 
 .PHONY: test
-test: own-cluster $(TESTBED) ## Every test that needs no Docker.
-	@scripts/test
+test: own-cluster legal-stage $(TESTBED) ## Every test that needs no Docker; STAGE=NN-name: those of one chapter.
+	@scripts/test $(STAGE)
 
 ##@ A cluster to play with (NAME=other for one more)
 
@@ -59,23 +64,23 @@ logs: own-cluster $(TESTBED) ## Which logs there are; C=operator shows one, ARGS
 down: own-cluster $(TESTBED) ## Take it down. Nothing is left but what was built.
 	@$(TESTBED_NAMED) down
 
-##@ The operator (what every kubebuilder project has)
+##@ The operator, or with STAGE=NN-name a chapter's (what every kubebuilder project has)
 
 .PHONY: generate manifests
-generate manifests: controller-gen ## Write what is generated from the API's types: Go code; the CRD and the ClusterRole.
-	@$(MAKE) -C operator $@
+generate manifests: legal-stage controller-gen ## Write what is generated from the API's types: Go code; the CRD and the ClusterRole.
+	@$(has-target) $(MAKE) -C $(PROJECT) $@
 
 .PHONY: build
-build: controller-gen ## Build operator/bin/manager.
-	@$(MAKE) -C operator $@
+build: legal-stage controller-gen ## Build operator/bin/manager.
+	@$(has-target) $(MAKE) -C $(PROJECT) $@
 
 .PHONY: install uninstall
-install uninstall: legal-cluster $(TESTBED) controller-gen ## Install the CRD into the cluster; remove it, and with it every Memcached.
-	@$(with-cluster) $(MAKE) -C operator $@
+install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Install the CRD into the cluster; remove it, and with it every Memcached.
+	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
 .PHONY: run
-run: legal-cluster $(TESTBED) ## Run the operator here, as its own ServiceAccount, until Ctrl-C.
-	@$(TESTBED_NAMED) run $(if $(on-existing),--existing)
+run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, as its own ServiceAccount, until Ctrl-C.
+	@$(TESTBED_NAMED) run --operator=$(PROJECT) $(if $(on-existing),--existing)
 
 .PHONY: deploy
 deploy: legal-cluster $(TESTBED) controller-gen ## Deploy the operator as the image IMG: needs nodes that run containers.
@@ -84,16 +89,12 @@ deploy: legal-cluster $(TESTBED) controller-gen ## Deploy the operator as the im
 ##@ Quality
 
 .PHONY: e2e
-e2e: legal-cluster $(TESTBED) ## The suites alone; CLUSTER=existing runs them on the cluster that kubectl reaches.
-	@$(confirm) CLUSTER=$(CLUSTER) scripts/suites
+e2e: legal-cluster legal-stage $(TESTBED) ## The suites alone, or that of STAGE=NN-name; CLUSTER=existing runs them on the cluster that kubectl reaches.
+	@$(confirm) CLUSTER=$(CLUSTER) scripts/suites $(STAGE)
 
 .PHONY: mutants
-mutants: $(TESTBED) ## Break the operator on purpose, and see each fault caught.
-	@scripts/mutants
-
-.PHONY: rbac-proof
-rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time, and see a feature fail. Takes a while.
-	@scripts/mutants -rights
+mutants: legal-stage $(TESTBED) ## Break the operators on purpose, or that of STAGE=NN-name, and see each fault caught.
+	@scripts/mutants $(STAGE)
 
 .PHONY: conformance
 conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable MANIFESTS=folder MAPPING=file
@@ -109,7 +110,7 @@ lint: ## Look for mistakes in the code.
 
 .PHONY: clean
 clean: ## Remove what was built in this folder. The cache stays: it is shared with other clones.
-	@rm -rf bin operator/bin artifacts
+	@rm -rf bin operator/bin tutorial/*/bin artifacts
 
 ##@ Real kind
 
@@ -118,25 +119,11 @@ docker-up docker-down: ## Docker for a Debian or Ubuntu that has none (says what
 	@mkdir -p bin && scripts/with-progress "compiling kind/docker" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
 	@bin/docker-engine $(@:docker-%=%)
 
-.PHONY: docker-build docker-push
-docker-build docker-push: ## Build the operator's image; push it to its registry. IMG=registry/name:tag
-	@$(MAKE) -C operator $@ $(if $(IMG),IMG='$(IMG)')
-
-.PHONY: node-image
-node-image: ## Make the image of a node from Go modules and Debian packages, and print its name: for sites without a registry.
-	@scripts/with-progress "compiling kind/node" go -C kind/node build -trimpath -buildvcs=false "-ldflags=-s -w" -o ../../bin/node-image .
-	@cd kind/node && ../../bin/node-image
-
 ##@ Measure
 
 .PHONY: bench-cluster
 bench-cluster: $(TESTBED) ## How fast a cluster starts, against envtest, and what it holds. ARGS=--runs=9, ARGS=--json
 	@$(TESTBED) bench cluster $(ARGS)
-
-.PHONY: bench-operator
-bench-operator: $(TESTBED) ## What the operator costs, against a floor and kubebuilder's scaffold. ARGS=--objects=1,100
-	@[ -x bin/scaffold/bin/manager ] || { rm -rf bin/scaffold && scripts/scaffold bin/scaffold >/dev/null; }
-	@$(TESTBED) bench operator --scaffold=bin/scaffold $(ARGS)
 
 ##@ This machine
 
@@ -148,7 +135,7 @@ doctor: $(TESTBED) ## What this machine lacks, and the command that mends it. AR
 help: ## This list.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z][a-z0-9 -]*:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+		/^[a-z][a-z0-9 -]*:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # The operator's Makefile runs it; compiled here, its first time shows progress.
 .PHONY: controller-gen
@@ -159,6 +146,13 @@ controller-gen:
 .PHONY: legal-cluster
 legal-cluster:
 	@$(if $(filter $(CLUSTERS),$(CLUSTER)),:,$(error there is no CLUSTER=$(CLUSTER): use one of $(CLUSTERS)))
+
+.PHONY: legal-stage
+legal-stage:
+	@$(if $(filter-out $(STAGES),$(STAGE)),$(error there is no STAGE=$(STAGE): use one of $(STAGES)),:)
+
+# A chapter has the targets that it has come to.
+has-target = grep -q '^\($@\|.* $@\|$@ .*\):' $(PROJECT)/Makefile 2>/dev/null || { echo "the chapter $(STAGE) has nothing to $@" >&2; exit 1; };
 
 # Before anything that is about a cluster of the testbed's own.
 .PHONY: own-cluster

@@ -1,0 +1,143 @@
+// Package chapter reads the chapters of the tutorial: the chapter.yaml of each, and in which files it differs from the one
+// that it builds on.
+package chapter
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// File is the name of the file that describes a chapter, in its folder.
+const File = "chapter.yaml"
+
+// Chapter is what a chapter.yaml says.
+type Chapter struct {
+	// Name is the name of the chapter's folder, such as "04-controller".
+	Name string `json:"-"`
+	// Title is the chapter's heading.
+	Title string `json:"title"`
+	// Outcome is what its reader can do afterwards: "You can ..." goes on so.
+	Outcome string `json:"outcome"`
+	// BuildsOn is the chapter whose code this one's began as; empty means that it began with nothing.
+	BuildsOn string `json:"buildsOn,omitempty"`
+	// Changes are the files that this chapter adds to that code, changes or removes. A name that ends with a slash means all
+	// files in that folder.
+	Changes []string `json:"changes,omitempty"`
+	// Minutes is how long it takes to read and do.
+	Minutes int `json:"minutes"`
+	// Runs are the ways in which its operator runs.
+	Runs []Way `json:"runs"`
+	// Needs is what its commands run on.
+	Needs Need `json:"needs"`
+}
+
+// Way is how an operator runs.
+type Way string
+
+// The ways in which an operator runs.
+const (
+	// RunsNone means that there is no operator.
+	RunsNone Way = "none"
+	// RunsProcess means that it runs on this machine.
+	RunsProcess Way = "process"
+	// RunsImage means that it runs in the cluster.
+	RunsImage Way = "image"
+)
+
+// Need is a cluster, as docs/prose names it.
+type Need string
+
+// The clusters that a chapter's commands may need.
+const (
+	// NeedsEmbedded means a cluster of simulated nodes: Go, make and git are enough.
+	NeedsEmbedded Need = "embedded"
+	// NeedsKind means nodes that run containers: Docker as well.
+	NeedsKind Need = "kind"
+)
+
+// name is what a chapter's folder is called.
+var name = regexp.MustCompile(`^[0-9]{2}-[a-z]+(-[a-z]+)*$`)
+
+// Read reads the chapter in a folder. Its errors name the file and the mend.
+func Read(folder string) (Chapter, error) {
+	path := filepath.Join(folder, File)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Chapter{}, err
+	}
+	c := Chapter{Name: filepath.Base(folder)}
+	if err := yaml.UnmarshalStrict(text, &c); err != nil {
+		return Chapter{}, fmt.Errorf("reading %s: %w", path, err)
+	}
+	if err := c.validate(); err != nil {
+		return Chapter{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+func (c Chapter) validate() error {
+	switch {
+	case !name.MatchString(c.Name):
+		return fmt.Errorf("its folder is called %q: it must be two digits and words, such as 04-controller", c.Name)
+	case c.Title == "":
+		return errors.New("it has no title")
+	case c.Outcome == "":
+		return errors.New("it has no outcome: say what its reader can do afterwards")
+	case c.Minutes < 10 || c.Minutes > 25:
+		return fmt.Errorf("minutes is %d: a chapter takes from 10 to 25", c.Minutes)
+	case len(c.Runs) == 0:
+		return fmt.Errorf("runs is empty: it lists %s, or %s and %s", RunsNone, RunsProcess, RunsImage)
+	case c.Needs != NeedsEmbedded && c.Needs != NeedsKind:
+		return fmt.Errorf("needs is %q: it must be %s or %s", c.Needs, NeedsEmbedded, NeedsKind)
+	case c.BuildsOn == "" && len(c.Changes) > 0:
+		return errors.New("it lists changes, but not what it buildsOn")
+	case c.BuildsOn >= c.Name && c.BuildsOn != "":
+		return fmt.Errorf("it buildsOn %s, which does not come before it", c.BuildsOn)
+	}
+	for _, way := range c.Runs {
+		if !slices.Contains([]Way{RunsNone, RunsProcess, RunsImage}, way) {
+			return fmt.Errorf("runs has %q: it lists %s, or %s and %s", way, RunsNone, RunsProcess, RunsImage)
+		}
+	}
+	return nil
+}
+
+// ReadAll reads the chapters in the tutorial's folder, in their order.
+func ReadAll(tutorial string) ([]Chapter, error) {
+	files, err := filepath.Glob(filepath.Join(tutorial, "*", File))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("there are no chapters (*/%s) in %s", File, tutorial)
+	}
+	slices.Sort(files)
+	var chapters []Chapter
+	for _, file := range files {
+		c, err := Read(filepath.Dir(file))
+		if err != nil {
+			return nil, err
+		}
+		if c.BuildsOn != "" && !slices.ContainsFunc(chapters, func(earlier Chapter) bool { return earlier.Name == c.BuildsOn }) {
+			return nil, fmt.Errorf("%s: it buildsOn %s, which is no chapter", file, c.BuildsOn)
+		}
+		chapters = append(chapters, c)
+	}
+	return chapters, nil
+}
+
+// lists returns whether Changes has the file.
+func (c Chapter) lists(file string) bool {
+	return slices.ContainsFunc(c.Changes, func(change string) bool { return matches(change, file) })
+}
+
+func matches(change, file string) bool {
+	return change == file || strings.HasSuffix(change, "/") && strings.HasPrefix(file, change)
+}

@@ -1,0 +1,103 @@
+package chapter_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+)
+
+const sound = `title: The controller
+outcome: write one
+minutes: 20
+runs: [process]
+needs: embedded
+`
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadAll(t *testing.T) {
+	g := NewWithT(t)
+	tutorial := t.TempDir()
+	write(t, filepath.Join(tutorial, "03-api", chapter.File), sound)
+	write(t, filepath.Join(tutorial, "04-controller", chapter.File), sound+"buildsOn: 03-api\nchanges: [cmd/]\n")
+	write(t, filepath.Join(tutorial, "internal", "no-chapter.go"), "package internal\n")
+
+	chapters, err := chapter.ReadAll(tutorial)
+
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(chapters).To(HaveExactElements(HaveField("Name", "03-api"), chapter.Chapter{
+		Name: "04-controller", Title: "The controller", Outcome: "write one", BuildsOn: "03-api", Changes: []string{"cmd/"},
+		Minutes: 20, Runs: []chapter.Way{chapter.RunsProcess}, Needs: chapter.NeedsEmbedded,
+	}))
+}
+
+func TestReadAllRefuses(t *testing.T) {
+	for name, test := range map[string]struct{ folder, text, why string }{
+		"an unknown key":          {"04-controller", sound + "minuets: 20\n", `unknown field "minuets"`},
+		"a key twice":             {"04-controller", sound + "minutes: 20\n", `"minutes" already set`},
+		"a folder without number": {"controller", sound, "must be two digits and words"},
+		"no title":                {"04-controller", strings.Replace(sound, "title", "#", 1), "it has no title"},
+		"no outcome":              {"04-controller", strings.Replace(sound, "outcome", "#", 1), "it has no outcome"},
+		"too long":                {"04-controller", strings.Replace(sound, "20", "26", 1), "from 10 to 25"},
+		"an unknown way to run":   {"04-controller", strings.Replace(sound, "process", "thread", 1), `runs has "thread"`},
+		"no way to run":           {"04-controller", strings.Replace(sound, "process", "", 1), "runs is empty"},
+		"an unknown cluster":      {"04-controller", strings.Replace(sound, "embedded", "cloud", 1), `needs is "cloud"`},
+		"changes of nothing":      {"04-controller", sound + "changes: [cmd/]\n", "not what it buildsOn"},
+		"a later one":             {"04-controller", sound + "buildsOn: 05-status\n", "does not come before it"},
+		"an unknown one":          {"04-controller", sound + "buildsOn: 03-api\n", "which is no chapter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tutorial := t.TempDir()
+			write(t, filepath.Join(tutorial, test.folder, chapter.File), test.text)
+			_, err := chapter.ReadAll(tutorial)
+			NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring(test.why), ContainSubstring(test.folder))))
+		})
+	}
+	_, err := chapter.ReadAll(t.TempDir())
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("there are no chapters")))
+}
+
+func TestDifferences(t *testing.T) {
+	g := NewWithT(t)
+	tutorial := t.TempDir()
+	for path, text := range map[string]string{
+		"03-api/PROJECT":             "repo: tutorial/03-api\n",
+		"03-api/api/types.go":        "package api\n",
+		"03-api/api/gone.go":         "package api\n",
+		"03-api/README.md":           "The API\n",
+		"03-api/test/e2e/a_test.go":  "package e2e\n",
+		"04-controller/PROJECT":      "repo: tutorial/04-controller\n",
+		"04-controller/api/types.go": "package api // changed\n",
+		"04-controller/cmd/main.go":  "package main\n",
+		"04-controller/README.md":    "The controller\n",
+		"04-controller/bin/manager":  "ELF",
+	} {
+		write(t, filepath.Join(tutorial, path), text)
+	}
+	before, err := chapter.Chapter{Name: "03-api"}.Code(tutorial)
+	g.Expect(err).NotTo(HaveOccurred())
+	after, err := chapter.Chapter{Name: "04-controller"}.Code(tutorial)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	differences := chapter.Differences(before, after)
+
+	g.Expect(differences).To(Equal([]string{"api/gone.go", "api/types.go", "cmd/main.go"}))
+	c := chapter.Chapter{Name: "04-controller", BuildsOn: "03-api", Changes: []string{"api/types.go", "cmd/", "PROJECT"}}
+	g.Expect(c.Wrong(differences)).To(ConsistOf(
+		HavePrefix("04-controller differs from 03-api in api/gone.go: "),
+		HavePrefix("04-controller lists the change of PROJECT, which is the same as in 03-api: "),
+	))
+}

@@ -1,0 +1,74 @@
+package chapter
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// own are a chapter's files and folders that are no part of its operator.
+var own = []string{"README.md", File, "test/"}
+
+// built are folders that the targets of a Makefile make.
+var built = []string{"bin/", "dist/"}
+
+// Code returns the files of a chapter's operator, by their paths in its folder. The text of two chapters is the same where
+// they differ in nothing but the chapter's name.
+func (c Chapter) Code(tutorial string) (map[string][]byte, error) {
+	folder := filepath.Join(tutorial, c.Name)
+	code := map[string][]byte{}
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		file, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		file = filepath.ToSlash(file)
+		if slices.ContainsFunc(slices.Concat(own, built), func(skipped string) bool { return matches(skipped, file) }) {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		code[file] = bytes.ReplaceAll(text, []byte("tutorial/"+c.Name), []byte("tutorial/NN-name"))
+		return err
+	})
+	return code, err
+}
+
+// Differences says in which files two chapters' operators differ, as a sorted list of paths.
+func Differences(before, after map[string][]byte) []string {
+	differ := map[string]bool{}
+	for file, text := range after {
+		if old, had := before[file]; !had || !bytes.Equal(old, text) {
+			differ[file] = true
+		}
+	}
+	for file := range before {
+		if _, has := after[file]; !has {
+			differ[file] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(differ))
+}
+
+// Wrong returns a sentence for each file that differs and is not listed, and for each that is listed and does not differ.
+func (c Chapter) Wrong(differences []string) []string {
+	var wrong []string
+	for _, file := range differences {
+		if !c.lists(file) {
+			wrong = append(wrong, fmt.Sprintf("%s differs from %s in %s: list it under changes in its %s, or make the two equal", c.Name, c.BuildsOn, file, File))
+		}
+	}
+	for _, change := range c.Changes {
+		if !slices.ContainsFunc(differences, func(file string) bool { return matches(change, file) }) {
+			wrong = append(wrong, fmt.Sprintf("%s lists the change of %s, which is the same as in %s: leave it out", c.Name, strings.TrimSuffix(change, "/"), c.BuildsOn))
+		}
+	}
+	return wrong
+}
