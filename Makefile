@@ -96,6 +96,10 @@ e2e: legal-cluster legal-stage $(TESTBED) ## The suites alone, or that of STAGE=
 mutants: legal-stage $(TESTBED) ## Break the operators on purpose, or that of STAGE=NN-name, and see each fault caught.
 	@scripts/mutants $(STAGE)
 
+.PHONY: rbac-proof
+rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time, and see a feature fail. Takes a while.
+	@scripts/mutants -rights
+
 .PHONY: conformance
 conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable MANIFESTS=folder MAPPING=file
 	@$(TESTBED) conformance $(if $(OPERATOR),--operator=$(OPERATOR)) $(if $(MANIFESTS),--manifests=$(MANIFESTS)) $(if $(MAPPING),--mapping=$(MAPPING)) $(ARGS)
@@ -119,11 +123,25 @@ docker-up docker-down: ## Docker for a Debian or Ubuntu that has none (says what
 	@mkdir -p bin && scripts/with-progress "compiling kind/docker" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
 	@bin/docker-engine $(@:docker-%=%)
 
+.PHONY: docker-build docker-push
+docker-build docker-push: ## Build the operator's image; push it to its registry. IMG=registry/name:tag
+	@$(MAKE) -C operator $@ $(if $(IMG),IMG='$(IMG)')
+
+.PHONY: node-image
+node-image: ## Make the image of a node from Go modules and Debian packages, and print its name: for sites without a registry.
+	@scripts/with-progress "compiling kind/node" go -C kind/node build -trimpath -buildvcs=false "-ldflags=-s -w" -o ../../bin/node-image .
+	@cd kind/node && ../../bin/node-image
+
 ##@ Measure
 
 .PHONY: bench-cluster
 bench-cluster: $(TESTBED) ## How fast a cluster starts, against envtest, and what it holds. ARGS=--runs=9, ARGS=--json
 	@$(TESTBED) bench cluster $(ARGS)
+
+.PHONY: bench-operator
+bench-operator: $(TESTBED) ## What the operator costs, against a floor and kubebuilder's scaffold. ARGS=--objects=1,100
+	@[ -x bin/scaffold/bin/manager ] || { rm -rf bin/scaffold && scripts/scaffold bin/scaffold >/dev/null; }
+	@$(TESTBED) bench operator --scaffold=bin/scaffold $(ARGS)
 
 ##@ This machine
 
@@ -135,7 +153,7 @@ doctor: $(TESTBED) ## What this machine lacks, and the command that mends it. AR
 help: ## This list.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z][a-z0-9 -]*:.*## / { printf "  make %-22s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+		/^[a-z][a-z0-9 -]*:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # The operator's Makefile runs it; compiled here, its first time shows progress.
 .PHONY: controller-gen

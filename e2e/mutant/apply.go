@@ -35,19 +35,35 @@ func (m Mutant) Apply(ctx context.Context, root, config, work string) (Broken, e
 			return Broken{}, fmt.Errorf("copying the manifests that %s breaks: %w", m.Name, err)
 		}
 	}
+	if err := m.spoil(ctx, tree, work); err != nil {
+		return Broken{}, err
+	}
+	broken.Overlay = filepath.Join(work, "overlay.json")
+	return broken, m.writeOverlay(root, tree, broken.Overlay)
+}
+
+// spoil changes the copies in tree.
+func (m Mutant) spoil(ctx context.Context, tree, work string) error {
+	if m.Path == "" {
+		for file, content := range m.Content {
+			if err := os.WriteFile(filepath.Join(tree, file), content, 0o644); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	patch, err := filepath.Abs(m.Path)
 	if err != nil {
-		return Broken{}, err
+		return err
 	}
 	apply := exec.CommandContext(ctx, "git", "apply", "--whitespace=nowarn", patch)
 	apply.Dir = tree
 	// Outside any repository, so that git takes the paths as they are.
 	apply.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(work), "GIT_DIR="+filepath.Join(work, "none"))
 	if out, err := apply.CombinedOutput(); err != nil {
-		return Broken{}, fmt.Errorf("%s no longer fits the code, write it anew: %w: %s", m.Path, err, bytes.TrimSpace(out))
+		return fmt.Errorf("%s no longer fits the code, write it anew: %w: %s", m.Path, err, bytes.TrimSpace(out))
 	}
-	broken.Overlay = filepath.Join(work, "overlay.json")
-	return broken, m.writeOverlay(root, tree, broken.Overlay)
+	return nil
 }
 
 func (m Mutant) breaks(folder string) bool {

@@ -25,14 +25,38 @@ type Mutant struct {
 	Name string
 	// Fault says what is broken.
 	Fault string
-	// Test is the test function of the suite that must fail. No other one runs.
+	// Test is the test function of the suite that must fail. No other one runs. Empty means that the operator must not even
+	// get ready.
 	Test string
 	// Assertion is a part of what the test must fail with.
 	Assertion string
-	// Path is the patch's file.
+	// Path is the patch's file; empty where Content says what is changed.
 	Path string
-	// Files are what the patch changes, relative to the repository.
+	// Files are what is changed, relative to the repository.
 	Files []string
+	// Content is what the files hold instead, for a mutant that is no patch.
+	Content map[string][]byte
+	// Env is what the suite's environment needs for the fault to show.
+	Env []string
+}
+
+// anyTest runs where an operator is broken so badly that the suite's set-up fails.
+const anyTest = "TestSize"
+
+// pattern matches the test that runs.
+func (m Mutant) pattern() string {
+	if m.Test == "" {
+		return "^" + anyTest + "$"
+	}
+	return "^" + m.Test + "$"
+}
+
+// Judges names what must notice the fault, for people.
+func (m Mutant) Judges() string {
+	if m.Test == "" {
+		return "the suite's set-up"
+	}
+	return m.Test
 }
 
 var changed = regexp.MustCompile(`(?m)^\+\+\+ b/(\S+)`)
@@ -91,8 +115,8 @@ func parse(text []byte) (Mutant, error) {
 func (m Mutant) Judge(passed bool, output string) string {
 	switch {
 	case passed:
-		return fmt.Sprintf("survived: %s passed although %s", m.Test, m.Fault)
-	case !strings.Contains(output, "--- FAIL: "+m.Test):
+		return fmt.Sprintf("survived: %s passed although %s", m.Judges(), m.Fault)
+	case m.Test != "" && !strings.Contains(output, "--- FAIL: "+m.Test):
 		return fmt.Sprintf("did not come to %s", m.Test)
 	case !strings.Contains(output, m.Assertion):
 		return fmt.Sprintf("was killed by something else than %q", m.Assertion)

@@ -55,14 +55,14 @@ func (s Suite) Try(ctx context.Context, m Mutant) (Result, error) {
 	if s.Package != "" {
 		operator := filepath.Join(work, "operator")
 		if err := runner.Build(ctx, s.Root, s.Package, operator, "-overlay="+broken.Overlay); err != nil {
-			return Result{}, fmt.Errorf("%s does not compile: %w", m.Path, err)
+			return Result{}, fmt.Errorf("%s does not compile: %w", m.Name, err)
 		}
 		env = append(env, "OPERATOR="+operator)
 	}
 	if broken.Manifests != "" {
 		env = append(env, "MANIFESTS="+broken.Manifests)
 	}
-	passed, output, err := s.Run(ctx, "^"+m.Test+"$", env...)
+	passed, output, err := s.Run(ctx, m.pattern(), append(env, m.Env...)...)
 	if err != nil {
 		return Result{}, err
 	}

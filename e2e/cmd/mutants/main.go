@@ -39,13 +39,14 @@ func run(ctx context.Context) error {
 	parallel := flag.Int("parallel", 3, "how many are tried at once; each has a cluster of its own")
 	timeout := flag.Duration("timeout", 10*time.Second, "how long an assertion waits for what a broken operator never does")
 	only := flag.String("only", "", "try only the mutants whose name contains this")
+	rights := flag.Bool("rights", false, "take away each right of the operator's, one at a time, instead of trying the patches")
 	flag.Parse()
 
 	root, err := os.Getwd()
 	if err != nil {
 		return err
 	}
-	mutants, err := mutant.Read(filepath.Join(*folder, "mutants"))
+	mutants, err := read(root, *folder, *rights)
 	if err != nil {
 		return err
 	}
@@ -68,6 +69,13 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("building the suite: %w\n%s", err, out)
 	}
 	return try(ctx, suite, mutants, *parallel)
+}
+
+func read(root, folder string, rights bool) ([]mutant.Mutant, error) {
+	if rights {
+		return mutant.Rights(root, roles, needs)
+	}
+	return mutant.Read(filepath.Join(folder, "mutants"))
 }
 
 // try runs the healthy operator and all mutants, prints a line for each, and fails when any is not killed as it should be.
@@ -95,7 +103,7 @@ func try(ctx context.Context, suite mutant.Suite, mutants []mutant.Mutant, paral
 			case results[i].Wrong != "":
 				fmt.Printf("survived  %-28s %s\n%s\n", m.Name, results[i].Wrong, indent(results[i].Output))
 			default:
-				fmt.Printf("killed    %-28s by %s: %q (%.1f s)\n", m.Name, m.Test, m.Assertion, results[i].Took.Seconds())
+				fmt.Printf("killed    %-28s by %s: %q (%.1f s)\n", m.Name, m.Judges(), m.Assertion, results[i].Took.Seconds())
 			}
 			return nil
 		})
@@ -125,7 +133,9 @@ func try(ctx context.Context, suite mutant.Suite, mutants []mutant.Mutant, paral
 func pattern(mutants []mutant.Mutant) string {
 	var names []string
 	for _, m := range mutants {
-		names = append(names, m.Test)
+		if m.Test != "" {
+			names = append(names, m.Test)
+		}
 	}
 	slices.Sort(names)
 	return "^(" + strings.Join(slices.Compact(names), "|") + ")$"

@@ -22,7 +22,7 @@ func newBench() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newBenchCluster())
+	command.AddCommand(newBenchCluster(), newBenchOperator())
 	return command
 }
 

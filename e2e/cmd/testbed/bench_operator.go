@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/example/operator-testbed/e2e/bench/operators"
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+	"github.com/example/operator-testbed/e2e/runner"
+)
+
+// benchOperatorFlags are what can be chosen about the benchmark of operators.
+type benchOperatorFlags struct {
+	scaffold         string
+	objects          []int
+	repairs, foreign int
+	quiet            time.Duration
+	plot             string
+}
+
+func newBenchOperator() *cobra.Command {
+	var flags benchOperatorFlags
+	command := &cobra.Command{
+		Use:   "operator",
+		Short: "Measure the operator against a floor, and against kubebuilder's scaffold",
+		Long: `Measures how long Memcacheds take until all are Available, and what the operator
+asks of the API server for that, counted in the audit log, each on a cluster of
+its own. An aim that is missed is no failure.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			for _, n := range flags.objects {
+				if n < 1 {
+					return usageError{fmt.Errorf("--objects=%d measures nothing: use 1 or more", n)}
+				}
+			}
+			results, err := benchOperator(command.Context(), flags)
+			if err != nil {
+				return afterStop(command.Context(), err, "nothing is left running")
+			}
+			out := command.OutOrStdout()
+			fmt.Fprintf(out, "%s/%s, %d CPUs, Kubernetes %s\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), embedded.Version)
+			if err := operators.WriteMarkdown(out, results, oursName); err != nil {
+				return err
+			}
+			return writePlot(flags.plot, results)
+		},
+	}
+	set := command.Flags()
+	set.StringVar(&flags.scaffold, "scaffold", "", "folder that scripts/scaffold made; empty measures without it")
+	set.IntSliceVar(&flags.objects, "objects", []int{1, 100, 1000}, "numbers of objects")
+	set.IntVar(&flags.repairs, "repairs", 100, "how many Deployments are changed to see them repaired")
+	set.IntVar(&flags.foreign, "foreign", 5000, "how many Deployments of others there are at last")
+	set.DurationVar(&flags.quiet, "quiet", 65*time.Second, "how long nothing is done")
+	set.StringVar(&flags.plot, "plot", "", "file to draw the results to, as an SVG")
+	return command
+}
+
+// The subjects, as the report calls them.
+const (
+	oursName     = "this operator"
+	scaffoldName = "kubebuilder's scaffold"
+)
+
+func benchOperator(ctx context.Context, flags benchOperatorFlags) ([]operators.Result, error) {
+	root, err := repository.Root(".")
+	if err != nil {
+		return nil, err
+	}
+	program, err := operator.Build(ctx, root, operator.Finished)
+	if err != nil {
+		return nil, err
+	}
+	var subjects []operators.Subject
+	if flags.scaffold != "" {
+		manifests, err := runner.Render(filepath.Join(flags.scaffold, "config", "default"))
+		if err != nil {
+			return nil, err
+		}
+		subjects = append(subjects, operators.Subject{
+			Name: scaffoldName, Binary: filepath.Join(flags.scaffold, "bin", "manager"), Manifests: manifests,
+			Args: []string{"--leader-elect=false"}, // outside a pod it does not know its namespace
+		})
+	}
+	subjects = append(subjects, operators.Subject{Name: oursName, Binary: program.Binary, Manifests: program.Manifests})
+	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
+		return nil, err
+	}
+	ctrl.SetLogger(logr.Discard())
+	defer tidy()
+	return operators.Measure(ctx, operators.Options{
+		Floor: true, Subjects: subjects, Objects: flags.objects, Repairs: flags.repairs, Foreign: flags.foreign, Quiet: flags.quiet,
+		Progress: os.Stderr,
+	})
+}
+
+func writePlot(path string, results []operators.Result) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return operators.WritePlot(file, results, "Memcached operators: what they cost")
+}
