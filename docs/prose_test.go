@@ -1,0 +1,48 @@
+package docs_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/example/operator-testbed/docs/prose"
+)
+
+// repository is the root, seen from here.
+const repository = ".."
+
+func pages(t *testing.T) []string {
+	t.Helper()
+	files, err := prose.Files(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(files, "README.md") {
+		t.Fatalf("the repository's Markdown files are %q, without README.md", files)
+	}
+	return files
+}
+
+// TestText checks every Markdown file of the repository.
+func TestText(t *testing.T) {
+	prose.Check(t, prose.Options{Root: repository, Files: pages(t), Update: *update})
+}
+
+// TestCommands runs the commands of every Markdown file but the chapters', whose own tests run them.
+func TestCommands(t *testing.T) {
+	files := slices.DeleteFunc(pages(t), func(file string) bool { return strings.HasPrefix(file, "tutorial/") })
+	prose.Run(t, prose.Options{Root: repository, Files: files})
+}
+
+// TestLittleIsSkipped keeps what no machine checks down to one block in twenty.
+func TestLittleIsSkipped(t *testing.T) {
+	tally, err := prose.Count(repository, pages(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("of %d blocks, %d are skipped and %d are quotations:\n%s", tally.Blocks, len(tally.Skipped), len(tally.Quotes),
+		strings.Join(slices.Concat(tally.Skipped, tally.Quotes), "\n"))
+	if len(tally.Skipped)*20 > tally.Blocks {
+		t.Errorf("%d of %d blocks are skipped, more than one in twenty:\n%s", len(tally.Skipped), tally.Blocks, strings.Join(tally.Skipped, "\n"))
+	}
+}
