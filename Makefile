@@ -123,6 +123,11 @@ docker-up docker-down: ## Docker for a Debian or Ubuntu that has none (says what
 	@mkdir -p bin && scripts/with-progress "compiling kind/docker" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
 	@bin/docker-engine $(@:docker-%=%)
 
+.PHONY: memcached-image
+memcached-image: ## Make an image of memcached from Debian's package, and print its name: for MEMCACHED_IMAGE.
+	@scripts/with-progress "compiling kind/node" go -C kind/node build -trimpath -buildvcs=false "-ldflags=-s -w" -o ../../bin/node-image .
+	@cd kind/node && ../../bin/node-image -image=memcached
+
 .PHONY: docker-build docker-push
 docker-build docker-push: ## Build the operator's image; push it to its registry. IMG=registry/name:tag
 	@$(MAKE) -C operator $@ $(if $(IMG),IMG='$(IMG)')

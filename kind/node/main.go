@@ -3,6 +3,8 @@
 //
 //	go -C kind/node run .
 //
+// With -image=memcached it is the image of memcached, from Debian's package.
+//
 // What it does meanwhile it tells on standard error, and nothing when there is
 // nothing to do. DEBIAN_MIRROR names a Debian mirror.
 package main
@@ -10,16 +12,27 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/example/operator-testbed/kind/build/command"
 	"github.com/example/operator-testbed/kind/node/internal/nodeimage"
+	"github.com/example/operator-testbed/kind/node/internal/operand"
 )
 
 func main() {
 	flags := flag.NewFlagSet("node-image", flag.ContinueOnError)
+	image := flags.String("image", "node", "which `image`: node or memcached")
 	command.Main(flags, func(ctx context.Context, cache string) (string, error) {
+		mirror := os.Getenv("DEBIAN_MIRROR")
+		switch *image {
+		case "node":
+		case "memcached":
+			return operand.Ensure(ctx, operand.Options{Cache: cache, Mirror: mirror, Progress: os.Stderr})
+		default:
+			return "", fmt.Errorf("there is no -image=%s: use node or memcached", *image)
+		}
 		module, err := os.Getwd()
 		if err != nil {
 			return "", err
@@ -27,7 +40,7 @@ func main() {
 		return nodeimage.Ensure(ctx, nodeimage.Options{
 			Kind:     filepath.Dir(module),
 			Cache:    cache,
-			Mirror:   os.Getenv("DEBIAN_MIRROR"),
+			Mirror:   mirror,
 			Progress: os.Stderr,
 		})
 	})

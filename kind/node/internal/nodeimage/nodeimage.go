@@ -16,7 +16,9 @@ import (
 	"github.com/example/operator-testbed/kind/build/lock"
 	"github.com/example/operator-testbed/kind/build/progress"
 	"github.com/example/operator-testbed/kind/node/internal/archive"
+	"github.com/example/operator-testbed/kind/node/internal/docker"
 	"github.com/example/operator-testbed/kind/node/internal/kindmodule"
+	"github.com/example/operator-testbed/kind/node/internal/program"
 	"github.com/example/operator-testbed/kind/node/internal/rootfs"
 )
 
@@ -50,7 +52,6 @@ const (
 type build struct {
 	options      Options
 	architecture string
-	docker       docker
 	display      *progress.Display
 	// dir is where root file systems are kept, work is for unfinished files.
 	dir, work string
@@ -73,14 +74,14 @@ func ensure(ctx context.Context, o Options) (string, error) {
 		return "", fmt.Errorf("a node image can be made on Linux only, and this is %s: kind pulls the pinned kindest/node instead, or KIND_NODE_IMAGE names another", runtime.GOOS)
 	}
 	b := &build{options: o, architecture: runtime.GOARCH, dir: filepath.Join(o.Cache, "node")}
-	if err := b.docker.check(ctx); err != nil {
+	if err := docker.Check(ctx); err != nil {
 		return "", err
 	}
 	name, err := b.name(ctx)
 	if err != nil {
 		return "", err
 	}
-	if b.docker.has(ctx, name) {
+	if docker.Has(ctx, name) {
 		return name, nil
 	}
 	if err := os.MkdirAll(b.dir, 0o755); err != nil {
@@ -93,7 +94,7 @@ func ensure(ctx context.Context, o Options) (string, error) {
 		return "", err
 	}
 	defer held.Close()
-	if b.docker.has(ctx, name) {
+	if docker.Has(ctx, name) {
 		return name, nil // made while we waited
 	}
 	// Only the holder of the lock has one: what is there is of a call that was killed.
@@ -147,7 +148,7 @@ func (b *build) make(ctx context.Context, name string) error {
 	if err := b.loadBase(ctx, baseImage, base); err != nil {
 		return err
 	}
-	defer b.docker.untag(context.WithoutCancel(ctx), baseImage)
+	defer docker.Untag(context.WithoutCancel(ctx), baseImage)
 	server, err := b.pack(ctx, tools)
 	if err != nil {
 		return err
@@ -240,7 +241,7 @@ func (b *build) loadBase(ctx context.Context, name, system string) error {
 		return err
 	}
 	defer os.Remove(file)
-	return b.docker.load(ctx, file)
+	return docker.Load(ctx, file)
 }
 
 // containerSpec is the specification that all containers on a node begin with.
@@ -249,7 +250,7 @@ func (b *build) containerSpec(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := output(ctx, ctr, "oci", "spec")
+	spec, err := program.Output(ctx, ctr, "oci", "spec")
 	if err != nil {
 		return nil, err
 	}
@@ -264,12 +265,12 @@ func (b *build) pack(ctx context.Context, tools string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	said, err := output(ctx, kubeadm, "version", "--output=short")
+	said, err := program.Output(ctx, kubeadm, "version", "--output=short")
 	if err != nil {
 		return "", err
 	}
 	version := strings.TrimSpace(string(said))
-	said, err = output(ctx, kubeadm, "config", "images", "list", "--kubernetes-version="+version)
+	said, err = program.Output(ctx, kubeadm, "config", "images", "list", "--kubernetes-version="+version)
 	if err != nil {
 		return "", err
 	}

@@ -3,34 +3,18 @@ package nodeimage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
-)
 
-// output is the standard output of a program; what it says on standard error
-// becomes part of the error.
-func output(ctx context.Context, name string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	var said strings.Builder
-	cmd.Stderr = &said
-	stdout, err := cmd.Output()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s %s failed (%w): %s", filepath.Base(name), strings.Join(args, " "), err, strings.TrimSpace(said.String()))
-	}
-	return stdout, nil
-}
+	"github.com/example/operator-testbed/kind/node/internal/program"
+)
 
 // goVersion is the toolchain's, which may be another than this program's.
 func goVersion(ctx context.Context) (string, error) {
-	version, err := output(ctx, "go", "env", "GOVERSION")
+	version, err := program.Output(ctx, "go", "env", "GOVERSION")
 	return strings.TrimSpace(string(version)), err
 }
 
