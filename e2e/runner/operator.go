@@ -34,7 +34,7 @@ type Options struct {
 	// Replicas is how many processes run; zero means one.
 	Replicas int
 	// Webhooks says that the cluster's API server reaches this machine's loopback. Then the webhook configurations among
-	// the manifests are installed, their Service leads to the replicas, and each gets a --webhook-port of its own. Otherwise
+	// the manifests are installed, their Service leads to the replicas, and each gets a --webhook-bind-address of its own. Otherwise
 	// the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
 	// runs with ENABLE_WEBHOOKS=false.
 	Webhooks bool

@@ -59,8 +59,8 @@ func process(name string, o Options, m Manager, kubeconfig string, at addresses)
 		flags = append(flags, "--"+metricsFlag+"="+at.metrics)
 	}
 	env := []string{"KUBECONFIG=" + kubeconfig}
-	if _, port, err := net.SplitHostPort(at.webhook); err == nil {
-		flags = append(flags, "--webhook-port="+port)
+	if at.webhook != "" {
+		flags = append(flags, "--webhook-bind-address="+at.webhook)
 	} else {
 		// Or all replicas would serve, at one and the same port, what nobody calls.
 		env = append(env, "ENABLE_WEBHOOKS=false")

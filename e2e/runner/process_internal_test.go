@@ -22,7 +22,7 @@ func TestProcess(t *testing.T) {
 		"with all": {
 			at: addresses{health: "127.0.0.1:1", metrics: "127.0.0.1:2", webhook: "127.0.0.1:3"},
 			args: []string{"--leader-elect", "--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=127.0.0.1:2",
-				"--webhook-port=3"},
+				"--webhook-bind-address=127.0.0.1:3"},
 			env: []string{"COLOR=red", "KUBECONFIG=k"},
 		},
 		"what the caller says prevails": {

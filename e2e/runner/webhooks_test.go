@@ -245,7 +245,7 @@ func (h *gatehouse) withoutWebhooks(t *testing.T) {
 	g := NewWithT(t)
 	h.start(t)
 	g.Expect(h.configurations(t)).To(BeZero())
-	g.Expect(scrape(t, h.operator.MetricsAddress())).To(ContainSubstring("gatekeeper_webhook_port 0"), "it was given no --webhook-port")
+	g.Expect(scrape(t, h.operator.MetricsAddress())).To(ContainSubstring("gatekeeper_webhook_served 0"), "it was given no --webhook-bind-address")
 
 	var definition apiextensionsv1.CustomResourceDefinition
 	g.Expect(h.client.Get(t.Context(), client.ObjectKey{Name: "gadgets.test.example.com"}, &definition)).To(Succeed())
@@ -283,7 +283,7 @@ func (h *gatehouse) verdicts(t *testing.T) {
 
 func (h *gatehouse) metrics(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(scrape(t, h.operator.MetricsAddress())).To(MatchRegexp(`gatekeeper_webhook_port [1-9]`))
+	g.Expect(scrape(t, h.operator.MetricsAddress())).To(ContainSubstring("gatekeeper_webhook_served 1"))
 }
 
 func (h *gatehouse) replicas(t *testing.T) {

@@ -26,7 +26,7 @@ func managerOptions(o options, c certificate, scheme *runtime.Scheme, log logr.L
 		Cache:                  cacheOptions(o, c),
 		HealthProbeBindAddress: o.healthProbeAddress,
 		Metrics:                metricsOptions(o, c),
-		WebhookServer:          webhook.NewServer(webhook.Options{Port: o.webhooks.port, TLSOpts: c.tlsOptions()}),
+		WebhookServer:          webhook.NewServer(webhook.Options{Host: o.webhooks.host, Port: o.webhooks.port, TLSOpts: c.tlsOptions()}),
 		Controller: config.Controller{
 			MaxConcurrentReconciles: o.maxConcurrentReconciles,
 			ReconciliationTimeout:   o.reconciliationTimeout,

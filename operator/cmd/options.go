@@ -72,6 +72,7 @@ type options struct {
 // webhookOptions are options of the admission webhooks.
 type webhookOptions struct {
 	enabled bool
+	host    string // every one of the machine's if empty
 	port    int
 	// certPath is a folder with the server's certificate; "" if the operator makes its own.
 	certPath string
@@ -95,6 +96,7 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 		err        error
 		result     options
 		namespaces string
+		webhooksAt string
 		flags      = flag.NewFlagSet("manager", flag.ContinueOnError)
 	)
 	flags.SetOutput(io.Discard)
@@ -114,6 +116,8 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 		"How long the work on one Memcached may take before it is given up and tried again.")
 	flags.DurationVar(&result.recheckInterval, "recheck-interval", 30*time.Second,
 		"After how long to look again at a Deployment that is somebody else's, and the longest wait between two tries of what is refused.")
+	flags.StringVar(&webhooksAt, "webhook-bind-address", ":9443",
+		"The address of the admission webhooks.")
 	bindWebhooks(flags, &result.webhooks)
 	bindLeaderElection(flags, &result.leaderElection)
 	config.RegisterFlags(flags)
@@ -158,6 +162,9 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 			return options{}, fmt.Errorf("%s=%q is neither true nor false", webhooksVariable, text)
 		}
 	}
+	if result.webhooks.host, result.webhooks.port, err = splitAddress(webhooksAt); err != nil {
+		return options{}, err
+	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	// One after the other is how a user mends them.
@@ -179,8 +186,6 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 
 func bindWebhooks(flags *flag.FlagSet, o *webhookOptions) {
 	o.enabled = true
-	flags.IntVar(&o.port, "webhook-port", 9443,
-		"The port of the admission webhooks.")
 	flags.StringVar(&o.certPath, "webhook-cert-path", "",
 		"A folder with tls.crt and tls.key for the servers of webhooks and metrics, such as cert-manager keeps; if empty, the operator makes its own.")
 	flags.DurationVar(&o.authorityDuration, "webhook-ca-duration", 365*24*time.Hour,
@@ -245,17 +250,25 @@ func checkAddresses(o options) error {
 	if !o.webhooks.enabled {
 		return nil
 	}
-	if o.webhooks.port < 1 || o.webhooks.port > math.MaxUint16 {
-		return fmt.Errorf("--webhook-port=%d is no port: give one from 1 to %d, or turn the webhooks off with %s=false",
-			o.webhooks.port, math.MaxUint16, webhooksVariable)
-	}
 	for _, e := range endpoints {
-		// The webhooks listen on every address of the machine.
 		if e.port == strconv.Itoa(o.webhooks.port) {
-			return fmt.Errorf("--webhook-port and --%s are both at port %s: give one of them another port", e.flag, e.port)
+			return fmt.Errorf("--webhook-bind-address and --%s are both at port %s: give one of them another port", e.flag, e.port)
 		}
 	}
 	return nil
+}
+
+// splitAddress takes the address of the webhooks apart.
+func splitAddress(address string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(address)
+	if err == nil {
+		port, err = strconv.Atoi(text)
+	}
+	if err != nil || port < 1 || port > math.MaxUint16 {
+		return "", 0, fmt.Errorf("--webhook-bind-address %q is no address: give host:port or :port, or turn the webhooks off with %s=false",
+			address, webhooksVariable)
+	}
+	return host, port, nil
 }
 
 // checkWebhooks returns what is wrong with the webhooks' options. given are the flags that the user gave.

@@ -36,14 +36,14 @@ func TestParseOptions(t *testing.T) {
 		{"nothing said", nil, nil, func(*options) {}},
 		{"all said",
 			[]string{"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=:2", "--metrics-secure=false", "--namespaces=a,b-c", "--name-prefix=p-",
-				"--webhook-port=3", "--webhook-ca-duration=2h", "--webhook-certificate-duration=1h", "--max-total-size-per-namespace=12",
+				"--webhook-bind-address=127.0.0.1:3", "--webhook-ca-duration=2h", "--webhook-certificate-duration=1h", "--max-total-size-per-namespace=12",
 				"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=5m",
 				"--leader-elect", "--leader-election-namespace=l", "--leader-election-lease-duration=7s", "--leader-election-renew-deadline=5s", "--leader-election-retry-period=1s"},
 			withImage("memcached"),
 			func(o *options) {
 				o.healthProbeAddress, o.metricsAddress, o.metricsSecure = "127.0.0.1:1", ":2", false
 				o.namespaces, o.namePrefix, o.image = []string{"a", "b-c"}, "p-", "memcached"
-				o.webhooks = webhookOptions{enabled: true, port: 3, authorityDuration: 2 * time.Hour, certificateDuration: time.Hour, maxTotalSize: 12}
+				o.webhooks = webhookOptions{enabled: true, host: "127.0.0.1", port: 3, authorityDuration: 2 * time.Hour, certificateDuration: time.Hour, maxTotalSize: 12}
 				o.maxConcurrentReconciles, o.reconciliationTimeout = 5, 6*time.Second
 				o.recheckInterval = 5 * time.Minute
 				o.leaderElection = leaderElectionOptions{enabled: true, namespace: "l", leaseDuration: 7 * time.Second, renewDeadline: 5 * time.Second, retryPeriod: time.Second}
@@ -97,8 +97,9 @@ func TestWrongOptions(t *testing.T) {
 		{"argument", []string{"start"}, nil, `unexpected argument "start"`},
 		{"address", []string{"--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is no address`},
 		{"the same address twice", []string{"--metrics-bind-address=:8081"}, nil, `are both ":8081"`},
-		{"the webhooks' port twice", []string{"--metrics-bind-address=127.0.0.1:9443"}, nil, "--webhook-port and --metrics-bind-address are both at port 9443"},
-		{"the webhooks' port", []string{"--webhook-port=65536"}, nil, "--webhook-port=65536 is no port"},
+		{"the webhooks' port twice", []string{"--metrics-bind-address=127.0.0.1:9443"}, nil, "--webhook-bind-address and --metrics-bind-address are both at port 9443"},
+		{"the webhooks' port", []string{"--webhook-bind-address=:65536"}, nil, `--webhook-bind-address ":65536" is no address`},
+		{"the webhooks' address", []string{"--webhook-bind-address=9443"}, nil, `--webhook-bind-address "9443" is no address`},
 		{"webhooks neither on nor off", nil, map[string]string{webhooksVariable: "no"}, `ENABLE_WEBHOOKS="no" is neither true nor false`},
 		{"webhooks without a namespace", nil, map[string]string{namespaceVariable: ""}, "set POD_NAMESPACE to it, or turn them off with ENABLE_WEBHOOKS=false"},
 		{"a limit without webhooks", []string{"--max-total-size-per-namespace=1"}, map[string]string{webhooksVariable: "false"}, "has no effect with ENABLE_WEBHOOKS=false"},
@@ -150,7 +151,7 @@ func TestHelp(t *testing.T) {
 	if code := run([]string{"--help"}, environment(nil), &stdout, &stderr); code != 0 {
 		t.Errorf("exit code = %d, want 0", code)
 	}
-	for _, want := range []string{"-namespaces", "-health-probe-bind-address", "-metrics-bind-address", "-kubeconfig", "-zap-log-level", "-leader-elect", "-webhook-port", imageVariable, webhooksVariable, namespaceVariable, defaultImage} {
+	for _, want := range []string{"-namespaces", "-health-probe-bind-address", "-metrics-bind-address", "-kubeconfig", "-zap-log-level", "-leader-elect", "-webhook-bind-address", imageVariable, webhooksVariable, namespaceVariable, defaultImage} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("the help does not tell of %s", want)
 		}

@@ -21,14 +21,18 @@ import (
 func main() {
 	health := flag.String("health-probe-bind-address", ":8081", "the address of /readyz")
 	metrics := flag.String("metrics-bind-address", "0", "the address of /metrics")
-	port := flag.Int("webhook-port", 0, "the port of the webhooks")
+	webhook := flag.String("webhook-bind-address", "", "the address of the webhooks")
 	flag.Parse()
 
 	ended := make(chan error)
 	if *metrics != "0" {
 		mux := http.NewServeMux()
 		mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprintf(w, "gatekeeper_webhook_port %d\n", *port)
+			served := 0
+			if *webhook != "" {
+				served = 1
+			}
+			fmt.Fprintf(w, "gatekeeper_webhook_served %d\n", served)
 		})
 		listener, err := net.Listen("tcp", *metrics)
 		if err != nil {
@@ -37,7 +41,7 @@ func main() {
 		go func() { ended <- http.Serve(listener, mux) }()
 	}
 	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
-		listener, err := webhookListener(*port)
+		listener, err := webhookListener(*webhook)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -51,12 +55,12 @@ func main() {
 }
 
 // webhookListener serves TLS with the certificate that the environment names.
-func webhookListener(port int) (net.Listener, error) {
+func webhookListener(address string) (net.Listener, error) {
 	certificate, err := tls.LoadX509KeyPair(os.Getenv("TLS_CERT_FILE"), os.Getenv("TLS_KEY_FILE"))
 	if err != nil {
 		return nil, err
 	}
-	return tls.Listen("tcp", fmt.Sprintf(":%d", port), &tls.Config{Certificates: []tls.Certificate{certificate}})
+	return tls.Listen("tcp", address, &tls.Config{Certificates: []tls.Certificate{certificate}})
 }
 
 func webhooks() http.Handler {
