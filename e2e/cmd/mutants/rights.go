@@ -15,7 +15,11 @@ var needs = map[string]string{
 	"deployments get":              "TestStranger",
 	"deployments patch":            "TestRepair",
 	"deployments delete":           "TestRepair", // to put back an owner reference that blocks the owner's deletion
-	"memcacheds get":               "TestSize",
+	"memcacheds get":               "TestRepair", // before it creates a Deployment again
+	"memcacheds watch":             "TestSize",
+	"deployments watch":            "TestRepair",
+	"replicasets watch":            "TestNodes",
+	"pods watch":                   "TestNodes",
 	"memcacheds/finalizers update": "TestSize",
 	"memcacheds/status patch":      "TestSize",
 	"events create":                "TestFailingImage",
