@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -38,22 +39,28 @@ func TestOutage(t *testing.T) {
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
 		})).
-		// A process that is held misses what happens meanwhile. A new API server's watch cache begins with its start, so a watch
-		// from before is told 410 Gone, as after a compaction of etcd: who asked for it has to list, and to see what is gone.
-		Assess("the history is gone of what the operator has missed", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			bereft := create(ctx, t, s, "bereft", 1)
+		Feature())
+}
+
+// TestMissedHistory owns the cluster. The operator is cut off while a Deployment goes and a size changes. Nobody tells it
+// later: a new API server's watch cache begins with its start, so a watch from before is told 410 Gone, as after a compaction
+// of etcd. It has to list, and to see for itself what is gone.
+func TestMissedHistory(t *testing.T) {
+	memcached.TestAlone(t, features.New("missed history").
+		WithLabel("disruptive", "cluster").
+		Setup(suite.Step(ownOperator)).
+		Assess("is made up for", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			way := behindWire(ctx, t, s)
+			bereft, changed := create(ctx, t, s, "bereft", 1), create(ctx, t, s, "changed", 1)
 			settled(ctx, t, s, bereft)
+			settled(ctx, t, s, changed)
 			barrier(ctx, t, s)
 			seen := &cachev1alpha1.MemcachedList{}
 			if err := s.Client.List(ctx, seen); err != nil {
 				t.Fatal(err)
 			}
-			hold, goOn := s.Operator.Replicas()[0].Pause, s.Operator.Replicas()[0].Resume
-			if err := hold(ctx); err != nil {
-				t.Fatal(err)
-			}
-			passUnjudged(ctx, t, s)
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			way.cut()
+			change(ctx, t, s, changed, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			remove(ctx, t, s, deploymentOf(bereft))
 			s.Expect(t).Gone(ctx, deploymentOf(bereft))
 			s.Expect(t).NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace),
@@ -63,11 +70,42 @@ func TestOutage(t *testing.T) {
 			}
 			answers(ctx, t, s)
 			NewWithT(t).Expect(watchFrom(ctx, s, seen.ResourceVersion)).To(WithTransform(apierrors.IsResourceExpired, BeTrue()))
-			if err := goOn(ctx); err != nil {
-				t.Fatal(err)
-			}
-			settled(ctx, t, s, mc)
+			way.mend()
+			settled(ctx, t, s, changed)
 			settled(ctx, t, s, bereft)
+			truthful(t, s, changed)
+			truthful(t, s, bereft)
+		})).
+		Feature())
+}
+
+// TestBrokenWatches owns the operator. Its connections break again and again, in the middle of lists, of watches and of
+// answers to writes: it can't tell what came of them.
+func TestBrokenWatches(t *testing.T) {
+	memcached.TestAlone(t, features.New("broken watches").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(ownOperator)).
+		Assess("lose nothing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			way := behindWire(ctx, t, s)
+			way.wear(20_000, 40_000, 30_000) // few: each makes the operator wait longer before it tries again
+			var served []*cachev1alpha1.Memcached
+			for i := range 5 {
+				served = append(served, create(ctx, t, s, fmt.Sprintf("cache-%d", i), 1))
+			}
+			for _, mc := range served {
+				settled(ctx, t, s, mc)
+				change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			}
+			NewWithT(t).Expect(way.left()).To(BeZero(), "connections that did not come, to break")
+			for _, mc := range served {
+				settled(ctx, t, s, mc)
+			}
+			mark := s.Mark(t)
+			barrier(ctx, t, s)
+			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
+			for _, mc := range served {
+				truthful(t, s, mc)
+			}
 		})).
 		Feature())
 }

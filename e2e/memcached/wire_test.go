@@ -1,0 +1,153 @@
+package memcached
+
+import (
+	"context"
+	"io"
+	"math"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/loopback"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+)
+
+// wire is the operator's way to the API server. A test can cut it.
+type wire struct {
+	server   string // the API server's host:port
+	listener net.Listener
+
+	mu    sync.Mutex
+	ends  map[net.Conn]bool // of the connections that are open
+	isCut bool
+	worn  []int64 // after how many bytes from the server the next connections break
+}
+
+// behindWire restarts the operator behind a wire. It lasts until the operator's next restart; the wire goes with the test.
+func behindWire(ctx context.Context, t *testing.T, s *suite.Scope, changes ...runner.Change) *wire {
+	t.Helper()
+	server, err := url.Parse(s.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := loopback.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{server: server.Host, listener: listener, ends: map[net.Conn]bool{}}
+	t.Cleanup(func() {
+		_ = listener.Close()
+		w.cut()
+	})
+	go w.serve()
+
+	config := rest.CopyConfig(s.Config)
+	config.Host = "https://" + listener.Addr().String()
+	if config.ServerName == "" {
+		config.ServerName = server.Hostname()
+	}
+	account := strings.Split(s.Operator.UserName(), ":") // system:serviceaccount:NAMESPACE:NAME
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := runner.Kubeconfig(ctx, config, client.ObjectKey{Namespace: account[2], Name: account[3]}, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	restart(ctx, t, s, append(changes, runner.WithEnv("KUBECONFIG="+kubeconfig))...)
+	return w
+}
+
+func (w *wire) serve() {
+	for {
+		near, err := w.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		go w.connect(near)
+	}
+}
+
+func (w *wire) connect(near net.Conn) {
+	defer near.Close()
+	far, err := net.Dial("tcp", w.server)
+	if err != nil {
+		return // the API server is away, and so is the connection
+	}
+	defer far.Close()
+	limit, ok := w.open(near, far)
+	if !ok {
+		return
+	}
+	defer w.closed(near, far)
+	go func() {
+		_, _ = io.Copy(far, near) // until either end closes
+		far.Close()
+	}()
+	_, _ = io.CopyN(near, far, limit)
+}
+
+// open takes note of a connection, unless the wire is cut. It returns after how many bytes the connection breaks.
+func (w *wire) open(ends ...net.Conn) (limit int64, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.isCut {
+		return 0, false
+	}
+	for _, end := range ends {
+		w.ends[end] = true
+	}
+	if len(w.worn) == 0 {
+		return math.MaxInt64, true
+	}
+	limit, w.worn = w.worn[0], w.worn[1:]
+	return limit, true
+}
+
+func (w *wire) closed(ends ...net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, end := range ends {
+		delete(w.ends, end)
+	}
+}
+
+// cut breaks all connections, and lets none through until mend.
+func (w *wire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.isCut = true
+	w.breakAll()
+}
+
+func (w *wire) breakAll() {
+	for end := range w.ends {
+		end.Close()
+	}
+}
+
+// mend lets connections through.
+func (w *wire) mend() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.isCut = false
+}
+
+// wear breaks all connections, and each of the next ones when it has brought so many bytes from the server.
+func (w *wire) wear(after ...int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.worn = after
+	w.breakAll()
+}
+
+// left returns how many connections have yet to come that will break.
+func (w *wire) left() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.worn)
+}
