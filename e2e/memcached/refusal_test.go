@@ -1,0 +1,231 @@
+package memcached
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// attentive is the setup of a feature that mends what the operator is not told of: it looks again soon.
+func attentive(ctx context.Context, t *testing.T, s *suite.Scope) {
+	ownOperator(ctx, t, s)
+	restart(ctx, t, s, runner.WithArgs("--recheck-interval=1s"))
+}
+
+// TestStranger owns the operator. A Deployment that has the name that the operator needs, and is somebody else's, is left alone.
+func TestStranger(t *testing.T) {
+	var mc *cachev1alpha1.Memcached
+	memcached.TestAlone(t, features.New("stranger").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(attentive)).
+		Assess("is left alone, and told of once", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			strange := stranger(s, "cache")
+			if err := s.Client.Create(ctx, strange); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(strange), 2)
+			mark := s.Mark(t)
+			mc = create(ctx, t, s, "cache", 1)
+			degraded(ctx, t, s, mc, cachev1alpha1.ReasonNameTaken, "does not belong to this Memcached")
+			barrier(ctx, t, s)
+			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary), audit.Resource("deployments", ""), audit.Not(creates)))
+			s.Expect(t).AtMost(1, s.Writes(mark, notThe(canary), audit.Resource("memcacheds", "status")))
+			s.Expect(t).AtMost(1, s.Writes(mark, notThe(canary), audit.Resource("events", "")))
+			s.Expect(t).Object(ctx, deploymentOf(mc), And(
+				HaveField("UID", strange.UID), HaveField("Generation", strange.Generation), HaveField("Labels", strange.Labels), HaveField("OwnerReferences", BeEmpty())))
+		})).
+		Assess("and when it is gone, the name is the Memcached's", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			remove(ctx, t, s, deploymentOf(mc))
+			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
+			settled(ctx, t, s, mc)
+			s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
+		})).
+		Assess("so is what another Memcached of that name has left", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			orphan := deploymentOf(mc)
+			s.Expect(t).Object(ctx, orphan, Not(BeNil()))
+			remove(ctx, t, s, mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+			s.Expect(t).Gone(ctx, mc)
+			mc = create(ctx, t, s, "cache", 2)
+			degraded(ctx, t, s, mc, cachev1alpha1.ReasonNameTaken, "")
+			s.Expect(t).Object(ctx, deploymentOf(mc), And(HaveField("UID", orphan.UID), HaveField("OwnerReferences", BeEmpty())))
+		})).
+		Feature())
+}
+
+// TestRefusals owns the operator, for its recheck interval. What a namespace does not allow shows in Degraded in the API
+// server's words, and heals when it is allowed.
+func TestRefusals(t *testing.T) {
+	var mc *cachev1alpha1.Memcached
+	memcached.TestAlone(t, features.New("refusals").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(attentive)).
+		Assess("a quota of Deployments", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			full := *s
+			full.Namespace = namespaceWithout(ctx, t, s, "count/deployments.apps")
+			mc := create(ctx, t, &full, "cache", 1)
+			degraded(ctx, t, s, mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota")
+			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.Namespace, Name: "nothing"}}
+			remove(ctx, t, s, quota)
+			settled(ctx, t, s, mc)
+		})).
+		Assess("a quota of pods", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			full := *s
+			full.Namespace = namespaceWithout(ctx, t, s, "pods")
+			mc := create(ctx, t, &full, "cache", 1)
+			degraded(ctx, t, s, mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota")
+			remove(ctx, t, s, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.Namespace, Name: "nothing"}})
+			settled(ctx, t, s, mc)
+		})).
+		Assess("a LimitRange", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			limit := &corev1.LimitRange{
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "small"},
+				Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+					Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")},
+				}}},
+			}
+			if err := s.Client.Create(ctx, limit); err != nil {
+				t.Fatal(err)
+			}
+			mc = create(ctx, t, s, "cache", 1)
+			degraded(ctx, t, s, mc, cachev1alpha1.ReasonPodsRefused, "maximum memory usage per Container is 1Mi")
+			remove(ctx, t, s, limit)
+			settled(ctx, t, s, mc)
+		})).
+		Assess("the Pod Security level", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			damage(ctx, t, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`) // a field that is not the operator's
+			s.Expect(t).Condition(ctx, mc, expect.Condition{
+				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsRefused, Message: "violates PodSecurity",
+			})
+			damage(ctx, t, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":null}}}}`)
+			settled(ctx, t, s, mc)
+		})).
+		Feature())
+}
+
+// TestRights owns the operator. Without its rights it says so, and it goes on when it has them again.
+func TestRights(t *testing.T) {
+	memcached.TestAlone(t, features.New("rights").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(attentive)).
+		Assess("revoked make it Degraded, restored they mend it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			served := create(ctx, t, s, "served", 1)
+			settled(ctx, t, s, served)
+			giveBack := revoke(ctx, t, s, "apps", "deployments", "create", "patch")
+			change(ctx, t, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			refused := create(ctx, t, s, "refused", 1)
+			degraded(ctx, t, s, refused, cachev1alpha1.ReasonForbidden, `cannot create resource "deployments"`)
+			degraded(ctx, t, s, served, cachev1alpha1.ReasonForbidden, `cannot patch resource "deployments"`)
+			giveBack()
+			settled(ctx, t, s, served)
+			settled(ctx, t, s, refused)
+		})).
+		Feature())
+}
+
+// managerRole is the ClusterRole that controller-gen makes of the operator's markers.
+const managerRole = "operator-manager-role"
+
+// revoke takes the verbs of a resource off the operator, and returns when the API server acts on it. The operator gets them
+// back by giveBack, or else at the end of the test.
+func revoke(ctx context.Context, t *testing.T, s *suite.Scope, group, resource string, verbs ...string) (giveBack func()) {
+	t.Helper()
+	before := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
+	s.Expect(t).Object(ctx, before, Not(BeNil()))
+	after := before.DeepCopy()
+	for i, rule := range after.Rules {
+		if slices.Contains(rule.APIGroups, group) && slices.Contains(rule.Resources, resource) {
+			after.Rules[i].Verbs = slices.DeleteFunc(rule.Verbs, func(verb string) bool { return slices.Contains(verbs, verb) })
+		}
+	}
+	swap := func(from, to *rbacv1.ClusterRole) {
+		t.Helper()
+		if err := s.Client.Patch(context.WithoutCancel(ctx), to.DeepCopy(), client.MergeFrom(from)); err != nil {
+			t.Fatalf("changing the ClusterRole %s: %v", managerRole, err)
+		}
+	}
+	swap(before, after)
+	giveBack = sync.OnceFunc(func() { swap(after, before) })
+	t.Cleanup(giveBack)
+	for _, verb := range verbs {
+		untilDenied(ctx, t, s, authorizationv1.ResourceAttributes{Group: group, Resource: resource, Verb: verb, Namespace: s.Namespace})
+	}
+	return giveBack
+}
+
+// untilDenied asks the API server again and again whether the operator may do something. It learns of a changed role by a
+// watch of its own, which nobody else can watch.
+func untilDenied(ctx context.Context, t *testing.T, s *suite.Scope, what authorizationv1.ResourceAttributes) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, expect.Converge)
+	defer cancel()
+	for {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: s.Operator.UserName(), ResourceAttributes: &what,
+		}}
+		if err := s.Client.Create(ctx, review); err != nil {
+			t.Fatalf("%s: expected that it may not %s %s any more: %v", s.Operator.UserName(), what.Verb, what.Resource, err)
+		}
+		if !review.Status.Allowed {
+			return
+		}
+	}
+}
+
+// degraded waits until the Memcached is Degraded for the reason, and nothing else is said to be going on, and until a warning
+// says the same.
+func degraded(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, reason, message string) {
+	t.Helper()
+	s.Expect(t).Condition(ctx, mc,
+		expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse},
+		expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message},
+	)
+	s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
+}
+
+// stranger is a Deployment that is nobody's.
+func stranger(s *suite.Scope, name string) *appsv1.Deployment {
+	labels := map[string]string{"app": "stranger"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(2)),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					SecurityContext: &corev1.PodSecurityContext{
+						RunAsNonRoot: new(true), RunAsUser: new(int64(1000)),
+						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+					},
+					Containers: []corev1.Container{{
+						Name: "stranger", Image: "registry.k8s.io/pause:3.10",
+						SecurityContext: &corev1.SecurityContext{
+							AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+						},
+					}},
+				},
+			},
+		},
+	}
+}
+
+// creates passes requests to create something.
+func creates(e *auditv1.Event) bool { return e.Verb == "create" }
