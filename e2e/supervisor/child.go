@@ -264,11 +264,13 @@ func (c *child) status() ProcessStatus {
 	return s
 }
 
-// signal signals the whole process group. The leader goes first, through a
-// handle that knows whether it has been waited for: only then does the group
-// carry its id for certain.
+// signal signals the whole process group, each process once: a second SIGTERM
+// means to many programs that they have no time left. The leader is asked
+// first, through a handle that knows whether it has been waited for: only if
+// not does the group carry its id for certain.
 func (r *run) signal(sig syscall.Signal) {
-	if err := r.cmd.Process.Signal(sig); err == nil {
+	const nothing = syscall.Signal(0)
+	if err := r.cmd.Process.Signal(nothing); err == nil {
 		_ = syscall.Kill(-r.record.PID, sig)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -37,6 +38,18 @@ func TestMain(m *testing.M) {
 	case "early":
 		// A supervisor's child that starts one itself must be allowed to.
 		exitWith(parent(os.Args[1:]))
+	case "counter":
+		counter()
+	}
+}
+
+// counter is a program that writes a line for each SIGTERM that it gets, and ends for nothing else but a SIGKILL.
+func counter() {
+	terms := make(chan os.Signal, 100)
+	signal.Notify(terms, syscall.SIGTERM)
+	fmt.Println("ready")
+	for range terms {
+		fmt.Println("told to end")
 	}
 }
 

@@ -209,6 +209,35 @@ func TestRestartAndSignal(t *testing.T) {
 	}
 }
 
+// TestASignalComesOnce matters to every operator: controller-runtime takes a second SIGTERM for an order to end at once, with
+// its lease in its hand.
+func TestASignalComesOnce(t *testing.T) {
+	s := start(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, s, supervisor.Process{Name: "counter", Path: self, Env: append(os.Environ(), part+"=counter")})
+	lines := func(text string) int {
+		log, err := os.ReadFile(s.LogFile("counter"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(log), text)
+	}
+	eventually(t, "a program that is ready", func() bool { return lines("ready") == 1 })
+	const sent = 20
+	for i := range sent {
+		if err := s.Signal(t.Context(), "counter", syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "a line for the signal", func() bool { return lines("told to end") > i })
+	}
+	if got := lines("told to end"); got != sent {
+		t.Errorf("expected %d signals, got %d", sent, got)
+	}
+}
+
 func TestAWholeProcessGroupEnds(t *testing.T) {
 	s := start(t)
 	pidFile := filepath.Join(t.TempDir(), "pid")
