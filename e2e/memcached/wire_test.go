@@ -43,6 +43,7 @@ func behindWire(ctx context.Context, t *testing.T, s *suite.Scope, changes ...ru
 	}
 	w := &wire{server: server.Host, listener: listener, ends: map[net.Conn]bool{}}
 	t.Cleanup(func() {
+		restart(context.WithoutCancel(ctx), t, s) // on the way that is whole, on which the next one finds the lease given back
 		_ = listener.Close()
 		w.cut()
 	})
