@@ -16,7 +16,7 @@ import (
 const module = "github.com/example/operator-testbed"
 
 // mayImport says, for each folder of the house, what of this module its packages may import, and why no more. The arrows
-// point one way: tutorial -> e2e -> operator/api. kind is in no list: it holds commands to run, not packages to import.
+// point one way: tutorial -> e2e -> operator/api. kind is in nobody else's list: it holds commands to run, not packages to import.
 var mayImport = map[string]struct {
 	folders []string
 	why     string
@@ -25,6 +25,7 @@ var mayImport = map[string]struct {
 	"e2e":      {[]string{"e2e", "operator/api"}, "e2e sees of the operator what its users see, and nothing of chapters"},
 	"tutorial": {[]string{"tutorial", "e2e", "operator/api"}, "a chapter is a whole operator of its own, tested with e2e"},
 	"docs":     {[]string{"docs", "operator/api"}, "the documentation is checked against the API alone"},
+	"kind":     {[]string{"kind"}, "what a cluster is made of knows nothing of what runs on it"},
 }
 
 // goPackage is what go list says of a package.

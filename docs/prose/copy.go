@@ -9,13 +9,19 @@ import (
 	"strings"
 )
 
-// copyRepository makes a clone of the repository as its working tree is now: what git knows or would add, committed.
-func copyRepository(root, to string) error {
-	files, err := git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+// copyRepository makes a clone of the repository as its working tree is now: what git knows or would add, committed; and
+// those of the built files that there are.
+func copyRepository(root, to string, built []string) error {
+	files, err := repositoryFiles(root)
 	if err != nil {
 		return err
 	}
-	for file := range strings.SplitSeq(strings.TrimRight(files, "\x00"), "\x00") {
+	for _, file := range built {
+		if _, err := os.Stat(filepath.Join(root, file)); err == nil {
+			files = append(files, file)
+		}
+	}
+	for _, file := range files {
 		if err := copyFile(filepath.Join(root, file), filepath.Join(to, file)); err != nil {
 			return fmt.Errorf("copy the repository: %w", err)
 		}
@@ -32,12 +38,26 @@ func copyRepository(root, to string) error {
 	return nil
 }
 
-// copyFile copies a file, or a link as a link. One that is deleted in the working tree is left out.
+// repositoryFiles names the files of the working tree: those that git knows or would add.
+func repositoryFiles(root string, patterns ...string) ([]string, error) {
+	args := append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", "--"}, patterns...)
+	output, err := git(root, args...)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for file := range strings.SplitSeq(strings.TrimRight(output, "\x00"), "\x00") {
+		// One that is deleted in the working tree is still known.
+		if _, err := os.Lstat(filepath.Join(root, file)); err == nil {
+			files = append(files, file)
+		}
+	}
+	return files, nil
+}
+
+// copyFile copies a file, or a link as a link.
 func copyFile(from, to string) error {
 	found, err := os.Lstat(from)
-	if os.IsNotExist(err) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func problemsOf(t *testing.T, root string, p *page) []Problem {
 	if problems := check(root, p); len(problems) > 0 {
 		return problems
 	}
-	return runPage(t.Context(), root, p, t.TempDir(), []string{NeedsNone})
+	return runPages(t.Context(), Options{Root: root}, []*page{p}, t.TempDir(), []string{NeedsNone})
 }
 
 func TestHealthyPage(t *testing.T) {
@@ -128,6 +128,8 @@ func TestCorruptions(t *testing.T) {
 		"a link's file":              {"page.md", "(api)", "(apis)", "See [the", "there is no apis"},
 		"a link's anchor":            {"page.md", "(#a-part)", "(#a-party)", "See [the", "no heading #a-party"},
 		"a heading elsewhere":        {"other.md", "and why", "and how", "See [the", "other.md has no heading"},
+		"a file within a line":       {"page.md", "`api/size.go`", "`api/sizes.go`", "The code", "no such file"},
+		"a target within a line":     {"page.md", "`make build`", "`make built`", "The code", "no Makefile has a target built"},
 		"a hidden command":           {"page.md", "= 4\n~~~\n-->", "= 5\n~~~\n-->", "$ test", "exit code 1, expected 0"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,6 +28,7 @@ type page struct {
 	source []byte
 	blocks []block
 	links  []link
+	spans  []span
 	// anchors are the names that a link to this page may end with.
 	anchors map[string]bool
 }
@@ -87,6 +88,8 @@ func (p *page) read(source []byte, offset int) {
 			p.anchor(n.Segments.Value(source))
 		case *ast.Heading:
 			p.heading(plain(n, source))
+		case *ast.CodeSpan:
+			p.spans = append(p.spans, span{line, plain(n, source)})
 		case *ast.Link:
 			p.links = append(p.links, link{line, string(n.Destination)})
 		case *ast.Image:

@@ -2,12 +2,15 @@ package prose
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -17,27 +20,22 @@ type Options struct {
 	Root string
 	// Files are Markdown files, relative to Root, with slashes.
 	Files []string
+	// Built are files that git ignores and that Run takes along if there are any, because they take long to make: executables
+	// that the Go command knows to be up to date, or makes anew. Nothing may write them meanwhile.
+	Built []string
+	// InOrder has Run run the files one after the other in the same copy and terminals, as somebody would who reads them so.
+	InOrder bool
 	// Update has Check write excerpts and diffs instead of comparing them.
 	Update bool
 }
 
 // Files returns the Markdown files of the repository: those that git knows or would add.
 func Files(root string) ([]string, error) {
-	names, err := git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", "*.md")
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for name := range strings.SplitSeq(strings.TrimRight(names, "\x00"), "\x00") {
-		if _, err := os.Stat(filepath.Join(root, name)); err == nil {
-			files = append(files, name)
-		}
-	}
-	return files, nil
+	return repositoryFiles(root, "*.md")
 }
 
 // Check checks everything about the files that can be told without running a command: each block is of a known kind, each
-// excerpt and diff is what it names, each link leads somewhere.
+// excerpt and diff is what it names, each link leads somewhere, and files and targets of make that are named are there.
 func Check(t *testing.T, o Options) {
 	t.Helper()
 	for _, file := range o.Files {
@@ -59,7 +57,7 @@ func Check(t *testing.T, o Options) {
 }
 
 func check(root string, p *page) []Problem {
-	return append(checkBlocks(root, p), checkLinks(root, p)...)
+	return slices.Concat(checkBlocks(root, p), checkLinks(root, p), checkSpans(root, p))
 }
 
 // Run runs the console blocks of each file in a copy of the repository of its own, with a TESTBED_STATE of its own, and
@@ -70,54 +68,81 @@ func Run(t *testing.T, o Options) {
 	if os.Getenv(insideVariable) != "" {
 		t.Skip("a block of a page runs this test, and blocks that run blocks would never end")
 	}
+	// Ctrl-C must not leave a cluster of a page behind.
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	t.Cleanup(stop)
+	var pages []*page
 	for _, file := range o.Files {
 		p, err := readPage(o.Root, file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan := planned(p, os.Getenv("CLUSTER"))
-		if len(plan.run)+len(plan.missing)+len(plan.skipped) == 0 {
-			continue
-		}
-		t.Run(file, func(t *testing.T) {
-			t.Parallel()
-			for line, reason := range plan.skipped {
-				t.Run(fmt.Sprintf("line %d", line), func(t *testing.T) { t.Skip(reason) })
-			}
-			if len(plan.missing) > 0 {
-				t.Run("needs", func(t *testing.T) {
-					t.Skipf("%d of its blocks can't be run without a cluster: run them with %s", len(plan.missing), targets(plan.missing))
-				})
-			}
-			if len(plan.run) == 0 {
-				return
-			}
-			for _, problem := range runPage(t.Context(), o.Root, p, t.TempDir(), plan.has) {
-				t.Error(problem)
-			}
-		})
+		pages = append(pages, p)
+	}
+	if o.InOrder {
+		runTogether(ctx, t, "in order", o, pages)
+		return
+	}
+	for _, p := range pages {
+		runTogether(ctx, t, p.file, o, []*page{p})
 	}
 }
 
-// plan says which blocks of a page are run.
+// runTogether is a test that runs pages in one copy of the repository.
+func runTogether(ctx context.Context, t *testing.T, name string, o Options, pages []*page) {
+	plan := planned(pages, os.Getenv("CLUSTER"))
+	if plan.run+len(plan.missing)+len(plan.skipped) == 0 {
+		return
+	}
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		for _, s := range plan.skipped {
+			t.Run(s.place, func(t *testing.T) { t.Skip(s.reason) })
+		}
+		if len(plan.missing) > 0 {
+			t.Run("needs", func(t *testing.T) {
+				t.Skipf("%d of its blocks can't be run without a cluster: run them with %s", len(plan.missing), targets(plan.missing))
+			})
+		}
+		if plan.run == 0 {
+			return
+		}
+		for _, problem := range runPages(ctx, o, pages, t.TempDir(), plan.has) {
+			t.Error(problem)
+		}
+	})
+}
+
+// plan says which blocks of pages are run.
 type plan struct {
-	has     []string       // what a block may need
-	run     []int          // lines
-	missing []string       // what the blocks need that are not run
-	skipped map[int]string // reasons by line
+	has     []string // what a block may need
+	run     int      // how many
+	missing []string // what the blocks need that are not run
+	skipped []skipped
 }
 
-func planned(p *page, cluster string) plan {
-	scripts := map[int]script{}
+// skipped is a block that is never run.
+type skipped struct{ place, reason string }
+
+func planned(pages []*page, cluster string) plan {
+	var scripts []script
 	needsKind := false
-	for _, b := range p.blocks {
-		if kind, _ := b.kind(); kind == kindConsole {
+	result := plan{}
+	for _, p := range pages {
+		for _, b := range p.blocks {
+			kind, _ := b.kind()
+			if kind != kindConsole {
+				continue
+			}
 			s, _ := parseConsole(b)
-			scripts[b.line] = s
-			needsKind = needsKind || s.needs == NeedsKind && s.skip == ""
+			if s.skip != "" {
+				result.skipped = append(result.skipped, skipped{fmt.Sprintf("%s line %d", path.Base(p.file), b.line), s.skip})
+				continue
+			}
+			scripts = append(scripts, s)
+			needsKind = needsKind || s.needs == NeedsKind
 		}
 	}
-	result := plan{skipped: map[int]string{}}
 	switch {
 	case cluster == NeedsKind && needsKind:
 		result.has = []string{NeedsNone, NeedsEmbedded, NeedsKind}
@@ -127,13 +152,10 @@ func planned(p *page, cluster string) plan {
 	default:
 		result.has = []string{NeedsNone}
 	}
-	for line, s := range scripts {
-		switch {
-		case s.skip != "":
-			result.skipped[line] = s.skip
-		case slices.Contains(result.has, s.needs):
-			result.run = append(result.run, line)
-		default:
+	for _, s := range scripts {
+		if slices.Contains(result.has, s.needs) {
+			result.run++
+		} else {
 			result.missing = append(result.missing, s.needs)
 		}
 	}

@@ -24,9 +24,9 @@ const (
 	insideVariable = "TESTBED_PROSE"
 )
 
-// session is a page that is being run: a copy of the repository, and terminals in it.
+// session is a page that is being run, or several: a copy of the repository, and terminals in it.
 type session struct {
-	page        *page
+	page        *page // that is run now
 	copy        string
 	commands    string // the folder of what is typed
 	state       string
@@ -34,17 +34,17 @@ type session struct {
 	terminals   map[int]*terminal
 }
 
-// runPage runs the blocks of a page that need no more than there is, and stops at the first that is not as shown.
-func runPage(ctx context.Context, root string, p *page, folder string, has []string) (problems []Problem) {
+// runPages runs the blocks of pages that need no more than there is, and stops at the first that is not as shown.
+func runPages(ctx context.Context, o Options, pages []*page, folder string, has []string) (problems []Problem) {
 	s := session{
-		page:      p,
+		page:      pages[0],
 		copy:      filepath.Join(folder, "operator-testbed"),
 		commands:  filepath.Join(folder, "typed"),
 		state:     filepath.Join(folder, "state"),
 		terminals: map[int]*terminal{},
 	}
-	if err := copyRepository(root, s.copy); err != nil {
-		return []Problem{{p.file, 1, err.Error()}}
+	if err := copyRepository(o.Root, s.copy, o.Built); err != nil {
+		return []Problem{{s.page.file, 1, err.Error()}}
 	}
 	// What a person's shell has, but for what would reach a cluster or settings of theirs, or is of the make or the test
 	// that runs this.
@@ -60,16 +60,18 @@ func runPage(ctx context.Context, root string, p *page, folder string, has []str
 	)
 	// The clean-up is done although the test may be over.
 	defer func() { problems = append(problems, s.end(context.WithoutCancel(ctx), len(problems) == 0)...) }()
-	for _, b := range p.blocks {
-		if kind, _ := b.kind(); kind != kindConsole {
-			continue
-		}
-		script, err := parseConsole(b)
-		if err != nil || script.skip != "" || !slices.Contains(has, script.needs) {
-			continue
-		}
-		if problem := s.run(ctx, b, script); problem != nil {
-			return []Problem{*problem}
+	for _, s.page = range pages {
+		for _, b := range inOrder(s.page.blocks) {
+			if kind, _ := b.kind(); kind != kindConsole {
+				continue
+			}
+			script, err := parseConsole(b)
+			if err != nil || script.skip != "" || !slices.Contains(has, script.needs) {
+				continue
+			}
+			if problem := s.run(ctx, b, script); problem != nil {
+				return []Problem{*problem}
+			}
 		}
 	}
 	return nil
