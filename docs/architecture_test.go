@@ -25,7 +25,7 @@ var mayImport = map[string]struct {
 	"e2e":      {[]string{"e2e", "operator/api"}, "e2e sees of the operator what its users see, and nothing of chapters"},
 	"tutorial": {[]string{"tutorial", "e2e", "operator/api"}, "a chapter is a whole operator of its own, tested with e2e"},
 	"docs":     {[]string{"docs", "operator/api"}, "the documentation is checked against the API alone"},
-	"kind":     {[]string{"kind"}, "what a cluster is made of knows nothing of what runs on it"},
+	"kind":     {[]string{"kind", "e2e/home"}, "what a cluster is made of knows nothing of what runs on it, but where all files of the testbed are"},
 }
 
 // goPackage is what go list says of a package.
