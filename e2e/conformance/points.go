@@ -19,7 +19,7 @@ type point struct {
 
 // points are in the order of the operator's contract.
 var points = []point{
-	{number: "0", claim: "the Deployment has the size, up and down", check: checkSize},
+	{number: "size", claim: "the Deployment has the size, up and down", check: checkSize},
 	{number: "1", claim: "Available is never True before the pods are ready", check: checkRisingEdge},
 	{number: "1", claim: "Available is False when the pods have failed", check: checkFallingEdge},
 	{number: "1", claim: "conditions say which generation they are about", check: checkObservedGeneration},
