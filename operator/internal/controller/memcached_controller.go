@@ -296,9 +296,12 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot) erro
 	status = withTransitionTimes(status, previous, metav1.Now())
 	applied := statusApplyConfiguration(s.memcached, status)
 	err := r.Status().Apply(ctx, applied, client.FieldOwner(cachev1alpha1.FieldManager), client.ForceOwnership)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		// Deleted in the meantime, or made anew under the same name, which is the only conflict there can be: nobody is
-		// left to read it.
+	if apierrors.IsConflict(err) {
+		// Made anew under the same name, as a rule. But where many write at once, the API server gives up after some tries.
+		err = errors.Join(err, r.checkExists(ctx, s.memcached))
+	}
+	if apierrors.IsNotFound(err) || errors.Is(err, errGone) {
+		// Nobody is left to read it.
 		return nil
 	}
 	if err != nil {

@@ -88,7 +88,7 @@ func (s snapshot) census() census {
 			continue
 		}
 		result.current = append(result.current, pod)
-		if hasCondition(pod, corev1.PodReady, corev1.ConditionTrue) {
+		if isReady(pod) {
 			result.ready = append(result.ready, pod.Name)
 		}
 	}
@@ -101,8 +101,8 @@ func isControlledBy(object metav1.Object, uid types.UID) bool {
 	return controller != nil && controller.UID == uid
 }
 
-func hasCondition(pod corev1.Pod, conditionType corev1.PodConditionType, status corev1.ConditionStatus) bool {
+func isReady(pod corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
-		return condition.Type == conditionType && condition.Status == status
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
 	})
 }

@@ -11,7 +11,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -56,6 +59,8 @@ type world struct {
 
 	// recheck is after how long the operator asked to be called again the last time.
 	recheck time.Duration
+	// afterStatus is called after each write of the status.
+	afterStatus func()
 	// events are the operator's events, in order, such as "Warning NameTaken".
 	events []string
 
@@ -70,11 +75,14 @@ func (r *worldRecorder) Eventf(_, _ runtime.Object, eventType, reason, _, _ stri
 	r.events = append(r.events, eventType+" "+reason)
 }
 
-// testScheme knows the types of Kubernetes and ours.
+// testScheme knows the types that the tests use, and no more: for each write, the fake client goes through all of them.
 var testScheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(cachev1alpha1.AddToScheme(scheme))
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme, cachev1alpha1.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
 	return scheme
 })
 
@@ -99,6 +107,7 @@ func newWorld(t *testing.T, size int32) *world {
 		builder.WithIndex(index.object, index.field, index.values)
 	}
 	w := &world{t: t, cluster: builder.Build()}
+	w.afterStatus = w.checkTruth
 	w.restartOperator(testImage)
 	return w
 }
@@ -190,7 +199,7 @@ func (w *world) operatorCalls() interceptor.Funcs {
 				if err := c.SubResource(subResource).Apply(ctx, object, options...); err != nil {
 					return err
 				}
-				w.checkTruth()
+				w.afterStatus()
 				return nil
 			})
 		},
@@ -213,7 +222,7 @@ func (w *world) checkTruth() {
 	}
 	ready := 0
 	for _, pod := range w.pods() {
-		if pod.DeletionTimestamp == nil && hasCondition(pod, corev1.PodReady, corev1.ConditionTrue) {
+		if pod.DeletionTimestamp == nil && isReady(pod) {
 			ready++
 		}
 	}
