@@ -33,6 +33,11 @@ func ByUser(name string) Filter {
 	return func(e *auditv1.Event) bool { return e.User.Username == name }
 }
 
+// ByProgram passes requests of the program of that name: Kubernetes clients begin their user agent with it.
+func ByProgram(name string) Filter {
+	return func(e *auditv1.Event) bool { return strings.HasPrefix(e.UserAgent, name+"/") }
+}
+
 // writeVerbs are the verbs that change an object. The API server logs a server-side apply as "patch".
 var writeVerbs = []string{"create", "update", "patch", "delete", "deletecollection"}
 

@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -38,6 +39,35 @@ func TestOutage(t *testing.T) {
 			mark := s.Mark(t)
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
+		})).
+		Feature())
+}
+
+// TestLongOutage owns the cluster. A leader that can't renew its lease ends: another one may be at work. Who runs it starts it
+// again, as a kubelet does.
+func TestLongOutage(t *testing.T) {
+	memcached.TestAlone(t, features.New("long outage").
+		WithLabel("disruptive", "cluster").
+		Setup(suite.Step(ownOperator)).
+		Assess("ends the operator, and the next one goes on", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			restart(ctx, t, s, shortLease)
+			mc := create(ctx, t, s, "cache", 1)
+			settled(ctx, t, s, mc)
+			server := s.Component(t, embedded.KubeAPIServer)
+			if err := server.Stop(ctx); err != nil {
+				t.Fatal(err)
+			}
+			how, err := s.Operator.Replicas()[0].Ended(ctx)
+			if err := errors.Join(err, server.Start(ctx)); err != nil {
+				t.Fatal(err)
+			}
+			if how.Code != 1 {
+				t.Errorf("expected that the operator ends with exit code 1; last seen: it %s", how)
+			}
+			answers(ctx, t, s)
+			restart(ctx, t, s, shortLease)
+			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			settled(ctx, t, s, mc)
 		})).
 		Feature())
 }

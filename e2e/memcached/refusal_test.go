@@ -189,13 +189,12 @@ func untilDenied(ctx context.Context, t *testing.T, s *suite.Scope, what authori
 	}
 }
 
-// degraded waits until the Memcached is Degraded for the reason, and nothing else is said to be going on, and until a warning
-// says the same.
+// degraded waits until the Memcached is Degraded for the reason and not Available, and until a warning says the same.
 func degraded(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, reason, message string) {
 	t.Helper()
 	s.Expect(t).Condition(ctx, mc,
-		expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse},
 		expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message},
+		expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse},
 	)
 	s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
 }

@@ -93,6 +93,9 @@ func Start(ctx context.Context, o Options) (*Operator, error) {
 // UserName is who the operator is to the API server; the audit log names it so.
 func (o *Operator) UserName() string { return o.manager.UserName() }
 
+// Binary is the operator's executable, as it was first started.
+func (o *Operator) Binary() string { return o.options.Binary }
+
 // Replicas are the operator's processes, in the order of their names. The first one is called as the operator is.
 func (o *Operator) Replicas() []*Replica { return slices.Clone(o.replicas) }
 

@@ -72,6 +72,11 @@ func (r *Replica) Resume(ctx context.Context) error {
 	return r.supervisor().Resume(ctx, r.name)
 }
 
+// Ended waits until the process ends by itself, as one does that is no longer the leader, and returns how it did.
+func (r *Replica) Ended(ctx context.Context) (supervisor.ExitStatus, error) {
+	return r.supervisor().Wait(ctx, r.name)
+}
+
 // Restart stops the process, if it still runs, starts it with the changes, on other ports, and waits until it is ready.
 // Changes last until the next Restart.
 func (r *Replica) Restart(ctx context.Context, changes ...Change) error {

@@ -1,0 +1,104 @@
+package memcached
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+)
+
+// shortLease makes the next leader wait for seconds, where a real one may take its time.
+var shortLease = runner.WithArgs(
+	"--leader-election-lease-duration=4s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=500ms")
+
+// TestLeader owns the operator, of which two replicas run. Their executables have different names, by which the audit log
+// tells them apart.
+func TestLeader(t *testing.T) {
+	var first, second *runner.Replica
+	var asFirst, asSecond runner.Change
+	served := 0
+	serve := func(ctx context.Context, t *testing.T, s *suite.Scope, program string) {
+		t.Helper()
+		mark := s.Mark(t)
+		served++
+		settled(ctx, t, s, create(ctx, t, s, fmt.Sprintf("cache-%d", served), 1))
+		s.Expect(t).AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program))))
+	}
+	memcached.TestAlone(t, features.New("leader").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(ownOperator)).
+		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			folder := t.TempDir()
+			asFirst, asSecond = program(t, s, folder, "first"), program(t, s, folder, "second")
+			restart(ctx, t, s, shortLease, asFirst)
+			first = s.Operator.Replicas()[0]
+			serve(ctx, t, s, "first")
+			var err error
+			if second, err = s.Operator.AddReplica(ctx, shortLease, asSecond); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := second.Remove(context.WithoutCancel(ctx)); err != nil {
+					t.Error(err)
+				}
+			})
+		})).
+		Assess("alone works", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			serve(ctx, t, s, "first")
+		})).
+		Assess("gives its lease back when it is told to end", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mark := s.Mark(t)
+			if err := first.Stop(ctx); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).Logged(ctx, "that the first replica gives its lease back",
+				expect.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("first")}},
+				func(e *auditv1.Event) bool {
+					return strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
+				})
+			serve(ctx, t, s, "second")
+		})).
+		Assess("is followed when it is killed", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			if err := first.Restart(ctx, shortLease, asFirst); err != nil {
+				t.Fatal(err)
+			}
+			if err := second.Kill(ctx); err != nil {
+				t.Fatal(err)
+			}
+			serve(ctx, t, s, "first")
+		})).
+		Assess("is followed when it hangs", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			if err := second.Restart(ctx, shortLease, asSecond); err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Pause(ctx); err != nil {
+				t.Fatal(err)
+			}
+			serve(ctx, t, s, "second")
+		})).
+		Feature())
+}
+
+// program makes a replica run as a program of that name.
+func program(t *testing.T, s *suite.Scope, folder, name string) runner.Change {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	executable, err := os.ReadFile(s.Operator.Binary())
+	if err == nil {
+		err = os.WriteFile(path, executable, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runner.WithBinary(path)
+}
