@@ -1,0 +1,116 @@
+// Package e2e is the suite of this chapter: what the API server makes of the types, asserted on a real one.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/tutorial/03-api/api/v1alpha1"
+)
+
+var stage = suite.New(suite.Options{
+	Name:          "03-api",
+	AddToScheme:   []func(*runtime.Scheme) error{cachev1alpha1.AddToScheme, apiextensionsv1.AddToScheme},
+	CRDs:          []string{"../../config/crd/bases"},
+	Kustomization: "../../config/crd",
+	Record:        []schema.GroupVersionKind{cachev1alpha1.GroupVersion.WithKind("Memcached")},
+})
+
+func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
+
+func TestEstablished(t *testing.T) {
+	stage.Test(t, features.New("the definition").
+		Assess("is served", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
+			s.Expect(t).Object(ctx, crd, HaveField("Status.Conditions", ContainElement(And(
+				HaveField("Type", apiextensionsv1.Established), HaveField("Status", apiextensionsv1.ConditionTrue),
+			))))
+			NewWithT(t).Expect(crd.Spec.Names.ShortNames).To(ConsistOf("mc"))
+		})).
+		Feature())
+}
+
+// TestSpec writes Memcacheds as YAML, as a user does: the Go types could not say "size: many".
+func TestSpec(t *testing.T) {
+	stage.Test(t, features.New("the spec").
+		Assess("has defaults", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc, err := create(ctx, t, s, "defaults", "{}")
+			NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			NewWithT(t).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: new(int32(1)), ContainerPort: new(int32(11211))}))
+		})).
+		Assess("takes sizes from 1 to 5", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			for _, size := range []string{"1", "5"} {
+				_, err := create(ctx, t, s, "size-"+size, "size: "+size)
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			}
+		})).
+		Assess("refuses others", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			for spec, why := range map[string]string{
+				"size: 0":          "spec.size in body should be greater than or equal to 1",
+				"size: 6":          "spec.size in body should be less than or equal to 5",
+				"size: many":       "spec.size in body must be of type integer",
+				"containerPort: 0": "spec.containerPort in body should be greater than or equal to 1",
+			} {
+				_, err := create(ctx, t, s, "refused", spec)
+				NewWithT(t).Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%s: expected it to be refused; last seen: %v", spec, err)
+				NewWithT(t).Expect(err).To(MatchError(ContainSubstring(why)))
+			}
+		})).
+		Feature())
+}
+
+func TestStatusIsASubresource(t *testing.T) {
+	stage.Test(t, features.New("the status").
+		Assess("is written on its own", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			g := NewWithT(t)
+			mc := &cachev1alpha1.Memcached{
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "cache"},
+				Spec:       cachev1alpha1.MemcachedSpec{Size: new(int32(2))},
+				Status:     cachev1alpha1.MemcachedStatus{Nodes: []string{"made-up"}},
+			}
+			g.Expect(s.Client.Create(ctx, mc)).To(Succeed())
+			g.Expect(mc.Status.Nodes).To(BeEmpty(), "a user can't set the status")
+
+			mc.Spec.Size = new(int32(3))
+			mc.Status.Nodes = []string{"a-pod"}
+			g.Expect(s.Client.Status().Update(ctx, mc)).To(Succeed())
+			g.Expect(mc.Status.Nodes).To(ConsistOf("a-pod"))
+			g.Expect(mc.Spec.Size).To(HaveValue(BeEquivalentTo(2)), "who writes the status does not change the spec")
+			g.Expect(mc.Generation).To(BeEquivalentTo(1), "the generation counts changes of the spec")
+		})).
+		Feature())
+}
+
+// create creates a Memcached whose spec is written in YAML, and returns it as the API server has completed it.
+func create(ctx context.Context, t *testing.T, s *suite.Scope, name, spec string) (*cachev1alpha1.Memcached, error) {
+	t.Helper()
+	var content map[string]any
+	if err := yaml.Unmarshal([]byte(spec), &content); err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": content}}
+	object.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
+	object.SetNamespace(s.Namespace)
+	object.SetName(name)
+	if err := s.Client.Create(ctx, object); err != nil {
+		return nil, err
+	}
+	mc := &cachev1alpha1.Memcached{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, mc); err != nil {
+		return nil, fmt.Errorf("reading the Memcached %s: %w", name, err)
+	}
+	return mc, nil
+}
