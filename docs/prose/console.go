@@ -12,7 +12,8 @@ import (
 const (
 	// NeedsNone is for blocks that are quick and touch nothing outside of the copy that they run in.
 	NeedsNone = "none"
-	// NeedsEmbedded is for blocks that a cluster of simulated nodes, or the time to make one, suffices for.
+	// NeedsEmbedded is for blocks that a cluster of simulated nodes, or the time to make one, suffices for. It is what a block
+	// needs that does not say, so that none slows down a plain go test unasked.
 	NeedsEmbedded = "embedded"
 	// NeedsKind is for blocks that need nodes that run containers.
 	NeedsKind = "kind"
@@ -41,7 +42,7 @@ type command struct {
 }
 
 func parseConsole(b block) (script, error) {
-	s := script{needs: NeedsNone, terminal: 1, skip: b.info.attributes["skip"]}
+	s := script{needs: NeedsEmbedded, terminal: 1, skip: b.info.attributes["skip"]}
 	_, s.background = b.info.attributes["background"]
 	if needs, has := b.info.attributes["needs"]; has {
 		s.needs = needs

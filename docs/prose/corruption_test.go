@@ -53,7 +53,7 @@ func problemsOf(t *testing.T, root string, p *page) []Problem {
 	if problems := check(root, p); len(problems) > 0 {
 		return problems
 	}
-	return runPages(t.Context(), Options{Root: root}, []*page{p}, t.TempDir(), []string{NeedsNone})
+	return runPages(t.Context(), Options{Root: root}, []*page{p}, t.TempDir(), []string{NeedsEmbedded})
 }
 
 func TestHealthyPage(t *testing.T) {

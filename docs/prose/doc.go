@@ -18,7 +18,7 @@
 //
 // A console block may have these attributes:
 //
-//	needs=embedded     what it runs on: none (the default), embedded or kind
+//	needs=none         what it runs on: none, embedded (the default) or kind; with none it is part of a plain go test
 //	terminal=2         in which terminal, 1 if none is named; each is one bash session per file
 //	background         its last command goes on while the next blocks run; what it prints up to here is shown
 //	exit=1             the exit code of its last command; all others succeed

@@ -64,7 +64,7 @@ func TestCount(t *testing.T) {
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	block := func(needs string) string { return "```console needs=" + needs + "\n$ true\n```\n" }
-	small := parsePage("small.md", []byte(block("none")+block("embedded")))
+	small := parsePage("small.md", []byte(block("none")+"```console\n$ true\n```\n"))
 	large := parsePage("large.md", []byte(block("none")+block("embedded")+block("kind")+"```console skip=\"never\"\n$ false\n```\n"))
 	for _, test := range []struct {
 		p       *page
@@ -96,10 +96,10 @@ func TestInOrder(t *testing.T) {
 	root, _ := house(t, "", "", "")
 	first := parsePage("first.md", []byte("```console\n$ mkdir made; cd made; x=1\n```\n"))
 	second := parsePage("second.md", []byte("```console\n$ basename \"$PWD\"; echo $x\nmade\n1\n```\n"))
-	for _, problem := range runPages(t.Context(), Options{Root: root}, []*page{first, second}, t.TempDir(), []string{NeedsNone}) {
+	for _, problem := range runPages(t.Context(), Options{Root: root}, []*page{first, second}, t.TempDir(), []string{NeedsEmbedded}) {
 		t.Error(problem)
 	}
-	problems := runPages(t.Context(), Options{Root: root}, []*page{second}, t.TempDir(), []string{NeedsNone})
+	problems := runPages(t.Context(), Options{Root: root}, []*page{second}, t.TempDir(), []string{NeedsEmbedded})
 	if len(problems) != 1 || problems[0].File != "second.md" {
 		t.Errorf("alone, the second page has the problems %v, expected one", problems)
 	}

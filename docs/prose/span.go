@@ -55,7 +55,7 @@ func readTree(root string) (tree, error) {
 }
 
 // checkSpans checks that a file or target of make that is named within a line is there. A name is taken for a file if it
-// begins with a folder of the repository, or of the page's folder.
+// begins with a folder at the root; others may be of a project that the page is about.
 func checkSpans(root string, p *page) []Problem {
 	if len(p.spans) == 0 {
 		return nil
@@ -85,8 +85,7 @@ func (t tree) missing(folder, text string) string {
 	case pathSpan.MatchString(text):
 		first, _, _ := strings.Cut(text, "/")
 		here, there := path.Clean(text), path.Join(folder, text)
-		known := t.paths[first] || t.paths[path.Join(folder, first)]
-		if known && !t.paths[here] && !t.paths[there] {
+		if t.paths[first] && !t.paths[here] && !t.paths[there] {
 			return fmt.Sprintf("`%s` is named, but the repository has no such file", text)
 		}
 	}
