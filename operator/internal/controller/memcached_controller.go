@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/metrics"
 )
 
 // MemcachedReconciler keeps the Deployment and the status of each Memcached true.
@@ -208,6 +209,7 @@ func (r *MemcachedReconciler) createDeployment(ctx context.Context, mc *cachev1a
 	if err := r.Create(ctx, deployment, client.FieldOwner(cachev1alpha1.FieldManager)); err != nil {
 		return deploymentState{}, err
 	}
+	metrics.DeploymentWrites.WithLabelValues(metrics.OperationCreate).Inc()
 	r.memory.noteCreated(mc)
 	return stateOf(deployment), nil
 }
@@ -227,12 +229,14 @@ func (r *MemcachedReconciler) applyDeployment(ctx context.Context, live *appsv1.
 		if err != nil {
 			return deploymentState{}, err
 		}
+		metrics.DeploymentWrites.WithLabelValues(metrics.OperationTakeOver).Inc()
 	}
 	// With the UID, an apply that comes after a deletion does not create the Deployment anew.
 	desired.WithUID(live.UID)
 	if err := r.Apply(ctx, desired, client.FieldOwner(cachev1alpha1.FieldManager), client.ForceOwnership); err != nil {
 		return deploymentState{}, err
 	}
+	metrics.DeploymentWrites.WithLabelValues(metrics.OperationApply).Inc()
 	// Apply has put the API server's answer into desired.
 	answer, err := toDeployment(desired)
 	if err != nil {
@@ -308,6 +312,10 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot) erro
 		return err
 	}
 	r.memory.noteStatus(s.memcached, status, *applied.ResourceVersion)
+	metrics.StatusWrites.Inc()
+	if r.memory.noteAvailability(s.memcached, previous, status) {
+		metrics.TimeToAvailable.Observe(time.Since(s.memcached.CreationTimestamp.Time).Seconds())
+	}
 	announce(r.Recorder, s.memcached, previous, status)
 	return nil
 }

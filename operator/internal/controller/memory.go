@@ -3,6 +3,7 @@ package controller
 import (
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -24,6 +25,8 @@ type record struct {
 	// status is the last status written, and resourceVersion what the Memcached had from then on.
 	status          cachev1alpha1.MemcachedStatus
 	resourceVersion string
+	// awaited is whether the Memcached has been without a status and not been Available since.
+	awaited bool
 }
 
 // noteCreated remembers that a Deployment was created for mc.
@@ -39,6 +42,17 @@ func (m *memory) hasCreated(mc *cachev1alpha1.Memcached) bool {
 // noteStatus remembers a status that was written, and the resource version that mc has with it.
 func (m *memory) noteStatus(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, resourceVersion string) {
 	m.update(mc, func(r *record) { r.status, r.resourceVersion = status, resourceVersion })
+}
+
+// noteAvailability remembers whether mc has been Available, given its status before and after a write. It returns whether it
+// is so for the first time since its creation; of a Memcached that had a status before this process, nobody knows.
+func (m *memory) noteAvailability(mc *cachev1alpha1.Memcached, previous, current cachev1alpha1.MemcachedStatus) (first bool) {
+	m.update(mc, func(r *record) {
+		awaited := r.awaited || len(previous.Conditions) == 0
+		available := meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionAvailable)
+		r.awaited, first = awaited && !available, awaited && available
+	})
+	return first
 }
 
 // lastStatus returns the newest status known of mc, which was read from the cache: what the cache has, unless it has not

@@ -14,10 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/metrics"
 )
 
 const (
@@ -44,6 +46,9 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	}
 	if r.Recorder == nil {
 		r.Recorder = mgr.GetEventRecorder(cachev1alpha1.FieldManager)
+	}
+	if err := mgr.Add(&metrics.Collector{Reader: mgr.GetCache(), Registry: ctrlmetrics.Registry}); err != nil {
+		return err
 	}
 	toMemcached := handler.EnqueueRequestsFromMapFunc(r.memcachedOf)
 	return ctrl.NewControllerManagedBy(mgr).

@@ -1,0 +1,71 @@
+package controller
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	corev1 "k8s.io/api/core/v1"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/metrics"
+)
+
+// What the metrics count is what was written, and a Memcached's way to Available counts once.
+func TestMetricsCountWrites(t *testing.T) {
+	counted := func() map[string]int {
+		histogram := &dto.Metric{}
+		if err := metrics.TimeToAvailable.Write(histogram); err != nil {
+			t.Fatal(err)
+		}
+		return map[string]int{
+			createDeployment: int(testutil.ToFloat64(metrics.DeploymentWrites.WithLabelValues(metrics.OperationCreate))),
+			patchDeployment:  int(testutil.ToFloat64(metrics.DeploymentWrites.WithLabelValues(metrics.OperationTakeOver))),
+			applyDeployment:  int(testutil.ToFloat64(metrics.DeploymentWrites.WithLabelValues(metrics.OperationApply))),
+			applyStatus:      int(testutil.ToFloat64(metrics.StatusWrites)),
+			"first time":     int(histogram.GetHistogram().GetSampleCount()),
+		}
+	}
+	before := counted()
+	w := newWorld(t, 1)
+	w.start()
+	w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 2 })
+	w.reconcile()
+	w.controlDeployment()
+	w.setReady(1, corev1.ConditionTrue)
+	w.reconcile()
+	w.refuse(applyStatus, errRight)
+	w.setReady(1, corev1.ConditionFalse)
+	if err := w.reconcileOnce(); err == nil {
+		t.Error("no error, want the refusal")
+	}
+
+	want := map[string]int{"first time": 1}
+	for _, write := range []string{createDeployment, patchDeployment, applyDeployment, applyStatus} {
+		for _, written := range w.writes {
+			if written == write {
+				want[write]++
+			}
+		}
+		if !slices.Contains(w.writes, write) {
+			t.Fatalf("writes = %q, want a %s among them", w.writes, write)
+		}
+	}
+	for what, now := range counted() {
+		if got := now - before[what]; got != want[what] {
+			t.Errorf("%s: counted %d, want %d", what, got, want[what])
+		}
+	}
+
+	w.fail = nil
+	w.restartOperator("another-image")
+	w.reconcile()
+	w.controlDeployment()
+	w.setReady(0, corev1.ConditionTrue)
+	w.setReady(1, corev1.ConditionTrue)
+	w.reconcile()
+	if got := counted()["first time"] - before["first time"]; got != 1 {
+		t.Errorf("%d times Available for the first time, want 1", got)
+	}
+}

@@ -1,0 +1,95 @@
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// collectTimeout is how long a scrape waits for the cache.
+const collectTimeout = 5 * time.Second
+
+var (
+	desiredReplicas = prometheus.NewDesc("memcached_operator_desired_replicas",
+		"How many replicas a Memcached asks for.", []string{"namespace", "name"}, nil)
+
+	readyReplicas = prometheus.NewDesc("memcached_operator_ready_replicas",
+		"How many replicas of a Memcached are ready, as its status says.", []string{"namespace", "name"}, nil)
+
+	condition = prometheus.NewDesc("memcached_operator_condition",
+		"Whether a condition of a Memcached is true (1) or not (0).", []string{"namespace", "name", "type"}, nil)
+
+	// conditionTypes are those that have a metric: others' may have any name.
+	conditionTypes = map[string]bool{
+		cachev1alpha1.ConditionAvailable: true, cachev1alpha1.ConditionProgressing: true, cachev1alpha1.ConditionDegraded: true,
+	}
+)
+
+// Collector reads the Memcacheds when it is scraped. So there is nothing to be kept up to date, and nothing to be cleaned up
+// when a Memcached goes.
+type Collector struct {
+	// Reader reads from a cache.
+	Reader client.Reader
+	// Registry is where the collector registers while it runs.
+	Registry prometheus.Registerer
+}
+
+// Start offers the metrics until ctx ends. A manager starts it once it leads and its caches are full: of several replicas
+// of the operator, one reports, and no Memcached counts twice.
+func (c *Collector) Start(ctx context.Context) error {
+	if err := c.Registry.Register(c); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	c.Registry.Unregister(c)
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- desiredReplicas
+	descriptions <- readyReplicas
+	descriptions <- condition
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	list := &cachev1alpha1.MemcachedList{}
+	// Nothing is changed, so nothing need be copied.
+	if err := c.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		// Without these metrics, a scrape still tells the others.
+		logf.Log.WithName("metrics").Error(err, "Reading the Memcacheds")
+		return
+	}
+	for i := range list.Items {
+		mc := &list.Items[i]
+		size := cachev1alpha1.DefaultSize
+		if mc.Spec.Size != nil {
+			size = *mc.Spec.Size
+		}
+		gauge := func(description *prometheus.Desc, value float64, labels ...string) {
+			labels = append([]string{mc.Namespace, mc.Name}, labels...)
+			metrics <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
+		}
+		gauge(desiredReplicas, float64(size))
+		gauge(readyReplicas, float64(mc.Status.ReadyReplicas))
+		for _, reported := range mc.Status.Conditions {
+			if !conditionTypes[reported.Type] {
+				continue
+			}
+			value := 0.0
+			if reported.Status == metav1.ConditionTrue {
+				value = 1
+			}
+			gauge(condition, value, reported.Type)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+// Package metrics is what the operator tells Prometheus of Memcacheds and of its own work, beside the metrics of
+// controller-runtime.
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+var (
+	// DeploymentWrites counts the requests by which the operator changed a Deployment.
+	DeploymentWrites = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "memcached_operator_deployment_writes_total",
+		Help: "Requests that changed a Deployment, by operation: create, take-over (of fields that others set), apply.",
+	}, []string{"operation"})
+
+	// StatusWrites counts the requests by which the operator changed the status of a Memcached.
+	StatusWrites = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "memcached_operator_status_writes_total",
+		Help: "Requests that changed the status of a Memcached.",
+	})
+
+	// TimeToAvailable is how long Memcacheds take from their creation to their first being Available. Those that were there
+	// before the operator are not in it.
+	TimeToAvailable = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "memcached_operator_time_to_available_seconds",
+		Help: "Time from the creation of a Memcached, which is known to the second, to its first being Available.",
+		// From what takes no time (a second, because of the rounding) to an image that comes from far away.
+		Buckets: []float64{1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600, 1800},
+	})
+)
+
+// The operations of DeploymentWrites.
+const (
+	OperationCreate   = "create"
+	OperationTakeOver = "take-over"
+	OperationApply    = "apply"
+)
+
+func init() {
+	for _, operation := range []string{OperationCreate, OperationTakeOver, OperationApply} {
+		DeploymentWrites.WithLabelValues(operation) // so that each is 0 before it is counted
+	}
+	metrics.Registry.MustRegister(DeploymentWrites, StatusWrites, TimeToAvailable)
+}
