@@ -2,6 +2,9 @@
 package tutorial_test
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
@@ -38,6 +41,30 @@ func TestChaptersChangeWhatTheyList(t *testing.T) {
 		}
 		for _, sentence := range c.Wrong(chapter.Differences(before, after)) {
 			t.Error(sentence)
+		}
+	}
+}
+
+// The index has a row for each chapter, with what its chapter.yaml says, and the chapter's text begins with its title.
+func TestChaptersAreIndexed(t *testing.T) {
+	index, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	needs := map[chapter.Need]string{chapter.NeedsEmbedded: "Go, make, git", chapter.NeedsKind: "Go, make, git, Docker"}
+	for _, c := range chapters(t) {
+		row := fmt.Sprintf("| [%s](%[1]s/README.md) | %s | %d | %s |\n", c.Name, c.Outcome, c.Minutes, needs[c.Needs])
+		if !strings.Contains(string(index), row) {
+			t.Errorf("README.md lacks the row of %s:\n%s", c.Name, row)
+		}
+		text, err := os.ReadFile(c.Name + "/README.md")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		heading := fmt.Sprintf("# %s %s\n", c.Name[:2], c.Title)
+		if !strings.HasPrefix(string(text), heading) {
+			t.Errorf("%s/README.md does not begin with %q", c.Name, heading)
 		}
 	}
 }

@@ -165,7 +165,7 @@ func (s *Suite) setUp(kind string) (env.Environment, error) {
 	}
 	var crds []string
 	for _, path := range s.options.CRDs {
-		crd, err := s.manifests(path)
+		crd, err := s.Manifests(path)
 		if err != nil {
 			return nil, err
 		}
@@ -187,8 +187,8 @@ func (s *Suite) setUp(kind string) (env.Environment, error) {
 		Finish(s.stop, envfuncs.DestroyCluster(name)), nil
 }
 
-// manifests returns where a path of the operator's manifests is: in the copy that $MANIFESTS names, if it does.
-func (s *Suite) manifests(path string) (string, error) {
+// Manifests returns where a path of the operator's manifests is: in the copy that $MANIFESTS names, if it does.
+func (s *Suite) Manifests(path string) (string, error) {
 	copied := os.Getenv("MANIFESTS")
 	if copied == "" {
 		return path, nil
@@ -247,7 +247,7 @@ func (s *Suite) connect(cfg *envconf.Config) error {
 }
 
 func (s *Suite) runOperator(ctx context.Context, binary string) error {
-	kustomization, err := s.manifests(s.options.Kustomization)
+	kustomization, err := s.Manifests(s.options.Kustomization)
 	if err != nil {
 		return err
 	}

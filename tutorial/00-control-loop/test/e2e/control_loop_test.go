@@ -1,0 +1,84 @@
+// Package e2e is the suite of this chapter: what Kubernetes' own controllers do, asserted on a real API server.
+package e2e
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/operator-testbed/e2e/suite"
+)
+
+var stage = suite.New(suite.Options{
+	Name: "00-control-loop",
+	Record: []schema.GroupVersionKind{
+		appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		corev1.SchemeGroupVersion.WithKind("Pod"),
+	},
+})
+
+func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
+
+func TestDeployment(t *testing.T) {
+	cache := &appsv1.Deployment{}
+	stage.Test(t, features.New("the Deployment").
+		Assess("has as many pods as are wanted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			create(ctx, t, s, "deployment.yaml", cache)
+			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 3)
+		})).
+		Assess("replaces a pod that was deleted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			pods := &corev1.PodList{}
+			NewWithT(t).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "cache"})).To(Succeed())
+			NewWithT(t).Expect(pods.Items).To(HaveLen(3))
+			NewWithT(t).Expect(s.Client.Delete(ctx, &pods.Items[0])).To(Succeed())
+			s.Expect(t).Gone(ctx, &pods.Items[0])
+			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 3)
+		})).
+		Assess("follows a change of what is wanted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`))
+			NewWithT(t).Expect(s.Client.Patch(ctx, cache, patch)).To(Succeed())
+			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 5)
+		})).
+		Feature())
+}
+
+func TestJob(t *testing.T) {
+	stage.Test(t, features.New("the Job").
+		Assess("is complete when its pods are", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			count := &batchv1.Job{}
+			create(ctx, t, s, "job.yaml", count)
+			s.Expect(t).Object(ctx, count, And(
+				HaveField("Status.Succeeded", BeEquivalentTo(2)),
+				HaveField("Status.Conditions", ContainElement(And(
+					HaveField("Type", batchv1.JobComplete), HaveField("Status", corev1.ConditionTrue),
+				))),
+			))
+		})).
+		Feature())
+}
+
+// create creates the object in one of the chapter's manifests, in the feature's namespace, and fills it in.
+func create(ctx context.Context, t *testing.T, s *suite.Scope, file string, object client.Object) {
+	t.Helper()
+	text, err := os.ReadFile("../../manifests/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(text, object); err != nil {
+		t.Fatal(err)
+	}
+	object.SetNamespace(s.Namespace)
+	if err := s.Client.Create(ctx, object); err != nil {
+		t.Fatal(err)
+	}
+}
