@@ -23,6 +23,9 @@ import (
 var shortLease = runner.WithArgs(
 	"--leader-election-lease-duration=4s", "--leader-election-renew-deadline=2s", "--leader-election-retry-period=500ms")
 
+// longLease lets a leader outlast what makes others give up, also on a slow machine.
+var longLease = runner.WithArgs("--leader-election-lease-duration=60s", "--leader-election-renew-deadline=50s")
+
 // TestLeader owns the operator, of which two replicas run. Their executables have different names, by which the audit log
 // tells them apart.
 func TestLeader(t *testing.T) {

@@ -26,6 +26,7 @@ func TestOutage(t *testing.T) {
 		WithLabel("disruptive", "cluster").
 		Setup(suite.Step(ownOperator)).
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			restart(ctx, t, s, longLease)
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 		})).
@@ -80,7 +81,7 @@ func TestMissedHistory(t *testing.T) {
 		WithLabel("disruptive", "cluster").
 		Setup(suite.Step(ownOperator)).
 		Assess("is made up for", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			way := behindWire(ctx, t, s)
+			way := behindWire(ctx, t, s, longLease)
 			bereft, changed := create(ctx, t, s, "bereft", 1), create(ctx, t, s, "changed", 1)
 			settled(ctx, t, s, bereft)
 			settled(ctx, t, s, changed)
@@ -116,7 +117,7 @@ func TestBrokenWatches(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(ownOperator)).
 		Assess("lose nothing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			way := behindWire(ctx, t, s)
+			way := behindWire(ctx, t, s, longLease)
 			way.wear(20_000, 40_000, 30_000) // few: each makes the operator wait longer before it tries again
 			var served []*cachev1alpha1.Memcached
 			for i := range 5 {

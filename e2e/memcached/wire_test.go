@@ -26,8 +26,8 @@ type wire struct {
 
 	mu    sync.Mutex
 	ends  map[net.Conn]bool // of the connections that are open
-	isCut bool
-	worn  []int64 // after how many bytes from the server the next connections break
+	whole chan struct{}     // closed while the wire is not cut
+	worn  []int64           // after how many bytes from the server the next connections break
 }
 
 // behindWire restarts the operator behind a wire. It lasts until the operator's next restart; the wire goes with the test.
@@ -41,11 +41,12 @@ func behindWire(ctx context.Context, t *testing.T, s *suite.Scope, changes ...ru
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{server: server.Host, listener: listener, ends: map[net.Conn]bool{}}
+	w := &wire{server: server.Host, listener: listener, ends: map[net.Conn]bool{}, whole: make(chan struct{})}
+	close(w.whole)
 	t.Cleanup(func() {
 		restart(context.WithoutCancel(ctx), t, s) // on the way that is whole, on which the next one finds the lease given back
 		_ = listener.Close()
-		w.cut()
+		w.wear()
 	})
 	go w.serve()
 
@@ -75,15 +76,13 @@ func (w *wire) serve() {
 
 func (w *wire) connect(near net.Conn) {
 	defer near.Close()
+	<-w.passable()
 	far, err := net.Dial("tcp", w.server)
 	if err != nil {
 		return // the API server is away, and so is the connection
 	}
 	defer far.Close()
-	limit, ok := w.open(near, far)
-	if !ok {
-		return
-	}
+	limit := w.open(near, far)
 	defer w.closed(near, far)
 	go func() {
 		_, _ = io.Copy(far, near) // until either end closes
@@ -92,21 +91,25 @@ func (w *wire) connect(near net.Conn) {
 	_, _ = io.CopyN(near, far, limit)
 }
 
-// open takes note of a connection, unless the wire is cut. It returns after how many bytes the connection breaks.
-func (w *wire) open(ends ...net.Conn) (limit int64, ok bool) {
+// passable returns a channel that is closed when connections get through.
+func (w *wire) passable() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.isCut {
-		return 0, false
-	}
+	return w.whole
+}
+
+// open takes note of a connection, and returns after how many bytes it breaks.
+func (w *wire) open(ends ...net.Conn) (limit int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, end := range ends {
 		w.ends[end] = true
 	}
 	if len(w.worn) == 0 {
-		return math.MaxInt64, true
+		return math.MaxInt64
 	}
 	limit, w.worn = w.worn[0], w.worn[1:]
-	return limit, true
+	return limit
 }
 
 func (w *wire) closed(ends ...net.Conn) {
@@ -117,11 +120,12 @@ func (w *wire) closed(ends ...net.Conn) {
 	}
 }
 
-// cut breaks all connections, and lets none through until mend.
+// cut breaks all connections. New ones hang until mend: if they were refused, the operator would wait longer each time, and
+// go on long after the wire is mended.
 func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.isCut = true
+	w.whole = make(chan struct{})
 	w.breakAll()
 }
 
@@ -131,11 +135,11 @@ func (w *wire) breakAll() {
 	}
 }
 
-// mend lets connections through.
+// mend lets connections through again.
 func (w *wire) mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.isCut = false
+	close(w.whole)
 }
 
 // wear breaks all connections, and each of the next ones when it has brought so many bytes from the server.
