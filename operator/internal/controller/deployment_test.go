@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -163,4 +164,23 @@ func leaves(t *testing.T, applyConfiguration any) [][]any {
 	}
 	walk(nil, value)
 	return result
+}
+
+// No image, however odd, gets into a label as it is, and each is another configuration.
+func FuzzImages(f *testing.F) {
+	for _, image := range oddImages {
+		f.Add(image)
+	}
+	f.Add("")
+	f.Add("\xff:\x00/@")
+	ordinary := templateHash(desiredDeployment(testMemcached(1), testImage))
+	f.Fuzz(func(t *testing.T, image string) {
+		hash := templateHash(desiredDeployment(testMemcached(1), image))
+		if problems := validation.IsValidLabelValue(hash); len(problems) > 0 || hash == "" {
+			t.Errorf("the hash of %q is %q, which is no value of a label: %q", image, hash, problems)
+		}
+		if (hash == ordinary) != (image == testImage) {
+			t.Errorf("%q and %q have the hashes %s and %s", image, testImage, hash, ordinary)
+		}
+	})
 }
