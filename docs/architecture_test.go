@@ -24,7 +24,7 @@ var mayImport = map[string]struct {
 	"operator": {[]string{"operator"}, "the operator knows nothing of its tests, of chapters and of where it runs"},
 	"e2e":      {[]string{"e2e", "operator/api"}, "e2e sees of the operator what its users see, and nothing of chapters"},
 	"tutorial": {[]string{"tutorial", "e2e", "operator/api", "docs/prose"}, "a chapter is a whole operator of its own, tested with e2e, and a text, tested with docs/prose"},
-	"docs":     {[]string{"docs", "operator/api"}, "the documentation is checked against the API alone"},
+	"docs":     {[]string{"docs", "operator/api", "e2e/mutant"}, "the documentation is checked against the API and the suite's mutants alone"},
 	"kind":     {[]string{"kind", "e2e/home"}, "what a cluster is made of knows nothing of what runs on it, but where all files of the testbed are"},
 }
 

@@ -33,6 +33,8 @@ func TestDelete(t *testing.T) {
 	}
 	var held *cachev1alpha1.Memcached
 	memcached.Test(t, features.New("delete").
+		WithLabel("contract", "10").
+		WithLabel("contract", "7").
 		Assess("in the background leaves nothing", suite.Step(by(metav1.DeletePropagationBackground))).
 		Assess("in the foreground leaves nothing", suite.Step(by(metav1.DeletePropagationForeground))).
 		Assess("makes place for another one of the same name", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
@@ -79,6 +81,7 @@ func TestDelete(t *testing.T) {
 // TestOrphan shows that who asks to keep the pods keeps them: the operator takes nothing back.
 func TestOrphan(t *testing.T) {
 	memcached.Test(t, features.New("orphan").
+		WithLabel("contract", "10").
 		Assess("keeps the Deployment and its pods, without an owner", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
@@ -99,6 +102,7 @@ func TestOrphan(t *testing.T) {
 // against it: what it creates there is refused.
 func TestDeleteNamespace(t *testing.T) {
 	memcached.Test(t, features.New("delete the namespace").
+		WithLabel("contract", "10").
 		Assess("leaves nothing, and no hot loop", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-doomed-"}}
 			if err := s.Client.Create(ctx, doomed); err != nil {
@@ -124,6 +128,7 @@ func TestDeleteNamespace(t *testing.T) {
 func TestDeleteWithoutOperator(t *testing.T) {
 	var unborn *cachev1alpha1.Memcached
 	memcached.TestAlone(t, features.New("delete without the operator").
+		WithLabel("contract", "10").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(ownOperator)).
 		Assess("leaves nothing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
@@ -153,6 +158,7 @@ func TestDeleteWithoutOperator(t *testing.T) {
 // TestDeleteDefinition owns the cluster: with the CustomResourceDefinition, every Memcached goes.
 func TestDeleteDefinition(t *testing.T) {
 	memcached.TestAlone(t, features.New("delete the definition").
+		WithLabel("contract", "10").
 		WithLabel("disruptive", "cluster").
 		Assess("leaves nothing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := create(ctx, t, s, "cache", 2)

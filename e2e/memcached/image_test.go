@@ -28,6 +28,7 @@ func TestImage(t *testing.T) {
 	}
 	digest := "@sha256:" + strings.Repeat("0123456789abcdef", 4)
 	memcached.TestAlone(t, features.New("image").
+		WithLabel("contract", "2").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(ownOperator)).
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
@@ -48,6 +49,8 @@ func TestImage(t *testing.T) {
 func TestFailingImage(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	memcached.TestAlone(t, features.New("failing image").
+		WithLabel("contract", "1").
+		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(ownOperator)).
 		Assess("an image that can't be pulled makes it Degraded", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {

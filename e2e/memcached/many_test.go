@@ -35,6 +35,7 @@ const (
 func TestMany(t *testing.T) {
 	var mark audit.Mark
 	memcached.TestAlone(t, features.New("many").
+		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(ownOperator)).
 		Assess("become Available, all of them", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
@@ -116,6 +117,7 @@ func subjectOf(event *auditv1.Event) string {
 func TestFailingNeighbors(t *testing.T) {
 	const failing = 20
 	memcached.Test(t, features.New("failing neighbors").
+		WithLabel("contract", "8").
 		Assess("slow nobody down", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			full := *s
 			full.Namespace = namespaceWithout(ctx, t, s, "count/deployments.apps")

@@ -23,6 +23,7 @@ import (
 // The certificate is the one that ServiceMonitors check: of the operator's authority, for the Service of the metrics.
 func TestMetricsAccess(t *testing.T) {
 	memcached.Test(t, features.New("metrics").
+		WithLabel("contract", "manager").
 		Assess("are for those who may read them, over HTTPS", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			secret := authority(s)
 			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {

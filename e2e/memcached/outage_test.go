@@ -23,6 +23,7 @@ import (
 func TestOutage(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	memcached.TestAlone(t, features.New("outage").
+		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
 		Setup(suite.Step(ownOperator)).
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
@@ -78,6 +79,7 @@ func TestLongOutage(t *testing.T) {
 // of etcd. It has to list, and to see for itself what is gone.
 func TestMissedHistory(t *testing.T) {
 	memcached.TestAlone(t, features.New("missed history").
+		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
 		Setup(suite.Step(ownOperator)).
 		Assess("is made up for", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
@@ -114,6 +116,7 @@ func TestMissedHistory(t *testing.T) {
 // answers to writes: it can't tell what came of them.
 func TestBrokenWatches(t *testing.T) {
 	memcached.TestAlone(t, features.New("broken watches").
+		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(ownOperator)).
 		Assess("lose nothing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {

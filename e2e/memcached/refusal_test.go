@@ -34,6 +34,7 @@ func attentive(ctx context.Context, t *testing.T, s *suite.Scope) {
 func TestStranger(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	memcached.TestAlone(t, features.New("stranger").
+		WithLabel("contract", "5").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(attentive)).
 		Assess("is left alone, and told of once", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
@@ -75,6 +76,7 @@ func TestStranger(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	memcached.TestAlone(t, features.New("refusals").
+		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(attentive)).
 		Assess("a quota of Deployments", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
@@ -123,6 +125,8 @@ func TestRefusals(t *testing.T) {
 // TestRights owns the operator. Without its rights it says so, and it goes on when it has them again.
 func TestRights(t *testing.T) {
 	memcached.TestAlone(t, features.New("rights").
+		WithLabel("contract", "8").
+		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(attentive)).
 		Assess("revoked make it Degraded, restored they mend it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {

@@ -25,6 +25,7 @@ const vandal = client.FieldOwner("vandal")
 func TestRepair(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	memcached.Test(t, features.New("repair").
+		WithLabel("contract", "2").
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
@@ -164,6 +165,7 @@ func vandalize(ctx context.Context, t *testing.T, s *suite.Scope, healthy *appsv
 // TestTwoInANamespace shows that two Memcacheds share no pod: each selector carries its owner's UID.
 func TestTwoInANamespace(t *testing.T) {
 	memcached.Test(t, features.New("two in a namespace").
+		WithLabel("contract", "4").
 		Assess("have pods of their own", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			one, two := create(ctx, t, s, "one", 2), create(ctx, t, s, "two", 1)
 			settled(ctx, t, s, one)

@@ -26,6 +26,7 @@ func TestSize(t *testing.T) {
 		}
 	}
 	memcached.Test(t, features.New("size").
+		WithLabel("contract", "size").
 		Assess("one at first", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
@@ -39,6 +40,7 @@ func TestSize(t *testing.T) {
 
 func TestSizeIsValidated(t *testing.T) {
 	memcached.Test(t, features.New("size is validated").
+		WithLabel("contract", "size").
 		Assess("one when absent", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := named(s, "default")
 			NewWithT(t).Expect(s.Client.Create(ctx, mc)).To(Succeed())
@@ -60,6 +62,7 @@ func TestSizeIsValidated(t *testing.T) {
 func TestScale(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	memcached.Test(t, features.New("scale subresource").
+		WithLabel("contract", "size").
 		Assess("sets the size", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)

@@ -18,6 +18,7 @@ import (
 func TestNodes(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	memcached.Test(t, features.New("status.nodes").
+		WithLabel("contract", "1").
 		Assess("names the ready pods, sorted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc = create(ctx, t, s, "cache", 3)
 			settled(ctx, t, s, mc)
@@ -57,6 +58,7 @@ func podNames(ctx context.Context, t *testing.T, s *suite.Scope) []string {
 // TestPort shows that the port is no decoration: memcached is told to listen there, in all pods, before the status says so.
 func TestPort(t *testing.T) {
 	memcached.Test(t, features.New("containerPort").
+		WithLabel("contract", "3").
 		Assess("reaches memcached's arguments and rolls out", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)

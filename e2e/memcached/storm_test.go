@@ -20,6 +20,7 @@ import (
 // the operator has read is old by the time it writes.
 func TestConflictStorm(t *testing.T) {
 	memcached.Test(t, features.New("conflict storm").
+		WithLabel("contract", "6").
 		Assess("changes are made all the same, without a conflict", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mark := s.Mark(t)
 			mc := create(ctx, t, s, "cache", 1)

@@ -36,6 +36,7 @@ func withWebhooks(step suite.StepFunc) suite.StepFunc {
 func TestRequestedBy(t *testing.T) {
 	const annotation = cachev1alpha1.AnnotationRequestedBy
 	memcached.Test(t, features.New("who asked").
+		WithLabel("contract", "admission").
 		Assess("is recorded, whatever the request says", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := named(s, "cache")
 			mc.Annotations = map[string]string{annotation: "somebody-else"}
@@ -66,6 +67,7 @@ func TestDeletionProtection(t *testing.T) {
 		return s.Client.Patch(ctx, mc, rawMergePatch(`{"metadata":{"annotations":{"`+annotation+`":`+value+`}}}`))
 	}
 	memcached.Test(t, features.New("deletion protection").
+		WithLabel("contract", "admission").
 		Assess("refuses what is neither true nor false", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			refused(t, protect(ctx, s, mc, `"yes"`), "metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
@@ -109,6 +111,7 @@ func TestDeletionProtection(t *testing.T) {
 
 func TestPortWarning(t *testing.T) {
 	memcached.Test(t, features.New("a change of port").
+		WithLabel("contract", "admission").
 		Assess("warns that every pod restarts, and no other change does", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			heard := &warnings{}
@@ -140,6 +143,7 @@ func TestPortWarning(t *testing.T) {
 // TestTotalSize owns the operator: the limit is the manager's to choose.
 func TestTotalSize(t *testing.T) {
 	memcached.TestAlone(t, features.New("sum of sizes in a namespace").
+		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
 		Assess("is limited for who creates, changes and scales", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			if err := s.Operator.Restart(ctx, runner.WithArgs("--max-total-size-per-namespace=5")); err != nil {
@@ -178,6 +182,7 @@ func TestTotalSize(t *testing.T) {
 func TestWebhookDown(t *testing.T) {
 	protected := map[string]string{cachev1alpha1.AnnotationDeletionProtection: "true"}
 	memcached.TestAlone(t, features.New("webhooks without an operator").
+		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
 		Assess("refuse what they would judge, and let the rest pass", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			plain := create(ctx, t, s, "plain", 1)
@@ -238,6 +243,7 @@ func TestWebhookDown(t *testing.T) {
 // TestCertificateRotation owns the operator, which runs as two replicas with certificates of seconds.
 func TestCertificateRotation(t *testing.T) {
 	memcached.TestAlone(t, features.New("rotation of certificates").
+		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
 		Assess("fails no admission", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			short := runner.WithArgs("--webhook-ca-duration=9s", "--webhook-certificate-duration=3s")

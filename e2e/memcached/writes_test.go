@@ -31,6 +31,7 @@ func TestWrites(t *testing.T) {
 		}
 	}
 	memcached.Test(t, features.New("few writes").
+		WithLabel("contract", "6").
 		Assess("to make one of size 1 Available", suite.Step(budget("one", 1, budgetOfOne))).
 		Assess("to make one of size 3 Available", suite.Step(budget("three", 3, budgetOfThree))).
 		Assess("and none while nothing changes", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
@@ -56,6 +57,7 @@ func TestWrites(t *testing.T) {
 // TestRestart owns the operator: a new process sees everything for the first time, and must find nothing to do.
 func TestRestart(t *testing.T) {
 	memcached.TestAlone(t, features.New("restart").
+		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
 		Assess("writes nothing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			for _, name := range []string{"a", "b", "c"} {

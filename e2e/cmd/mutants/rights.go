@@ -24,6 +24,6 @@ var needs = map[string]string{
 	"memcacheds/status patch":      "TestSize",
 	"events create":                "TestFailingImage",
 	"events patch":                 "TestFailingImage",
-	"tokenreviews create":          "TestMetrics",
-	"subjectaccessreviews create":  "TestMetrics",
+	"tokenreviews create":          "TestMetricsAccess",
+	"subjectaccessreviews create":  "TestMetricsAccess",
 }
