@@ -40,6 +40,7 @@ func TestLeader(t *testing.T) {
 		s.Expect(t).AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program))))
 	}
 	memcached.TestAlone(t, features.New("leader").
+		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(ownOperator)).
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {

@@ -49,6 +49,7 @@ func TestOutage(t *testing.T) {
 // again, as a kubelet does.
 func TestLongOutage(t *testing.T) {
 	memcached.TestAlone(t, features.New("long outage").
+		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
 		Setup(suite.Step(ownOperator)).
 		Assess("ends the operator, and the next one goes on", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
