@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var updateMatrix = flag.Bool("explorer.update", false, "write the matrix of faults in docs/reference/faults.md")
+
+const (
+	matrixPage   = "../../../docs/reference/faults.md"
+	matrixBegins = "<!-- The matrix is generated: go test ./operator/internal/controller -run TestFaultMatrix -explorer.update -->\n"
+	matrixEnds   = "<!-- The end of the matrix. -->\n"
+)
+
+// TestFaultMatrix compares the matrix in the documentation with what TestFaultExplorer tries.
+func TestFaultMatrix(t *testing.T) {
+	content, err := os.ReadFile(matrixPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(content), matrixBegins)
+	present, after, ends := strings.Cut(rest, matrixEnds)
+	if !found || !ends {
+		t.Fatalf("%s has no place for the matrix: it needs these two lines\n%s%s", matrixPage, matrixBegins, matrixEnds)
+	}
+	matrix := faultMatrix(t)
+	if *updateMatrix {
+		if err := os.WriteFile(matrixPage, []byte(before+matrixBegins+matrix+matrixEnds+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if present != matrix {
+		t.Errorf("the matrix in docs/reference/faults.md is not what the explorer tries: write it with "+
+			"go test ./operator/internal/controller -run TestFaultMatrix -explorer.update; it should be\n%s", matrix)
+	}
+}
+
+// faultMatrix is a table of how many times each fault befalls each kind of call, over all lives.
+func faultMatrix(t *testing.T) string {
+	t.Helper()
+	kinds := []fault{crashBefore, crashAfter, lostReply, serverError, conflict, staleRead}
+	struck := map[string]map[fault]int{}
+	total := 0
+	for name := range lives {
+		for _, c := range lived(t, name, nil, nil).calls {
+			if struck[c.name] == nil {
+				struck[c.name] = map[fault]int{}
+			}
+			for _, kind := range c.faults() {
+				struck[c.name][kind]++
+				total++
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("\n| call |")
+	for _, kind := range kinds {
+		fmt.Fprintf(&b, " %s |", kind)
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(kinds)) + "\n")
+	for _, call := range slices.Sorted(maps.Keys(struck)) {
+		fmt.Fprintf(&b, "| %s |", call)
+		for _, kind := range kinds {
+			if count := struck[call][kind]; count > 0 {
+				fmt.Fprintf(&b, " %d |", count)
+			} else {
+				b.WriteString(" |")
+			}
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "\n%d lives with one fault each.\n\n", total)
+	return b.String()
+}
