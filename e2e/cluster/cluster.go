@@ -11,6 +11,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/existing"
+	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
@@ -58,13 +59,15 @@ type Options struct {
 	CRDs []string
 	// Progress gets a line for each step of Create; nil means none.
 	Progress io.Writer
+	// Keep makes Destroy leave a cluster that outlives this program.
+	Keep bool
 	// Kubeconfig and Context say which existing cluster; empty means what kubectl would use.
 	Kubeconfig, Context string
 }
 
-// New returns a provider for the kind of cluster, which is "embedded" or "existing".
-func New(kind string, o Options) (Provider, error) {
-	switch kind {
+// New returns a provider for the kind of cluster, which is "embedded", "kind" or "existing".
+func New(which string, o Options) (Provider, error) {
+	switch which {
 	case embedded.Kind:
 		p := embedded.NewProvider()
 		p.WithOpts(embedded.WithCRDs(o.CRDs...))
@@ -72,12 +75,21 @@ func New(kind string, o Options) (Provider, error) {
 			p.WithOpts(embedded.WithProgress(o.Progress))
 		}
 		return p, nil
+	case kind.Kind:
+		p := kind.NewProvider()
+		if o.Progress != nil {
+			p.WithOpts(kind.WithProgress(o.Progress))
+		}
+		if o.Keep {
+			p.WithOpts(kind.Keep())
+		}
+		return p, nil
 	case existing.Kind:
 		return existing.NewProvider(o.Kubeconfig, o.Context), nil
 	default:
-		return nil, fmt.Errorf("there is no CLUSTER=%s: use one of %s", kind, strings.Join(Kinds(), ", "))
+		return nil, fmt.Errorf("there is no CLUSTER=%s: use one of %s", which, strings.Join(Kinds(), ", "))
 	}
 }
 
 // Kinds lists the kinds of clusters.
-func Kinds() []string { return []string{embedded.Kind, existing.Kind} }
+func Kinds() []string { return []string{embedded.Kind, kind.Kind, existing.Kind} }

@@ -1,26 +1,21 @@
 package embedded
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 
-	"github.com/example/operator-testbed/e2e/cluster/embedded/internal/gorun"
+	"github.com/example/operator-testbed/e2e/cluster/internal/gorun"
 )
 
 const (
 	// AssetsVariable is the environment variable that names a folder with the
 	// components' executables, instead of the one that is built.
 	AssetsVariable = "TESTBED_ASSETS"
-
-	module = "github.com/example/operator-testbed"
 )
 
 var found struct {
@@ -64,25 +59,9 @@ func complete(dir string) error {
 
 // build asks the module that pins Kubernetes for the folder.
 func build(ctx context.Context, progress io.Writer) (string, error) {
-	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
-	root, err := list.Output()
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
-	}
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", gorun.ErrNoGo
-	}
+	root, err := gorun.Root(ctx)
 	if err != nil {
-		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-			err = errors.New(lastLine(failed.Stderr))
-		}
-		return "", fmt.Errorf("find the module %s: %w: run this inside a clone of its repository", module, err)
+		return "", err
 	}
-	return gorun.Line(ctx, progress, filepath.Join(strings.TrimSpace(string(root)), "kind", "kubernetes"))
-}
-
-// lastLine is the last line of a log that is not empty.
-func lastLine(log []byte) string {
-	log = bytes.TrimSpace(log)
-	return string(log[bytes.LastIndexByte(log, '\n')+1:])
+	return gorun.Line(ctx, progress, filepath.Join(root, "kind", "kubernetes"))
 }

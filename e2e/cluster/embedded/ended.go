@@ -128,3 +128,9 @@ func etcdEntry(line string) (logEntry, bool) {
 	}
 	return entry, entry.Message != ""
 }
+
+// lastLine is the last line of a log that is not empty.
+func lastLine(log []byte) string {
+	log = bytes.TrimSpace(log)
+	return string(log[bytes.LastIndexByte(log, '\n')+1:])
+}

@@ -32,18 +32,18 @@ var usual = pace{first: 900 * time.Millisecond, next: 5 * time.Second, patience:
 // ErrNoGo says that there is no go command.
 var ErrNoGo = errors.New("Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin folder on PATH") //nolint:staticcheck // a name
 
-// Line runs the command in a folder and returns the line that it prints on
+// Line runs the command in a folder, with the args, and returns the line that it prints on
 // standard output. What it tells on standard error goes to progress, but for the
 // message that it fails with, which is the error.
 //
 // When ctx ends, the command and all that it started are interrupted, and Line
 // returns the cause. When this process ends in whatever way, the command ends too.
-func Line(ctx context.Context, progress io.Writer, folder string) (string, error) {
-	return line(ctx, progress, folder, usual)
+func Line(ctx context.Context, progress io.Writer, folder string, args ...string) (string, error) {
+	return line(ctx, progress, folder, usual, args...)
 }
 
-func line(ctx context.Context, progress io.Writer, folder string, p pace) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "-C", folder, "run", ".", "-until-eof")
+func line(ctx context.Context, progress io.Writer, folder string, p pace, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"-C", folder, "run", ".", "-until-eof"}, args...)...)
 	// A process group of its own: one signal reaches the go command, what it runs
 	// and its compilers, and a terminal's Ctrl-C reaches them through us only.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

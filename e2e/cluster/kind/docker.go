@@ -1,0 +1,52 @@
+package kind
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// docker runs the Docker command, as kind's library does, and returns what it prints.
+func docker(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "docker", args...)
+	// A terminal's Ctrl-C reaches it through ctx only.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.Output()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		told := lines(stderr.String())
+		if len(told) == 0 {
+			return "", fmt.Errorf("docker %s: %w", args[0], err)
+		}
+		return "", fmt.Errorf("docker %s: %s", args[0], told[len(told)-1])
+	}
+	return strings.TrimSpace(string(stdout)), nil
+}
+
+// checkDocker says what is wrong where Docker can't be used.
+func checkDocker(ctx context.Context) error {
+	if _, err := exec.LookPath("docker"); err != nil {
+		return errors.New("there is no docker on PATH: install Docker, or run `make docker-up` on Debian or Ubuntu")
+	}
+	_, err := docker(ctx, "version", "--format={{.Server.Version}}")
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case strings.Contains(err.Error(), "permission denied"):
+		return errors.New("you may not use Docker on this machine: run `sudo usermod -aG docker $USER` and log in again")
+	}
+	return errors.New("Docker does not answer: start it, or run `make docker-up` on a Debian or Ubuntu that has none") //nolint:staticcheck // a name
+}
+
+// lines are the lines of a text that are not empty.
+func lines(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+}

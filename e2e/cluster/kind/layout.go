@@ -1,0 +1,39 @@
+package kind
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/example/operator-testbed/e2e/home"
+)
+
+// longest is how long a cluster's name may be: a node's name is a host name, of 63 characters at most, and ends in
+// -control-plane or -worker2.
+const longest = 63 - len(prefix) - len("-control-plane")
+
+// prefix tells the testbed's clusters from others in a list of containers.
+const prefix = "operator-testbed-"
+
+// inKind is what kind calls the cluster of a name.
+func inKind(name string) string { return prefix + name }
+
+// layout says where the files of one cluster are.
+type layout string
+
+func layoutOf(name string) (layout, error) {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 || len(name) > longest {
+		return "", fmt.Errorf("%q is no name for a kind cluster: use lower-case letters, digits and '-', at most %d of them", name, longest)
+	}
+	state, err := home.State()
+	return layout(filepath.Join(state, "kind", name)), err
+}
+
+// kubeconfig is the administrator's.
+func (l layout) kubeconfig() string { return filepath.Join(string(l), "kubeconfig") }
+
+// logs is a folder of the first node, too.
+func (l layout) logs() string { return filepath.Join(string(l), "logs") }
+
+func (l layout) auditLog() string { return filepath.Join(l.logs(), "audit.log") }

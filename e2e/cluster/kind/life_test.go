@@ -1,0 +1,130 @@
+package kind_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/cluster/kind"
+)
+
+// needsKind skips the test unless the suites are asked to run on kind. State is the test's own.
+func needsKind(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CLUSTER") != kind.Kind {
+		t.Skip("this test needs Docker: run it with CLUSTER=kind")
+	}
+	t.Setenv("TESTBED_STATE", t.TempDir())
+}
+
+// containers are the names of those that belong to a cluster.
+func containers(t *testing.T, name string) []string {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), "docker", "ps", "--all", "--format={{.Names}}", "--filter=label=io.x-k8s.kind.cluster="+name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(output))
+}
+
+func TestLife(t *testing.T) {
+	needsKind(t)
+	g := NewWithT(t)
+	ctx := t.Context()
+	var told bytes.Buffer
+	p := kind.NewProvider()
+	p.WithName("life").WithOpts(kind.WithProgress(io.MultiWriter(&told, t.Output())))
+	t.Cleanup(func() { g.Expect(p.Destroy(context.Background())).To(Succeed()) })
+	kubeconfig, err := p.Create(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(told.String()).To(ContainSubstring("nodes of "))
+
+	client, err := kubernetes.NewForConfig(p.KubernetesRestConfig())
+	g.Expect(err).NotTo(HaveOccurred())
+	version, err := client.Discovery().ServerVersion()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(version.GitVersion).To(Equal("v1.37.0"))
+
+	// What is asked for is in the audit log when the answer is here.
+	log := audit.Open(p.AuditLog())
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "witnessed"}}
+	_, err = client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	events, err := log.Since(0, audit.Writes, audit.InNamespace("witnessed"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(events).NotTo(BeEmpty())
+
+	// The plug-in that embedded clusters have, too.
+	pods, err := client.CoreV1().Pods("kube-system").List(ctx, metav1.ListOptions{LabelSelector: "component=kube-apiserver"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(pods.Items).To(HaveLen(1))
+	g.Expect(pods.Items[0].Spec.Containers[0].Command).To(ContainElement("--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement"))
+
+	again := kind.NewProvider()
+	again.WithName("life")
+	_, err = again.Create(ctx)
+	var up *kind.AlreadyUpError
+	g.Expect(errors.As(err, &up)).To(BeTrue(), "%v", err)
+	g.Expect(up.Kubeconfig).To(Equal(kubeconfig))
+
+	// Who has another state folder did not make it.
+	t.Setenv("TESTBED_STATE", t.TempDir())
+	other := kind.NewProvider()
+	other.WithName("life")
+	_, err = other.Create(ctx)
+	g.Expect(err).To(MatchError(ContainSubstring("that this testbed did not make, so it is left alone")))
+	g.Expect(other.Destroy(ctx)).To(MatchError(ContainSubstring("left alone")))
+	g.Expect(containers(t, "operator-testbed-life")).To(HaveLen(1))
+	t.Setenv("TESTBED_STATE", filepath.Dir(filepath.Dir(filepath.Dir(kubeconfig))))
+
+	g.Expect(p.Destroy(ctx)).To(Succeed())
+	g.Expect(containers(t, "operator-testbed-life")).To(BeEmpty())
+	_, err = os.Stat(filepath.Dir(kubeconfig))
+	g.Expect(err).To(MatchError(fs.ErrNotExist))
+}
+
+// interruption is a progress that ends a context at a line.
+type interruption struct {
+	at     string
+	cancel context.CancelCauseFunc
+}
+
+var errEnough = errors.New("enough")
+
+func (i interruption) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte(i.at)) {
+		i.cancel(errEnough)
+	}
+	return len(line), nil
+}
+
+// Ctrl-C comes when the containers are made, and when they are there.
+func TestInterrupted(t *testing.T) {
+	needsKind(t)
+	for name, at := range map[string]string{"early": "Creating cluster", "late": "Installing CNI"} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			p := kind.NewProvider()
+			p.WithName(name).WithOpts(kind.WithProgress(interruption{at, cancel}))
+			_, err := p.Create(ctx)
+			g.Expect(err).To(MatchError(errEnough))
+			g.Expect(containers(t, "operator-testbed-"+name)).To(BeEmpty())
+			_, err = os.Stat(filepath.Dir(p.GetKubeconfig()))
+			g.Expect(err).To(MatchError(fs.ErrNotExist))
+		})
+	}
+}

@@ -1,0 +1,259 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/e2e-framework/klient"
+	"sigs.k8s.io/e2e-framework/support"
+	kindcluster "sigs.k8s.io/kind/pkg/cluster"
+)
+
+// Kind is the name of this kind of cluster.
+const Kind = "kind"
+
+// Provider creates and destroys one kind cluster. It implements e2e-framework's support.E2EClusterProvider.
+type Provider struct {
+	name     string
+	image    string // of a node; empty means the one that is found
+	keep     bool
+	progress io.Writer
+	layout   layout
+	config   *rest.Config // the administrator's; nil while the cluster is not up
+}
+
+var _ support.E2EClusterProviderWithImageLoader = &Provider{}
+
+// NewProvider returns a provider for a cluster that is not there yet.
+func NewProvider() *Provider {
+	return &Provider{name: "testbed", progress: io.Discard}
+}
+
+// WithProgress writes a short line to w for each step.
+func WithProgress(w io.Writer) support.ClusterOpts {
+	return option(func(p *Provider) { p.progress = w })
+}
+
+// Keep makes Destroy leave the cluster as it is, and say how it is reached.
+func Keep() support.ClusterOpts {
+	return option(func(p *Provider) { p.keep = true })
+}
+
+// option makes an option for this provider.
+func option(change func(*Provider)) support.ClusterOpts {
+	return func(p support.E2EClusterProvider) {
+		if p, ok := p.(*Provider); ok {
+			change(p)
+		}
+	}
+}
+
+// AlreadyUpError says that a cluster of that name is up.
+type AlreadyUpError struct {
+	// Name is the name of the cluster.
+	Name string
+	// Kubeconfig is the path of its kubeconfig.
+	Kubeconfig string
+}
+
+func (e *AlreadyUpError) Error() string {
+	return fmt.Sprintf("the kind cluster %s is already up: use it (KUBECONFIG=%s), take it down with `make down CLUSTER=kind NAME=%s`, or choose another name",
+		e.Name, e.Kubeconfig, e.Name)
+}
+
+// NotUpError says that no cluster of that name is up.
+type NotUpError struct {
+	// Name is the name of the cluster.
+	Name string
+}
+
+func (e *NotUpError) Error() string {
+	return fmt.Sprintf("no kind cluster called %s is up: create it with `make up CLUSTER=kind NAME=%s`", e.Name, e.Name)
+}
+
+// errTaken says that somebody else's containers have the names that the cluster's would have.
+func errTaken(name string) error {
+	return fmt.Errorf("there is a kind cluster %s that this testbed did not make, so it is left alone: choose another name, or remove it with `kind delete cluster --name=%s`",
+		inKind(name), inKind(name))
+}
+
+// Kind returns "kind".
+func (p *Provider) Kind() string { return Kind }
+
+// RealKubelet returns true.
+func (p *Provider) RealKubelet() bool { return true }
+
+// ReachesLoopback returns false: the API server's loopback is its container's.
+func (p *Provider) ReachesLoopback() bool { return false }
+
+// AuditLog returns the path of the API server's audit log, which its node writes into a folder of this machine.
+func (p *Provider) AuditLog() string { return p.layout.auditLog() }
+
+// SetDefaults returns the provider: it has its defaults from the start.
+func (p *Provider) SetDefaults() support.E2EClusterProvider { return p }
+
+// WithName sets the cluster's name, a DNS label. Its containers are called after it: operator-testbed-NAME-control-plane.
+func (p *Provider) WithName(name string) support.E2EClusterProvider {
+	p.name = name
+	return p
+}
+
+// WithVersion sets the version of Kubernetes: that of kindest/node's tag.
+func (p *Provider) WithVersion(version string) support.E2EClusterProvider {
+	p.image = "kindest/node:" + version
+	return p
+}
+
+// WithPath has no effect: kind is a library here.
+func (p *Provider) WithPath(string) support.E2EClusterProvider { return p }
+
+// WithOpts applies options of this package; others have no effect.
+func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvider {
+	for _, opt := range opts {
+		opt(p)
+	}
+	return p
+}
+
+// Create makes a cluster of kind/cluster.yaml and returns the path of its kubeconfig, once the nodes, CoreDNS and the storage
+// are ready. The nodes' image is the one that $KIND_NODE_IMAGE names; or the kindest/node that kind pins, if Docker has it or
+// can pull it in time; or one made from source. The error is an *AlreadyUpError when a cluster of that name is up; after any
+// error, and when ctx ends, nothing is left. It takes no args.
+func (p *Provider) Create(ctx context.Context, args ...string) (string, error) {
+	if len(args) > 0 {
+		return "", fmt.Errorf("create the kind cluster %s: unknown arguments %q: leave them out", p.name, args)
+	}
+	return p.CreateWithConfig(ctx, "")
+}
+
+// CreateWithConfig is Create with another configuration of kind's. In one that keeps an audit log, it is in the folder
+// /var/log/kubernetes of the first node.
+func (p *Provider) CreateWithConfig(ctx context.Context, configFile string) (string, error) {
+	err := p.create(ctx, configFile)
+	if errors.As(err, new(*AlreadyUpError)) {
+		return "", err
+	}
+	if err != nil {
+		return "", fmt.Errorf("create the kind cluster %s: %w", p.name, err)
+	}
+	return p.GetKubeconfig(), nil
+}
+
+// Attach returns the provider of a cluster that is up, or a *NotUpError.
+func Attach(ctx context.Context, name string) (*Provider, error) {
+	p := NewProvider()
+	p.name = name
+	if err := p.find(ctx); err != nil {
+		return nil, err
+	}
+	up, err := p.up(ctx)
+	if err == nil && !up {
+		err = &NotUpError{Name: name}
+	}
+	if err == nil {
+		p.config, err = restConfig(p.GetKubeconfig())
+	}
+	return p, err
+}
+
+// GetKubeconfig returns the path of the administrator's kubeconfig, which is known from Create on.
+func (p *Provider) GetKubeconfig() string { return p.layout.kubeconfig() }
+
+// GenerateKubeconfig returns the path of the administrator's kubeconfig.
+func (p *Provider) GenerateKubeconfig(...string) (string, error) { return p.GetKubeconfig(), nil }
+
+// GetKubectlContext returns the name of the context in the kubeconfig.
+func (p *Provider) GetKubectlContext() string { return "kind-" + inKind(p.name) }
+
+// KubernetesRestConfig returns the administrator's access, without a limit on requests per second; nil while the cluster is not
+// up.
+func (p *Provider) KubernetesRestConfig() *rest.Config {
+	if p.config == nil {
+		return nil
+	}
+	return rest.CopyConfig(p.config)
+}
+
+// WaitForControlPlane does nothing: Create returns when the cluster is ready.
+func (p *Provider) WaitForControlPlane(context.Context, klient.Client) error { return nil }
+
+// ExportLogs collects the nodes' logs, those of their pods and the audit log in the folder dest.
+func (p *Provider) ExportLogs(_ context.Context, dest string) error {
+	if err := p.library().CollectLogs(inKind(p.name), dest); err != nil {
+		return fmt.Errorf("export the logs of the kind cluster %s: %w", p.name, err)
+	}
+	return nil
+}
+
+// Destroy deletes the cluster and its folder, unless it is to be kept. One that is not up is fine; somebody else's is an error.
+func (p *Provider) Destroy(ctx context.Context) error {
+	if p.keep {
+		fmt.Fprintf(p.progress, "the kind cluster %s is kept: export KUBECONFIG=%s; take it down with `make down CLUSTER=kind NAME=%s`\n", p.name, p.GetKubeconfig(), p.name)
+		return nil
+	}
+	if err := p.find(ctx); err != nil {
+		return err
+	}
+	if _, err := p.up(ctx); err != nil {
+		return fmt.Errorf("destroy the kind cluster %s: %w", p.name, err)
+	}
+	if err := p.remove(); err != nil {
+		return fmt.Errorf("destroy the kind cluster %s: %w", p.name, err)
+	}
+	p.config = nil
+	return nil
+}
+
+// remove deletes the cluster's containers, be they complete or not, and its folder.
+func (p *Provider) remove() error {
+	return errors.Join(p.library().Delete(inKind(p.name), p.GetKubeconfig()), os.RemoveAll(string(p.layout)))
+}
+
+// up says whether the cluster has a container. It is an error when the container is somebody else's: ours keeps its audit log
+// in our folder.
+func (p *Provider) up(ctx context.Context) (bool, error) {
+	nodes, err := p.library().ListNodes(inKind(p.name))
+	if err != nil || len(nodes) == 0 {
+		return false, err
+	}
+	for _, node := range nodes {
+		mounts, err := docker(ctx, "inspect", "--format={{range .Mounts}}{{println .Source}}{{end}}", node.String())
+		if err != nil {
+			return false, err
+		}
+		for _, source := range lines(mounts) {
+			if filepath.Clean(source) == p.layout.logs() {
+				return true, nil
+			}
+		}
+	}
+	return false, errTaken(p.name)
+}
+
+// library returns kind's.
+func (p *Provider) library() *kindcluster.Provider {
+	return kindcluster.NewProvider(kindcluster.ProviderWithDocker(), kindcluster.ProviderWithLogger(logger{p.progress}))
+}
+
+// find sets the paths, once the engine is known to answer.
+func (p *Provider) find(ctx context.Context) (err error) {
+	if p.layout, err = layoutOf(p.name); err != nil {
+		return err
+	}
+	return checkDocker(ctx)
+}
+
+func restConfig(path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig %s: %w", path, err)
+	}
+	config.QPS = -1 // no limit of the client's own
+	return config, nil
+}
