@@ -98,6 +98,7 @@ func try(ctx context.Context, suite mutant.Suite, mutants []mutant.Mutant, paral
 		group.Go(func() error {
 			results[i], errs[i] = suite.Try(ctx, m)
 			switch {
+			case ctx.Err() != nil: // says nothing about the mutant
 			case errs[i] != nil:
 				fmt.Printf("error     %-28s %v\n", m.Name, errs[i])
 			case results[i].Wrong != "":
