@@ -111,7 +111,8 @@ func text(e ast.Expr) string {
 	return value
 }
 
-// contractTable is the table of points, the features that assert them and the mutants that these have killed.
+// contractTable is the table of points, the features that assert them and the mutants that these have killed. Each point has a
+// feature, and a mutant that shows that the feature asserts something.
 func contractTable(features map[string][]string, mutants []mutant.Mutant) (string, error) {
 	killed := map[string][]string{}
 	for _, m := range mutants {
@@ -123,15 +124,19 @@ func contractTable(features map[string][]string, mutants []mutant.Mutant) (strin
 	var b strings.Builder
 	b.WriteString("\n| point | feature | mutants it kills |\n|---|---|---|\n")
 	for _, point := range points {
-		count := 0
+		asserting, broken := 0, 0
 		for _, test := range slices.Sorted(maps.Keys(features)) {
 			if slices.Contains(features[test], point) {
 				fmt.Fprintf(&b, "| %s | `%s` | %s |\n", point, test, strings.Join(killed[test], ", "))
-				count++
+				asserting++
+				broken += len(killed[test])
 			}
 		}
-		if count == 0 {
+		switch {
+		case asserting == 0:
 			return "", fmt.Errorf("no feature of the suite is about point %s of the contract", point)
+		case broken == 0:
+			return "", fmt.Errorf("no mutant breaks point %s of the contract: add one to e2e/memcached/mutants that one of its features kills", point)
 		}
 	}
 	for test, labels := range features {
@@ -171,8 +176,12 @@ func TestContractTable(t *testing.T) {
 	if _, err := contractTable(map[string][]string{"TestAll": points[1:]}, nil); err == nil || !strings.Contains(err.Error(), "no feature of the suite is about point size") {
 		t.Errorf("a point without a feature: %v", err)
 	}
-	if _, err := contractTable(map[string][]string{"TestAll": append([]string{"11"}, points...)}, nil); err == nil || !strings.Contains(err.Error(), `"11", which is no point`) {
+	if _, err := contractTable(map[string][]string{"TestAll": append([]string{"11"}, points...)}, []mutant.Mutant{{Name: "m", Test: "TestAll"}}); err == nil || !strings.Contains(err.Error(), `"11", which is no point`) {
 		t.Errorf("an unknown point: %v", err)
+	}
+	apart := map[string][]string{"TestSize": {"size"}, "TestRest": points[1:]}
+	if _, err := contractTable(apart, []mutant.Mutant{{Name: "m", Test: "TestRest"}}); err == nil || !strings.Contains(err.Error(), "no mutant breaks point size") {
+		t.Errorf("a point without a mutant: %v", err)
 	}
 	table, err := contractTable(all, []mutant.Mutant{{Name: "m", Test: "TestAll"}, {Name: "n", Test: "TestAll"}})
 	if err != nil || !strings.Contains(table, "| 10 | `TestAll` | m, n |\n") || !strings.Contains(table, "\n1 features, 2 mutants.\n") {

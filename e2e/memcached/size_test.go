@@ -66,6 +66,7 @@ func TestScale(t *testing.T) {
 		Assess("sets the size", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
+			settled(ctx, t, s, create(ctx, t, s, "neighbor", 1)) // whose pod the selector must leave out
 			scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
 			if err := s.Client.SubResource("scale").Update(ctx, mc, client.WithSubResourceBody(scale)); err != nil {
 				t.Fatalf("scaling: %v", err)

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -38,7 +39,7 @@ func run(ctx context.Context) error {
 	operator := flag.String("operator", "operator", "the folder of the operator that is broken")
 	parallel := flag.Int("parallel", 3, "how many are tried at once; each has a cluster of its own")
 	timeout := flag.Duration("timeout", 10*time.Second, "how long an assertion waits for what a broken operator never does")
-	only := flag.String("only", "", "try only the mutants whose name contains this")
+	only := flag.String("only", "", "try only the mutants whose name matches this regular expression")
 	rights := flag.Bool("rights", false, "take away each right of the operator's, one at a time, instead of trying the patches")
 	flag.Parse()
 
@@ -50,7 +51,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mutants = slices.DeleteFunc(mutants, func(m mutant.Mutant) bool { return !strings.Contains(m.Name, *only) })
+	names, err := regexp.Compile(*only)
+	if err != nil {
+		return fmt.Errorf("reading -only: %w", err)
+	}
+	mutants = slices.DeleteFunc(mutants, func(m mutant.Mutant) bool { return !names.MatchString(m.Name) })
 	work, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return err
