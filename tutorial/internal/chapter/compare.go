@@ -35,7 +35,7 @@ func (c Chapter) Code(tutorial string) (map[string][]byte, error) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		code[file] = bytes.ReplaceAll(text, []byte("tutorial/"+c.Name), []byte("tutorial/NN-name"))
+		code[file] = bytes.ReplaceAll(text, []byte(c.Name), []byte("NN-name"))
 		return err
 	})
 	return code, err
