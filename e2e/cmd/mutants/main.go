@@ -102,14 +102,8 @@ func try(ctx context.Context, suite mutant.Suite, mutants []mutant.Mutant, paral
 	for i, m := range mutants {
 		group.Go(func() error {
 			results[i], errs[i] = suite.Try(ctx, m)
-			switch {
-			case ctx.Err() != nil: // says nothing about the mutant
-			case errs[i] != nil:
-				fmt.Printf("error     %-28s %v\n", m.Name, errs[i])
-			case results[i].Wrong != "":
-				fmt.Printf("survived  %-28s %s\n%s\n", m.Name, results[i].Wrong, indent(results[i].Output))
-			default:
-				fmt.Printf("killed    %-28s by %s: %q (%.1f s)\n", m.Name, m.Judges(), m.Assertion, results[i].Took.Seconds())
+			if ctx.Err() == nil { // else it says nothing about the mutant
+				tell(m, results[i], errs[i])
 			}
 			return nil
 		})
@@ -133,6 +127,18 @@ func try(ctx context.Context, suite mutant.Suite, mutants []mutant.Mutant, paral
 		return fmt.Errorf("%d mutants were not killed as they should be", len(mutants)-killed)
 	}
 	return nil
+}
+
+// tell prints what came of a mutant.
+func tell(m mutant.Mutant, result mutant.Result, err error) {
+	switch {
+	case err != nil:
+		fmt.Printf("error     %-28s %v\n", m.Name, err)
+	case result.Wrong != "":
+		fmt.Printf("survived  %-28s %s\n%s\n", m.Name, result.Wrong, indent(result.Output))
+	default:
+		fmt.Printf("killed    %-28s by %s: %q (%.1f s)\n", m.Name, m.Judges(), m.Assertion, result.Took.Seconds())
+	}
 }
 
 // pattern matches all tests that judge a mutant.
