@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +19,7 @@ import (
 	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 // shortLease makes the next leader wait for seconds, where a real one may take its time.
@@ -100,6 +102,31 @@ func TestLeader(t *testing.T) {
 				t.Fatal(err)
 			}
 			serve(ctx, t, s, "second")
+		})).
+		Assess("is no second writer when it goes on", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc := create(ctx, t, s, "grown", 1)
+			settled(ctx, t, s, mc)
+			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			settled(ctx, t, s, mc)
+			mark := s.Mark(t)
+			if err := first.Resume(ctx); err != nil {
+				t.Fatal(err)
+			}
+			// Behind what it has missed comes what both see happen.
+			pods := []client.DeleteAllOfOption{client.InNamespace(s.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID}}
+			if err := s.Client.DeleteAllOf(ctx, &corev1.Pod{}, pods...); err != nil {
+				t.Fatal(err)
+			}
+			how, err := first.Ended(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if how.Code != 1 {
+				t.Errorf("expected that the first replica ends with exit code 1; last seen: it %s", how)
+			}
+			settled(ctx, t, s, mc)
+			serve(ctx, t, s, "second")
+			s.Expect(t).AtMost(0, s.Writes(mark, audit.ByProgram("first")))
 		})).
 		Feature())
 }

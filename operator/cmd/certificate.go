@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/operator/internal/certificates"
+	"github.com/example/operator-testbed/operator/internal/leadership"
 	webhookv1alpha1 "github.com/example/operator-testbed/operator/internal/webhook/v1alpha1"
 )
 
@@ -99,6 +100,11 @@ func serveWebhooks(manager ctrl.Manager, o options, c certificate) error {
 	if c.files != nil {
 		return manager.Add(c.files)
 	}
-	reconciler := &certificates.Reconciler{Client: manager.GetClient(), Options: *c.own, Source: c.source}
+	// Every replica is at work on its certificate.
+	unfenced, err := leadership.Unfenced(manager)
+	if err != nil {
+		return err
+	}
+	reconciler := &certificates.Reconciler{Client: unfenced, Options: *c.own, Source: c.source}
 	return reconciler.SetupWithManager(manager)
 }

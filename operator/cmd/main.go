@@ -23,6 +23,7 @@ import (
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 	"github.com/example/operator-testbed/operator/internal/controller"
+	"github.com/example/operator-testbed/operator/internal/leadership"
 )
 
 func main() {
@@ -62,7 +63,7 @@ func serve(options options, log logr.Logger) error {
 	if err != nil {
 		return err
 	}
-	manager, err := ctrl.NewManager(config, managerOptions(options, certificate, scheme, log))
+	manager, err := leadership.NewManager(config, managerOptions(options, certificate, scheme, log))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,72 @@
+package leadership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+)
+
+// lease is a lock that knows until when this replica may write.
+type lease struct {
+	resourcelock.Interface
+
+	// limit is how long after it was renewed the lease lets write.
+	limit time.Duration
+	clock clock.PassiveClock
+
+	// renewed is when the lease was last renewed; nil if others hold it, or nobody does.
+	renewed atomic.Pointer[time.Time]
+}
+
+// Get reads who holds the lease.
+func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if err == nil && record.HolderIdentity != l.Identity() {
+		l.renewed.Store(nil)
+	}
+	return record, raw, err
+}
+
+// Create takes the lease for the first time.
+func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, record, l.Interface.Create)
+}
+
+// Update takes the lease, renews it, or gives it back.
+func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, record, l.Interface.Update)
+}
+
+func (l *lease) write(ctx context.Context, record resourcelock.LeaderElectionRecord, write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+	if record.HolderIdentity != l.Identity() {
+		// Others may take it before the answer is here.
+		l.renewed.Store(nil)
+		return write(ctx, record)
+	}
+	// Others count from when they see the lease renewed, which is not before it was asked for.
+	asked := l.clock.Now()
+	if err := write(ctx, record); err != nil {
+		return err
+	}
+	l.renewed.Store(&asked)
+	return nil
+}
+
+// check returns why this replica may not write now, or nil if it may.
+func (l *lease) check() error { return check(l.renewed.Load(), l.clock.Now(), l.limit) }
+
+func check(renewed *time.Time, now time.Time, limit time.Duration) error {
+	if renewed == nil {
+		return errors.New("not written, because this replica does not hold the lease: the one that does writes instead")
+	}
+	if age := now.Sub(*renewed); age >= limit {
+		return fmt.Errorf("not written, because this replica renewed its lease %s ago and another one may hold it: "+
+			"it writes again when it has renewed it within %s", age, limit)
+	}
+	return nil
+}
