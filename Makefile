@@ -16,9 +16,9 @@ export CGO_ENABLED = 0
 MAKEFLAGS += --no-print-directory
 
 TESTBED = bin/testbed
-TESTBED_NAMED = $(TESTBED) --name=$(NAME)
+TESTBED_NAMED = $(TESTBED) --name=$(NAME) $(on-kind)
 
-CLUSTERS = embedded existing
+CLUSTERS = embedded kind existing
 
 # The operator that a target is about: the finished one, or that of a chapter of the tutorial.
 PROJECT = $(if $(STAGE),tutorial/$(STAGE),operator)
@@ -27,6 +27,7 @@ STAGES = $(patsubst tutorial/%/chapter.yaml,%,$(sort $(wildcard tutorial/*/chapt
 # The operator's own Makefile, with our kubectl and kubeconfig; with yours, which you are asked about first, only where you
 # say CLUSTER=existing.
 on-existing = $(filter existing,$(CLUSTER))
+on-kind = $(filter kind,$(CLUSTER))
 confirm = $(if $(on-existing),$(TESTBED) confirm &&)
 with-cluster = $(if $(on-existing),$(confirm),env=$$($(TESTBED_NAMED) env) && eval "$$env" &&)
 
@@ -35,17 +36,17 @@ with-cluster = $(if $(on-existing),$(confirm),env=$$($(TESTBED_NAMED) env) && ev
 ##@ Begin here
 
 .PHONY: demo
-demo: own-cluster $(TESTBED) ## A cluster, the operator, a Memcached: watch it become Available. Leaves it running.
+demo: embedded-cluster $(TESTBED) ## A cluster, the operator, a Memcached: watch it become Available. Leaves it running.
 	@$(TESTBED_NAMED) demo
 
 .PHONY: test
-test: own-cluster legal-stage $(TESTBED) ## Every test that needs no Docker; STAGE=NN-name: those of one chapter.
+test: embedded-cluster legal-stage $(TESTBED) ## Every test that needs no Docker; STAGE=NN-name: those of one chapter.
 	@scripts/test $(STAGE)
 
 ##@ A cluster to play with (NAME=other for one more)
 
 .PHONY: up
-up: own-cluster $(TESTBED) ## Bring a cluster up, without an operator.
+up: own-cluster $(TESTBED) ## Bring a cluster up, without an operator; CLUSTER=kind has real nodes, in Docker.
 	@$(TESTBED_NAMED) up
 
 .PHONY: env
@@ -53,11 +54,11 @@ env: own-cluster $(TESTBED) ## What a shell needs to use it: eval "$(make -s env
 	@$(TESTBED_NAMED) env
 
 .PHONY: status
-status: own-cluster $(TESTBED) ## Which clusters are up, and their processes.
+status: embedded-cluster $(TESTBED) ## Which clusters are up, and their processes.
 	@$(TESTBED_NAMED) status
 
 .PHONY: logs
-logs: own-cluster $(TESTBED) ## Which logs there are; C=operator shows one, ARGS=-f follows it.
+logs: embedded-cluster $(TESTBED) ## Which logs there are; C=operator shows one, ARGS=-f follows it.
 	@$(TESTBED_NAMED) logs $(C) $(ARGS)
 
 .PHONY: down
@@ -80,16 +81,23 @@ install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Instal
 
 .PHONY: run
 run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, as its own ServiceAccount, until Ctrl-C.
+	@$(if $(on-kind),$(error make run is for embedded and existing clusters: make deploy CLUSTER=kind runs the operator as an image),:)
 	@$(TESTBED_NAMED) run --operator=$(PROJECT) $(if $(on-existing),--existing)
 
 .PHONY: deploy
-deploy: legal-cluster $(TESTBED) controller-gen ## Deploy the operator as the image IMG: needs nodes that run containers.
-	@$(if $(on-existing),$(with-cluster) $(MAKE) -C operator $@,echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1)
+deploy: legal-cluster $(TESTBED) controller-gen ## Deploy the operator as the image IMG; on CLUSTER=kind it is built and loaded first.
+	@$(if $(filter embedded,$(CLUSTER)),echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1)
+	@$(if $(on-existing),$(with-cluster) $(MAKE) -C operator $@)
+	@$(if $(on-kind),$(with-cluster) scripts/deploy-on-kind "$(TESTBED_NAMED)" "$(or $(IMG),operator-testbed/operator:latest)")
+
+.PHONY: undeploy
+undeploy: legal-cluster $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached.
+	@$(with-cluster) $(MAKE) -C operator $@
 
 ##@ Quality
 
 .PHONY: e2e
-e2e: legal-cluster legal-stage $(TESTBED) ## The suites alone, or that of STAGE=NN-name; CLUSTER=existing runs them on the cluster that kubectl reaches.
+e2e: legal-cluster legal-stage $(TESTBED) ## The suites alone, or that of STAGE=NN-name; CLUSTER=kind: on real nodes; CLUSTER=existing: on the cluster that kubectl reaches.
 	@$(confirm) CLUSTER=$(CLUSTER) scripts/suites $(STAGE)
 
 .PHONY: mutants
@@ -176,6 +184,11 @@ legal-stage:
 
 # A chapter has the targets that it has come to.
 has-target = grep -q '^\($@\|.* $@\|$@ .*\):' $(PROJECT)/Makefile 2>/dev/null || { echo "the chapter $(STAGE) has nothing to $@" >&2; exit 1; };
+
+# Before anything that only embedded clusters know.
+.PHONY: embedded-cluster
+embedded-cluster: own-cluster
+	@$(if $(on-kind),$(error make $(firstword $(MAKECMDGOALS)) is about embedded clusters: leave CLUSTER=kind out),:)
 
 # Before anything that is about a cluster of the testbed's own.
 .PHONY: own-cluster

@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -45,6 +46,13 @@ type Neighbor interface {
 	// ReachesLoopback says that the API server can call a webhook on this machine's 127.0.0.1. A cluster in containers has a
 	// loopback of its own.
 	ReachesLoopback() bool
+}
+
+// Stocker is a cluster whose nodes run images that are brought to them.
+type Stocker interface {
+	// Stock brings an image to every node and returns its name: the one that the environment variable names; or the given one,
+	// where it is at hand or can be pulled; or one like it, made from source.
+	Stock(ctx context.Context, variable, image string) (string, error)
 }
 
 // Breakable is a cluster whose components can be broken and mended, to see what an operator makes of it.

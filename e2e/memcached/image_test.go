@@ -32,6 +32,7 @@ func TestImage(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(ownOperator)).
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.NeedsSimulation(t, "it rolls out images that are nowhere")
 			mc = create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
 		})).

@@ -26,6 +26,7 @@ var memcached = suite.New(suite.Options{
 	CRDs:          []string{"../../operator/config/crd/bases"},
 	Package:       "../../operator/cmd",
 	Kustomization: "../../operator/config/default",
+	Operand:       suite.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Record: []schema.GroupVersionKind{
 		cachev1alpha1.GroupVersion.WithKind("Memcached"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),

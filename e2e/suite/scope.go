@@ -69,6 +69,14 @@ func (s *Scope) NeedsAudit(t *testing.T) {
 	}
 }
 
+// NeedsSimulation skips the test where pods really run, which what it does, as the reason says, does not go with.
+func (s *Scope) NeedsSimulation(t *testing.T, reason string) {
+	t.Helper()
+	if s.RealKubelet {
+		t.Skipf("pods really run on this cluster: %s", reason)
+	}
+}
+
 // Mark returns the place in the audit log at which counting begins. It skips the test where there is no such log.
 func (s *Scope) Mark(t *testing.T) audit.Mark {
 	t.Helper()

@@ -13,7 +13,7 @@
 //
 // A suite runs on the cluster that $CLUSTER names, and is skipped where that is not set: plain `go test ./...` must compile
 // no Kubernetes. What is seen of a failure is kept in a folder in $TESTBED_ARTIFACTS, or among the temporary files, whose
-// path is told last of all. Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds,
+// path is told last of all. $KEEP=1 leaves a kind cluster up. Ctrl-C ends the tests, and takes down what is up. Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds,
 // $MANIFESTS a copy of the operator's config folder, and $TESTBED_TIMEOUT how long an assertion waits.
 package suite
 
@@ -22,8 +22,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,6 +44,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/audit"
 	"github.com/example/operator-testbed/e2e/cluster"
+	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/e2e/supervisor"
@@ -63,8 +66,19 @@ type Options struct {
 	// Kustomization is the folder of the manifests that install the operator, or its CustomResourceDefinitions where there is
 	// nothing to run. Empty means that there is nothing to install.
 	Kustomization string
+	// Operand is the image that the operator deploys, and the environment variable that tells it of another. Where nodes have no
+	// registry, one is brought to them.
+	Operand Operand
 	// Record are the kinds that the operator's work shows in. They are recorded in each feature's namespace.
 	Record []schema.GroupVersionKind
+}
+
+// Operand is an image that an operator deploys.
+type Operand struct {
+	// Variable is the operator's environment variable that names it.
+	Variable string
+	// Image is what the operator deploys when the variable is not set.
+	Image string
 }
 
 // Suite runs features against one operator on one cluster.
@@ -78,13 +92,14 @@ type Suite struct {
 
 	// Set once, before the first test.
 	cluster  cluster.Provider
+	created  bool // the cluster
 	config   *rest.Config
 	client   client.WithWatch
 	operator *runner.Operator
 	own      *supervisor.Supervisor       // where the cluster has none
 	added    []*unstructured.Unstructured // what a cluster that is not ours is to be rid of again
 	work     string                       // a folder for what is gone when Run returns
-	timeout  time.Duration                // of an assertion
+	timeout  time.Duration                // of an assertion; zero before the cluster is known
 
 	mu        sync.Mutex
 	artifacts []string
@@ -100,8 +115,8 @@ func New(o Options) *Suite {
 func (s *Suite) Run(m *testing.M) int {
 	supervisor.Main()
 
-	kind := os.Getenv("CLUSTER")
-	if kind == "" {
+	which := os.Getenv("CLUSTER")
+	if which == "" {
 		s.skip = "this suite needs a cluster: run it with `make test`, or with `make e2e CLUSTER=embedded`"
 		return m.Run()
 	}
@@ -112,7 +127,10 @@ func (s *Suite) Run(m *testing.M) int {
 	}
 	defer os.RemoveAll(work)
 	s.work = work
-	environment, err := s.setUp(kind)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal is not waited for
+	environment, err := s.setUp(ctx, which)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, err)
 		return 1
@@ -149,13 +167,12 @@ func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature) {
 	s.env.Test(t, feature)
 }
 
-func (s *Suite) setUp(kind string) (env.Environment, error) {
+func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error) {
 	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme}, s.options.AddToScheme...) {
 		if err := add(s.scheme); err != nil {
 			return nil, err
 		}
 	}
-	s.timeout = expect.Converge
 	if text := os.Getenv("TESTBED_TIMEOUT"); text != "" {
 		timeout, err := time.ParseDuration(text)
 		if err != nil {
@@ -171,7 +188,11 @@ func (s *Suite) setUp(kind string) (env.Environment, error) {
 		}
 		crds = append(crds, crd)
 	}
-	provider, err := cluster.New(kind, cluster.Options{CRDs: crds})
+	options := cluster.Options{CRDs: crds, Keep: os.Getenv("KEEP") == "1"}
+	if which == kind.Kind { // it takes long, and says which images it uses
+		options.Progress = os.Stderr
+	}
+	provider, err := cluster.New(which, options)
 	if err != nil {
 		return nil, err
 	}
@@ -181,10 +202,14 @@ func (s *Suite) setUp(kind string) (env.Environment, error) {
 		return nil, err
 	}
 	name := envconf.RandomName("suite-"+s.options.Name, len(s.options.Name)+12)
-	return env.NewWithConfig(cfg).
+	environment, err := env.NewWithContext(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return environment.
 		Setup(s.start(name)).
 		BeforeEachFeature(s.open).
-		Finish(s.stop, envfuncs.DestroyCluster(name)), nil
+		Finish(s.stop, s.destroy), nil
 }
 
 // Manifests returns where a path of the operator's manifests is: in the copy that $MANIFESTS names, if it does.
@@ -211,17 +236,29 @@ func (s *Suite) start(name string) env.Func {
 			return err
 		})
 		ctx, createErr := envfuncs.CreateCluster(s.cluster, name)(ctx, cfg)
+		s.created = createErr == nil
 		if err := errors.Join(createErr, building.Wait()); err != nil {
 			return ctx, err
 		}
 		if err := s.connect(cfg); err != nil {
 			return ctx, err
 		}
+		if s.timeout == 0 {
+			s.timeout = patience(s.realKubelet())
+		}
 		if s.options.Kustomization == "" {
 			return ctx, nil
 		}
 		return ctx, s.runOperator(ctx, binary)
 	}
+}
+
+// patience is how long an assertion waits unless told otherwise: pods that really run take a small machine long.
+func patience(realKubelet bool) time.Duration {
+	if realKubelet {
+		return expect.Slow
+	}
+	return expect.Converge
 }
 
 // binary returns the operator's executable: the one that $OPERATOR names, or one built now.
@@ -267,11 +304,26 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	if s.options.Package == "" {
 		return runner.Define(ctx, s.config, manifests)
 	}
+	operand, err := s.operand(ctx)
+	if err != nil {
+		return err
+	}
 	s.operator, err = runner.Start(ctx, runner.Options{
 		Name: "operator", Config: s.config, Supervisor: processes, Manifests: manifests, Binary: binary,
-		Webhooks: s.webhooks(),
+		Webhooks: s.webhooks(), Env: operand,
 	})
 	return err
+}
+
+// operand brings what the operator deploys to the nodes, where that is for us to do, and returns the environment that tells the
+// operator of it.
+func (s *Suite) operand(ctx context.Context) ([]string, error) {
+	stocker, ok := s.cluster.(cluster.Stocker)
+	if !ok || s.options.Operand.Variable == "" {
+		return nil, nil
+	}
+	image, err := stocker.Stock(ctx, s.options.Operand.Variable, s.options.Operand.Image)
+	return []string{s.options.Operand.Variable + "=" + image}, err
 }
 
 // supervisor returns the cluster's supervisor, or an own one where the cluster has none.
@@ -289,9 +341,27 @@ func (s *Suite) stop(ctx context.Context, _ *envconf.Config) (context.Context, e
 	if s.own == nil {
 		return ctx, nil
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, removeTimeout, fmt.Errorf("it took longer than %v", removeTimeout))
+	bounded, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), removeTimeout, fmt.Errorf("it took longer than %v", removeTimeout))
 	defer cancel()
 	return ctx, errors.Join(s.own.Shutdown(bounded), runner.Remove(bounded, s.config, s.added))
+}
+
+// destroy takes the cluster down, however the tests ended. Where a test has failed, the logs of a cluster of real
+// nodes are kept first, among what is seen of the first failure.
+func (s *Suite) destroy(ctx context.Context, _ *envconf.Config) (context.Context, error) {
+	if !s.created {
+		return ctx, nil // Create has left nothing
+	}
+	ending := context.WithoutCancel(ctx)
+	var err error
+	if s.own != nil && len(s.artifacts) > 0 {
+		err = s.cluster.ExportLogs(ending, filepath.Join(s.artifacts[0], "cluster"))
+	}
+	// e2e-framework tells nobody.
+	if err = errors.Join(err, s.cluster.Destroy(ending)); err != nil {
+		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, err)
+	}
+	return ctx, err
 }
 
 // removeTimeout bounds the clean-up of a cluster that lives on: a namespace goes when all that is in it has gone.

@@ -5,12 +5,29 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 
+	"github.com/distribution/reference"
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 )
+
+// Stock brings an image to every node and returns its name: the one that the environment variable names; or the given one, if
+// Docker has it or can pull it in time; or one that is made from source and called like it.
+func (p *Provider) Stock(ctx context.Context, variable, image string) (string, error) {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return "", fmt.Errorf("bring %s to the kind cluster %s: %w", image, p.name, err)
+	}
+	what := path.Base(named.Name())
+	found, err := want{what: what, variable: variable, pinned: image, recipe: []string{"-image=" + what}}.find(ctx, engine(p.progress), p.progress)
+	if err != nil {
+		return "", fmt.Errorf("bring %s to the kind cluster %s: %w", image, p.name, err)
+	}
+	return found, p.LoadImage(ctx, found)
+}
 
 // LoadImage brings an image of Docker's to every node. It takes no args.
 func (p *Provider) LoadImage(ctx context.Context, image string, _ ...string) error {

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cluster/kind"
+	"github.com/example/operator-testbed/e2e/demo"
+)
+
+func newKind(g *global) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "kind",
+		Short: "The same for a kind cluster, whose nodes run containers",
+	}
+	command.AddCommand(newKindUp(g), newKindDown(g), newKindEnv(g), newKindLoad(g), newKindStock(g))
+	return command
+}
+
+// onKind is what a make command needs to be about a kind cluster.
+func onKind(name string) string { return " CLUSTER=kind" + ofName(name) }
+
+func newKindUp(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "up",
+		Short: "Bring a kind cluster up and leave it running",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx, out := command.Context(), newReport(demo.ScreenOn(os.Stdout), time.Now())
+			cluster := kind.NewProvider()
+			cluster.WithName(g.name).WithOpts(kind.WithProgress(out.steps("Cluster")))
+			_, err := cluster.Create(ctx)
+			if alreadyUp := new(kind.AlreadyUpError); errors.As(err, &alreadyUp) {
+				return fmt.Errorf("the kind cluster %s is already up: use it with eval \"$(make -s env%s)\", or take it down first with make down%[2]s", g.name, onKind(g.name))
+			}
+			if err != nil {
+				return afterStop(ctx, err, "nothing is left running")
+			}
+			out.step("Cluster", "%s is up", g.name)
+			out.line("")
+			out.line("kubectl for it, in this shell:  eval \"$(make -s env%s)\"", onKind(g.name))
+			out.line("To take it down:                make down%s", onKind(g.name))
+			return nil
+		},
+	}
+}
+
+func newKindDown(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Take the kind cluster down, with everything that runs on it",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx, out := command.Context(), command.OutOrStdout()
+			cluster, err := kind.Attach(ctx, g.name)
+			if errors.As(err, new(*kind.NotUpError)) {
+				fmt.Fprintf(out, "No kind cluster called %s is up: there is nothing to take down.\n", g.name)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := cluster.Destroy(ctx); err != nil {
+				return err
+			}
+			tidy()
+			fmt.Fprintf(out, "The kind cluster %s is down. Nothing of it is left but its images, in Docker.\n", g.name)
+			return nil
+		},
+	}
+}
+
+func newKindEnv(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "env",
+		Short: `Print what a shell needs to use the kind cluster`,
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			cluster, err := kind.Attach(command.Context(), g.name)
+			if err != nil {
+				return err
+			}
+			assets, err := embedded.Assets(command.Context(), os.Stderr)
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(command.OutOrStdout(), exports(assets, cluster.GetKubeconfig()))
+			return nil
+		},
+	}
+}
+
+func newKindLoad(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "load IMAGE",
+		Short: "Bring an image of Docker's to the nodes of the kind cluster",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, err := kind.Attach(command.Context(), g.name)
+			if err != nil {
+				return err
+			}
+			return cluster.LoadImage(command.Context(), args[0])
+		},
+	}
+}
+
+func newKindStock(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "stock IMAGE",
+		Short: "Bring an image, pulled or made from source, to the nodes of the kind cluster, and print its name",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			ctx := command.Context()
+			cluster, err := kind.Attach(ctx, g.name)
+			if err != nil {
+				return err
+			}
+			cluster.WithOpts(kind.WithProgress(os.Stderr))
+			found, err := cluster.Stock(ctx, "MEMCACHED_IMAGE", args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(command.OutOrStdout(), found)
+			return nil
+		},
+	}
+}
