@@ -86,9 +86,10 @@ run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, as its own S
 
 .PHONY: deploy
 deploy: legal-cluster $(TESTBED) controller-gen ## Deploy the operator as the image IMG; on CLUSTER=kind it is built and loaded first.
-	@$(if $(filter embedded,$(CLUSTER)),echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1)
-	@$(if $(on-existing),$(with-cluster) $(MAKE) -C operator $@)
-	@$(if $(on-kind),$(with-cluster) scripts/deploy-on-kind "$(TESTBED_NAMED)" "$(or $(IMG),operator-testbed/operator:latest)")
+	@$(if $(on-existing),$(with-cluster) $(MAKE) -C operator $@,$(if $(on-kind),$(with-cluster) $(deploy-on-kind),$(refuse-to-deploy)))
+
+deploy-on-kind = scripts/deploy-on-kind "$(TESTBED_NAMED)" "$(or $(IMG),operator-testbed/operator:latest)"
+refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1
 
 .PHONY: undeploy
 undeploy: legal-cluster $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached.

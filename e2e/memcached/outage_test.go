@@ -53,10 +53,10 @@ func TestLongOutage(t *testing.T) {
 		WithLabel("disruptive", "cluster").
 		Setup(suite.Step(ownOperator)).
 		Assess("ends the operator, and the next one goes on", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			server := s.Component(t, embedded.KubeAPIServer)
 			restart(ctx, t, s, shortLease)
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
-			server := s.Component(t, embedded.KubeAPIServer)
 			if err := server.Stop(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -84,6 +84,7 @@ func TestMissedHistory(t *testing.T) {
 		WithLabel("disruptive", "cluster").
 		Setup(suite.Step(ownOperator)).
 		Assess("is made up for", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			server := s.Component(t, embedded.KubeAPIServer)
 			way := behindWire(ctx, t, s, longLease)
 			bereft, changed := create(ctx, t, s, "bereft", 1), create(ctx, t, s, "changed", 1)
 			settled(ctx, t, s, bereft)
@@ -99,7 +100,7 @@ func TestMissedHistory(t *testing.T) {
 			s.Expect(t).Gone(ctx, deploymentOf(bereft))
 			s.Expect(t).NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace),
 				client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(bereft.UID)})
-			if err := s.Component(t, embedded.KubeAPIServer).Kill(ctx); err != nil {
+			if err := server.Kill(ctx); err != nil {
 				t.Fatal(err)
 			}
 			answers(ctx, t, s)
