@@ -51,7 +51,7 @@ func WritePlot(w io.Writer, results []Result, title string) error {
 		newPanel(0, fmt.Sprintf("s until all %d are Available", most), shown, func(r Result) (float64, bool) { return r.Available.Seconds(), true }, 0),
 		newPanel(1, "writes per object until then", shown, func(r Result) (float64, bool) { return r.WritesMean, r.operator() }, writesMeanLimit),
 		newPanel(2, "writes after a restart", shown, func(r Result) (float64, bool) { return float64(r.RestartWrites), r.operator() }, 0),
-		newPanel(3, "untrue Available=True", shown, func(r Result) (float64, bool) { return float64(r.FalseAvailable), r.operator() }, 0),
+		newPanel(3, "requests in conflict (409)", shown, func(r Result) (float64, bool) { return float64(r.Conflicts), r.operator() }, 0),
 	}
 	return picture.Execute(w, map[string]any{
 		"Title": title, "Panels": panels,
@@ -109,7 +109,7 @@ var picture = template.Must(template.New("plot").Funcs(template.FuncMap{
 {{- end }}
 {{- range .Lines }}
 <line x1="{{$panel.X}}" x2="{{add $panel.X $root.PanelWidth}}" y1="{{f .Y}}" y2="{{f .Y}}" stroke="#c5221f" stroke-dasharray="6 4"/>
-<text x="{{add $panel.X $root.PanelWidth}}" y="{{add .Y -6}}" text-anchor="end" fill="#c5221f">{{.Text}}</text>
+<text x="{{$panel.X}}" y="{{add .Y -6}}" fill="#c5221f">{{.Text}}</text>
 {{- end }}
 {{- end }}
 </svg>

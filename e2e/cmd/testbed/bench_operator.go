@@ -68,7 +68,7 @@ its own. An aim that is missed is no failure.`,
 // The subjects, as the report calls them.
 const (
 	oursName     = "this operator"
-	scaffoldName = "kubebuilder's scaffold"
+	scaffoldName = "scaffold"
 )
 
 func benchOperator(ctx context.Context, flags benchOperatorFlags) ([]operators.Result, error) {
