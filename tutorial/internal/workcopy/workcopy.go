@@ -47,7 +47,7 @@ func Eject(ctx context.Context, o Options) (err error) {
 	existed := statErr == nil
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, clear(o.To, existed))
+			err = errors.Join(err, removeAll(o.To, existed))
 		}
 	}()
 	files, err := o.files(ctx)
@@ -83,8 +83,8 @@ func empty(folder string) error {
 	return nil
 }
 
-// clear removes what is in a folder, and the folder too unless it existed before.
-func clear(folder string, existed bool) error {
+// removeAll removes what is in a folder, and the folder too unless it existed before.
+func removeAll(folder string, existed bool) error {
 	if !existed {
 		return os.RemoveAll(folder)
 	}

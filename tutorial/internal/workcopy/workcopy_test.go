@@ -56,7 +56,7 @@ func TestEject(t *testing.T) {
 				run(t, to, command)
 			}
 			g.Expect(run(t, to, "git diff")).To(BeEmpty(), "what is generated is stale: run `make generate manifests STAGE=%s`", chapter)
-			for _, file := range strings.Fields(run(t, to, "git ls-files -- api cmd config internal PROJECT Makefile go.mod")) {
+			for file := range strings.FieldsSeq(run(t, to, "git ls-files -- api cmd config internal PROJECT Makefile go.mod")) {
 				text, err := os.ReadFile(filepath.Join(to, file))
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(string(text)).NotTo(ContainSubstring("operator-testbed/tutorial"), file)
