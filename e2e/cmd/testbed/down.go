@@ -48,7 +48,7 @@ func tidy() {
 	if err != nil {
 		return
 	}
-	for _, folder := range []string{filepath.Join(state, "clusters"), filepath.Join(state, "run"), state} {
+	for _, folder := range []string{filepath.Join(state, "clusters"), filepath.Join(state, "kind"), filepath.Join(state, "run"), state} {
 		os.Remove(folder)
 	}
 }
