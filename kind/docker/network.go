@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 // snapshot is how the machine's network is before Docker changes it.
@@ -94,8 +93,9 @@ func unmount(dir string) error {
 	}
 	points := mountPoints(string(table), dir)
 	for _, point := range slices.Backward(points) {
-		if err := syscall.Unmount(point, syscall.MNT_DETACH); err != nil {
-			return fmt.Errorf("unmounting %s: %w", point, err)
+		// The command rather than the system call: this file compiles on macOS, too.
+		if out, err := exec.Command("umount", "--lazy", point).CombinedOutput(); err != nil {
+			return fmt.Errorf("unmounting %s: %w: %s", point, err, strings.TrimSpace(string(out)))
 		}
 	}
 	return nil
