@@ -35,7 +35,7 @@ func TestOutage(t *testing.T) {
 			if err := s.Component(t, embedded.KubeAPIServer).Kill(ctx); err != nil {
 				t.Fatal(err)
 			}
-			answers(ctx, t, s)
+			s.ControlPlane(ctx, t)
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
 			settled(ctx, t, s, mc)
 			mark := s.Mark(t)
@@ -67,7 +67,7 @@ func TestLongOutage(t *testing.T) {
 			if how.Code != 1 {
 				t.Errorf("expected that the operator ends with exit code 1; last seen: it %s", how)
 			}
-			answers(ctx, t, s)
+			s.ControlPlane(ctx, t)
 			restart(ctx, t, s, shortLease)
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			settled(ctx, t, s, mc)
@@ -103,7 +103,7 @@ func TestMissedHistory(t *testing.T) {
 			if err := server.Kill(ctx); err != nil {
 				t.Fatal(err)
 			}
-			answers(ctx, t, s)
+			s.ControlPlane(ctx, t)
 			NewWithT(t).Expect(watchFrom(ctx, s, seen.ResourceVersion)).To(WithTransform(apierrors.IsResourceExpired, BeTrue()))
 			way.mend()
 			settled(ctx, t, s, changed)
@@ -144,12 +144,6 @@ func TestBrokenWatches(t *testing.T) {
 			}
 		})).
 		Feature())
-}
-
-// answers waits until the API server does.
-func answers(ctx context.Context, t *testing.T, s *suite.Scope) {
-	t.Helper()
-	s.Expect(t).Object(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}, Not(BeNil()))
 }
 
 // watchFrom returns how the API server refuses to tell what happened to Memcacheds since the resource version, or nil if it tells.

@@ -61,6 +61,16 @@ func (s *Scope) Component(t *testing.T, name string) *embedded.Component {
 	return breakable.Component(name)
 }
 
+// ControlPlane waits until the cluster's API server is ready, after it was away.
+func (s *Scope) ControlPlane(ctx context.Context, t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	if err := s.cluster.WaitForControlPlane(ctx, nil); err != nil {
+		t.Fatalf("waiting until the API server is ready again: %v", err)
+	}
+}
+
 // NeedsAudit skips the test where the cluster keeps no audit log to count requests in.
 func (s *Scope) NeedsAudit(t *testing.T) {
 	t.Helper()

@@ -160,8 +160,15 @@ func (p *Provider) KubernetesRestConfig() *rest.Config {
 	return rest.CopyConfig(p.config)
 }
 
-// WaitForControlPlane does nothing: Create returns when the cluster is ready.
-func (p *Provider) WaitForControlPlane(context.Context, klient.Client) error { return nil }
+// WaitForControlPlane returns when the API server is ready: at once after
+// Create, and after a while where the API server was killed since. It answers
+// an administrator before that, but does not know everybody's rights yet.
+func (p *Provider) WaitForControlPlane(ctx context.Context, _ klient.Client) error {
+	if p.config == nil {
+		return &NotUpError{Name: p.name}
+	}
+	return untilOK(ctx, p.config, "/readyz")
+}
 
 // ExportLogs copies the components' logs and the audit log into the folder
 // dest.

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path"
 	"path/filepath"
+	"runtime"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func main() {
 func run(ctx context.Context) error {
 	folder := flag.String("suite", "e2e/memcached", "the suite's folder; its mutants are in its folder mutants")
 	operator := flag.String("operator", "operator", "the folder of the operator that is broken")
-	parallel := flag.Int("parallel", 3, "how many are tried at once; each has a cluster of its own")
+	parallel := flag.Int("parallel", atOnce(runtime.NumCPU()), "how many are tried at once; each has a cluster of its own")
 	timeout := flag.Duration("timeout", 10*time.Second, "how long an assertion waits for what a broken operator never does")
 	only := flag.String("only", "", "try only the mutants whose name matches this regular expression")
 	rights := flag.Bool("rights", false, "take away each right of the operator's, one at a time, instead of trying the patches")
@@ -75,6 +76,10 @@ func run(ctx context.Context) error {
 	}
 	return try(ctx, suite, mutants, *parallel)
 }
+
+// atOnce is how many clusters a machine can carry whose tests have time limits: a mutant waits more than it computes, but what
+// judges it must not wait for a core.
+func atOnce(cores int) int { return max(2, min(3, cores-1)) }
 
 func read(root, folder string, rights bool) ([]mutant.Mutant, error) {
 	if rights {
