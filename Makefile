@@ -6,6 +6,7 @@
 NAME ?= testbed
 CLUSTER ?= embedded
 STAGE ?=
+DIR ?=
 C ?=
 ARGS ?=
 
@@ -16,6 +17,7 @@ export CGO_ENABLED = 0
 MAKEFLAGS += --no-print-directory
 
 TESTBED = bin/testbed
+LAB = bin/lab
 TESTBED_NAMED = $(TESTBED) --name=$(NAME) $(on-kind)
 
 CLUSTERS = embedded kind existing
@@ -94,6 +96,16 @@ refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real k
 .PHONY: undeploy
 undeploy: legal-cluster $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached.
 	@$(with-cluster) $(MAKE) -C operator $@
+
+##@ Learn: write a chapter's operator yourself (the texts are in tutorial/)
+
+.PHONY: start
+start: $(LAB) ## A copy of what STAGE=NN-name begins with, in the new folder DIR, and the chapter's goal.
+	@$(LAB) start --stage='$(STAGE)' --dir='$(DIR)'
+
+.PHONY: check
+check: $(LAB) ## Run the chapter's suite against the copy in DIR.
+	@scripts/with-progress --lines "checking $(DIR)" $(LAB) check --dir='$(DIR)'
 
 ##@ Quality
 
@@ -202,3 +214,7 @@ $(TESTBED):
 	@command -v go >/dev/null || { echo "Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin folder on PATH" >&2; exit 1; }
 	@scripts/with-progress "compiling the testbed's command line (a minute or two the first time)" \
 		go build -trimpath -buildvcs=false "-ldflags=-s -w" -o $@ ./e2e/cmd/testbed
+
+.PHONY: $(LAB)
+$(LAB):
+	@scripts/with-progress "compiling the learner's command line" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o $@ ./tutorial/cmd/lab

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// own are a chapter's files and folders that are no part of its operator.
-var own = []string{"README.md", File, "test/"}
+// Own are a chapter's files and folders that are no part of its operator.
+var Own = []string{"README.md", File, "test/"}
 
 // built are folders that the targets of a Makefile make.
 var built = []string{"bin/", "dist/"}
@@ -31,7 +31,7 @@ func (c Chapter) Code(tutorial string) (map[string][]byte, error) {
 			return err
 		}
 		file = filepath.ToSlash(file)
-		if slices.ContainsFunc(slices.Concat(own, built), func(skipped string) bool { return matches(skipped, file) }) {
+		if slices.ContainsFunc(slices.Concat(Own, built), func(skipped string) bool { return matches(skipped, file) }) {
 			return nil
 		}
 		text, err := os.ReadFile(path)

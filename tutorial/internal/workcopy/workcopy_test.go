@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/workcopy"
 )
 
@@ -43,19 +44,19 @@ func TestEject(t *testing.T) {
 		t.Fatalf("chapters with a Makefile: %q, %v", makefiles, err)
 	}
 	for _, makefile := range makefiles {
-		chapter := filepath.Base(filepath.Dir(makefile))
-		t.Run(chapter, func(t *testing.T) {
+		name := filepath.Base(filepath.Dir(makefile))
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			to := filepath.Join(t.TempDir(), "copy")
 			g.Expect(workcopy.Eject(t.Context(), workcopy.Options{
-				Root: root, Folder: "tutorial/" + chapter, Module: "example.com/copy", To: to,
-				Without: []string{"README.md", "chapter.yaml", "test/"},
+				Root: root, Folder: "tutorial/" + name, Module: "example.com/copy", To: to,
+				Without: chapter.Own,
 			})).To(Succeed())
 			for _, command := range []string{"git init --quiet", "git add .", "make generate manifests", "go build ./...", "go test ./..."} {
 				run(t, to, command)
 			}
-			g.Expect(run(t, to, "git diff")).To(BeEmpty(), "what is generated is stale: run `make generate manifests STAGE=%s`", chapter)
+			g.Expect(run(t, to, "git diff")).To(BeEmpty(), "what is generated is stale: run `make generate manifests STAGE=%s`", name)
 			for file := range strings.FieldsSeq(run(t, to, "git ls-files -- api cmd config internal PROJECT Makefile go.mod")) {
 				text, err := os.ReadFile(filepath.Join(to, file))
 				g.Expect(err).NotTo(HaveOccurred())

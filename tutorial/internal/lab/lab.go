@@ -1,0 +1,114 @@
+// Package lab lets a learner write a chapter's operator: it makes a copy of the operator that the chapter builds on, and runs
+// the chapter's suite against what has become of it.
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/workcopy"
+)
+
+// stageFile is where a copy says which chapter it is for.
+const stageFile = ".stage"
+
+// moduleName is the name of a copy's module.
+const moduleName = "example.com/memcached-operator"
+
+// Start makes the folder dir what the chapter called stage begins with, in the repository at root, and tells the chapter's
+// goal.
+func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
+	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(chapters, func(c chapter.Chapter) bool { return c.Name == stage && c.BuildsOn != "" })
+	if at < 0 {
+		return fmt.Errorf("there is no code to begin STAGE=%s with: use one of %s", stage, strings.Join(startable(chapters), ", "))
+	}
+	c := chapters[at]
+	err = workcopy.Eject(ctx, workcopy.Options{
+		Root: root, Folder: "tutorial/" + c.BuildsOn, Module: moduleName, Without: chapter.Own, To: dir,
+	})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, stageFile), []byte(stage+"\n"), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s is the operator of %s now. Your goal: %s.\n\n", dir, c.BuildsOn, c.Outcome)
+	fmt.Fprintf(out, "Read tutorial/%s/README.md. The chapter changes\n", stage)
+	for _, file := range c.Changes {
+		fmt.Fprintf(out, "  %s\n", file)
+	}
+	fmt.Fprintf(out, "\nmake check DIR=%s says how far you are.\n", dir)
+	return nil
+}
+
+// startable are the chapters that build on another one.
+func startable(chapters []chapter.Chapter) []string {
+	var names []string
+	for _, c := range chapters {
+		if c.BuildsOn != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// errNotYet is what Check returns when the suite has failed: its output has said why.
+var errNotYet = errors.New("not yet: each line with FAIL names a feature, what was expected and what was last seen")
+
+// Check runs the suite of the chapter that the copy in dir is for, against that copy, on a cluster of its own.
+func Check(ctx context.Context, root, dir string, out io.Writer) error {
+	content, err := os.ReadFile(filepath.Join(dir, stageFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s was not made by make start: give the folder that was", dir)
+	}
+	if err != nil {
+		return err
+	}
+	stage := strings.TrimSpace(string(content))
+	for _, needed := range []string{"cmd", "config/default"} {
+		if _, err := os.Stat(filepath.Join(dir, needed)); err != nil {
+			return fmt.Errorf("%s has no folder %s yet: tutorial/%s/README.md says what belongs there", dir, needed, stage)
+		}
+	}
+	work, err := os.MkdirTemp("", "lab-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	binary := filepath.Join(work, "operator")
+	if err := runner.Build(ctx, dir, "./cmd", binary); err != nil {
+		return err
+	}
+	manifests, err := filepath.Abs(filepath.Join(dir, "config"))
+	if err != nil {
+		return err
+	}
+	// One failure is enough to go on with.
+	suite := exec.CommandContext(ctx, "go", "test", "-count=1", "-failfast", "./tutorial/"+stage+"/test/e2e/")
+	suite.Dir, suite.Stdout, suite.Stderr = root, out, out
+	suite.Env = append(os.Environ(), "CLUSTER=embedded", "OPERATOR="+binary, "MANIFESTS="+manifests, "TESTBED_TIMEOUT=10s")
+	suite.Cancel = func() error { return suite.Process.Signal(os.Interrupt) }
+	if err := suite.Run(); err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && ctx.Err() == nil {
+			return errNotYet
+		}
+		return err
+	}
+	fmt.Fprintf(out, "Well done: this is what %s is about.\n", stage)
+	return nil
+}
