@@ -96,6 +96,11 @@ func try(ctx context.Context, suite mutant.Suite, mutants []mutant.Mutant, paral
 	healthy := make(chan error, 1)
 	group.Go(func() error {
 		passed, output, err := suite.Run(ctx, pattern(mutants), "TESTBED_TIMEOUT=60s")
+		if err == nil && !passed && os.Getenv("CI") == "true" {
+			// As scripts/go-test does there: a shared machine must not decide.
+			fmt.Printf("the healthy operator failed, and is tried once more:\n%s\n", indent(output))
+			passed, output, err = suite.Run(ctx, pattern(mutants), "TESTBED_TIMEOUT=60s")
+		}
 		if err == nil && !passed {
 			err = fmt.Errorf("the healthy operator fails the tests that judge the mutants:\n%s", output)
 		}
