@@ -57,6 +57,7 @@ func storm(ctx context.Context, t *testing.T, s *suite.Scope, objects ...client.
 	var writers errgroup.Group
 	counts := make([]int, len(objects))
 	for i, object := range objects {
+		object := object.DeepCopyObject().(client.Object) // the caller changes its own meanwhile
 		writers.Go(func() error {
 			for ctx.Err() == nil {
 				patch := fmt.Sprintf(`{"metadata":{"annotations":{"example.com/storm":"%d"}}}`, counts[i])
