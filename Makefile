@@ -130,8 +130,9 @@ test-race: ## The tests with Go's race detector: needs a C compiler.
 	@CGO_ENABLED=1 go test -race ./...
 
 .PHONY: lint
-lint: ## Look for mistakes in the code.
+lint: ## Look for mistakes in the code and the workflow.
 	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress --lines "linting" "$$linter" run ./...
+	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes=
 
 .PHONY: clean
 clean: ## Remove what was built in this folder. The cache stays: it is shared with other clones.
