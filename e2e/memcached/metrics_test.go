@@ -4,20 +4,33 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 // The certificate is the one that ServiceMonitors check: of the operator's authority, for the Service of the metrics.
@@ -25,15 +38,7 @@ func TestMetricsAccess(t *testing.T) {
 	memcached.Test(t, features.New("metrics").
 		WithLabel("contract", "manager").
 		Assess("are for those who may read them, over HTTPS", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			secret := authority(s)
-			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
-				t.Fatal(err)
-			}
-			roots := x509.NewCertPool()
-			roots.AppendCertsFromPEM(secret.Data["ca.crt"])
-			scraper := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
-				RootCAs: roots, ServerName: "operator-controller-manager-metrics-service." + secret.Namespace + ".svc",
-			}}}
+			scraper := newScraper(ctx, t, s)
 			stranger, reader := newAccount(ctx, t, s, "stranger"), newAccount(ctx, t, s, "reader")
 			mayReadMetrics(ctx, t, s, reader)
 
@@ -60,6 +65,172 @@ func TestMetricsAccess(t *testing.T) {
 			}
 		}))).
 		Feature())
+}
+
+// TestMetrics owns the operator, whose counters begin with its process, and the cluster: it counts all that the operator writes.
+func TestMetrics(t *testing.T) {
+	var (
+		began            time.Time
+		mark             audit.Mark
+		scrape           func(context.Context) (map[string]float64, error)
+		served, degraded *cachev1alpha1.Memcached
+	)
+	memcached.TestAlone(t, features.New("metrics' values").
+		WithLabel("contract", "manager").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.Expect(t).NoneLeft(ctx, &cachev1alpha1.MemcachedList{}) // of the features before, in whose namespaces it might write
+			began, mark = time.Now(), s.Mark(t)
+			restart(ctx, t, s)
+			scrape = scraping(ctx, t, s)
+		}))).
+		Assess("tell the size and the conditions of each Memcached", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			full := *s
+			full.Namespace = namespaceWithout(ctx, t, s, "count/deployments.apps")
+			degraded = create(ctx, t, &full, "degraded", 2)
+			served = create(ctx, t, s, "served", 1)
+			settled(ctx, t, s, served)
+			s.Expect(t).Metrics(ctx, scrape, of(served, gauges(served, 1, 1, 1, 0, 0)))
+			change(ctx, t, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			settled(ctx, t, s, served)
+			s.Expect(t).Metrics(ctx, scrape, And(of(served, gauges(served, 3, 3, 1, 0, 0)), of(degraded, gauges(degraded, 2, 0, 0, 0, 1))))
+		})).
+		Assess("count what the API server was made to write, and each way to Available", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			barrier(ctx, t, s)
+			written := s.Expect(t).AtMost(math.MaxInt, expect.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{granted}})
+			want := counters(written)
+			for name, count := range want {
+				if count == 0 && name != takeOvers {
+					t.Errorf("%s: expected writes to count", name)
+				}
+			}
+			want["memcached_operator_time_to_available_seconds_count"] = 2 // served, and the barrier's canary
+			s.Expect(t).Metrics(ctx, scrape, WithTransform(func(samples map[string]float64) map[string]float64 {
+				return only(samples, func(name string) bool { _, wanted := want[name]; return wanted })
+			}, Equal(want)))
+			s.Expect(t).Metrics(ctx, scrape, HaveKeyWithValue("memcached_operator_time_to_available_seconds_sum",
+				And(BeNumerically(">", 0), BeNumerically("<", 2*time.Since(began.Truncate(time.Second)).Seconds()))))
+		})).
+		Assess("forget a Memcached that is gone", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			remove(ctx, t, s, served)
+			s.Expect(t).Gone(ctx, served)
+			s.Expect(t).Metrics(ctx, scrape, And(of(served, BeEmpty()), of(degraded, Not(BeEmpty()))))
+		})).
+		Feature())
+}
+
+// gauges are what the metrics tell of a Memcached.
+func gauges(mc *cachev1alpha1.Memcached, desired, ready, available, progressing, degraded float64) types.GomegaMatcher {
+	labels := fmt.Sprintf("name=%q, namespace=%q", mc.Name, mc.Namespace)
+	return Equal(map[string]float64{
+		"memcached_operator_desired_replicas{" + labels + "}":              desired,
+		"memcached_operator_ready_replicas{" + labels + "}":                ready,
+		"memcached_operator_condition{" + labels + `, type="Available"}`:   available,
+		"memcached_operator_condition{" + labels + `, type="Progressing"}`: progressing,
+		"memcached_operator_condition{" + labels + `, type="Degraded"}`:    degraded,
+	})
+}
+
+// of judges the samples that are labeled with the Memcached's name and namespace.
+func of(mc *cachev1alpha1.Memcached, matcher types.GomegaMatcher) types.GomegaMatcher {
+	labels := fmt.Sprintf("name=%q, namespace=%q", mc.Name, mc.Namespace)
+	return WithTransform(func(samples map[string]float64) map[string]float64 {
+		return only(samples, func(name string) bool { return strings.Contains(name, labels) })
+	}, matcher)
+}
+
+// only returns the samples whose names pass.
+func only(samples map[string]float64, pass func(name string) bool) map[string]float64 {
+	passed := map[string]float64{}
+	for name, value := range samples {
+		if pass(name) {
+			passed[name] = value
+		}
+	}
+	return passed
+}
+
+const (
+	creations    = `memcached_operator_deployment_writes_total{operation="create"}`
+	takeOvers    = `memcached_operator_deployment_writes_total{operation="take-over"}`
+	applies      = `memcached_operator_deployment_writes_total{operation="apply"}`
+	statusWrites = `memcached_operator_status_writes_total`
+)
+
+// counters are what the metrics count of these writes.
+func counters(written []auditv1.Event) map[string]float64 {
+	counted := map[string]float64{creations: 0, takeOvers: 0, applies: 0, statusWrites: 0}
+	for i := range written {
+		event := &written[i]
+		switch {
+		case audit.Resource("memcacheds", "status")(event):
+			counted[statusWrites]++
+		case !audit.Resource("deployments", "")(event):
+		case event.Verb == "create":
+			counted[creations]++
+		case strings.Contains(event.RequestURI, "force=true"): // a server-side apply
+			counted[applies]++
+		default:
+			counted[takeOvers]++
+		}
+	}
+	return counted
+}
+
+// granted passes requests that the API server did as it was asked.
+func granted(event *auditv1.Event) bool {
+	return event.ResponseStatus != nil && event.ResponseStatus.Code < http.StatusMultipleChoices
+}
+
+// scraping returns a function that scrapes the operator's metrics as an account that may, and returns the samples by name and
+// labels.
+func scraping(ctx context.Context, t *testing.T, s *suite.Scope) func(context.Context) (map[string]float64, error) {
+	t.Helper()
+	scraper, reader := newScraper(ctx, t, s), newAccount(ctx, t, s, "reader")
+	mayReadMetrics(ctx, t, s, reader)
+	bearer := token(ctx, t, s, reader)
+	return func(ctx context.Context) (map[string]float64, error) {
+		code, body, err := get(ctx, t, scraper, "https://"+s.Operator.MetricsAddress(), bearer)
+		if err != nil {
+			return nil, err
+		}
+		if code != http.StatusOK {
+			return nil, fmt.Errorf("the metrics are answered with %d: %s", code, body)
+		}
+		return samplesOf(body)
+	}
+}
+
+// samplesOf reads Prometheus's text format.
+func samplesOf(body string) (map[string]float64, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	vector, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, slices.Collect(maps.Values(families))...)
+	if err != nil {
+		return nil, err
+	}
+	samples := map[string]float64{}
+	for _, sample := range vector {
+		samples[sample.Metric.String()] = float64(sample.Value)
+	}
+	return samples, nil
+}
+
+// newScraper returns a client that trusts the operator's authority, for the Service of the metrics.
+func newScraper(ctx context.Context, t *testing.T, s *suite.Scope) *http.Client {
+	t.Helper()
+	secret := authority(s)
+	if err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(secret.Data["ca.crt"])
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+		RootCAs: roots, ServerName: "operator-controller-manager-metrics-service." + secret.Namespace + ".svc",
+	}}}
 }
 
 func newAccount(ctx context.Context, t *testing.T, s *suite.Scope, name string) *corev1.ServiceAccount {
