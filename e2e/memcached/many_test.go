@@ -122,7 +122,7 @@ func subjectOf(event *auditv1.Event) string {
 // TestFailingNeighbors shows that Memcacheds whose Deployments are refused, more of them than the operator has workers, keep
 // nobody else waiting, and that the API server is not asked in a loop.
 func TestFailingNeighbors(t *testing.T) {
-	const failing = 20
+	const failing = 10 // more than the operator works on at once; fewer share what a hot loop can do
 	memcached.Test(t, features.New("failing neighbors").
 		WithLabel("contract", "8").
 		Assess("slow nobody down", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
