@@ -4,8 +4,9 @@
 
 # What can be chosen: make demo NAME=other, make run STAGE=04-controller
 NAME ?= testbed
-CLUSTER ?= embedded
 STAGE ?=
+# The suites are about real nodes unless told otherwise; all else, a chapter's suite too, needs no Docker.
+CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embedded)
 DIR ?=
 C ?=
 ARGS ?=
@@ -110,8 +111,8 @@ check: $(LAB) ## Run the chapter's suite against the copy in DIR.
 ##@ Quality
 
 .PHONY: e2e
-e2e: legal-cluster legal-stage $(TESTBED) ## The suites alone, or that of STAGE=NN-name; CLUSTER=kind: on real nodes; CLUSTER=existing: on the cluster that kubectl reaches.
-	@$(confirm) CLUSTER=$(CLUSTER) scripts/suites $(STAGE)
+e2e: legal-cluster legal-stage $(TESTBED) ## The operator's suite on kind; the suite of STAGE=NN-name without Docker; CLUSTER=embedded, kind or existing says where.
+	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/suites $(STAGE)
 
 .PHONY: mutants
 mutants: legal-stage $(TESTBED) ## Break the operators on purpose, or that of STAGE=NN-name, and see each fault caught.

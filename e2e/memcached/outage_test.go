@@ -54,7 +54,7 @@ func TestLongOutage(t *testing.T) {
 		Setup(suite.Step(ownOperator)).
 		Assess("ends the operator, and the next one goes on", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			server := s.Component(t, embedded.KubeAPIServer)
-			restart(ctx, t, s, shortLease)
+			restart(ctx, t, s, shortLease(s))
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 			if err := server.Stop(ctx); err != nil {
@@ -68,7 +68,7 @@ func TestLongOutage(t *testing.T) {
 				t.Errorf("expected that the operator ends with exit code 1; last seen: it %s", how)
 			}
 			s.ControlPlane(ctx, t)
-			restart(ctx, t, s, shortLease)
+			restart(ctx, t, s, shortLease(s))
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			settled(ctx, t, s, mc)
 		})).

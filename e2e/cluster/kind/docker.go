@@ -31,8 +31,8 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(stdout)), nil
 }
 
-// checkDocker says what is wrong where Docker can't be used.
-func checkDocker(ctx context.Context) error {
+// CheckDocker says what is wrong where Docker can't be used, and how to mend it.
+func CheckDocker(ctx context.Context) error {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return errors.New("there is no docker on PATH: install Docker, or run `make docker-up` on Debian or Ubuntu")
 	}

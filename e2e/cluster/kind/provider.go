@@ -246,7 +246,7 @@ func (p *Provider) find(ctx context.Context) (err error) {
 	if p.layout, err = layoutOf(p.name); err != nil {
 		return err
 	}
-	return checkDocker(ctx)
+	return CheckDocker(ctx)
 }
 
 func restConfig(path string) (*rest.Config, error) {

@@ -18,7 +18,7 @@ func newKind(g *global) *cobra.Command {
 		Use:   "kind",
 		Short: "The same for a kind cluster, whose nodes run containers",
 	}
-	command.AddCommand(newKindUp(g), newKindDown(g), newKindEnv(g), newKindLoad(g), newKindStock(g))
+	command.AddCommand(newKindUp(g), newKindDown(g), newKindEnv(g), newKindCheck(), newKindLoad(g), newKindStock(g))
 	return command
 }
 
@@ -90,6 +90,20 @@ func newKindEnv(g *global) *cobra.Command {
 				return err
 			}
 			fmt.Fprint(command.OutOrStdout(), exports(assets, cluster.GetKubeconfig()))
+			return nil
+		},
+	}
+}
+
+func newKindCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "Say what is wrong where Docker can't be used",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := kind.CheckDocker(command.Context()); err != nil {
+				return fmt.Errorf("%w; make e2e CLUSTER=embedded needs none", err)
+			}
 			return nil
 		},
 	}
