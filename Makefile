@@ -119,8 +119,8 @@ mutants: legal-stage $(TESTBED) ## Break the operators on purpose, or that of ST
 	@scripts/mutants $(STAGE)
 
 .PHONY: rbac-proof
-rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time, and see a feature fail. Takes a while.
-	@scripts/mutants -rights
+rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
+	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)')
 
 .PHONY: conformance
 conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable MANIFESTS=folder MAPPING=file

@@ -17,6 +17,8 @@ type Event struct {
 	Reason string
 	// Note must be part of the event's note (its message), unless it is empty.
 	Note string
+	// Times is how often it must have come about at least, which a series of events counts; zero means once.
+	Times int32
 }
 
 // Event waits until an event about the object, this very one by its UID, is recorded.
@@ -31,11 +33,23 @@ func (e *Expecter) Event(ctx context.Context, about client.Object, want Event) {
 				if event.Regarding.UID != about.GetUID() {
 					continue
 				}
-				if event.Type == want.Type && event.Reason == want.Reason && strings.Contains(event.Note, want.Note) {
+				if event.Type == want.Type && event.Reason == want.Reason && strings.Contains(event.Note, want.Note) && times(event) >= want.Times {
 					return nil
 				}
-				seen = append(seen, fmt.Sprintf("%s %s %q", event.Type, event.Reason, event.Note))
+				seen = append(seen, fmt.Sprintf("%s %s %q, %d times", event.Type, event.Reason, event.Note, times(event)))
 			}
-			return fmt.Errorf("expected the event %s %s %q; last seen: [%s]", want.Type, want.Reason, want.Note, strings.Join(seen, ", "))
+			often := ""
+			if want.Times > 1 {
+				often = fmt.Sprintf(", %d times", want.Times)
+			}
+			return fmt.Errorf("expected the event %s %s %q%s; last seen: [%s]", want.Type, want.Reason, want.Note, often, strings.Join(seen, ", "))
 		})
+}
+
+// times is how often what an event tells of has come about.
+func times(event *eventsv1.Event) int32 {
+	if event.Series == nil {
+		return 1
+	}
+	return event.Series.Count
 }

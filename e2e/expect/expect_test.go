@@ -261,6 +261,15 @@ func TestEventIsAboutThisVeryObject(t *testing.T) {
 	})
 	g.Expect(got).To(ContainSubstring(`expected the event Warning Failed ""; last seen: []`))
 
+	twice := expect.Event{Type: "Warning", Reason: "Failed", Times: 2}
+	got = verdict(func(rec expect.T) { expect.New(rec, c).Within(brief).Event(t.Context(), about, twice) })
+	g.Expect(got).To(ContainSubstring(`expected the event Warning Failed "", 2 times; last seen: [Warning Failed "pull failed", 1 times]`))
+	again := event("again")
+	again.Series = &eventsv1.EventSeries{Count: 2}
+	g.Expect(verdict(func(rec expect.T) {
+		expect.New(rec, newClient(interceptor.Funcs{}, again)).Event(t.Context(), about, twice)
+	})).To(BeEmpty())
+
 	got = verdict(func(rec expect.T) {
 		expect.New(rec, c).Within(brief).Event(t.Context(), about, expect.Event{Type: "Normal", Reason: "Failed"})
 	})

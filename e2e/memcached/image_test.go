@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
@@ -61,6 +62,7 @@ func TestFailingImage(t *testing.T) {
 				expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
 				expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonImagePullFailed, Message: "no-such-image"},
 			)
+			s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonImagePullFailed, Note: "no-such-image"})
 		})).
 		Assess("the right image mends it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			restart(ctx, t, s)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,11 +56,8 @@ func TestLeader(t *testing.T) {
 			folder := t.TempDir()
 			asFirst, asSecond = program(t, s, folder, "first"), program(t, s, folder, "second")
 			stop(ctx, t, s)
-			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-				Namespace: strings.Split(s.Operator.UserName(), ":")[2], Name: "memcached-operator.cache.example.com",
-			}}
 			// So that the feature does not depend on whether it was given back.
-			if err := client.IgnoreNotFound(s.Client.Delete(ctx, lease)); err != nil {
+			if err := client.IgnoreNotFound(s.Client.Delete(ctx, leaseOf(s))); err != nil {
 				t.Fatal(err)
 			}
 			restart(ctx, t, s, shortLease(s), asFirst)
@@ -77,6 +75,11 @@ func TestLeader(t *testing.T) {
 		})).
 		Assess("alone works", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			serve(ctx, t, s, "first")
+		})).
+		Assess("tells who leads", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			lease := leaseOf(s)
+			s.Expect(t).Object(ctx, lease, Not(BeNil()))
+			s.Expect(t).Event(ctx, lease, expect.Event{Type: corev1.EventTypeNormal, Reason: "LeaderElection", Note: "became leader"})
 		})).
 		Assess("gives its lease back when it is told to end", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mark := s.Mark(t)
@@ -134,6 +137,13 @@ func TestLeader(t *testing.T) {
 			s.Expect(t).AtMost(0, s.Writes(mark, audit.ByProgram("first")))
 		})).
 		Feature())
+}
+
+// leaseOf refers to the lease that the operator's replicas vie for.
+func leaseOf(s *suite.Scope) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: strings.Split(s.Operator.UserName(), ":")[2], Name: "memcached-operator.cache.example.com",
+	}}
 }
 
 // program makes a replica run as a program of that name.

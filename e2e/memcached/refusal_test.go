@@ -124,13 +124,14 @@ func TestRefusals(t *testing.T) {
 
 // TestRights owns the operator. Without its rights it says so, and it goes on when it has them again.
 func TestRights(t *testing.T) {
+	var served *cachev1alpha1.Memcached
 	memcached.TestAlone(t, features.New("rights").
 		WithLabel("contract", "8").
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(attentive)).
 		Assess("revoked make it Degraded, restored they mend it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			served := create(ctx, t, s, "served", 1)
+			served = create(ctx, t, s, "served", 1)
 			settled(ctx, t, s, served)
 			giveBack := revoke(ctx, t, s, "apps", "deployments", "create", "patch")
 			change(ctx, t, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
@@ -140,6 +141,15 @@ func TestRights(t *testing.T) {
 			giveBack()
 			settled(ctx, t, s, served)
 			settled(ctx, t, s, refused)
+		})).
+		Assess("revoked again are told of in the same event", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			giveBack := revoke(ctx, t, s, "apps", "deployments", "patch")
+			change(ctx, t, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
+			s.Expect(t).Event(ctx, served, expect.Event{
+				Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonForbidden, Note: `cannot patch resource "deployments"`, Times: 2,
+			})
+			giveBack()
+			settled(ctx, t, s, served)
 		})).
 		Feature())
 }

@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -56,6 +57,7 @@ func TestWrites(t *testing.T) {
 
 // TestRestart owns the operator: a new process sees everything for the first time, and must find nothing to do.
 func TestRestart(t *testing.T) {
+	var mark audit.Mark
 	memcached.TestAlone(t, features.New("restart").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
@@ -64,10 +66,20 @@ func TestRestart(t *testing.T) {
 				settled(ctx, t, s, create(ctx, t, s, name, 2))
 			}
 			barrier(ctx, t, s)
-			mark := s.Mark(t)
+			mark = s.Mark(t)
 			restart(ctx, t, s)
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
+		})).
+		Assess("and is refused nothing that it asks for", suite.Step(func(_ context.Context, t *testing.T, s *suite.Scope) {
+			s.NeedsAudit(t)
+			refused, err := s.Audit.Since(mark, audit.ByUser(s.Operator.UserName()), audit.Code(http.StatusForbidden))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(refused) > 0 {
+				t.Errorf("expected that the operator may do what it tries; last seen:\n%s", audit.Describe(refused))
+			}
 		})).
 		Feature())
 }

@@ -20,22 +20,36 @@ rules:
   resources: [pods]
   verbs: [list]
 - apiGroups: [apps]
-  resources: [deployments]
+  resources: [deployments/scale]
   verbs: [create, delete]
+`
+
+const rightsText = `roles: [` + roleFile + `]
+needs:
+  deployments.apps/scale create: TestCreate
+  deployments.apps/scale delete: TestDelete
 `
 
 func TestRights(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()
 	write(t, filepath.Join(root, roleFile), roleText)
-	mutants, err := mutant.Rights(root, []string{roleFile}, map[string]string{"deployments create": "TestCreate", "deployments delete": "TestDelete"})
+	write(t, filepath.Join(root, "suite", "rights.yaml"), rightsText)
+	rights, err := mutant.Rights(root, "suite")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(mutants).To(HaveLen(3))
+	var names []string
+	var mutants []mutant.Mutant
+	for _, right := range rights {
+		names = append(names, right.Role+" "+right.Resource+" "+right.Verb)
+		mutants = append(mutants, right.Lacking)
+	}
+	g.Expect(names).To(Equal([]string{"manager pods list", "manager deployments.apps/scale create", "manager deployments.apps/scale delete"}))
 
 	g.Expect(mutants[0].Name).To(Equal("manager-pods-list"))
 	g.Expect(mutants[0].Judges()).To(Equal("the suite's set-up"))
 	g.Expect(string(mutants[0].Content[roleFile])).NotTo(ContainSubstring("pods"), "a rule without verbs is no rule")
-	g.Expect(mutants[0].Judge(false, "the operator is not ready: forbidden")).To(BeEmpty())
+	g.Expect(mutants[0].Judge(false, "the operator is not ready: forbidden: cannot list resource")).To(BeEmpty())
+	g.Expect(mutants[0].Judge(false, "the operator is not ready: no port is free")).NotTo(BeEmpty())
 	g.Expect(mutants[0].Judge(true, "ok")).To(Equal("survived: the suite's set-up passed although the operator lacks pods list of manager"))
 
 	g.Expect(mutants[2].Test).To(Equal("TestDelete"))
@@ -49,6 +63,9 @@ func TestRights(t *testing.T) {
 func TestRightsRefuses(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, roleFile), roleText)
-	_, err := mutant.Rights(root, []string{roleFile}, map[string]string{"secrets get": "TestSecrets"})
+	_, err := mutant.Rights(root, "suite")
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("reading who needs the operator's rights")))
+	write(t, filepath.Join(root, "suite", "rights.yaml"), "roles: ["+roleFile+"]\nneeds: {secrets get: TestSecrets}\n")
+	_, err = mutant.Rights(root, "suite")
 	NewWithT(t).Expect(err).To(MatchError("no role grants secrets get, which TestSecrets is said to need"))
 }

@@ -67,3 +67,17 @@ func TestChooseAddresses(t *testing.T) {
 		})
 	}
 }
+
+func TestLastError(t *testing.T) {
+	for name, tc := range map[string]struct{ log, want string }{
+		"zap in JSON": {"{\"level\":\"error\",\"msg\":\"a\"}\n{\"level\":\"info\",\"msg\":\"b\"}\n", `{"level":"error","msg":"a"}`},
+		"zap in text": {"2026-01-01T00:00:00Z\tERROR\ta\n2026-01-01T00:00:00Z\tINFO\tb\n", "2026-01-01T00:00:00Z\tERROR\ta"},
+		"klog":        {"E0101 00:00:00.000000       1 a.go:1] a\nI0101 00:00:00.000000       1 a.go:1] b\n", "E0101 00:00:00.000000       1 a.go:1] a"},
+		"no error":    {"a\nb\n", "b"},
+		"nothing":     {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(string(lastError([]byte(tc.log)))).To(Equal(tc.want))
+		})
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
+	"slices"
 	"time"
 )
 
@@ -61,12 +63,25 @@ func probe(ctx context.Context, address string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// lastWords returns the last line of the operator's log, which says what ails it, and where the rest is.
+// lastWords returns what the operator's log says of what ails it, and where the rest is.
 func (r *Replica) lastWords() string {
 	content, err := os.ReadFile(r.LogFile())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err.Error()
 	}
-	lines := bytes.Split(bytes.TrimSpace(content), []byte("\n"))
-	return fmt.Sprintf("%s (log: %s)", lines[len(lines)-1], r.LogFile())
+	return fmt.Sprintf("%s (log: %s)", lastError(content), r.LogFile())
+}
+
+// errorLine matches a line in which a controller logs an error: zap's two formats, and klog's.
+var errorLine = regexp.MustCompile(`"level":"error"|\tERROR\t|^E\d{4} `)
+
+// lastError returns the last line of a log that is about an error, or else the last line.
+func lastError(log []byte) []byte {
+	lines := bytes.Split(bytes.TrimSpace(log), []byte("\n"))
+	for _, line := range slices.Backward(lines) {
+		if errorLine.Match(line) {
+			return line
+		}
+	}
+	return lines[len(lines)-1]
 }

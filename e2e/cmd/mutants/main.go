@@ -83,7 +83,7 @@ func atOnce(cores int) int { return max(2, min(3, cores-1)) }
 
 func read(root, folder string, rights bool) ([]mutant.Mutant, error) {
 	if rights {
-		return mutant.Rights(root, roles, needs)
+		return withoutEachRight(root, folder)
 	}
 	return mutant.Read(filepath.Join(folder, "mutants"))
 }

@@ -1,29 +1,13 @@
 package main
 
-// roles are the files that grant the operator its rights.
-var roles = []string{
-	"operator/config/rbac/role.yaml",
-	"operator/config/rbac/leader_election_role.yaml",
-	"operator/config/rbac/metrics_auth_role.yaml",
-	"operator/config/certificates/role.yaml",
-	"operator/config/certificates/webhook_role.yaml",
-}
+import "github.com/example/operator-testbed/e2e/mutant"
 
-// needs names, for each right that the operator needs after it got ready, a test of the suite that fails without.
-var needs = map[string]string{
-	"deployments create":           "TestSize",
-	"deployments get":              "TestStranger",
-	"deployments patch":            "TestRepair",
-	"deployments delete":           "TestRepair", // to put back an owner reference that blocks the owner's deletion
-	"memcacheds get":               "TestRepair", // before it creates a Deployment again
-	"memcacheds watch":             "TestSize",
-	"deployments watch":            "TestRepair",
-	"replicasets watch":            "TestNodes",
-	"pods watch":                   "TestNodes",
-	"memcacheds/finalizers update": "TestSize",
-	"memcacheds/status patch":      "TestSize",
-	"events create":                "TestFailingImage",
-	"events patch":                 "TestFailingImage",
-	"tokenreviews create":          "TestMetricsAccess",
-	"subjectaccessreviews create":  "TestMetricsAccess",
+// withoutEachRight returns the operator without each of its rights.
+func withoutEachRight(root, folder string) ([]mutant.Mutant, error) {
+	rights, err := mutant.Rights(root, folder)
+	mutants := make([]mutant.Mutant, len(rights))
+	for i, right := range rights {
+		mutants[i] = right.Lacking
+	}
+	return mutants, err
 }

@@ -1,0 +1,80 @@
+package docs_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/example/operator-testbed/e2e/mutant"
+)
+
+// TestRightsPage compares the table of rights with what the operator's roles grant and what the suite says of who needs that.
+func TestRightsPage(t *testing.T) {
+	rights, err := mutant.Rights("..", "e2e/memcached")
+	if err != nil {
+		t.Fatal(err)
+	}
+	generated(t, "reference/rights.md", "the operator's roles and e2e/memcached/rights.yaml", rightsTable(rights))
+}
+
+// Every role that the operator is bound to is one that is proven.
+func TestEveryBoundRoleIsProven(t *testing.T) {
+	var bound []string
+	err := filepath.WalkDir("../operator/config", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "role_binding.yaml") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if _, role, found := strings.Cut(string(text), "kind: ClusterRole\n  name: "); found {
+			bound = append(bound, strings.Fields(role)[0])
+		} else if _, role, found := strings.Cut(string(text), "kind: Role\n  name: "); found {
+			bound = append(bound, strings.Fields(role)[0])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights, err := mutant.Rights("..", "e2e/memcached")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var proven []string
+	for _, right := range rights {
+		proven = append(proven, right.Role)
+	}
+	slices.Sort(proven)
+	slices.Sort(bound)
+	if proven = slices.Compact(proven); len(bound) == 0 || !slices.Equal(bound, proven) {
+		t.Errorf("the operator is bound to the roles %q, and e2e/memcached/rights.yaml has %q: list the file of each role there", bound, proven)
+	}
+}
+
+func rightsTable(rights []mutant.Right) string {
+	var b strings.Builder
+	b.WriteString("\n| role | resource | verb | feature that fails without |\n|---|---|---|---|\n")
+	for _, right := range rights {
+		feature := "gets ready"
+		if test := right.Lacking.Test; test != "" {
+			feature = "`" + test + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", right.Role, right.Resource, right.Verb, feature)
+	}
+	fmt.Fprintf(&b, "\n%d rights.\n\n", len(rights))
+	return b.String()
+}
+
+func TestRightsTable(t *testing.T) {
+	table := rightsTable([]mutant.Right{
+		{Role: "r", Resource: "pods", Verb: "list"},
+		{Role: "r", Resource: "pods", Verb: "get", Lacking: mutant.Mutant{Test: "TestPods"}},
+	})
+	for _, line := range []string{"| r | pods | list | gets ready |\n", "| r | pods | get | `TestPods` |\n", "\n2 rights.\n"} {
+		if !strings.Contains(table, line) {
+			t.Errorf("%q is not in %s", line, table)
+		}
+	}
+}
