@@ -9,11 +9,14 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/example/operator-testbed/e2e/cluster/internal/until"
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
@@ -187,8 +190,12 @@ func (s *starter) untilNodesReady(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return untilNodesReady(ctx, client.Nodes(), s.options.nodes) })
-	group.Go(func() error { return untilDefaultAccount(ctx, client) })
+	group.Go(func() error { return until.NodesReady(ctx, client.RESTClient(), s.options.nodes) })
+	// Pods run as it, unless they name another one.
+	group.Go(func() error {
+		return until.Object(ctx, client.RESTClient(), "serviceaccounts", metav1.NamespaceDefault, "default",
+			func(*corev1.ServiceAccount) bool { return true })
+	})
 	return group.Wait()
 }
 
