@@ -158,12 +158,12 @@ func Write(file, architecture string, images []Image) (err error) {
 		return err
 	}
 	for _, name := range sortedKeys(configs) {
-		if err := writeBytes(w, name, configs[name], 0o644); err != nil {
+		if err := AddBytes(w, name, configs[name], 0o644); err != nil {
 			return err
 		}
 	}
 	for _, digest := range sortedKeys(layers) {
-		if err := copyFile(w, digest+"/layer.tar", layers[digest], 0o644); err != nil {
+		if err := AddFile(w, digest+"/layer.tar", layers[digest], 0o644); err != nil {
 			return err
 		}
 	}
@@ -207,9 +207,9 @@ func writeFiles(w *tar.Writer, files []File) error {
 		}
 		var err error
 		if file.Source != "" {
-			err = copyFile(w, name, file.Source, file.Mode)
+			err = AddFile(w, name, file.Source, file.Mode)
 		} else {
-			err = writeBytes(w, name, file.Content, file.Mode)
+			err = AddBytes(w, name, file.Content, file.Mode)
 		}
 		if err != nil {
 			return err
@@ -233,32 +233,7 @@ func writeJSON(w *tar.Writer, name string, content any) error {
 	if err != nil {
 		return err
 	}
-	return writeBytes(w, name, data, 0o644)
-}
-
-func writeBytes(w *tar.Writer, name string, data []byte, mode int64) error {
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: mode}); err != nil {
-		return err
-	}
-	_, err := w.Write(data)
-	return err
-}
-
-func copyFile(w *tar.Writer, name, source string, mode int64) error {
-	f, err := os.Open(source)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: mode}); err != nil {
-		return err
-	}
-	_, err = io.Copy(w, f)
-	return err
+	return AddBytes(w, name, data, 0o644)
 }
 
 func digestOf(file string) (string, error) {

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"errors"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -71,34 +70,13 @@ func (r *release) pack(file string) (_ string, err error) {
 		return "", err
 	}
 	w := tar.NewWriter(compressed)
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: "kubernetes/version", Size: int64(len(r.version)), Mode: 0o644}
-	if err := w.WriteHeader(header); err != nil {
-		return "", err
-	}
-	if _, err := io.WriteString(w, r.version); err != nil {
+	if err := archive.AddBytes(w, "kubernetes/version", []byte(r.version), 0o644); err != nil {
 		return "", err
 	}
 	for _, source := range slices.Concat(r.programs, r.archives) {
-		if err := add(w, "kubernetes/server/bin/"+filepath.Base(source), source); err != nil {
+		if err := archive.AddFile(w, "kubernetes/server/bin/"+filepath.Base(source), source, 0o755); err != nil {
 			return "", err
 		}
 	}
 	return file, errors.Join(w.Close(), compressed.Close())
-}
-
-func add(w *tar.Writer, name, source string) error {
-	f, err := os.Open(source)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: 0o755}); err != nil {
-		return err
-	}
-	_, err = io.Copy(w, f)
-	return err
 }
