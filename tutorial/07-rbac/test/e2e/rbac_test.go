@@ -1,0 +1,299 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/tutorial/07-rbac/api/v1alpha1"
+)
+
+// TestForbidden takes rights away, one at a time. What the operator may not do to a Deployment, the Memcached says in the API
+// server's words; with the right it heals, and nobody starts the operator anew.
+func TestForbidden(t *testing.T) {
+	stage.TestAlone(t, features.New("without a right").
+		Assess("to create Deployments", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			giveBack := revoke(ctx, t, s, "apps", "deployments", "create")
+			mc := create(ctx, t, s, "create", 1)
+			degraded(ctx, t, s, mc, `cannot create resource "deployments" in API group "apps"`)
+			giveBack()
+			settled(ctx, t, s, mc)
+		})).
+		Assess("to say whom a Deployment's owner waits for", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			giveBack := revoke(ctx, t, s, "cache.example.com", "memcacheds/finalizers", "update")
+			mc := create(ctx, t, s, "finalizers", 1)
+			degraded(ctx, t, s, mc, "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on")
+			giveBack()
+			settled(ctx, t, s, mc)
+		})).
+		Assess("to delete Deployments, which it takes to change an owner", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc := create(ctx, t, s, "delete", 1)
+			settled(ctx, t, s, mc)
+			giveBack := revoke(ctx, t, s, "apps", "deployments", "delete")
+			disown(ctx, t, s, mc)
+			degraded(ctx, t, s, mc, "cannot set an ownerRef on a resource you can't delete")
+			giveBack()
+			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
+			settled(ctx, t, s, mc)
+		})).
+		Assess("to write the status, which nothing but its log can tell", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mark := s.Mark(t)
+			giveBack := revoke(ctx, t, s, "cache.example.com", "memcacheds/status", "patch")
+			mc := create(ctx, t, s, "status", 1)
+			s.Expect(t).Logged(ctx, "a status that is refused", s.Writes(mark, audit.Resource("memcacheds", "status")), audit.Code(403))
+			giveBack()
+			settled(ctx, t, s, mc)
+		})).
+		Feature())
+}
+
+// asked are rights that no request shows: the API server asks for them when an owner reference is written. TestForbidden
+// shows that each is needed.
+var asked = []string{"apps/deployments delete", "cache.example.com/memcacheds/finalizers update"}
+
+// TestNoRightIsUnused lets the operator do all that it ever does, and compares its requests with its rights.
+func TestNoRightIsUnused(t *testing.T) {
+	stage.TestAlone(t, features.New("the rights").
+		Assess("are used, all of them", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mark := s.Mark(t)
+			// A client that can have its list streamed does not list. Not every API server can.
+			restart(ctx, t, s, runner.WithEnv("KUBE_FEATURE_WatchListClient=false"))
+			mc := create(ctx, t, s, "cache", 1)
+			settled(ctx, t, s, mc)
+			// The same news once more are a patch of the event.
+			for _, size := range []int32{2, 1} {
+				giveBack := revoke(ctx, t, s, "apps", "deployments", "patch")
+				change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
+				degraded(ctx, t, s, mc, `cannot patch resource "deployments"`)
+				giveBack()
+				settled(ctx, t, s, mc)
+			}
+			s.Expect(t).Logged(ctx, "an event that is counted on", s.Writes(mark, audit.Resource("events", "")),
+				func(e *auditv1.Event) bool { return e.Verb == "patch" })
+
+			restart(ctx, t, s) // a watch is in the log when it has ended
+			NewWithT(t).Expect(unusedRights(ctx, t, s, mark)).To(BeEmpty(), "expected no right that nobody uses")
+		})).
+		Feature())
+}
+
+// TestUsers shows what the cluster's own roles say about Memcacheds.
+func TestUsers(t *testing.T) {
+	stage.Test(t, features.New("people").
+		Assess("who may edit in a namespace may edit Memcacheds", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			ann := somebody(ctx, t, s, "ann", "edit")
+			mc := memcached(s, "cache")
+			untilAllowed(ctx, t, s, "ann", "create")
+			NewWithT(t).Expect(ann.Create(ctx, mc)).To(Succeed())
+			settled(ctx, t, s, mc)
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"nodes":["mine"]}}`))
+			forbidden(t, ann.Status().Patch(ctx, mc.DeepCopy(), patch), `cannot patch resource "memcacheds/status"`)
+		})).
+		Assess("who may view may look at them", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			bob := somebody(ctx, t, s, "bob", "view")
+			untilAllowed(ctx, t, s, "bob", "get")
+			NewWithT(t).Expect(bob.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: "cache"}, &cachev1alpha1.Memcached{})).To(Succeed())
+			forbidden(t, bob.Create(ctx, memcached(s, "another")), `cannot create resource "memcacheds"`)
+		})).
+		Feature())
+}
+
+// memcached is a Memcached of size 1 that does not exist yet.
+func memcached(s *suite.Scope, name string) *cachev1alpha1.Memcached {
+	return &cachev1alpha1.Memcached{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
+		Spec:       cachev1alpha1.MemcachedSpec{Size: new(int32(1))},
+	}
+}
+
+// somebody returns a client of a user who has one of the cluster's own roles in the feature's namespace.
+func somebody(ctx context.Context, t *testing.T, s *suite.Scope, name, role string) client.Client {
+	t.Helper()
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+	}
+	NewWithT(t).Expect(s.Client.Create(ctx, binding)).To(Succeed())
+	config := rest.CopyConfig(s.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: name}
+	c, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// forbidden asserts that the API server has refused a request for lack of rights.
+func forbidden(t *testing.T, err error, why string) {
+	t.Helper()
+	g := NewWithT(t)
+	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "expected Forbidden: %s; last seen: %v", why, err)
+	g.Expect(err).To(MatchError(ContainSubstring(why)))
+}
+
+// degraded waits until the Memcached says what the API server refuses, in its status and as an event.
+func degraded(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, message string) {
+	t.Helper()
+	const reason = cachev1alpha1.ReasonDeploymentRefused
+	s.Expect(t).Condition(ctx, mc, expect.Condition{
+		Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message,
+	})
+	s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
+}
+
+// disown takes the owner off the Memcached's Deployment, and with it what the Deployment's owner is found by.
+func disown(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+	t.Helper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))
+	NewWithT(t).Expect(s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal"))).To(Succeed())
+}
+
+// managerRole is the ClusterRole that controller-gen makes of the operator's markers.
+const managerRole = "operator-manager-role"
+
+// revoke takes a right off the operator, and returns when the API server acts on it. The operator gets it back by giveBack, or
+// else at the end of the test.
+func revoke(ctx context.Context, t *testing.T, s *suite.Scope, group, resource, verb string) (giveBack func()) {
+	t.Helper()
+	before := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
+	s.Expect(t).Object(ctx, before, Not(BeNil()))
+	after := before.DeepCopy()
+	var rules []rbacv1.PolicyRule
+	for _, rule := range after.Rules {
+		if slices.Contains(rule.APIGroups, group) && slices.Contains(rule.Resources, resource) {
+			rule.Verbs = slices.DeleteFunc(rule.Verbs, func(other string) bool { return other == verb })
+		}
+		if len(rule.Verbs) > 0 { // the API server takes no rule without
+			rules = append(rules, rule)
+		}
+	}
+	after.Rules = rules
+	swap := func(from, to *rbacv1.ClusterRole) {
+		t.Helper()
+		if err := s.Client.Patch(context.WithoutCancel(ctx), to.DeepCopy(), client.MergeFrom(from)); err != nil {
+			t.Fatalf("changing the ClusterRole %s: %v", managerRole, err)
+		}
+	}
+	swap(before, after)
+	giveBack = sync.OnceFunc(func() { swap(after, before) })
+	t.Cleanup(giveBack)
+	name, subresource, _ := strings.Cut(resource, "/")
+	until(ctx, t, s, false, s.Operator.UserName(), authorizationv1.ResourceAttributes{
+		Group: group, Resource: name, Subresource: subresource, Verb: verb, Namespace: s.Namespace,
+	})
+	return giveBack
+}
+
+// untilAllowed waits until a user may do something to Memcacheds.
+func untilAllowed(ctx context.Context, t *testing.T, s *suite.Scope, user, verb string) {
+	t.Helper()
+	until(ctx, t, s, true, user, authorizationv1.ResourceAttributes{
+		Group: cachev1alpha1.GroupVersion.Group, Resource: "memcacheds", Verb: verb, Namespace: s.Namespace,
+	})
+}
+
+// until asks the API server again and again whether a user may do something. It learns of roles by a watch of its own, which
+// nobody else can watch.
+func until(ctx context.Context, t *testing.T, s *suite.Scope, allowed bool, user string, what authorizationv1.ResourceAttributes) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, expect.Converge)
+	defer cancel()
+	for {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &what}}
+		if err := s.Client.Create(ctx, review); err != nil {
+			t.Fatalf("may %s %s %s: expected %t: %v", user, what.Verb, what.Resource, allowed, err)
+		}
+		if review.Status.Allowed == allowed {
+			return
+		}
+	}
+}
+
+// grantedRights returns what the operator's ClusterRole grants, each right as `group/resource verb`.
+func grantedRights(ctx context.Context, t *testing.T, s *suite.Scope) []string {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
+	s.Expect(t).Object(ctx, role, Not(BeNil()))
+	var rights []string
+	for _, rule := range role.Rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					rights = append(rights, right(group, resource, verb))
+				}
+			}
+		}
+	}
+	return rights
+}
+
+// unusedRights returns the rights that the operator has and has not used since the mark. It reads the log until the watches are
+// in it: the API server writes one down when it notices its end.
+func unusedRights(ctx context.Context, t *testing.T, s *suite.Scope, since audit.Mark) []string {
+	t.Helper()
+	granted := grantedRights(ctx, t, s)
+	ctx, cancel := context.WithTimeout(ctx, expect.Converge)
+	defer cancel()
+	for {
+		used := append(usedRights(t, s, since), asked...)
+		unused := slices.DeleteFunc(slices.Clone(granted), func(right string) bool { return slices.Contains(used, right) })
+		watching := slices.ContainsFunc(unused, func(right string) bool { return strings.HasSuffix(right, " watch") })
+		if !watching || ctx.Err() != nil {
+			return unused
+		}
+	}
+}
+
+// usedRights returns what the operator's requests needed since the mark, in the same form.
+func usedRights(t *testing.T, s *suite.Scope, since audit.Mark) []string {
+	t.Helper()
+	events, err := s.Audit.Since(since, audit.ByUser(s.Operator.UserName()))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	var rights []string
+	for _, e := range events {
+		ref := e.ObjectRef
+		if ref == nil || e.ResponseStatus == nil || e.ResponseStatus.Code >= 300 {
+			continue
+		}
+		resource := ref.Resource
+		if ref.Subresource != "" {
+			resource += "/" + ref.Subresource
+		}
+		rights = append(rights, right(ref.APIGroup, resource, e.Verb))
+		if e.Verb == "patch" && e.ResponseStatus.Code == 201 { // an apply that creates what it does not find
+			rights = append(rights, right(ref.APIGroup, resource, "create"))
+		}
+	}
+	slices.Sort(rights)
+	return slices.Compact(rights)
+}
+
+func right(group, resource, verb string) string {
+	return fmt.Sprintf("%s/%s %s", group, resource, verb)
+}
+
+// restart starts the operator anew with the changes, or as it was at first.
+func restart(ctx context.Context, t *testing.T, s *suite.Scope, changes ...runner.Change) {
+	t.Helper()
+	if err := s.Operator.Restart(ctx, changes...); err != nil {
+		t.Fatal(err)
+	}
+}
