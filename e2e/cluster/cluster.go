@@ -61,6 +61,12 @@ type Breakable interface {
 	Component(name string) *embedded.Component
 }
 
+// Compactor is a cluster whose etcd can be made to forget what was.
+type Compactor interface {
+	// Compact leaves the last version of each object, and none before it.
+	Compact(ctx context.Context) error
+}
+
 // Options are what can be chosen about a cluster. Those that a kind has no use for have no effect on it.
 type Options struct {
 	// CRDs are files and folders of CustomResourceDefinitions that are there from the cluster's start.

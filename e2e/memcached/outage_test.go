@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/example/operator-testbed/e2e/audit"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/suite"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -75,41 +79,66 @@ func TestLongOutage(t *testing.T) {
 		Feature())
 }
 
-// TestMissedHistory owns the cluster. The operator is cut off while a Deployment goes and a size changes. Nobody tells it
-// later: a new API server's watch cache begins with its start, so a watch from before is told 410 Gone, as after a compaction
-// of etcd. It has to list, and to see for itself what is gone.
-func TestMissedHistory(t *testing.T) {
-	memcached.TestAlone(t, features.New("missed history").
+// TestCompaction owns the cluster. The operator is cut off while a Deployment goes and a size changes, and nobody tells it later:
+// etcd has forgotten. It has to list, and to see for itself what is gone.
+//
+// A client does not see a compaction as such: the API server answers watches from its cache, and its own watch of etcd has kept
+// up. So it is made to lose that one, too. It is held while etcd is compacted, past all that it can have seen, and etcd is
+// restarted. When the API server goes on, etcd tells it that what it wants to resume from has been compacted (its log says so). It
+// lists, begins its cache anew and ends all watches; one from before is told 410 Gone, the test's and the operator's alike.
+func TestCompaction(t *testing.T) {
+	memcached.TestAlone(t, features.New("compaction of etcd").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
 		Setup(suite.Step(ownOperator)).
-		Assess("is made up for", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			server := s.Component(t, embedded.KubeAPIServer)
+		Assess("while the operator is cut off is made up for", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			server, etcd := s.Component(t, embedded.KubeAPIServer), s.Component(t, embedded.Etcd)
 			way := behindWire(ctx, t, s, longLease)
-			bereft, changed := create(ctx, t, s, "bereft", 1), create(ctx, t, s, "changed", 1)
+			bereft, changed, same := create(ctx, t, s, "bereft", 1), create(ctx, t, s, "changed", 1), create(ctx, t, s, "same", 1)
 			settled(ctx, t, s, bereft)
 			settled(ctx, t, s, changed)
+			settled(ctx, t, s, same)
 			barrier(ctx, t, s)
-			seen := &cachev1alpha1.MemcachedList{}
-			if err := s.Client.List(ctx, seen); err != nil {
-				t.Fatal(err)
-			}
+			memcacheds, deployments := seenNow(ctx, t, s, &cachev1alpha1.MemcachedList{}), seenNow(ctx, t, s, &appsv1.DeploymentList{})
+			mark := s.Mark(t)
 			way.cut()
 			change(ctx, t, s, changed, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			remove(ctx, t, s, deploymentOf(bereft))
 			s.Expect(t).Gone(ctx, deploymentOf(bereft))
 			s.Expect(t).NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace),
 				client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(bereft.UID)})
-			if err := server.Kill(ctx); err != nil {
+
+			if err := server.Pause(ctx); err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(func() { _ = server.Resume(context.WithoutCancel(ctx)) }) // where the test does not come to it
+			s.Compact(ctx, t)
+			if err := errors.Join(etcd.Restart(ctx), server.Resume(ctx)); err != nil {
+				t.Fatal(err)
+			}
+			for _, seen := range []*seen{memcacheds, deployments} {
+				seen.untilForgotten(ctx, t, s)
+			}
 			s.ControlPlane(ctx, t)
-			NewWithT(t).Expect(watchFrom(ctx, s, seen.ResourceVersion)).To(WithTransform(apierrors.IsResourceExpired, BeTrue()))
 			way.mend()
 			settled(ctx, t, s, changed)
 			settled(ctx, t, s, bereft)
 			truthful(t, s, changed)
 			truthful(t, s, bereft)
+			barrier(ctx, t, s)
+			s.Expect(t).AtMost(0, s.Writes(mark, the(same.Name)))
+			for _, resource := range []string{"memcacheds", "deployments"} {
+				ended, err := s.Audit.Since(mark, audit.ByUser(s.Operator.UserName()), audit.Resource(resource, ""), resumed)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(ended) == 0 {
+					t.Errorf("expected that the operator can't resume its watch of %s; last seen: it did", resource)
+				}
+			}
+			mark = s.Mark(t)
+			barrier(ctx, t, s)
+			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
 		})).
 		Feature())
 }
@@ -146,17 +175,57 @@ func TestBrokenWatches(t *testing.T) {
 		Feature())
 }
 
-// watchFrom returns how the API server refuses to tell what happened to Memcacheds since the resource version, or nil if it tells.
-func watchFrom(ctx context.Context, s *suite.Scope, resourceVersion string) error {
-	events, err := s.Client.Watch(ctx, &cachev1alpha1.MemcachedList{}, &client.ListOptions{
-		Raw: &metav1.ListOptions{ResourceVersion: resourceVersion, AllowWatchBookmarks: false},
-	})
+// resumed passes watches that begin where one before has ended. Such a watch lasts minutes, and is logged when it is over: one that
+// is told 410 Gone is over at once, and followed by one that begins with what there is.
+func resumed(event *auditv1.Event) bool {
+	return event.Verb == "watch" && strings.Contains(event.RequestURI, "resourceVersion=") && !strings.Contains(event.RequestURI, "sendInitialEvents=")
+}
+
+// seen is what a client knows of a resource.
+type seen struct {
+	list   client.ObjectList
+	events watch.Interface // of what changes from then on
+}
+
+// seenNow lists a resource and begins to watch it.
+func seenNow(ctx context.Context, t *testing.T, s *suite.Scope, list client.ObjectList) *seen {
+	t.Helper()
+	if err := s.Client.List(ctx, list); err != nil {
+		t.Fatal(err)
+	}
+	known := &seen{list: list}
+	var err error
+	if known.events, err = known.watch(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(known.events.Stop)
+	return known
+}
+
+// watch watches what has changed since the list.
+func (k *seen) watch(ctx context.Context, s *suite.Scope) (watch.Interface, error) {
+	list := k.list.DeepCopyObject().(client.ObjectList)
+	return s.Client.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
+}
+
+// untilForgotten waits until the API server ends the watch, and fails the test unless another one from there is told 410 Gone.
+func (k *seen) untilForgotten(ctx context.Context, t *testing.T, s *suite.Scope) {
+	t.Helper()
+	ctx, cancel := s.Bounded(ctx)
+	defer cancel()
+	for open := true; open; {
+		select {
+		case _, open = <-k.events.ResultChan():
+		case <-ctx.Done():
+			t.Fatalf("%T: expected that the API server ends all watches; last seen: they go on", k.list)
+		}
+	}
+	again, err := k.watch(ctx, s)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	defer events.Stop()
-	if event, open := <-events.ResultChan(); open && event.Type == watch.Error {
-		return apierrors.FromObject(event.Object)
+	defer again.Stop()
+	if event := <-again.ResultChan(); event.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
+		t.Fatalf("%T: expected that a watch from before is told 410 Gone; last seen: %s %v", k.list, event.Type, event.Object)
 	}
-	return nil
 }

@@ -61,10 +61,28 @@ func (s *Scope) Component(t *testing.T, name string) *embedded.Component {
 	return breakable.Component(name)
 }
 
+// Compact makes etcd forget all versions but the last of each object. Only features that run alone may do so. It skips the test
+// where etcd is out of reach.
+func (s *Scope) Compact(ctx context.Context, t *testing.T) {
+	t.Helper()
+	compactor, ok := s.cluster.(cluster.Compactor)
+	if !ok {
+		t.Skip("this cluster's etcd is out of a test's reach, so it can't be compacted here")
+	}
+	if err := compactor.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Bounded returns a context that ends when an assertion gives up, for what a test waits for by itself.
+func (s *Scope) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.timeout)
+}
+
 // ControlPlane waits until the cluster's API server is ready, after it was away.
 func (s *Scope) ControlPlane(ctx context.Context, t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	if err := s.cluster.WaitForControlPlane(ctx, nil); err != nil {
 		t.Fatalf("waiting until the API server is ready again: %v", err)

@@ -114,9 +114,13 @@ func TestComponents(t *testing.T) {
 
 func TestComponentOfNoCluster(t *testing.T) {
 	t.Parallel()
-	err := embedded.NewProvider().Component(embedded.Etcd).Kill(t.Context())
-	if !errors.As(err, new(*embedded.NotUpError)) {
-		t.Errorf("expected a *NotUpError, got %v", err)
+	for what, err := range map[string]error{
+		"kill":    embedded.NewProvider().Component(embedded.Etcd).Kill(t.Context()),
+		"compact": embedded.NewProvider().Compact(t.Context()),
+	} {
+		if !errors.As(err, new(*embedded.NotUpError)) {
+			t.Errorf("%s: expected a *NotUpError, got %v", what, err)
+		}
 	}
 }
 
