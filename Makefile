@@ -123,7 +123,7 @@ rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time,
 	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)')
 
 .PHONY: conformance
-conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable MANIFESTS=folder MAPPING=file
+conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING=file
 	@$(TESTBED) conformance $(if $(OPERATOR),--operator=$(OPERATOR)) $(if $(MANIFESTS),--manifests=$(MANIFESTS)) $(if $(MAPPING),--mapping=$(MAPPING)) $(ARGS)
 
 .PHONY: test-race

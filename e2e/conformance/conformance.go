@@ -15,13 +15,14 @@ import (
 
 	"github.com/example/operator-testbed/e2e/audit"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/image"
 	"github.com/example/operator-testbed/e2e/runner"
 )
 
 // Options say which operator is checked.
 type Options struct {
-	// Operator is its executable.
-	Operator string
+	// Operator is its program: see Program.
+	Operator image.Program
 	// Manifests is the folder of the kustomization that installs it: its CustomResourceDefinition, its rights, and the
 	// Deployment of its manager.
 	Manifests string
@@ -82,7 +83,7 @@ func start(ctx context.Context, cluster *embedded.Provider, manifests runner.Man
 	}
 	operator, err := runner.Start(ctx, runner.Options{
 		Name: "operator", Config: config, Supervisor: cluster.Supervisor(), Manifests: manifests,
-		Binary: o.Operator, Webhooks: true, Args: o.Mapping.Args, Env: o.Mapping.Env,
+		Binary: o.Operator.Path, ImageArgs: o.Operator.Args, ImageEnv: o.Operator.Env, Webhooks: true, Args: o.Mapping.Args, Env: o.Mapping.Env,
 	})
 	if err != nil {
 		return nil, err

@@ -3,10 +3,16 @@ package conformance_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
 	"github.com/example/operator-testbed/e2e/conformance"
+	"github.com/example/operator-testbed/e2e/image/imagetest"
 	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
@@ -16,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestThisOperator holds the operator of this repository against every point.
+// TestThisOperator holds the operator of this repository, as it is deployed, in an image, against every point.
 func TestThisOperator(t *testing.T) {
 	if os.Getenv("CLUSTER") != "embedded" {
 		t.Skip("this test brings a cluster up: run it with make test, or CLUSTER=embedded")
@@ -26,12 +32,20 @@ func TestThisOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary := filepath.Join(t.TempDir(), "operator")
-	if err := runner.Build(t.Context(), ".", "../../operator/cmd", binary); err != nil {
+	operator := filepath.Join(t.TempDir(), "manager")
+	if err := runner.Build(t.Context(), ".", "../../operator/cmd", operator); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "linux" { // whose programs images hold; taking it out of one is all that is different
+		operator = archived(t, operator)
+	}
+	const manifests = "../../operator/config/default"
+	program, err := conformance.Program(t.Context(), operator, manifests, t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
 	report, err := conformance.Run(t.Context(), conformance.Options{
-		Operator: binary, Manifests: "../../operator/config/default", Mapping: mapping, Patience: time.Minute,
+		Operator: program, Manifests: manifests, Mapping: mapping, Patience: time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -39,4 +53,19 @@ func TestThisOperator(t *testing.T) {
 	if holding, applying := report.Holds(); holding < applying || applying != len(report) {
 		t.Errorf("%d of %d points hold, and %d apply; expected all:\n%s", holding, len(report), applying, report.Text())
 	}
+}
+
+// archived makes an archive, as `docker save` does, of the image that operator/Dockerfile makes of an executable.
+func archived(t *testing.T, executable string) string {
+	t.Helper()
+	content, err := os.ReadFile(executable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	img := imagetest.FromScratch(t, runtime.GOARCH, v1.Config{Entrypoint: []string{"/manager"}}, map[string][]byte{"manager": content})
+	archive := filepath.Join(t.TempDir(), "operator.tar")
+	if err := tarball.WriteToFile(archive, name.MustParseReference("operator:test"), img); err != nil {
+		t.Fatal(err)
+	}
+	return archive
 }

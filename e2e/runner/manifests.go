@@ -71,6 +71,8 @@ type Manager struct {
 	Deployment client.ObjectKey
 	// ServiceAccount is who the process is.
 	ServiceAccount client.ObjectKey
+	// Command is the program and its first arguments where the manifests say so; else the image does.
+	Command []string
 	// Args are its arguments and Env its environment, of which only literal values and the pod's own namespace can be
 	// had outside a pod.
 	Args []string
@@ -80,6 +82,12 @@ type Manager struct {
 // UserName is the name by which the API server knows the manager.
 func (m Manager) UserName() string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", m.ServiceAccount.Namespace, m.ServiceAccount.Name)
+}
+
+// after is the manager with what its image says before what the manifests say.
+func (m Manager) after(args, env []string) Manager {
+	m.Args, m.Env = slices.Concat(args, m.Args), slices.Concat(env, m.Env)
+	return m
 }
 
 // Manager finds the manager in the manifests: the only Deployment, the way kubebuilder lays a project out.
@@ -99,6 +107,7 @@ func (m Manifests) Manager() (Manager, error) {
 	return Manager{
 		Deployment:     client.ObjectKeyFromObject(&d),
 		ServiceAccount: client.ObjectKey{Namespace: d.Namespace, Name: d.Spec.Template.Spec.ServiceAccountName},
+		Command:        slices.Clone(container.Command),
 		Args:           slices.Clone(container.Args),
 		Env:            environment(container.Env, d.Namespace),
 	}, nil

@@ -38,6 +38,9 @@ type Options struct {
 	// the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
 	// runs with ENABLE_WEBHOOKS=false.
 	Webhooks bool
+	// ImageArgs and ImageEnv are what the image says that Binary was taken out of. They come before what the manifests say,
+	// which prevails.
+	ImageArgs, ImageEnv []string
 	// Args and Env come behind what the manifests say, and so prevail.
 	Args []string
 	Env  []string
@@ -59,6 +62,7 @@ func Start(ctx context.Context, o Options) (*Operator, error) {
 	if err != nil {
 		return nil, err
 	}
+	manager = manager.after(o.ImageArgs, o.ImageEnv)
 	admin, err := client.New(o.Config, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 	"github.com/example/operator-testbed/e2e/conformance"
 	"github.com/example/operator-testbed/e2e/demo"
+	"github.com/example/operator-testbed/e2e/image"
 )
 
 // conformanceFlags are what can be chosen about the operator that is checked.
@@ -32,14 +32,15 @@ func newConformance() *cobra.Command {
 		Short: "Check any Memcached operator against the contract, point by point",
 		Long: `conformance runs an operator on a cluster of its own, as a process with its own
 ServiceAccount's rights, and says of each point of the contract whether it holds.
-Without flags it checks the operator of this repository.`,
+Without flags it checks the operator of this repository. Out of an image it takes the
+program, because nothing here could run a container.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return runConformance(command.Context(), flags)
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&flags.operator, "operator", "", "the operator's executable (default: the one of this repository, built now)")
+	set.StringVar(&flags.operator, "operator", "", "the operator's executable or image, an archive or a reference (default: the one of this repository, built now)")
 	set.StringVar(&flags.manifests, "manifests", "", "folder of the kustomization that installs it (default: operator/config/default)")
 	set.StringVar(&flags.mapping, "mapping", "", "file that says what its API calls what (default: e2e/conformance/mappings/operator-testbed.yaml)")
 	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")
@@ -59,8 +60,15 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	if err != nil {
 		return err
 	}
-	if flags.operator, err = executable(ctx, root, flags.operator); err != nil {
+	manifests := orElse(flags.manifests, filepath.Join(root, "operator", "config", "default"))
+	work, err := os.MkdirTemp("", "conformance-")
+	if err != nil {
 		return err
+	}
+	defer os.RemoveAll(work)
+	program, err := subject(ctx, root, flags.operator, manifests, work)
+	if err != nil {
+		return afterStop(ctx, err, "nothing is left running")
 	}
 	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
 		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
@@ -68,8 +76,8 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	screen := demo.ScreenOn(os.Stderr)
 	defer screen.Close()
 	report, err := conformance.Run(ctx, conformance.Options{
-		Operator:  flags.operator,
-		Manifests: orElse(flags.manifests, filepath.Join(root, "operator", "config", "default")),
+		Operator:  program,
+		Manifests: manifests,
 		Mapping:   mapping,
 		Patience:  flags.patience,
 		Progress:  newReport(screen, time.Now()).steps("Conformance"),
@@ -91,20 +99,14 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	return nil
 }
 
-// executable returns the operator that was named, or the one of the clone at root.
-func executable(ctx context.Context, root, named string) (string, error) {
+// subject returns the program of the operator that was named, or of the one of the clone at root.
+func subject(ctx context.Context, root, named, manifests, work string) (image.Program, error) {
 	if named == "" {
 		program, err := operator.Build(ctx, root, operator.Finished)
-		return program.Binary, err
+		return image.Program{Path: program.Binary}, err
 	}
-	path, err := filepath.Abs(named)
-	if err != nil {
-		return "", err
-	}
-	if _, err := exec.LookPath(path); err != nil {
-		return "", fmt.Errorf("there is no executable %s: name the operator's executable; an image can't be run here, because the embedded cluster has no real kubelet", named)
-	}
-	return path, nil
+	fmt.Fprintf(os.Stderr, "looking at the operator %s\n", named)
+	return conformance.Program(ctx, named, manifests, work)
 }
 
 func orElse(value, otherwise string) string {
