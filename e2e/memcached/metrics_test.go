@@ -268,20 +268,10 @@ func mayReadMetrics(ctx context.Context, t *testing.T, s *suite.Scope, account *
 			t.Error(err)
 		}
 	})
-	// What an API server knows of its roles can't be watched, only asked for; it takes milliseconds.
-	for range 10_000 {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:                  "system:serviceaccount:" + account.Namespace + ":" + account.Name,
-			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
-		}}
-		if err := s.Client.Create(ctx, review); err != nil {
-			t.Fatal(err)
-		}
-		if review.Status.Allowed {
-			return
-		}
-	}
-	t.Fatal("the API server does not let the account read metrics")
+	untilJudged(ctx, t, s, authorizationv1.SubjectAccessReviewSpec{
+		User:                  "system:serviceaccount:" + account.Namespace + ":" + account.Name,
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+	}, true)
 }
 
 func get(ctx context.Context, t *testing.T, c *http.Client, server, token string) (code int, body string, err error) {

@@ -179,25 +179,35 @@ func revoke(ctx context.Context, t *testing.T, s *suite.Scope, group, resource s
 	giveBack = sync.OnceFunc(func() { swap(after, before) })
 	t.Cleanup(giveBack)
 	for _, verb := range verbs {
-		untilDenied(ctx, t, s, authorizationv1.ResourceAttributes{Group: group, Resource: resource, Verb: verb, Namespace: s.Namespace})
+		untilJudged(ctx, t, s, authorizationv1.SubjectAccessReviewSpec{
+			User:               s.Operator.UserName(),
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Resource: resource, Verb: verb, Namespace: s.Namespace},
+		}, false)
 	}
 	return giveBack
 }
 
-// untilDenied asks the API server again and again whether the operator may do something. It learns of a changed role by a
+// untilJudged asks the API server again and again until a user may, or may not, do something. It learns of a changed role by a
 // watch of its own, which nobody else can watch.
-func untilDenied(ctx context.Context, t *testing.T, s *suite.Scope, what authorizationv1.ResourceAttributes) {
+func untilJudged(ctx context.Context, t *testing.T, s *suite.Scope, request authorizationv1.SubjectAccessReviewSpec, allowed bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, expect.Converge)
+	var what string
+	if resource := request.ResourceAttributes; resource != nil {
+		what = resource.Verb + " " + resource.Resource
+	} else {
+		what = request.NonResourceAttributes.Verb + " " + request.NonResourceAttributes.Path
+	}
+	modal := map[bool]string{true: "may", false: "may not"}
+	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	for {
-		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: s.Operator.UserName(), ResourceAttributes: &what,
-		}}
-		if err := s.Client.Create(ctx, review); err != nil {
-			t.Fatalf("%s: expected that it may not %s %s any more: %v", s.Operator.UserName(), what.Verb, what.Resource, err)
-		}
-		if !review.Status.Allowed {
+		review := &authorizationv1.SubjectAccessReview{Spec: request}
+		switch err := s.Client.Create(ctx, review); {
+		case ctx.Err() != nil:
+			t.Fatalf("%s: expected that it %s %s; last seen: it %s", request.User, modal[allowed], what, modal[!allowed])
+		case err != nil:
+			t.Fatalf("asking the API server whether %s may %s: %v", request.User, what, err)
+		case review.Status.Allowed == allowed:
 			return
 		}
 	}
