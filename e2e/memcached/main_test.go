@@ -55,6 +55,17 @@ func named(s *suite.Scope, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 }
 
+// anotherNamespace returns a namespace beside the feature's own. It goes with the test.
+func anotherNamespace(ctx context.Context, t *testing.T, s *suite.Scope) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-other-"}}
+	if err := s.Client.Create(ctx, namespace); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(context.WithoutCancel(ctx), t, s, namespace) })
+	return namespace.Name
+}
+
 // deploymentOf refers to a Memcached's Deployment.
 func deploymentOf(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name}}

@@ -145,18 +145,14 @@ func TestFailingNeighbors(t *testing.T) {
 // namespaceWithout returns another namespace, one whose quota leaves nothing of the resource. It goes with the test.
 func namespaceWithout(ctx context.Context, t *testing.T, s *suite.Scope, name corev1.ResourceName) string {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-full-"}}
-	if err := s.Client.Create(ctx, namespace); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { remove(context.WithoutCancel(ctx), t, s, namespace) })
+	namespace := anotherNamespace(ctx, t, s)
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "nothing"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nothing"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: resource.MustParse("0")}},
 	}
 	if err := s.Client.Create(ctx, quota); err != nil {
 		t.Fatal(err)
 	}
 	s.Expect(t).Object(ctx, quota, HaveField("Status.Hard", HaveKey(name)))
-	return namespace.Name
+	return namespace
 }

@@ -94,6 +94,13 @@ func Start(ctx context.Context, o Options) (*Operator, error) {
 	return operator, nil
 }
 
+// Beside starts another operator with the same executable, as other manifests install it. Its name is as in Options.
+func (o *Operator) Beside(ctx context.Context, name string, m Manifests) (*Operator, error) {
+	options := o.options
+	options.Name, options.Manifests = name, m
+	return Start(ctx, options)
+}
+
 // UserName is who the operator is to the API server; the audit log names it so.
 func (o *Operator) UserName() string { return o.manager.UserName() }
 

@@ -1,0 +1,139 @@
+package memcached
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// TestNamespaced owns the operator, which makes way for another one: config/namespaced in the feature's namespace, with no right
+// beyond it.
+func TestNamespaced(t *testing.T) {
+	var (
+		installed *suite.Scope
+		mark      audit.Mark
+	)
+	memcached.TestAlone(t, features.New("namespaced").
+		WithLabel("contract", "9").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(ownOperator)).
+		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			passUnjudged(ctx, t, s) // there are no webhooks in such an install
+			stop(ctx, t, s)
+			manifests := renderNamespaced(t, s.Namespace)
+			if err := runner.Apply(ctx, s.Client, manifests.Without("Deployment")); err != nil {
+				t.Fatal(err)
+			}
+			manager, err := manifests.Manager()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, right := range []authorizationv1.ResourceAttributes{
+				{Group: cachev1alpha1.GroupVersion.Group, Resource: "memcacheds", Verb: "watch", Namespace: s.Namespace},
+				{Group: "coordination.k8s.io", Resource: "leases", Verb: "create", Namespace: s.Namespace},
+			} {
+				untilJudged(ctx, t, s, authorizationv1.SubjectAccessReviewSpec{User: manager.UserName(), ResourceAttributes: &right}, true)
+			}
+			mark = s.Mark(t)
+			operator, err := s.Operator.Beside(ctx, "namespaced", manifests)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := operator.Stop(context.WithoutCancel(ctx)); err != nil {
+					t.Error(err)
+				}
+			})
+			within := *s
+			within.Operator = operator
+			installed = &within
+		})).
+		Assess("serves its namespace", suite.Step(func(ctx context.Context, t *testing.T, _ *suite.Scope) {
+			mc := create(ctx, t, installed, "cache", 1)
+			settled(ctx, t, installed, mc)
+			change(ctx, t, installed, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			settled(ctx, t, installed, mc)
+			remove(ctx, t, installed, deploymentOf(mc))
+			settled(ctx, t, installed, mc)
+		})).
+		Assess("and no other", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			elsewhere := *s
+			elsewhere.Namespace = anotherNamespace(ctx, t, s)
+			mc := create(ctx, t, &elsewhere, "cache", 1)
+			barrier(ctx, t, installed)
+			left := &appsv1.DeploymentList{}
+			if err := s.Client.List(ctx, left, client.InNamespace(elsewhere.Namespace)); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(mc), mc); err != nil {
+				t.Fatal(err)
+			}
+			NewWithT(t).Expect(left.Items).To(BeEmpty(), "what the operator made of the Memcached of another namespace")
+			NewWithT(t).Expect(mc.Status.Conditions).To(BeEmpty(), "what the operator says of the Memcached of another namespace")
+		})).
+		Assess("asks for nothing that it may not have", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			asked, err := s.Audit.Since(mark, audit.ByUser(installed.Operator.UserName()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(asked) == 0 {
+				t.Fatalf("expected requests of %s in the audit log; last seen: none", installed.Operator.UserName())
+			}
+			var beyond []auditv1.Event
+			for i := range asked {
+				ref := asked[i].ObjectRef
+				if audit.Code(http.StatusForbidden)(&asked[i]) || ref != nil && ref.Namespace != s.Namespace {
+					beyond = append(beyond, asked[i])
+				}
+			}
+			if len(beyond) > 0 {
+				t.Errorf("expected no request that is refused or beyond the namespace %s; last seen:\n%s", s.Namespace, audit.Describe(beyond))
+			}
+		})).
+		Feature())
+}
+
+// renderNamespaced renders config/namespaced for another namespace, as its head says how.
+func renderNamespaced(t *testing.T, namespace string) runner.Manifests {
+	t.Helper()
+	overlay, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := memcached.Manifests("../../operator/config/namespaced")
+	if err == nil {
+		base, err = filepath.Abs(base)
+	}
+	if err == nil {
+		base, err = filepath.EvalSymlinks(base)
+	}
+	if err == nil {
+		base, err = filepath.Rel(overlay, base) // kustomize takes no other path
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), fmt.Appendf(nil, "namespace: %s\nresources: [%s]\n", namespace, base), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests, err := runner.Render(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return manifests
+}
