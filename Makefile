@@ -84,14 +84,26 @@ install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Instal
 
 .PHONY: run
 run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, as its own ServiceAccount, until Ctrl-C.
-	@$(if $(on-kind),$(error make run is for embedded and existing clusters: make deploy CLUSTER=kind runs the operator as an image),:)
+	@$(if $(on-kind),$(error make run is for embedded and existing clusters: make docker-build docker-push deploy CLUSTER=kind runs the operator as an image),:)
 	@$(TESTBED_NAMED) run --operator=$(PROJECT) $(if $(on-existing),--existing)
 
-.PHONY: deploy
-deploy: legal-cluster $(TESTBED) controller-gen ## Deploy the operator as the image IMG; on CLUSTER=kind it is built and loaded first.
-	@$(if $(on-existing),$(with-cluster) $(MAKE) -C operator $@,$(if $(on-kind),$(with-cluster) $(deploy-on-kind),$(refuse-to-deploy)))
+.PHONY: docker-build docker-push
+docker-build: $(TESTBED) ## Build the operator's image, called IMG=registry/name:tag or by a name of the local registry's.
+	@$(TESTBED) image check '$(image)'
+	@$(MAKE) -C operator $@ IMG='$(image)'
+docker-push: $(TESTBED) $(filter docker-build,$(MAKECMDGOALS)) ## Push it: to the registry in IMG, or the local one that a kind cluster brings along.
+	@$(TESTBED) image check --push '$(image)'
+	@$(MAKE) -C operator $@ IMG='$(image)'
 
-deploy-on-kind = scripts/deploy-on-kind "$(TESTBED_NAMED)" "$(or $(IMG),operator-testbed/operator:latest)"
+# Where IMG is not given: a name of the registry that the nodes of a kind cluster pull from. See e2e/cluster/kind.
+IMG ?=
+image = $(or $(IMG),localhost:5001/operator-testbed/operator:latest)
+
+.PHONY: deploy
+deploy: legal-cluster $(TESTBED) controller-gen $(if $(on-kind),$(filter docker-build docker-push,$(MAKECMDGOALS))) ## Deploy the operator as the image IMG, or on CLUSTER=kind as what make docker-build docker-push made.
+	@$(if $(on-existing),$(with-cluster) $(MAKE) -C operator $@ $(if $(IMG),IMG='$(IMG)'),$(if $(on-kind),$(with-cluster) $(deploy-on-kind),$(refuse-to-deploy)))
+
+deploy-on-kind = scripts/deploy-on-kind "$(TESTBED_NAMED)" '$(image)'
 refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1
 
 .PHONY: undeploy
@@ -150,10 +162,6 @@ docker-up docker-down: ## Docker for a Debian or Ubuntu that has none (says what
 memcached-image: ## Make an image of memcached from Debian's package, and print its name: for MEMCACHED_IMAGE.
 	@scripts/with-progress "compiling kind/node" go -C kind/node build -trimpath -buildvcs=false "-ldflags=-s -w" -o ../../bin/node-image .
 	@cd kind/node && ../../bin/node-image -image=memcached
-
-.PHONY: docker-build docker-push
-docker-build docker-push: ## Build the operator's image; push it to its registry. IMG=registry/name:tag
-	@$(MAKE) -C operator $@ $(if $(IMG),IMG='$(IMG)')
 
 .PHONY: node-image
 node-image: ## Make the image of a node from Go modules and Debian packages, and print its name: for sites without a registry.

@@ -27,6 +27,12 @@ func (p *Provider) create(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
+	if up && p.registry { // somebody may have ended it meanwhile
+		err = p.restoreRegistry(ctx)
+	}
+	if err != nil {
+		return err
+	}
 	if up {
 		return &AlreadyUpError{Name: p.name, Kubeconfig: p.GetKubeconfig()}
 	}
@@ -47,8 +53,13 @@ func (p *Provider) create(ctx context.Context, path string) error {
 			return err
 		}
 	}
+	if p.registry {
+		if err := startRegistry(ctx, p.progress); err != nil {
+			return err
+		}
+	}
 	if err := p.layout.prepare(); err != nil {
-		return err
+		return errors.Join(err, p.remove())
 	}
 	if err = p.start(ctx, cluster, image); err == nil {
 		return nil
@@ -71,6 +82,11 @@ func (p *Provider) start(ctx context.Context, cluster *v1alpha4.Cluster, image s
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
+	}
+	if p.registry {
+		if err := p.connectRegistry(ctx, client); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintln(p.progress, "wait until nodes, CoreDNS and storage are ready")
 	waiting, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("it took longer than %v", readyTimeout))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -22,13 +23,22 @@ func docker(ctx context.Context, args ...string) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	if err != nil {
-		told := lines(stderr.String())
-		if len(told) == 0 {
-			return "", fmt.Errorf("docker %s: %w", args[0], err)
+		if why := reasonIn(stderr.String()); why != "" {
+			return "", fmt.Errorf("docker %s: %s", args[0], why)
 		}
-		return "", fmt.Errorf("docker %s: %s", args[0], told[len(told)-1])
+		return "", fmt.Errorf("docker %s: %w", args[0], err)
 	}
 	return strings.TrimSpace(string(stdout)), nil
+}
+
+// reasonIn is why a Docker command failed: the last of the lines that it told, but for a hint where to read on.
+func reasonIn(told string) string {
+	for _, line := range slices.Backward(lines(told)) {
+		if !strings.HasPrefix(line, "Run 'docker ") && !strings.HasPrefix(line, "See 'docker ") {
+			return strings.TrimPrefix(line, "docker: ")
+		}
+	}
+	return ""
 }
 
 // CheckDocker says what is wrong where Docker can't be used, and how to mend it.

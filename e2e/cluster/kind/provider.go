@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -23,6 +25,7 @@ type Provider struct {
 	name     string
 	image    string // of a node; empty means the one that is found
 	keep     bool
+	registry bool // beside the cluster
 	progress io.Writer
 	layout   layout
 	config   *rest.Config // the administrator's; nil while the cluster is not up
@@ -210,9 +213,15 @@ func (p *Provider) Destroy(ctx context.Context) error {
 	return nil
 }
 
-// remove deletes the cluster's containers, be they complete or not, and its folder.
+// remove deletes the cluster's containers, be they complete or not, its folder, and the registry with the last of the testbed's
+// clusters.
 func (p *Provider) remove() error {
-	return errors.Join(p.library().Delete(inKind(p.name), p.GetKubeconfig()), os.RemoveAll(string(p.layout)))
+	err := errors.Join(p.library().Delete(inKind(p.name), p.GetKubeconfig()), os.RemoveAll(string(p.layout)))
+	left, listed := p.library().List()
+	if listed != nil || slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, prefix) }) {
+		return errors.Join(err, listed)
+	}
+	return errors.Join(err, stopRegistry(context.Background()))
 }
 
 // up says whether the cluster has a container. It is an error when the container is somebody else's: ours keeps its audit log

@@ -33,7 +33,7 @@ func newKindUp(g *global) *cobra.Command {
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx, out := command.Context(), newReport(demo.ScreenOn(os.Stdout), time.Now())
 			cluster := kind.NewProvider()
-			cluster.WithName(g.name).WithOpts(kind.WithProgress(out.steps("Cluster")))
+			cluster.WithName(g.name).WithOpts(kind.WithProgress(out.steps("Cluster")), kind.WithRegistry())
 			_, err := cluster.Create(ctx)
 			if alreadyUp := new(kind.AlreadyUpError); errors.As(err, &alreadyUp) {
 				return fmt.Errorf("the kind cluster %s is already up: use it with eval \"$(make -s env%s)\", or take it down first with make down%[2]s", g.name, onKind(g.name))
@@ -44,6 +44,7 @@ func newKindUp(g *global) *cobra.Command {
 			out.step("Cluster", "%s is up", g.name)
 			out.line("")
 			out.line("kubectl for it, in this shell:  eval \"$(make -s env%s)\"", onKind(g.name))
+			out.line("The operator, as an image:      make docker-build docker-push deploy%s", onKind(g.name))
 			out.line("To take it down:                make down%s", onKind(g.name))
 			return nil
 		},

@@ -1,0 +1,253 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/distribution/reference"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/e2e-framework/support"
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+
+	"github.com/example/operator-testbed/e2e/cluster/internal/gorun"
+)
+
+// Registry is the local registry, as this machine and the nodes call it. The nodes know it by its container's name; see hosts.
+const Registry = "localhost:5001"
+
+const (
+	// registryContainer is the name of the local registry's container, which all clusters of the testbed share.
+	registryContainer = prefix + "registry"
+	// registryPort is what it listens on in there.
+	registryPort = "5000"
+	// registryTimeout is how long an answer of a registry on this machine may take.
+	registryTimeout = 10 * time.Second
+)
+
+// WithRegistry has the local registry beside the cluster: what is pushed to it, the nodes pull. The last cluster that goes takes
+// it along.
+func WithRegistry() support.ClusterOpts {
+	return option(func(p *Provider) { p.registry = true })
+}
+
+// startRegistry starts the registry unless it runs.
+func startRegistry(ctx context.Context, progress io.Writer) error {
+	running, err := docker(ctx, "container", "inspect", "--format={{.State.Running}}", registryContainer)
+	if err == nil && running == "true" {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	fmt.Fprintf(progress, "start the registry %s\n", Registry)
+	root, err := gorun.Root(ctx)
+	if err != nil {
+		return err
+	}
+	image, err := gorun.Line(ctx, progress, filepath.Join(root, "kind", "registry"))
+	if err != nil {
+		return fmt.Errorf("make the image of the registry %s: %w", Registry, err)
+	}
+	if err := stopRegistry(ctx); err != nil { // one that does not run has forgotten what it had
+		return err
+	}
+	_, err = docker(ctx, "run", "--detach", "--name="+registryContainer, "--publish="+onLoopback(), "--restart=unless-stopped",
+		"--cap-drop=ALL", "--security-opt=no-new-privileges", image)
+	if err == nil {
+		return nil
+	}
+	return errors.Join(registryRefused(err), stopRegistry(context.WithoutCancel(ctx)))
+}
+
+// onLoopback publishes the registry's port to this machine alone.
+func onLoopback() string {
+	return "127.0.0.1:" + strings.TrimPrefix(Registry, "localhost:") + ":" + registryPort
+}
+
+// registryRefused says why Docker did not start the registry.
+func registryRefused(err error) error {
+	if text := err.Error(); strings.Contains(text, "already allocated") || strings.Contains(text, "already in use") && !strings.Contains(text, "container name") {
+		return fmt.Errorf("the local registry needs %s, where another program listens: end that one first", Registry)
+	}
+	return fmt.Errorf("start the local registry %s: %w", Registry, err)
+}
+
+// stopRegistry removes the registry's container, and with it what was pushed. None is fine.
+func stopRegistry(ctx context.Context) error {
+	found, err := docker(ctx, "ps", "--all", "--quiet", "--filter=name=^"+registryContainer+"$")
+	if err != nil || found == "" {
+		return err
+	}
+	_, err = docker(ctx, "rm", "--force", "--volumes", found)
+	return err
+}
+
+// restoreRegistry starts the registry for a cluster that is up.
+func (p *Provider) restoreRegistry(ctx context.Context) error {
+	if err := startRegistry(ctx, p.progress); err != nil {
+		return err
+	}
+	config, err := restConfig(p.GetKubeconfig())
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return p.connectRegistry(ctx, client)
+}
+
+// connectRegistry tells the nodes of the registry, as kind's documentation of local registries has it: it is in their network,
+// containerd knows under which name, and who asks the cluster finds it in a ConfigMap.
+func (p *Provider) connectRegistry(ctx context.Context, client kubernetes.Interface) error {
+	all, err := p.library().ListInternalNodes(inKind(p.name))
+	if err != nil {
+		return err
+	}
+	for _, node := range all {
+		if err := errors.Join(share(ctx, node), tell(ctx, node)); err != nil {
+			return fmt.Errorf("connect the node %s to the registry %s: %w", node, Registry, err)
+		}
+	}
+	_, err = client.CoreV1().ConfigMaps(metav1.NamespacePublic).Create(ctx, hosting(), metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// share puts the registry into the networks of a node.
+func share(ctx context.Context, node nodes.Node) error {
+	const ofContainer = "--format={{range $name, $_ := .NetworkSettings.Networks}}{{println $name}}{{end}}"
+	of := func(container string) ([]string, error) {
+		networks, err := docker(ctx, "container", "inspect", ofContainer, container)
+		return lines(networks), err
+	}
+	theirs, err := of(node.String())
+	if err != nil {
+		return err
+	}
+	has, err := of(registryContainer)
+	if err != nil {
+		return err
+	}
+	for _, network := range theirs {
+		if slices.Contains(has, network) {
+			continue
+		}
+		if _, err := docker(ctx, "network", "connect", network, registryContainer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell tells a node's containerd what the registry is called in there.
+func tell(ctx context.Context, node nodes.Node) error {
+	folder := "/etc/containerd/certs.d/" + Registry
+	if err := node.CommandContext(ctx, "mkdir", "-p", folder).Run(); err != nil {
+		return err
+	}
+	return node.CommandContext(ctx, "cp", "/dev/stdin", folder+"/hosts.toml").SetStdin(strings.NewReader(hosts())).Run()
+}
+
+// hosts is containerd's configuration for the registry: a node's localhost is its own.
+func hosts() string {
+	return fmt.Sprintf("[host.%q]\n", "http://"+registryContainer+":"+registryPort)
+}
+
+// hosting is where a cluster says that it has a local registry:
+// https://github.com/kubernetes/enhancements/tree/master/keps/sig-cluster-lifecycle/generic/1755-communicating-a-local-registry
+func hosting() *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: "local-registry-hosting"},
+		Data: map[string]string{
+			"localRegistryHosting.v1": fmt.Sprintf("host: %q\nhelp: \"https://kind.sigs.k8s.io/docs/user/local-registry/\"\n", Registry),
+		},
+	}
+}
+
+// CheckName says what is wrong with the name of an image.
+func CheckName(image string) error {
+	_, err := parse(image)
+	return err
+}
+
+// CheckPush says what is wrong with the name of an image that is to be pushed: it must be one, and the local registry must
+// answer if it is that one's.
+func CheckPush(ctx context.Context, image string) error {
+	named, err := parse(image)
+	if err != nil || reference.Domain(named) != Registry {
+		return err
+	}
+	status, _, err := ask(ctx, http.MethodGet, "http://"+Registry+"/v2/")
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("what answers at %s is no registry (it says %d to /v2/): end it, then `make up CLUSTER=kind` starts one", Registry, status)
+	}
+	return err
+}
+
+// Pushed returns the name to deploy an image by: one of the local registry by its digest, so that another image under the same
+// tag is another name; all others as they are.
+func Pushed(ctx context.Context, image string) (string, error) {
+	named, err := parse(image)
+	if err != nil || reference.Domain(named) != Registry {
+		return image, err
+	}
+	if _, byDigest := named.(reference.Digested); byDigest {
+		return image, nil
+	}
+	status, header, err := ask(ctx, http.MethodHead, manifestURL(named))
+	if err != nil {
+		return "", err
+	}
+	digest := header.Get("Docker-Content-Digest")
+	if status != http.StatusOK || digest == "" {
+		return "", fmt.Errorf("the registry %s has no %s: build and push it with `make docker-build docker-push`, and IMG if you named one", Registry, image)
+	}
+	return named.Name() + "@" + digest, nil
+}
+
+// manifestURL is where the local registry has what an image consists of.
+func manifestURL(named reference.Named) string {
+	tag := "latest"
+	if tagged, ok := named.(reference.Tagged); ok {
+		tag = tagged.Tag()
+	}
+	return "http://" + Registry + "/v2/" + reference.Path(named) + "/manifests/" + tag
+}
+
+// parse parses the name of an image.
+func parse(image string) (reference.Named, error) {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return nil, fmt.Errorf("IMG=%s is no name of an image (%w): use one such as registry.example.com/team/operator:v1", image, err)
+	}
+	return named, nil
+}
+
+// ask asks the local registry for what is in no body.
+func ask(ctx context.Context, method, url string) (status int, header http.Header, err error) {
+	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
+	if err != nil {
+		return 0, nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, nil, fmt.Errorf("no registry answers at %s (%w): `make up CLUSTER=kind` starts one; or name an image of another with IMG=registry/name:tag", Registry, err)
+	}
+	return response.StatusCode, response.Header, response.Body.Close()
+}

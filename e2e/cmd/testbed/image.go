@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/example/operator-testbed/e2e/cluster/kind"
+)
+
+func newImage() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "image",
+		Short: "The operator's image, and the registry that it is pushed to",
+	}
+	command.AddCommand(newImageCheck(), newImagePushed())
+	return command
+}
+
+func newImageCheck() *cobra.Command {
+	push := false
+	command := &cobra.Command{
+		Use:   "check IMAGE",
+		Short: "Say what is wrong where an image can't have that name",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if push {
+				return kind.CheckPush(command.Context(), args[0])
+			}
+			return kind.CheckName(args[0])
+		},
+	}
+	command.Flags().BoolVar(&push, "push", false, "nor be pushed")
+	return command
+}
+
+func newImagePushed() *cobra.Command {
+	return &cobra.Command{
+		Use:   "pushed IMAGE",
+		Short: "Print the name to deploy the image by: one of the local registry by its digest",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			name, err := kind.Pushed(command.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(command.OutOrStdout(), name)
+			return nil
+		},
+	}
+}
