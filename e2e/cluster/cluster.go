@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
@@ -53,6 +54,12 @@ type Stocker interface {
 	// Stock brings an image to every node and returns its name: the one that the environment variable names; or the given one,
 	// where it is at hand or can be pulled; or one like it, made from source.
 	Stock(ctx context.Context, variable, image string) (string, error)
+}
+
+// Host is a cluster whose pods' processes can be reached from outside of their containers.
+type Host interface {
+	// Signal sends a signal, such as "KILL", to the processes in a pod that are called so.
+	Signal(ctx context.Context, pod *corev1.Pod, program, signal string) error
 }
 
 // Breakable is a cluster whose components can be broken and mended, to see what an operator makes of it.

@@ -1,0 +1,229 @@
+package memcached
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// withKubelet is a step that needs pods which really run.
+func withKubelet(step suite.StepFunc) suite.StepFunc {
+	return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		t.Helper()
+		s.NeedsKubelet(t, "there is no memcached in them")
+		step(ctx, t, s)
+	}
+}
+
+// TestServing shows that what the status calls Available is memcached, at the port that the Memcached asks for.
+func TestServing(t *testing.T) {
+	serves := func(name string, port int32) suite.StepFunc {
+		return withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc := create(ctx, t, s, name, 2, func(mc *cachev1alpha1.Memcached) { mc.Spec.ContainerPort = &port })
+			settled(ctx, t, s, mc)
+			for _, pod := range podsOf(ctx, t, s, mc) {
+				remembers(ctx, t, s, &pod, port)
+			}
+		})
+	}
+	memcached.Test(t, features.New("serving").
+		WithLabel("contract", "3").
+		WithLabel("needs", "kubelet").
+		Assess("set and get, at the default port", suite.Step(serves("usual", 11211))).
+		Assess("and at another", suite.Step(serves("other", 11311))).
+		Assess("at the port that it was changed to, and no more at the one before", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc := named(s, "other")
+			s.Expect(t).Object(ctx, mc, Not(BeNil()))
+			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11411)) })
+			settled(ctx, t, s, mc)
+			for _, pod := range podsOf(ctx, t, s, mc) {
+				remembers(ctx, t, s, &pod, 11411)
+				if _, err := dial(ctx, t, s, &pod, 11311).get("key"); err == nil {
+					t.Errorf("the pod %s still answers at the port 11311", pod.Name)
+				}
+			}
+		}))).
+		Assess("and its pod's log tells what it is asked, when it is told to", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc := named(s, "usual")
+			s.Expect(t).Object(ctx, mc, Not(BeNil()))
+			pod := podsOf(ctx, t, s, mc)[0]
+			if err := dial(ctx, t, s, &pod, 11211).say("verbosity 2\r\n", "OK\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			remembers(ctx, t, s, &pod, 11211)
+			s.Logged(ctx, t, &pod, "get key")
+		}))).
+		Feature())
+}
+
+// TestKilled has memcached end in a pod, so that the kubelet starts it again: the pod stays.
+func TestKilled(t *testing.T) {
+	var mc *cachev1alpha1.Memcached
+	var pod corev1.Pod
+	memcached.Test(t, features.New("a memcached that ends").
+		WithLabel("contract", "1").
+		WithLabel("needs", "kubelet").
+		Setup(suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc = create(ctx, t, s, "cache", 1)
+			settled(ctx, t, s, mc)
+			pod = podsOf(ctx, t, s, mc)[0]
+		}))).
+		Assess("is started again after it was killed, in its pod", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.Signal(ctx, t, &pod, "memcached", "KILL")
+			restarted(ctx, t, s, &pod, "Error")
+			settled(ctx, t, s, mc)
+			remembers(ctx, t, s, &pod, 11211)
+		}))).
+		Assess("and the status never said Available while it was away", suite.Step(withKubelet(func(_ context.Context, t *testing.T, s *suite.Scope) {
+			truthful(t, s, mc)
+		}))).
+		Feature())
+}
+
+// TestOutOfMemory provokes it: the memory limit of a pod is lowered while it runs, as a vertical autoscaler does, and then the
+// cache is filled with more than that.
+func TestOutOfMemory(t *testing.T) {
+	memcached.Test(t, features.New("out of memory").
+		WithLabel("contract", "1").
+		WithLabel("needs", "kubelet").
+		Assess("is survived", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc := create(ctx, t, s, "cache", 1)
+			settled(ctx, t, s, mc)
+			pod := podsOf(ctx, t, s, mc)[0]
+			little := resource.MustParse("16Mi")
+			resized := pod.DeepCopy()
+			resized.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = little
+			resized.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = little
+			if err := s.Client.SubResource("resize").Update(ctx, resized); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).Object(ctx, &pod, HaveField("Status.ContainerStatuses", ConsistOf(
+				HaveField("Resources.Limits", HaveKeyWithValue(corev1.ResourceMemory, HaveField("Value()", little.Value()))))))
+			cache := dial(ctx, t, s, &pod, 11211)
+			value := strings.Repeat("x", 1_000_000)
+			for i := range 48 {
+				if err := cache.set(fmt.Sprintf("key-%d", i), value); err != nil {
+					break // it has ended
+				}
+			}
+			// On a busy machine containerd may hear that the process has ended before it hears why.
+			restarted(ctx, t, s, &pod, "OOMKilled", "Error")
+			settled(ctx, t, s, mc)
+			remembers(ctx, t, s, &pod, 11211)
+			truthful(t, s, mc)
+		}))).
+		Feature())
+}
+
+// podsOf returns the pods that a Memcached has, without those on their way out.
+func podsOf(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) []corev1.Pod {
+	t.Helper()
+	pods := &corev1.PodList{}
+	if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}); err != nil {
+		t.Fatal(err)
+	}
+	staying := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	if len(staying) != int(*mc.Spec.Size) {
+		t.Fatalf("the Memcached %s has %d pods, expected %d", mc.Name, len(staying), *mc.Spec.Size)
+	}
+	return staying
+}
+
+// restarted waits until the pod's container has been killed and started again, and is ready. The kubelet gives one of the reasons.
+func restarted(ctx context.Context, t *testing.T, s *suite.Scope, pod *corev1.Pod, reasons ...any) {
+	t.Helper()
+	s.Expect(t).Object(ctx, pod, HaveField("Status.ContainerStatuses", ConsistOf(And(
+		HaveField("RestartCount", BeEquivalentTo(1)),
+		HaveField("LastTerminationState.Terminated", And(
+			HaveField("ExitCode", BeEquivalentTo(128+9)),
+			HaveField("Reason", BeElementOf(reasons...)),
+		)),
+		HaveField("Ready", true),
+	))))
+}
+
+// remembers sets a value in the memcached of a pod, and gets it, by two connections.
+func remembers(ctx context.Context, t *testing.T, s *suite.Scope, pod *corev1.Pod, port int32) {
+	t.Helper()
+	if err := dial(ctx, t, s, pod, port).set("key", "of "+pod.Name); err != nil {
+		t.Fatalf("setting a value in the pod %s, at the port %d: %v", pod.Name, port, err)
+	}
+	value, err := dial(ctx, t, s, pod, port).get("key")
+	if err != nil || value != "of "+pod.Name {
+		t.Fatalf("getting the value in the pod %s, at the port %d: %q, %v", pod.Name, port, value, err)
+	}
+}
+
+// conversation is in memcached's text protocol.
+type conversation struct {
+	net.Conn
+	answers *bufio.Reader
+}
+
+func dial(ctx context.Context, t *testing.T, s *suite.Scope, pod *corev1.Pod, port int32) conversation {
+	t.Helper()
+	connection := s.Dial(ctx, t, pod, port)
+	if err := connection.SetDeadline(time.Now().Add(expect.Converge)); err != nil {
+		t.Fatal(err)
+	}
+	return conversation{connection, bufio.NewReader(connection)}
+}
+
+func (c conversation) set(key, value string) error {
+	return c.say(fmt.Sprintf("set %s 0 0 %d\r\n%s\r\n", key, len(value), value), "STORED\r\n")
+}
+
+func (c conversation) get(key string) (string, error) {
+	if _, err := fmt.Fprintf(c, "get %s\r\n", key); err != nil {
+		return "", err
+	}
+	var length int
+	line, err := c.answers.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	if _, err := fmt.Sscanf(line, "VALUE "+key+" 0 %d\r\n", &length); err != nil {
+		return "", fmt.Errorf("memcached answers %q", line)
+	}
+	value := make([]byte, length)
+	if _, err := io.ReadFull(c.answers, value); err != nil {
+		return "", err
+	}
+	return string(value), c.hear("\r\nEND\r\n")
+}
+
+// say sends a command and reads its answer, which must be the one that is expected.
+func (c conversation) say(command, expected string) error {
+	if _, err := io.WriteString(c, command); err != nil {
+		return err
+	}
+	return c.hear(expected)
+}
+
+// hear reads an answer, which must be the one that is expected.
+func (c conversation) hear(expected string) error {
+	answer := make([]byte, len(expected))
+	if n, err := io.ReadFull(c.answers, answer); err != nil {
+		return fmt.Errorf("memcached answers %q, expected %q: %w", answer[:n], expected, err)
+	}
+	if string(answer) != expected {
+		return fmt.Errorf("memcached answers %q, expected %q", answer, expected)
+	}
+	return nil
+}
