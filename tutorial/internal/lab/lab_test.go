@@ -20,7 +20,7 @@ func TestStartRefuses(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mine")
 	for _, stage := range []string{"", "99-nothing", "03-api"} {
 		err := lab.Start(t.Context(), root, stage, dir, &bytes.Buffer{})
-		g.Expect(err).To(MatchError(HavePrefix("there is no code to begin STAGE=" + stage + " with: use one of 04-controller, ")))
+		g.Expect(err).To(MatchError(HavePrefix("there is no code to begin STAGE=" + stage + " with: use one of 02-informer-queue, ")))
 	}
 	g.Expect(dir).NotTo(BeAnExistingFile())
 	g.Expect(lab.Check(t.Context(), root, t.TempDir(), &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
