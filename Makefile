@@ -168,6 +168,23 @@ node-image: ## Make the image of a node from Go modules and Debian packages, and
 	@scripts/with-progress "compiling kind/node" go -C kind/node build -trimpath -buildvcs=false "-ldflags=-s -w" -o ../../bin/node-image .
 	@cd kind/node && ../../bin/node-image
 
+##@ Without a network
+
+BUNDLE ?= bin/bundle.tar.gz
+IMAGES ?=
+
+.PHONY: bundle
+bundle: bin/bundle ## Pack what this needs from the network into BUNDLE=file, for machines like this one; IMAGES="name ..." as well.
+	@scripts/with-progress "packing $(BUNDLE)" bin/bundle pack -images='$(IMAGES)' '$(BUNDLE)'
+
+.PHONY: unbundle
+unbundle: bin/bundle ## Unpack BUNDLE=file into this machine's caches.
+	@scripts/with-progress "unpacking $(BUNDLE)" bin/bundle unpack '$(BUNDLE)'
+
+.PHONY: bin/bundle
+bin/bundle:
+	@scripts/with-progress "compiling kind/bundle" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o $@ ./kind/bundle
+
 ##@ Measure
 
 .PHONY: bench-cluster

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// packed writes a bundle for this machine that holds a program, a link to it and a module, and returns its path.
+func packed(t *testing.T, contents label) string {
+	t.Helper()
+	from := t.TempDir()
+	write1 := func(name, text string) string {
+		path := filepath.Join(from, name)
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	link := filepath.Join(from, "link")
+	if err := os.Symlink("../../programs/etcd-1/etcd", link); err != nil {
+		t.Fatal(err)
+	}
+	bundle := filepath.Join(from, "bundle.tar.gz")
+	err := write(t.Context(), bundle, contents, []file{
+		{name: clusterDir + "assets/1/etcd", source: link},
+		{name: clusterDir + "programs/etcd-1/etcd", source: write1("etcd", strings.Repeat("a program ", 10_000))},
+		{name: modulesDir + "example.com/m/@v/v1.0.0.mod", source: write1("mod", "module example.com/m")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
+func machine(t *testing.T) label {
+	t.Helper()
+	l, err := thisMachine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// caches are the folders that unpack fills: the testbed's and Go's.
+func caches(t *testing.T) (testbed, modules string) {
+	t.Helper()
+	testbed, modules = t.TempDir(), t.TempDir()
+	t.Setenv("TESTBED_CACHE", testbed)
+	t.Setenv("GOMODCACHE", modules)
+	return testbed, modules
+}
+
+func TestWhatIsPackedIsUnpacked(t *testing.T) {
+	testbed, modules := caches(t)
+	bundle := packed(t, machine(t))
+	there := filepath.Join(modules, "cache", "download", "example.com", "m", "@v", "v1.0.0.mod")
+	for range 2 { // the second time there is nothing to do
+		if err := unpack(t.Context(), bundle); err != nil {
+			t.Fatal(err)
+		}
+		program, err := os.ReadFile(filepath.Join(testbed, "kubernetes", "assets", "1", "etcd"))
+		if err != nil || !strings.HasPrefix(string(program), "a program") {
+			t.Fatalf("the program behind its link is %.20q, %v", program, err)
+		}
+		if module, err := os.ReadFile(there); err != nil || string(module) != "module example.com/m" {
+			t.Fatalf("the module's file is %q, %v", module, err)
+		}
+	}
+	onlyFolder(t, testbed, "kubernetes")
+}
+
+func TestWhatIsThereIsLeftAlone(t *testing.T) {
+	_, modules := caches(t)
+	there := filepath.Join(modules, "cache", "download", "example.com", "m", "@v", "v1.0.0.mod")
+	if err := os.MkdirAll(filepath.Dir(there), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(there, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack(t.Context(), packed(t, machine(t))); err != nil {
+		t.Fatal(err)
+	}
+	if module, err := os.ReadFile(there); err != nil || string(module) != "mine" {
+		t.Errorf("the module's file is %q, %v", module, err)
+	}
+}
+
+func TestUnfitBundlesAreRefusedAndLeaveNothing(t *testing.T) {
+	other := func(change func(*label)) label {
+		l := machine(t)
+		change(&l)
+		return l
+	}
+	damage := func(change func([]byte) []byte) func(*testing.T) string {
+		return func(t *testing.T) string {
+			bundle := packed(t, machine(t))
+			data, err := os.ReadFile(bundle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(bundle, change(data), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return bundle
+		}
+	}
+	for name, test := range map[string]struct {
+		bundle func(*testing.T) string
+		says   string
+	}{
+		"no such file":       {func(*testing.T) string { return "no-such-file" }, "no such file"},
+		"no bundle":          {damage(func([]byte) []byte { return []byte("hello") }), "it is no bundle"},
+		"cut short":          {damage(func(data []byte) []byte { return data[:len(data)*2/3] }), "not what was packed"},
+		"a bit flipped":      {damage(func(data []byte) []byte { data[len(data)/2] ^= 1; return data }), "not what was packed"},
+		"another processor":  {func(t *testing.T) string { return packed(t, other(func(l *label) { l.Arch = "riscv64" })) }, "is for"},
+		"another Go":         {func(t *testing.T) string { return packed(t, other(func(l *label) { l.Go = "go1.25" })) }, "install the same"},
+		"of another version": {func(t *testing.T) string { return packed(t, other(func(l *label) { l.Format++ })) }, "format"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			testbed, modules := caches(t)
+			err := unpack(t.Context(), test.bundle(t))
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("unpack says %v, expected %q", err, test.says)
+			}
+			onlyFolder(t, testbed)
+			onlyFolder(t, modules)
+		})
+	}
+}
+
+// TestNothingLeadsOut has a bundle whose names leave its folder.
+func TestNothingLeadsOut(t *testing.T) {
+	caches(t)
+	from := t.TempDir()
+	source := filepath.Join(from, "x")
+	if err := os.WriteFile(source, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	bundle := filepath.Join(from, "bundle.tar.gz")
+	if err := write(t.Context(), bundle, machine(t), []file{{name: "../outside", source: source}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack(t.Context(), bundle); err == nil || !strings.Contains(err.Error(), "escapes") {
+		t.Errorf("unpack says %v", err)
+	}
+}
+
+// onlyFolder fails the test where a folder holds anything but the names.
+func onlyFolder(t *testing.T, folder string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, entry := range entries {
+		found = append(found, entry.Name())
+	}
+	if strings.Join(found, " ") != strings.Join(names, " ") {
+		t.Errorf("%s holds %q, expected %q", folder, found, names)
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// A file of a bundle.
+type file struct {
+	// name is its path in the bundle, with slashes.
+	name string
+	// source is its path here.
+	source string
+}
+
+// rehearsed are the commands that fetch modules, run in the repository's root. What they leave in an empty module cache is
+// what a learner's machine needs: nothing is guessed.
+var rehearsed = [][]string{
+	{"go", "mod", "download"},
+	{"go", "-C", "scripts/tools", "mod", "download"},
+	{"go", "-C", "kind/kubernetes", "run", "."},
+}
+
+// modules fetches the modules into a folder, from this machine's module cache where it has them, and returns the files that
+// Go needs of them.
+func modules(ctx context.Context, folder string) ([]file, error) {
+	cache, err := output(ctx, nil, "go", "env", "GOMODCACHE")
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := output(ctx, nil, "go", "env", "GOPROXY")
+	if err != nil {
+		return nil, err
+	}
+	environment := []string{
+		"GOMODCACHE=" + folder,
+		"GOPROXY=file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")) + "," + proxy,
+		"GOFLAGS=-modcacherw -buildvcs=false",
+	}
+	for _, command := range rehearsed {
+		if _, err := output(ctx, environment, command[0], command[1:]...); err != nil {
+			return nil, err
+		}
+	}
+	return filesBelow(filepath.Join(folder, "cache", "download"), modulesDir, func(name string) bool {
+		return !strings.HasSuffix(name, ".lock") && !strings.HasPrefix(name, "sumdb/")
+	})
+}
+
+// programs returns the files of the embedded cluster's programs in the testbed's cache: the folder of links, what they point
+// to, and the plan by which they are found.
+func programs(ctx context.Context) ([]file, error) {
+	assets, err := output(ctx, nil, "go", "-C", "kind/kubernetes", "run", ".")
+	if err != nil {
+		return nil, err
+	}
+	store := filepath.Dir(filepath.Dir(assets))
+	key := filepath.Base(assets)
+	found := []file{{name: clusterDir + "plans/" + key + ".json", source: filepath.Join(store, "plans", key+".json")}}
+	links, err := os.ReadDir(assets)
+	if err != nil {
+		return nil, err
+	}
+	for _, link := range links {
+		path := filepath.Join(assets, link.Name())
+		target, err := os.Readlink(path)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, file{name: clusterDir + "assets/" + key + "/" + link.Name(), source: path})
+		folder := filepath.Base(filepath.Dir(target))
+		below, err := filesBelow(filepath.Join(store, "programs", folder), clusterDir+"programs/"+folder+"/", func(string) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, below...)
+	}
+	return found, nil
+}
+
+// filesBelow returns the files below a folder that are wanted, by their path in it.
+func filesBelow(folder, prefix string, wanted func(name string) bool) ([]file, error) {
+	var found []file
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if name = filepath.ToSlash(name); err == nil && wanted(name) {
+			found = append(found, file{name: prefix + name, source: path})
+		}
+		return err
+	})
+	return found, err
+}
+
+// saveImages writes the images, which Docker has, to a file.
+func saveImages(ctx context.Context, names []string, path string) error {
+	_, err := output(ctx, nil, "docker", append([]string{"save", "--output=" + path}, names...)...)
+	return err
+}
+
+// output runs a command with more environment and returns what it prints. The error ends with the last line of what it said.
+func output(ctx context.Context, environment []string, name string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, name, args...)
+	command.Env = append(os.Environ(), environment...)
+	out, err := command.Output()
+	if err == nil {
+		return strings.TrimSpace(string(out)), nil
+	}
+	if failed := new(exec.ExitError); errors.As(err, &failed) {
+		lines := strings.Split(strings.TrimSpace(string(failed.Stderr)), "\n")
+		err = errors.New(lines[len(lines)-1])
+	}
+	return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+}

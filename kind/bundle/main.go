@@ -1,0 +1,58 @@
+// Command bundle carries what this repository needs from the network to a
+// machine that has none:
+//
+//	go run ./kind/bundle pack [-images "NAME ..."] FILE
+//	go run ./kind/bundle unpack FILE
+//
+// A bundle is a gzipped tar file: the modules that the operator, the suites, the
+// chapters and their tools are compiled from, the programs of the embedded
+// cluster, container images if some are named, and the checksum of each. Unpack
+// puts them where Go and the testbed look for them, and nothing that is there is
+// replaced. It imports nothing but the standard library's packages and one of
+// ours, as it must compile before there is anything else.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	flags := flag.NewFlagSet("bundle", flag.ContinueOnError)
+	images := flags.String("images", "", "names of images to pack, which Docker has, with blanks between them")
+	usage := errors.New(`usage: bundle pack [-images "NAME ..."] FILE, or bundle unpack FILE`)
+	if len(args) == 0 || flags.Parse(args[1:]) != nil || flags.NArg() != 1 {
+		return usage
+	}
+	file := flags.Arg(0)
+	var err error
+	switch args[0] {
+	case "pack":
+		err = pack(ctx, file, strings.Fields(*images))
+	case "unpack":
+		err = unpack(ctx, file)
+	default:
+		return usage
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("stopped: nothing of %s was left half done", file)
+	}
+	return err
+}
+
+func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }

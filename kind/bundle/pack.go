@@ -1,0 +1,146 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// pack writes a bundle to a file, or nothing.
+func pack(ctx context.Context, path string, images []string) (err error) {
+	contents, err := thisMachine()
+	if err != nil {
+		return err
+	}
+	contents.Images = images
+	work, err := os.MkdirTemp("", "bundle-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+
+	cluster, err := programs(ctx)
+	if err != nil {
+		return err
+	}
+	files, err := modules(ctx, filepath.Join(work, "modules"))
+	if err != nil {
+		return err
+	}
+	files = append(files, cluster...)
+	if len(images) > 0 {
+		saved := filepath.Join(work, imagesName)
+		if err := saveImages(ctx, images, saved); err != nil {
+			return err
+		}
+		files = append(files, file{name: imagesName, source: saved})
+	}
+
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	unfinished := path + ".unfinished"
+	defer os.Remove(unfinished)
+	if err := write(ctx, unfinished, contents, files); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.Rename(unfinished, path); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	say("%s holds %d files, %d MB, for %s/%s and %s", path, len(files), info.Size()>>20, contents.OS, contents.Arch, contents.Go)
+	return nil
+}
+
+// write writes a bundle of the files.
+func write(ctx context.Context, path string, contents label, files []file) (err error) {
+	out, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	// Modules are compressed already, and programs that travel on a disk need not be small.
+	compressed, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(compressed)
+	data, err := json.Marshal(contents)
+	if err != nil {
+		return err
+	}
+	if err := writeBytes(w, labelName, data); err != nil {
+		return err
+	}
+	var sums strings.Builder
+	fmt.Fprintf(&sums, "%s  %s\n", sumOf(data), labelName)
+	for _, f := range files {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		sum, err := writeFile(w, f)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%s  %s\n", sum, f.name)
+	}
+	if err := writeBytes(w, sumsName, []byte(sums.String())); err != nil {
+		return err
+	}
+	return errors.Join(w.Close(), compressed.Close())
+}
+
+// writeFile writes a file, or where a link points to, and returns the checksum of that.
+func writeFile(w *tar.Writer, f file) (string, error) {
+	info, err := os.Lstat(f.source)
+	if err != nil {
+		return "", err
+	}
+	if info.Mode()&os.ModeSymlink != 0 {
+		target, err := os.Readlink(f.source)
+		if err != nil {
+			return "", err
+		}
+		return sumOf([]byte(target)), w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: f.name, Linkname: target, Mode: 0o777})
+	}
+	in, err := os.Open(f.source)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	// With the time of its change, to the nanosecond: by it the cache knows a program that it has checked.
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: info.Size(), Mode: int64(info.Mode().Perm() | 0o200), ModTime: info.ModTime(), Format: tar.FormatPAX}
+	if err := w.WriteHeader(header); err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(w, io.TeeReader(in, hash)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+func writeBytes(w *tar.Writer, name string, data []byte) error {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o644}); err != nil {
+		return err
+	}
+	_, err := w.Write(data)
+	return err
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
