@@ -39,32 +39,39 @@ func TestMetricsAccess(t *testing.T) {
 		WithLabel("contract", "manager").
 		Assess("are for those who may read them, over HTTPS", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			scraper := newScraper(ctx, t, s)
-			stranger, reader := newAccount(ctx, t, s, "stranger"), newAccount(ctx, t, s, "reader")
-			mayReadMetrics(ctx, t, s, reader)
-
-			for _, request := range []struct {
-				who, token string
-				code       int
-				says       string
-			}{
-				{"nobody", "", http.StatusUnauthorized, ""},
-				{"an account without the right", token(ctx, t, s, stranger), http.StatusForbidden, ""},
-				{"an account with the right", token(ctx, t, s, reader), http.StatusOK, "controller_runtime_reconcile_total"},
-			} {
-				code, body, err := get(ctx, t, scraper, "https://"+s.Operator.MetricsAddress(), request.token)
-				if err != nil {
-					t.Fatalf("%s: %v", request.who, err)
-				}
-				if code != request.code || !strings.Contains(body, request.says) {
-					t.Errorf("%s gets %d, want %d with %q:\n%.200s", request.who, code, request.code, request.says, body)
-				}
-			}
+			reader := metricsAccess(ctx, t, s, scraper, "https://"+s.Operator.MetricsAddress())
 			// The server says that it speaks HTTPS and hangs up, in time or too early to be heard.
 			if code, _, err := get(ctx, t, scraper, "http://"+s.Operator.MetricsAddress(), token(ctx, t, s, reader)); err == nil && code != http.StatusBadRequest {
 				t.Errorf("over HTTP, an account with the right gets %d", code)
 			}
 		}))).
 		Feature())
+}
+
+// metricsAccess asks for metrics as nobody, as an account without the right and as one with it, which it returns.
+func metricsAccess(ctx context.Context, t *testing.T, s *suite.Scope, scraper *http.Client, server string) (reader *corev1.ServiceAccount) {
+	t.Helper()
+	stranger, reader := newAccount(ctx, t, s, "stranger"), newAccount(ctx, t, s, "reader")
+	mayReadMetrics(ctx, t, s, reader)
+
+	for _, request := range []struct {
+		who, token string
+		code       int
+		says       string
+	}{
+		{"nobody", "", http.StatusUnauthorized, ""},
+		{"an account without the right", token(ctx, t, s, stranger), http.StatusForbidden, ""},
+		{"an account with the right", token(ctx, t, s, reader), http.StatusOK, "controller_runtime_reconcile_total"},
+	} {
+		code, body, err := get(ctx, t, scraper, server, request.token)
+		if err != nil {
+			t.Fatalf("%s: %v", request.who, err)
+		}
+		if code != request.code || !strings.Contains(body, request.says) {
+			t.Errorf("%s gets %d, want %d with %q:\n%.200s", request.who, code, request.code, request.says, body)
+		}
+	}
+	return reader
 }
 
 // TestMetrics owns the operator, whose counters begin with its process, and the cluster: it counts all that the operator writes.

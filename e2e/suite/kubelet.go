@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster"
 )
@@ -24,6 +25,18 @@ func (s *Scope) NeedsKubelet(t *testing.T, reason string) {
 	t.Helper()
 	if !s.RealKubelet {
 		t.Skipf("pods are only said to run on this cluster: %s; make e2e shows it", reason)
+	}
+}
+
+// LoadImage brings an image of Docker's to the nodes. It skips the test where they take none.
+func (s *Scope) LoadImage(ctx context.Context, t *testing.T, image string) {
+	t.Helper()
+	loader, ok := s.cluster.(support.E2EClusterProviderWithImageLoader)
+	if !ok {
+		t.Skipf("the nodes of this cluster pull their images themselves, so %s can't be brought to them", image)
+	}
+	if err := loader.LoadImage(ctx, image); err != nil {
+		t.Fatal(err)
 	}
 }
 
