@@ -79,13 +79,20 @@ func (s *Scope) Bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, s.timeout)
 }
 
-// ControlPlane waits until the cluster's API server is ready, after it was away.
+// ControlPlane waits until the cluster's API server is ready, after it was away, and has Kubernetes' own controllers begin anew:
+// client-go lets a watch that broke wait longer with every outage, up to a minute, and forgets none for two minutes. One feature
+// after another that takes the API server away would wait for the controllers, not for the operator.
 func (s *Scope) ControlPlane(ctx context.Context, t *testing.T) {
 	t.Helper()
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	if err := s.cluster.WaitForControlPlane(ctx, nil); err != nil {
 		t.Fatalf("waiting until the API server is ready again: %v", err)
+	}
+	for _, controllers := range []string{embedded.KubeControllerManager, embedded.KubeScheduler} {
+		if err := s.Component(t, controllers).Restart(ctx); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
