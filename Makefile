@@ -8,6 +8,7 @@ STAGE ?=
 # The suites are about real nodes unless told otherwise; all else, a chapter's suite too, needs no Docker.
 CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embedded)
 DIR ?=
+EXERCISE ?=
 C ?=
 ARGS ?=
 
@@ -119,6 +120,22 @@ start: $(LAB) ## A copy of what STAGE=NN-name begins with, in the new folder DIR
 .PHONY: check
 check: $(LAB) ## Run the chapter's suite against the copy in DIR.
 	@scripts/with-progress --lines "checking $(DIR)" $(LAB) check --dir='$(DIR)'
+
+.PHONY: hint
+hint: $(LAB) ## The next hint, of three, about an exercise of the chapter that DIR is for; EXERCISE=2 chooses.
+	@$(LAB) hint --dir='$(DIR)' --exercise='$(EXERCISE)'
+
+.PHONY: reset
+reset: $(LAB) ## Begin anew in DIR. What was there is kept beside it.
+	@$(LAB) reset --dir='$(DIR)'
+
+.PHONY: solution
+solution: $(LAB) ## A copy of what STAGE=NN-name ends with, in the new folder DIR.
+	@$(LAB) solution --stage='$(STAGE)' --dir='$(DIR)'
+
+.PHONY: diff
+diff: $(LAB) ## What STAGE=NN-name changes in the operator that it builds on.
+	@$(LAB) diff --stage='$(STAGE)'
 
 ##@ Quality
 

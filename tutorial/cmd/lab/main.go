@@ -1,12 +1,14 @@
-// Command lab is the learner's loop: make start, make check.
+// Command lab is the learner's loop: make start, check, hint, reset, solution, diff.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -25,26 +27,45 @@ func main() {
 }
 
 func command() *cobra.Command {
-	var stage, dir string
-	withDir := func(run func(ctx context.Context) error) func(*cobra.Command, []string) error {
-		return func(command *cobra.Command, _ []string) error {
-			if dir == "" {
-				return errors.New("name the folder of your copy: DIR=folder")
-			}
-			return run(command.Context())
-		}
-	}
-	start := &cobra.Command{
-		Use: "start", Short: "Make a copy of what a chapter begins with", Args: cobra.NoArgs,
-		RunE: withDir(func(ctx context.Context) error { return lab.Start(ctx, ".", stage, dir, os.Stdout) }),
-	}
-	start.Flags().StringVar(&stage, "stage", "", "the chapter's name")
-	check := &cobra.Command{
-		Use: "check", Short: "Run the chapter's suite against a copy", Args: cobra.NoArgs,
-		RunE: withDir(func(ctx context.Context) error { return lab.Check(ctx, ".", dir, os.Stdout) }),
-	}
+	var stage, dir, exercise string
 	root := &cobra.Command{Use: "lab", Short: "The learner's loop", SilenceErrors: true, SilenceUsage: true}
+	root.PersistentFlags().StringVar(&stage, "stage", "", "the chapter's name")
 	root.PersistentFlags().StringVar(&dir, "dir", "", "the folder of the copy")
-	root.AddCommand(start, check)
+	add := func(use, short string, needsDir bool, run func(ctx context.Context) error) *cobra.Command {
+		command := &cobra.Command{
+			Use: use, Short: short, Args: cobra.NoArgs,
+			RunE: func(command *cobra.Command, _ []string) error {
+				if needsDir && dir == "" {
+					return errors.New("name the folder of your copy: DIR=folder")
+				}
+				return run(command.Context())
+			},
+		}
+		root.AddCommand(command)
+		return command
+	}
+	add("start", "Make a copy of what a chapter begins with", true, func(ctx context.Context) error {
+		return lab.Start(ctx, ".", stage, dir, os.Stdout)
+	})
+	add("check", "Run the chapter's suite against a copy", true, func(ctx context.Context) error {
+		return lab.Check(ctx, ".", dir, os.Stdout)
+	})
+	add("reset", "Begin anew with a copy", true, func(ctx context.Context) error {
+		return lab.Reset(ctx, ".", dir, os.Stdout)
+	})
+	add("solution", "Make a copy of what a chapter ends with", true, func(ctx context.Context) error {
+		return lab.Solution(ctx, ".", stage, dir, os.Stdout)
+	})
+	add("diff", "Show what a chapter changes", false, func(ctx context.Context) error {
+		return lab.Diff(ctx, ".", stage, os.Stdout)
+	})
+	hint := add("hint", "Give the next hint about an exercise", true, func(context.Context) error {
+		number, err := strconv.Atoi(cmp.Or(exercise, "0"))
+		if err != nil {
+			return fmt.Errorf("EXERCISE=%s is no number: give one such as 1", exercise)
+		}
+		return lab.Hint(".", dir, number, os.Stdout)
+	})
+	hint.Flags().StringVar(&exercise, "exercise", "", "the exercise's number; the first with more to tell if empty")
 	return root
 }

@@ -36,7 +36,12 @@ type Chapter struct {
 	Runs []Way `json:"runs"`
 	// Needs is what its commands run on.
 	Needs Need `json:"needs"`
+	// Hints are what helps with each of its exercises, in their order: Steps sentences, each of which gives away more.
+	Hints [][]string `json:"hints,omitempty"`
 }
+
+// Steps is how many hints there are for an exercise.
+const Steps = 3
 
 // Way is how an operator runs.
 type Way string
@@ -100,6 +105,11 @@ func (c Chapter) validate() error {
 		return errors.New("it lists changes, but not what it buildsOn")
 	case c.BuildsOn >= c.Name && c.BuildsOn != "":
 		return fmt.Errorf("it buildsOn %s, which does not come before it", c.BuildsOn)
+	}
+	for i, steps := range c.Hints {
+		if len(steps) != Steps || slices.Contains(steps, "") {
+			return fmt.Errorf("hints has %d for exercise %d: it must have %d", len(steps), i+1, Steps)
+		}
 	}
 	for _, way := range c.Runs {
 		if !slices.Contains([]Way{RunsNone, RunsProcess, RunsImage}, way) {

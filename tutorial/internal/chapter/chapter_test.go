@@ -55,6 +55,7 @@ func TestReadAllRefuses(t *testing.T) {
 		"an unknown way to run":   {"04-controller", strings.Replace(sound, "process", "thread", 1), `runs has "thread"`},
 		"no way to run":           {"04-controller", strings.Replace(sound, "process", "", 1), "runs is empty"},
 		"an unknown cluster":      {"04-controller", strings.Replace(sound, "embedded", "cloud", 1), `needs is "cloud"`},
+		"two hints":               {"04-controller", sound + "hints: [[look, think]]\n", "hints has 2 for exercise 1: it must have 3"},
 		"changes of nothing":      {"04-controller", sound + "changes: [cmd/]\n", "not what it buildsOn"},
 		"a later one":             {"04-controller", sound + "buildsOn: 05-status\n", "does not come before it"},
 		"an unknown one":          {"04-controller", sound + "buildsOn: 03-api\n", "which is no chapter"},

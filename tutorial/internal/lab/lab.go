@@ -1,5 +1,5 @@
-// Package lab lets a learner write a chapter's operator: it makes a copy of the operator that the chapter builds on, and runs
-// the chapter's suite against what has become of it.
+// Package lab lets a learner write a chapter's operator: it makes a copy of the operator that the chapter builds on, runs the
+// chapter's suite against what has become of it, gives hints, begins anew, and shows the solution.
 package lab
 
 import (
@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/example/operator-testbed/e2e/runner"
@@ -28,22 +27,11 @@ const moduleName = "example.com/memcached-operator"
 // Start makes the folder dir what the chapter called stage begins with, in the repository at root, and tells the chapter's
 // goal.
 func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
-	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
+	c, err := find(root, stage)
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(chapters, func(c chapter.Chapter) bool { return c.Name == stage && c.BuildsOn != "" })
-	if at < 0 {
-		return fmt.Errorf("there is no code to begin STAGE=%s with: use one of %s", stage, strings.Join(startable(chapters), ", "))
-	}
-	c := chapters[at]
-	err = workcopy.Eject(ctx, workcopy.Options{
-		Root: root, Folder: "tutorial/" + c.BuildsOn, Module: moduleName, Without: chapter.Own, To: dir,
-	})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, stageFile), []byte(stage+"\n"), 0o644); err != nil {
+	if err := eject(ctx, root, c.BuildsOn, stage, dir); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s is the operator of %s now. Your goal: %s.\n\n", dir, c.BuildsOn, c.Outcome)
@@ -55,15 +43,43 @@ func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
 	return nil
 }
 
-// startable are the chapters that build on another one.
-func startable(chapters []chapter.Chapter) []string {
+// find returns the chapter of that name, if it has an operator to write.
+func find(root, stage string) (chapter.Chapter, error) {
+	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
+	if err != nil {
+		return chapter.Chapter{}, err
+	}
 	var names []string
 	for _, c := range chapters {
-		if c.BuildsOn != "" {
-			names = append(names, c.Name)
+		if c.BuildsOn == "" {
+			continue
 		}
+		if c.Name == stage {
+			return c, nil
+		}
+		names = append(names, c.Name)
 	}
-	return names
+	return chapter.Chapter{}, fmt.Errorf("there is no code to begin STAGE=%s with: use one of %s", stage, strings.Join(names, ", "))
+}
+
+// eject makes the folder dir the operator of a chapter, for somebody who is at work on stage.
+func eject(ctx context.Context, root, operator, stage, dir string) error {
+	err := workcopy.Eject(ctx, workcopy.Options{
+		Root: root, Folder: "tutorial/" + operator, Module: moduleName, Without: chapter.Own, To: dir,
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, stageFile), []byte(stage+"\n"), 0o644)
+}
+
+// stageOf returns which chapter the copy in dir is for.
+func stageOf(dir string) (string, error) {
+	content, err := os.ReadFile(filepath.Join(dir, stageFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s was not made by make start: give the folder that was", dir)
+	}
+	return strings.TrimSpace(string(content)), err
 }
 
 // errNotYet is what Check returns when the suite has failed: its output has said why.
@@ -71,14 +87,10 @@ var errNotYet = errors.New("not yet: each line with FAIL names a feature, what w
 
 // Check runs the suite of the chapter that the copy in dir is for, against that copy, on a cluster of its own.
 func Check(ctx context.Context, root, dir string, out io.Writer) error {
-	content, err := os.ReadFile(filepath.Join(dir, stageFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s was not made by make start: give the folder that was", dir)
-	}
+	stage, err := stageOf(dir)
 	if err != nil {
 		return err
 	}
-	stage := strings.TrimSpace(string(content))
 	for _, needed := range []string{"cmd", "config/default"} {
 		if _, err := os.Stat(filepath.Join(dir, needed)); err != nil {
 			return fmt.Errorf("%s has no folder %s yet: tutorial/%s/README.md says what belongs there", dir, needed, stage)

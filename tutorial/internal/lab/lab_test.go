@@ -8,9 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/lab"
-	"github.com/example/operator-testbed/tutorial/internal/workcopy"
 )
 
 const root = "../../.."
@@ -55,11 +53,8 @@ func TestCheck(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
 		dir := filepath.Join(t.TempDir(), "mine")
-		g.Expect(workcopy.Eject(t.Context(), workcopy.Options{
-			Root: root, Folder: "tutorial/" + stage, Module: "example.com/solution", Without: chapter.Own, To: dir,
-		})).To(Succeed())
-		g.Expect(os.WriteFile(filepath.Join(dir, ".stage"), []byte(stage), 0o600)).To(Succeed())
 		var out bytes.Buffer
+		g.Expect(lab.Solution(t.Context(), root, stage, dir, &out)).To(Succeed())
 		g.Expect(lab.Check(t.Context(), root, dir, &out)).To(Succeed(), out.String())
 	})
 }

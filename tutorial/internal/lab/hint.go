@@ -1,0 +1,77 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+)
+
+// hintsFile is where a copy says how many hints its learner has had, by the number of the exercise.
+const hintsFile = ".hints"
+
+// Hint tells the next hint about an exercise of the chapter that the copy in dir is for, counted from 1. Zero means the first
+// exercise of which there is more to tell.
+func Hint(root, dir string, exercise int, out io.Writer) error {
+	stage, err := stageOf(dir)
+	if err != nil {
+		return err
+	}
+	c, err := find(root, stage)
+	if err != nil {
+		return err
+	}
+	exercises, err := c.Exercises(filepath.Join(root, "tutorial"))
+	if err != nil {
+		return err
+	}
+	had, err := readHints(dir)
+	if err != nil {
+		return err
+	}
+	if exercise == 0 {
+		for exercise = 1; exercise < len(c.Hints) && had[exercise] >= chapter.Steps; exercise++ {
+		}
+	}
+	if exercise < 1 || exercise > min(len(c.Hints), len(exercises)) {
+		return fmt.Errorf("%s has no EXERCISE=%d: use a number from 1 to %d", stage, exercise, len(c.Hints))
+	}
+	step := min(had[exercise]+1, chapter.Steps)
+	fmt.Fprintf(out, "Exercise %d of %s: %s\n\n", exercise, stage, exercises[exercise-1])
+	for i, hint := range c.Hints[exercise-1][:step] {
+		fmt.Fprintf(out, "Hint %d of %d: %s\n", i+1, chapter.Steps, hint)
+	}
+	if had[exercise] == chapter.Steps {
+		fmt.Fprintf(out, "\nThere is no more. make solution STAGE=%s DIR=solution shows how the chapter does its part.\n", stage)
+	}
+	had[exercise] = step
+	text, err := json.Marshal(had)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, hintsFile), append(text, '\n'), 0o644)
+}
+
+func readHints(dir string) (map[int]int, error) {
+	path := filepath.Join(dir, hintsFile)
+	had := map[int]int{}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return had, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &had)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s can't be read, delete it to begin with the first hint: %w", path, err)
+	}
+	for exercise, steps := range had {
+		had[exercise] = max(0, min(steps, chapter.Steps))
+	}
+	return had, nil
+}

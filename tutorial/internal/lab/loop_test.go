@@ -1,0 +1,100 @@
+package lab_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/tutorial/internal/lab"
+)
+
+// copyOf is a copy as make start makes one, without what takes long to make.
+func copyOf(t *testing.T, stage string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, ".stage"), []byte(stage+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestHintsGiveAwayMoreEachTime(t *testing.T) {
+	g := NewWithT(t)
+	dir := copyOf(t, "04-controller")
+	hint := func(exercise int) string {
+		var out bytes.Buffer
+		g.Expect(lab.Hint(root, dir, exercise, &out)).To(Succeed())
+		return out.String()
+	}
+	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 1 of 04-controller: Change it. Give memcached a limit"), ContainSubstring("Hint 1 of 3"), Not(ContainSubstring("Hint 2"))))
+	g.Expect(hint(0)).To(And(ContainSubstring("Hint 1 of 3"), ContainSubstring("Hint 2 of 3"), Not(ContainSubstring("Hint 3"))))
+	g.Expect(hint(0)).To(And(ContainSubstring("Hint 3 of 3"), Not(ContainSubstring("There is no more"))))
+	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 2 of"), ContainSubstring("Hint 1 of 3")))
+	g.Expect(hint(1)).To(And(ContainSubstring("Hint 3 of 3"), ContainSubstring("There is no more. make solution STAGE=04-controller")))
+}
+
+func TestHintRefuses(t *testing.T) {
+	g := NewWithT(t)
+	dir := copyOf(t, "04-controller")
+	for _, exercise := range []int{-1, 6} {
+		g.Expect(lab.Hint(root, dir, exercise, &bytes.Buffer{})).To(MatchError(HaveSuffix("use a number from 1 to 5")))
+	}
+	g.Expect(lab.Hint(root, t.TempDir(), 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
+	g.Expect(os.WriteFile(filepath.Join(dir, ".hints"), []byte("many"), 0o600)).To(Succeed())
+	g.Expect(lab.Hint(root, dir, 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("delete it to begin with the first hint")))
+}
+
+func TestResetKeepsWhatWasThere(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	var out bytes.Buffer
+	g.Expect(lab.Start(t.Context(), root, "02-informer-queue", dir, &out)).To(Succeed())
+	begun, err := os.ReadDir(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	mine := filepath.Join(dir, "mine.go")
+	for _, kept := range []string{dir + ".before-1", dir + ".before-2"} {
+		g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
+		out.Reset()
+		g.Expect(lab.Reset(t.Context(), root, dir, &out)).To(Succeed())
+		g.Expect(out.String()).To(Equal(dir + " is the operator of 01-custom-resource again. What it was is in " + kept + ".\n"))
+		g.Expect(filepath.Join(kept, "mine.go")).To(BeAnExistingFile())
+		g.Expect(os.ReadDir(dir)).To(HaveLen(len(begun)))
+	}
+}
+
+func TestResetLeavesAloneWhatIsNoCopy(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	mine := filepath.Join(dir, "mine.go")
+	g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
+	g.Expect(lab.Reset(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
+	g.Expect(os.WriteFile(filepath.Join(dir, ".stage"), []byte("99-nothing\n"), 0o600)).To(Succeed())
+	g.Expect(lab.Reset(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("there is no code to begin STAGE=99-nothing with")))
+	g.Expect(mine).To(BeAnExistingFile())
+}
+
+func TestSolution(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "solution")
+	var out bytes.Buffer
+	g.Expect(lab.Solution(t.Context(), root, "99-nothing", dir, &out)).To(MatchError(HavePrefix("there is no code to begin STAGE=99-nothing with")))
+	g.Expect(dir).NotTo(BeAnExistingFile())
+	g.Expect(lab.Solution(t.Context(), root, "04-controller", dir, &out)).To(Succeed())
+	g.Expect(filepath.Join(dir, "internal", "controller", "memcached_controller.go")).To(BeAnExistingFile())
+	g.Expect(lab.Solution(t.Context(), root, "04-controller", dir, &out)).To(MatchError(ContainSubstring("name a folder that is new or empty")))
+}
+
+func TestDiff(t *testing.T) {
+	g := NewWithT(t)
+	var out bytes.Buffer
+	g.Expect(lab.Diff(t.Context(), root, "07-rbac", &out)).To(Succeed())
+	g.Expect(out.String()).To(And(
+		ContainSubstring("diff --git 06-watches/config/rbac/role.yaml 07-rbac/config/rbac/role.yaml"),
+		ContainSubstring("\n-  - get\n"),
+		Not(ContainSubstring("cmd/main.go")), // which differs in the chapter's name alone
+	))
+	g.Expect(lab.Diff(t.Context(), root, "", &out)).To(MatchError(ContainSubstring("use one of 02-informer-queue, ")))
+}
