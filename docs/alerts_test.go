@@ -1,0 +1,43 @@
+package docs_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// TestAlertsTable compares the table of alerts with the operator's manifests.
+func TestAlertsTable(t *testing.T) {
+	content, err := os.ReadFile("../operator/config/prometheus/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct {
+		Spec struct {
+			Groups []struct {
+				Rules []struct {
+					Alert       string
+					For         string
+					Labels      struct{ Severity string }
+					Annotations struct{ Summary string }
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal(content, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("\n| alert | severity | after | says |\n|---|---|---|---|\n")
+	for _, group := range manifest.Spec.Groups {
+		for _, rule := range group.Rules {
+			says := strings.NewReplacer("{{ $labels.namespace }}", "NAMESPACE", "{{ $labels.name }}", "NAME").Replace(rule.Annotations.Summary)
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", rule.Alert, rule.Labels.Severity, rule.For, says)
+		}
+	}
+	b.WriteString("\n")
+	generated(t, "reference/metrics.md", "the operator's manifests", b.String())
+}
