@@ -62,6 +62,12 @@ type Host interface {
 	Signal(ctx context.Context, pod *corev1.Pod, program, signal string) error
 }
 
+// Keeper is a cluster that its user may want to keep.
+type Keeper interface {
+	// Kept is a sentence on how to reach the cluster that Destroy leaves up, and how to take it down; empty when it leaves none.
+	Kept() string
+}
+
 // Breakable is a cluster whose components can be broken and mended, to see what an operator makes of it.
 type Breakable interface {
 	// Component returns a handle on a component, such as "kube-apiserver".

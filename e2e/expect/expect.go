@@ -54,6 +54,9 @@ func (e *Expecter) Within(timeout time.Duration) *Expecter {
 	return &within
 }
 
+// Patient returns a copy of the Expecter that does not give up before timeout, however little time it was told to take.
+func (e *Expecter) Patient(timeout time.Duration) *Expecter { return e.Within(max(e.timeout, timeout)) }
+
 // settle waits until accept returns nil for what follow sees, and fails the test with accept's last words
 // otherwise. The subject begins the message.
 func (e *Expecter) settle(ctx context.Context, subject string, list client.ObjectList, opts []client.ListOption, accept acceptFunc) {

@@ -164,6 +164,19 @@ func TestFailureNamesAnAPIServerThatRefuses(t *testing.T) {
 	g.Expect(got).To(Equal("Deployment demo/cache: listing failed: connection refused (gave up after 50ms)"))
 }
 
+func TestPatience(t *testing.T) {
+	g := NewWithT(t)
+	c := newClient(interceptor.Funcs{})
+	got := verdict(func(rec expect.T) {
+		expect.New(rec, c).Within(brief).Patient(2*brief).DeploymentSize(t.Context(), key, 3)
+	})
+	g.Expect(got).To(HaveSuffix("(gave up after 100ms)"))
+	got = verdict(func(rec expect.T) {
+		expect.New(rec, c).Within(2*brief).Patient(brief).DeploymentSize(t.Context(), key, 3)
+	})
+	g.Expect(got).To(HaveSuffix("(gave up after 100ms)"))
+}
+
 func TestFailureTellsATimeoutFromACancelledTest(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())

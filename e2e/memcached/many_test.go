@@ -59,7 +59,7 @@ func TestMany(t *testing.T) {
 				t.Fatal(err)
 			}
 			// How long so many take is up to the machine, also where a mutant leaves other assertions little time.
-			s.Expect(t).Within(expect.Converge).Objects(ctx, &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
+			s.Expect(t).Patient(expect.Converge).Objects(ctx, &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
 		})).
 		Assess("with few writes each", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			barrier(ctx, t, s)

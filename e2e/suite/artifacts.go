@@ -55,10 +55,10 @@ func (s *Suite) keep(t *testing.T, scope *Scope) {
 	s.artifacts = append(s.artifacts, folder)
 }
 
-// tellFolders names the folders of what was seen of failures: in the file that $TESTBED_FAILURES names, for a script that
-// has the last word (see scripts/failures), or else here.
-func tellFolders(folders []string, out io.Writer) error {
-	if path := os.Getenv("TESTBED_FAILURES"); path != "" && len(folders) > 0 {
+// tellLast tells the lines: in the file that $TESTBED_FAILURES names, for a script that has the last word (see
+// scripts/failures), or else here.
+func tellLast(lines []string, out io.Writer) error {
+	if path := os.Getenv("TESTBED_FAILURES"); path != "" && len(lines) > 0 {
 		file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
 			return err
@@ -66,8 +66,8 @@ func tellFolders(folders []string, out io.Writer) error {
 		defer file.Close()
 		out = file
 	}
-	for _, folder := range folders {
-		if _, err := fmt.Fprintf(out, "What was seen of a failure: %s\n", folder); err != nil {
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(out, line); err != nil {
 			return err
 		}
 	}

@@ -137,10 +137,22 @@ func (s *Suite) Run(m *testing.M) int {
 	}
 	s.env = environment
 	code := s.env.Run(m)
-	if err := tellFolders(s.artifacts, os.Stderr); err != nil {
-		fmt.Fprintf(os.Stderr, "the suite %s: naming what was kept of its failures, %q: %v\n", s.options.Name, s.artifacts, err)
+	if err := tellLast(s.left(), os.Stderr); err != nil {
+		fmt.Fprintf(os.Stderr, "the suite %s: saying what it has left, %q: %v\n", s.options.Name, s.left(), err)
 	}
 	return code
+}
+
+// left are lines about what the suite has left: the folders of what was seen of failures, and a cluster that is kept.
+func (s *Suite) left() []string {
+	var lines []string
+	for _, folder := range s.artifacts {
+		lines = append(lines, "What was seen of a failure: "+folder)
+	}
+	if keeper, ok := s.cluster.(cluster.Keeper); ok && keeper.Kept() != "" {
+		lines = append(lines, keeper.Kept())
+	}
+	return lines
 }
 
 // Test runs a feature in a namespace of its own, beside the others.

@@ -203,11 +203,11 @@ func TestArtifactsFolder(t *testing.T) {
 	}
 }
 
-func TestTellFolders(t *testing.T) {
+func TestTellLast(t *testing.T) {
 	const want = "What was seen of a failure: /a\nWhat was seen of a failure: /b\n"
 	t.Setenv("TESTBED_FAILURES", "")
 	var out bytes.Buffer
-	if err := tellFolders([]string{"/a", "/b"}, &out); err != nil || out.String() != want {
+	if err := tellLast([]string{"What was seen of a failure: /a", "What was seen of a failure: /b"}, &out); err != nil || out.String() != want {
 		t.Errorf("it says %q, %v, expected %q", &out, err, want)
 	}
 
@@ -218,7 +218,7 @@ func TestTellFolders(t *testing.T) {
 	t.Setenv("TESTBED_FAILURES", path)
 	out.Reset()
 	for _, folder := range []string{"/a", "/b"} { // two suites
-		if err := tellFolders([]string{folder}, &out); err != nil {
+		if err := tellLast([]string{"What was seen of a failure: " + folder}, &out); err != nil {
 			t.Error(err)
 		}
 	}

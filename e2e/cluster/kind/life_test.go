@@ -90,6 +90,14 @@ func TestLife(t *testing.T) {
 	g.Expect(containers(t, "operator-testbed-life")).To(HaveLen(1))
 	t.Setenv("TESTBED_STATE", filepath.Dir(filepath.Dir(filepath.Dir(kubeconfig))))
 
+	p.WithOpts(kind.Keep())
+	g.Expect(p.Destroy(ctx)).To(Succeed())
+	g.Expect(containers(t, "operator-testbed-life")).To(HaveLen(1))
+	g.Expect(p.Kept()).To(ContainSubstring("make down CLUSTER=kind NAME=life"))
+
+	p, err = kind.Attach(ctx, "life")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Kept()).To(BeEmpty())
 	g.Expect(p.Destroy(ctx)).To(Succeed())
 	g.Expect(containers(t, "operator-testbed-life")).To(BeEmpty())
 	_, err = os.Stat(filepath.Dir(kubeconfig))

@@ -43,7 +43,7 @@ func WithProgress(w io.Writer) support.ClusterOpts {
 	return option(func(p *Provider) { p.progress = w })
 }
 
-// Keep makes Destroy leave the cluster as it is, and say how it is reached.
+// Keep makes Destroy leave the cluster as it is; see Kept.
 func Keep() support.ClusterOpts {
 	return option(func(p *Provider) { p.keep = true })
 }
@@ -197,7 +197,6 @@ func (p *Provider) ExportLogs(_ context.Context, dest string) error {
 // Destroy deletes the cluster and its folder, unless it is to be kept. One that is not up is fine; somebody else's is an error.
 func (p *Provider) Destroy(ctx context.Context) error {
 	if p.keep {
-		fmt.Fprintf(p.progress, "the kind cluster %s is kept: export KUBECONFIG=%s; take it down with `make down CLUSTER=kind NAME=%s`\n", p.name, p.GetKubeconfig(), p.name)
 		return nil
 	}
 	if err := p.find(ctx); err != nil {
@@ -211,6 +210,14 @@ func (p *Provider) Destroy(ctx context.Context) error {
 	}
 	p.config = nil
 	return nil
+}
+
+// Kept says how the cluster is reached that Destroy leaves up; empty when it leaves none.
+func (p *Provider) Kept() string {
+	if !p.keep || p.config == nil {
+		return ""
+	}
+	return fmt.Sprintf("The kind cluster %s is kept: use it with eval \"$(make -s env CLUSTER=kind NAME=%s)\", take it down with make down CLUSTER=kind NAME=%s", p.name, p.name, p.name)
 }
 
 // remove deletes the cluster's containers, be they complete or not, its folder, and the registry with the last of the testbed's
