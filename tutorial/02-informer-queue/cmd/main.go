@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -29,7 +28,7 @@ func main() {
 	probeAddress := flag.String("health-probe-bind-address", ":8081", "The address of /healthz and /readyz.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *probeAddress, cmp.Or(os.Getenv("AIRLINE"), "http://127.0.0.1:8088"))
+	err := run(ctx, *probeAddress, airline.Address())
 	stop()
 	if err != nil {
 		slog.Error("The operator has ended", "error", err)

@@ -1,13 +1,13 @@
-// Command airline is an airline on this machine. It prints what it books, and forgets it when it ends.
+// Command airline is an airline on this machine, at $AIRLINE. It prints what it books, and forgets it when it ends.
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
@@ -17,10 +17,8 @@ import (
 )
 
 func main() {
-	address := flag.String("address", "127.0.0.1:8088", "where it takes bookings")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *address)
+	err := run(ctx, airline.Address())
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "airline: %v\n", err)
@@ -29,11 +27,15 @@ func main() {
 }
 
 func run(ctx context.Context, address string) error {
-	listener, err := net.Listen("tcp", address)
+	at, err := url.Parse(address)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("The airline takes bookings at http://%s\n", listener.Addr())
+	listener, err := net.Listen("tcp", at.Host)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("The airline takes bookings at %s\n", address)
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: airline.NewServer(func(b airline.Booking) {
 		fmt.Printf("%s: %d from %s to %s\n", b.Name, b.Flight.Number, b.Flight.From, b.Flight.To)
 	})}

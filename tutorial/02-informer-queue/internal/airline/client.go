@@ -2,13 +2,18 @@ package airline
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 )
+
+// Address is where the airline is: $AIRLINE, or a port of this machine.
+func Address() string { return cmp.Or(os.Getenv("AIRLINE"), "http://127.0.0.1:8088") }
 
 // Client books at an airline.
 type Client struct {
