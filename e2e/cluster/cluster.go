@@ -62,6 +62,14 @@ type Host interface {
 	Signal(ctx context.Context, pod *corev1.Pod, program, signal string) error
 }
 
+// Nodes is a cluster whose nodes can be stopped and started.
+type Nodes interface {
+	// StopNode stops a node without telling anybody.
+	StopNode(ctx context.Context, node string) error
+	// StartNode starts a node that was stopped.
+	StartNode(ctx context.Context, node string) error
+}
+
 // Keeper is a cluster that its user may want to keep.
 type Keeper interface {
 	// Kept is a sentence on how to reach the cluster that Destroy leaves up, and how to take it down; empty when it leaves none.

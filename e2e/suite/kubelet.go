@@ -107,6 +107,16 @@ func (s *Scope) Signal(ctx context.Context, t *testing.T, pod *corev1.Pod, progr
 	}
 }
 
+// Nodes returns what stops and starts the cluster's nodes. It skips the test where nothing does.
+func (s *Scope) Nodes(t *testing.T) cluster.Nodes {
+	t.Helper()
+	nodes, ok := s.cluster.(cluster.Nodes)
+	if !ok {
+		t.Skip("the nodes of this cluster are out of a test's reach, so none can be stopped here")
+	}
+	return nodes
+}
+
 func (s *Scope) clientset(t *testing.T) *kubernetes.Clientset {
 	t.Helper()
 	clientset, err := kubernetes.NewForConfig(s.Config)

@@ -69,6 +69,8 @@ type Options struct {
 	// Operand is the image that the operator deploys, and the environment variable that tells it of another. Where nodes have no
 	// registry, one is brought to them.
 	Operand Operand
+	// Nodes is a configuration of kind's, for a suite about nodes. It is skipped on all other clusters.
+	Nodes string
 	// Record are the kinds that the operator's work shows in. They are recorded in each feature's namespace.
 	Record []schema.GroupVersionKind
 }
@@ -118,6 +120,10 @@ func (s *Suite) Run(m *testing.M) int {
 	which := os.Getenv("CLUSTER")
 	if which == "" {
 		s.skip = "this suite needs a cluster: run it with `make test`, or with `make e2e CLUSTER=embedded`"
+		return m.Run()
+	}
+	if s.options.Nodes != "" && which != kind.Kind {
+		s.skip = "this suite is about real nodes, which this cluster has none of that a test may stop: make e2e runs it"
 		return m.Run()
 	}
 	work, err := os.MkdirTemp("", "suite-"+s.options.Name+"-")
@@ -247,7 +253,11 @@ func (s *Suite) start(name string) env.Func {
 			binary, err = s.binary(ctx)
 			return err
 		})
-		ctx, createErr := envfuncs.CreateCluster(s.cluster, name)(ctx, cfg)
+		create := envfuncs.CreateCluster(s.cluster, name)
+		if s.options.Nodes != "" {
+			create = envfuncs.CreateClusterWithConfig(s.cluster, name, s.options.Nodes)
+		}
+		ctx, createErr := create(ctx, cfg)
 		s.created = createErr == nil
 		if err := errors.Join(createErr, building.Wait()); err != nil {
 			return ctx, err

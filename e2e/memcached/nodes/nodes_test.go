@@ -1,0 +1,99 @@
+// Package nodes is the end-to-end suite of the Memcached operator on a cluster of several nodes, of which one goes and comes
+// back. It has the cluster to itself.
+package nodes
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+var nodes = suite.New(suite.Options{
+	Name:          "nodes",
+	AddToScheme:   []func(*runtime.Scheme) error{cachev1alpha1.AddToScheme},
+	Package:       "../../../operator/cmd",
+	Kustomization: "../../../operator/config/default",
+	Operand:       suite.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
+	Nodes:         "../../../kind/three-nodes.yaml",
+	Record: []schema.GroupVersionKind{
+		cachev1alpha1.GroupVersion.WithKind("Memcached"),
+		appsv1.SchemeGroupVersion.WithKind("Deployment"),
+		corev1.SchemeGroupVersion.WithKind("Pod"),
+	},
+})
+
+func TestMain(m *testing.M) { os.Exit(nodes.Run(m)) }
+
+// TestNodeFailure has a node lose its power, with pods on it that nobody can ask any more.
+func TestNodeFailure(t *testing.T) {
+	var (
+		mc     *cachev1alpha1.Memcached
+		failed string
+	)
+	available := func(status metav1.ConditionStatus) expect.Condition {
+		return expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: status}
+	}
+	nodes.TestAlone(t, features.New("a node").
+		WithLabel("disruptive", "cluster").
+		WithLabel("needs", "kubelet").
+		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc = &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "cache"}}
+			mc.Spec.Size = new(int32(3))
+			if err := s.Client.Create(ctx, mc); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 3)
+			s.Expect(t).Condition(ctx, mc, available(metav1.ConditionTrue))
+			pods := &corev1.PodList{}
+			if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil {
+				t.Fatal(err)
+			}
+			failed = pods.Items[0].Spec.NodeName
+		})).
+		Assess("that goes takes its pods with it, and the status says so", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			if err := s.Nodes(t).StopNode(ctx, failed); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).Condition(ctx, mc, available(metav1.ConditionFalse))
+		})).
+		Assess("that is away leaves them to the others", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 3)
+			s.Expect(t).Condition(ctx, mc, available(metav1.ConditionTrue))
+			s.Expect(t).Objects(ctx, &corev1.PodList{}, WithTransform(ready, And(HaveLen(3), Not(ContainElement(failed)))), client.InNamespace(s.Namespace))
+		})).
+		Assess("that is back ends what it still ran", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			if err := s.Nodes(t).StartNode(ctx, failed); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).Objects(ctx, &corev1.PodList{}, And(HaveLen(3), WithTransform(ready, HaveLen(3))), client.InNamespace(s.Namespace))
+			s.Expect(t).Condition(ctx, mc, available(metav1.ConditionTrue))
+		})).
+		Feature())
+}
+
+// ready returns the nodes of the pods that are ready and stay.
+func ready(objects []client.Object) []string {
+	var hosts []string
+	for _, object := range objects {
+		pod := object.(*corev1.Pod)
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && pod.DeletionTimestamp == nil {
+				hosts = append(hosts, pod.Spec.NodeName)
+			}
+		}
+	}
+	return hosts
+}
