@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/07-rbac/api/v1alpha1"
 )
@@ -88,4 +89,22 @@ func TestTheSameStatusIsEqual(t *testing.T) {
 		mc.Status.Conditions[i].LastTransitionTime = metav1.Unix(1, 0) // long ago
 	}
 	g.Expect(computeStatus(mc, deploymentWith(2, 1, 1, 1), []corev1.Pod{readyPod("a")}, nil)).To(Equal(mc.Status))
+}
+
+// recorded are the objects that events were recorded about.
+type recorded []runtime.Object
+
+func (r *recorded) Eventf(about, _ runtime.Object, _, _, _, _ string, _ ...any) {
+	*r = append(*r, about)
+}
+
+// An event that names a version is another event for each version, and none is ever counted.
+func TestEventsNameNoVersion(t *testing.T) {
+	g := NewWithT(t)
+	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", UID: "1", ResourceVersion: "7"}}
+	status := cachev1alpha1.MemcachedStatus{Conditions: []metav1.Condition{{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}}}
+	var events recorded
+	(&MemcachedReconciler{Recorder: &events}).record(mc, status)
+	g.Expect(events).To(HaveExactElements(And(HaveField("Name", "cache"), HaveField("ResourceVersion", ""))))
+	g.Expect(mc.ResourceVersion).To(Equal("7"), "expected the Memcached to be left as it is")
 }
