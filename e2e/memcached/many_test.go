@@ -63,6 +63,7 @@ func TestMany(t *testing.T) {
 		})).
 		Assess("with few writes each", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			barrier(ctx, t, s)
+			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
 			perObject := map[string]int{}
 			for _, event := range s.Expect(t).AtMost(many*budgetOfOne, s.Writes(mark, notThe(canary))) {
 				perObject[subjectOf(&event)]++
