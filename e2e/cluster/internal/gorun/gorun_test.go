@@ -116,12 +116,13 @@ func (w writer) Write(data []byte) (int, error) {
 
 // A go command that compiles says nothing for long; one that downloads another Go says little.
 func TestSilenceIsBroken(t *testing.T) {
-	ready := fifo(t)
-	fakeGo(t, `echo 'go: downloading go1.26.1' >&2; read -r _ <`+ready+`; echo '[1/3] read, 0s' >&2; read -r _ <`+ready+`; echo /cache/assets`)
+	// Two pipes: a second reader of one pipe sees the end of the first writer, if that is slow to close it.
+	speak, end := fifo(t), fifo(t)
+	fakeGo(t, `echo 'go: downloading go1.26.1' >&2; read -r _ <`+speak+`; echo '[1/3] read, 0s' >&2; read -r _ <`+end+`; echo /cache/assets`)
 	var told []string
 	beats, spoken := 0, false
-	goOn := func() {
-		if err := os.WriteFile(ready, []byte("\n"), 0); err != nil {
+	goOn := func(pipe string) {
+		if err := os.WriteFile(pipe, []byte("\n"), 0); err != nil {
 			t.Error(err)
 		}
 	}
@@ -133,12 +134,12 @@ func TestSilenceIsBroken(t *testing.T) {
 				t.Errorf("a beat after the command has begun to tell for itself")
 			}
 			if beats++; beats == 3 {
-				goOn()
+				goOn(speak)
 			}
 		case strings.HasPrefix(text, "[1/3]"):
 			spoken = true
 			// More beats were due now.
-			time.AfterFunc(20*time.Millisecond, goOn)
+			time.AfterFunc(20*time.Millisecond, func() { goOn(end) })
 		}
 	})
 	got, err := line(t.Context(), progress, "/clone/kubernetes", pace{first: time.Millisecond, next: time.Millisecond, patience: time.Minute})
