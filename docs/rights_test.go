@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,9 @@ func TestRightsPage(t *testing.T) {
 	generated(t, "reference/rights.md", "the operator's roles and e2e/memcached/rights.yaml", rightsTable(rights))
 }
 
+// boundRole is the part of a binding that says which role it is about.
+var boundRole = regexp.MustCompile(`kind: (?:Cluster)?Role\n  name: (\S+)`)
+
 // Every role that the operator is bound to is one that is proven.
 func TestEveryBoundRoleIsProven(t *testing.T) {
 	var bound []string
@@ -28,10 +32,8 @@ func TestEveryBoundRoleIsProven(t *testing.T) {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if _, role, found := strings.Cut(string(text), "kind: ClusterRole\n  name: "); found {
-			bound = append(bound, strings.Fields(role)[0])
-		} else if _, role, found := strings.Cut(string(text), "kind: Role\n  name: "); found {
-			bound = append(bound, strings.Fields(role)[0])
+		if role := boundRole.FindSubmatch(text); role != nil {
+			bound = append(bound, string(role[1]))
 		}
 		return err
 	})

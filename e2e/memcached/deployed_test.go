@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -83,8 +82,7 @@ func TestDeployed(t *testing.T) {
 			metricsAccess(ctx, t, s, scraper, "https://metrics")
 		}))).
 		Assess("is followed when its leader is killed", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			lease := &coordinationv1.Lease{}
-			lease.Namespace, lease.Name = manager.Namespace, "memcached-operator.cache.example.com"
+			lease := leaseIn(manager.Namespace)
 			s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", Not(HaveValue(BeEmpty()))))
 			pods := managers(ctx, t, s, manager.Namespace)
 			leading := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return strings.HasPrefix(*lease.Spec.HolderIdentity, pod.Name+"_") })

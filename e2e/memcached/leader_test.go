@@ -141,9 +141,12 @@ func TestLeader(t *testing.T) {
 
 // leaseOf refers to the lease that the operator's replicas vie for.
 func leaseOf(s *suite.Scope) *coordinationv1.Lease {
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: strings.Split(s.Operator.UserName(), ":")[2], Name: "memcached-operator.cache.example.com",
-	}}
+	return leaseIn(strings.Split(s.Operator.UserName(), ":")[2])
+}
+
+// leaseIn is leaseOf an operator in that namespace.
+func leaseIn(namespace string) *coordinationv1.Lease {
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "memcached-operator.cache.example.com"}}
 }
 
 // program makes a replica run as a program of that name.

@@ -78,7 +78,7 @@ func (s *Scope) Dial(ctx context.Context, t *testing.T, pod *corev1.Pod, port in
 // Logged follows the log of the pod's container, as `kubectl logs --follow` does, until a line has the text in it.
 func (s *Scope) Logged(ctx context.Context, t *testing.T, pod *corev1.Pod, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	log, err := s.clientset(t).CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Follow: true}).Stream(ctx)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 
@@ -75,11 +74,7 @@ func (p *Provider) start(ctx context.Context, cluster *v1alpha4.Cluster, image s
 	if err := p.provision(ctx, cluster, image); err != nil {
 		return err
 	}
-	config, err := restConfig(p.GetKubeconfig())
-	if err != nil {
-		return err
-	}
-	client, err := kubernetes.NewForConfig(config)
+	config, client, err := p.administrator()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/klient"
@@ -263,6 +264,16 @@ func (p *Provider) find(ctx context.Context) (err error) {
 		return err
 	}
 	return CheckDocker(ctx)
+}
+
+// administrator returns the administrator's way to the cluster.
+func (p *Provider) administrator() (*rest.Config, kubernetes.Interface, error) {
+	config, err := restConfig(p.GetKubeconfig())
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	return config, client, err
 }
 
 func restConfig(path string) (*rest.Config, error) {

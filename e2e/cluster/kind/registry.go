@@ -97,11 +97,7 @@ func (p *Provider) restoreRegistry(ctx context.Context) error {
 	if err := startRegistry(ctx, p.progress); err != nil {
 		return err
 	}
-	config, err := restConfig(p.GetKubeconfig())
-	if err != nil {
-		return err
-	}
-	client, err := kubernetes.NewForConfig(config)
+	_, client, err := p.administrator()
 	if err != nil {
 		return err
 	}

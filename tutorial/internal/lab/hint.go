@@ -18,11 +18,7 @@ const hintsFile = ".hints"
 // Hint tells the next hint about an exercise of the chapter that the copy in dir is for, counted from 1. Zero means the first
 // exercise of which there is more to tell.
 func Hint(root, dir string, exercise int, out io.Writer) error {
-	stage, err := stageOf(dir)
-	if err != nil {
-		return err
-	}
-	c, err := find(root, stage)
+	c, err := chapterOf(root, dir)
 	if err != nil {
 		return err
 	}
@@ -39,15 +35,15 @@ func Hint(root, dir string, exercise int, out io.Writer) error {
 		}
 	}
 	if exercise < 1 || exercise > min(len(c.Hints), len(exercises)) {
-		return fmt.Errorf("%s has no EXERCISE=%d: use a number from 1 to %d", stage, exercise, len(c.Hints))
+		return fmt.Errorf("%s has no EXERCISE=%d: use a number from 1 to %d", c.Name, exercise, len(c.Hints))
 	}
 	step := min(had[exercise]+1, chapter.Steps)
-	fmt.Fprintf(out, "Exercise %d of %s: %s\n\n", exercise, stage, exercises[exercise-1])
+	fmt.Fprintf(out, "Exercise %d of %s: %s\n\n", exercise, c.Name, exercises[exercise-1])
 	for i, hint := range c.Hints[exercise-1][:step] {
 		fmt.Fprintf(out, "Hint %d of %d: %s\n", i+1, chapter.Steps, hint)
 	}
 	if had[exercise] == chapter.Steps {
-		fmt.Fprintf(out, "\nThere is no more. make solution STAGE=%s DIR=solution shows how the chapter does its part.\n", stage)
+		fmt.Fprintf(out, "\nThere is no more. make solution STAGE=%s DIR=solution shows how the chapter does its part.\n", c.Name)
 	}
 	had[exercise] = step
 	text, err := json.Marshal(had)

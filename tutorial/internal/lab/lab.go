@@ -82,6 +82,15 @@ func stageOf(dir string) (string, error) {
 	return strings.TrimSpace(string(content)), err
 }
 
+// chapterOf returns the chapter that the copy in dir is for.
+func chapterOf(root, dir string) (chapter.Chapter, error) {
+	stage, err := stageOf(dir)
+	if err != nil {
+		return chapter.Chapter{}, err
+	}
+	return find(root, stage)
+}
+
 // errNotYet is what Check returns when the suite has failed: its output has said why.
 var errNotYet = errors.New("not yet: each line with FAIL names a feature, what was expected and what was last seen")
 

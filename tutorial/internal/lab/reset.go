@@ -12,11 +12,7 @@ import (
 
 // Reset makes the copy in dir what its chapter begins with, once more. What it has become is kept beside it.
 func Reset(ctx context.Context, root, dir string, out io.Writer) error {
-	stage, err := stageOf(dir)
-	if err != nil {
-		return err
-	}
-	c, err := find(root, stage)
+	c, err := chapterOf(root, dir)
 	if err != nil {
 		return err
 	}
@@ -32,7 +28,7 @@ func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 	}
 	defer os.RemoveAll(work)
 	fresh := filepath.Join(work, "copy")
-	if err := eject(ctx, root, c.BuildsOn, stage, fresh); err != nil {
+	if err := eject(ctx, root, c.BuildsOn, c.Name, fresh); err != nil {
 		return err
 	}
 	if err := os.Rename(dir, kept); err != nil {
