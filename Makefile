@@ -11,6 +11,7 @@ DIR ?=
 EXERCISE ?=
 C ?=
 ARGS ?=
+PLATFORMS ?=
 
 # No C compiler is needed, and none is used where there is one: what is built is the same everywhere.
 export CGO_ENABLED = 0
@@ -95,6 +96,11 @@ docker-build: $(TESTBED) ## Build the operator's image, called IMG=registry/name
 docker-push: $(TESTBED) $(filter docker-build,$(MAKECMDGOALS)) ## Push it: to the registry in IMG, or the local one that a kind cluster brings along.
 	@$(TESTBED) image check --push '$(image)'
 	@$(MAKE) -C operator $@ IMG='$(image)'
+
+.PHONY: docker-buildx
+docker-buildx: $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linux/arm64 (or others, with commas), and push that under one name.
+	@$(TESTBED) image check --push '$(image)'
+	@$(MAKE) -C operator $@ IMG='$(image)' $(if $(PLATFORMS),PLATFORMS='$(PLATFORMS)')
 
 # Where IMG is not given: a name of the registry that the nodes of a kind cluster pull from. See e2e/cluster/kind.
 IMG ?=

@@ -1,0 +1,76 @@
+// Command multiarch pushes an image for several platforms under one name. `make docker-buildx` is its user:
+//
+//	multiarch check IMAGE PLATFORMS
+//	multiarch push IMAGE PLATFORMS FOLDER
+//
+// The first prints the architectures to build for, one a line, unless the platforms are none that Go compiles for or the
+// registry takes no such image. The second makes an OCI index of the images in FOLDER, archives that `docker save` has written
+// and that are called ARCHITECTURE.tar, pushes it, and prints its name with its digest.
+//
+// Docker's buildx plug-in does the same. This needs no plug-in, no emulation and no builder of its own, as the image is FROM
+// scratch and its only file is compiled beforehand; and the index is the same for the same executables, whatever builds the
+// images and when.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "multiarch:", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage: multiarch check IMAGE PLATFORMS, or multiarch push IMAGE PLATFORMS FOLDER")
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) < 3 {
+		return errUsage
+	}
+	architectures, err := architecturesOf(ctx, args[2])
+	if err != nil {
+		return err
+	}
+	target, err := targetOf(args[1])
+	if err != nil {
+		return err
+	}
+	switch {
+	case args[0] == "check" && len(args) == 3:
+		if err := target.check(); err != nil {
+			return err
+		}
+		for _, architecture := range architectures {
+			fmt.Fprintln(out, architecture)
+		}
+		return nil
+	case args[0] == "push" && len(args) == 4:
+		archives := map[string]string{}
+		for _, architecture := range architectures {
+			archives[architecture] = filepath.Join(args[3], architecture+".tar")
+		}
+		index, err := indexOf(archives)
+		if err != nil {
+			return err
+		}
+		name, err := target.push(ctx, index)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(out, name)
+		return nil
+	}
+	return errUsage
+}

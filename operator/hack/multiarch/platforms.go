@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// architecturesOf returns the architectures of platforms such as "linux/amd64,linux/arm64", sorted and each once.
+func architecturesOf(ctx context.Context, platforms string) ([]string, error) {
+	known, err := exec.CommandContext(ctx, "go", "tool", "dist", "list").Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask Go for the platforms that it compiles for: %w", err)
+	}
+	return parse(platforms, strings.Fields(string(known)))
+}
+
+// parse returns the architectures of the platforms, with commas or blanks between them, all of which must be known and Linux.
+func parse(platforms string, known []string) ([]string, error) {
+	asked := strings.FieldsFunc(platforms, func(r rune) bool { return r == ',' || r == ' ' })
+	if len(asked) == 0 {
+		return nil, errors.New("PLATFORMS is empty: name some, as in PLATFORMS=linux/amd64,linux/arm64")
+	}
+	var architectures []string
+	for _, platform := range asked {
+		architecture, linux := strings.CutPrefix(platform, "linux/")
+		if !linux || !slices.Contains(known, platform) {
+			return nil, fmt.Errorf("PLATFORMS has %s, which is no platform of an image that Go compiles for: use linux/amd64, linux/arm64 and others of `go tool dist list`, with commas between them", platform)
+		}
+		architectures = append(architectures, architecture)
+	}
+	slices.Sort(architectures)
+	return slices.Compact(architectures), nil
+}
