@@ -9,6 +9,7 @@ STAGE ?=
 CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embedded)
 DIR ?=
 EXERCISE ?=
+MODULE ?=
 C ?=
 ARGS ?=
 PLATFORMS ?=
@@ -116,6 +117,10 @@ refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real k
 .PHONY: undeploy
 undeploy: legal-cluster $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached.
 	@$(with-cluster) $(MAKE) -C operator $@
+
+.PHONY: eject
+eject: legal-stage $(LAB) ## A project of your own that begins as the operator, in the new folder DIR; MODULE=name is its module.
+	@$(LAB) eject --stage='$(STAGE)' --dir='$(DIR)' --module='$(MODULE)'
 
 ##@ Learn: write a chapter's operator yourself (the texts are in tutorial/)
 

@@ -27,7 +27,7 @@ func main() {
 }
 
 func command() *cobra.Command {
-	var stage, dir, exercise string
+	var stage, dir, exercise, module string
 	root := &cobra.Command{Use: "lab", Short: "The learner's loop", SilenceErrors: true, SilenceUsage: true}
 	root.PersistentFlags().StringVar(&stage, "stage", "", "the chapter's name")
 	root.PersistentFlags().StringVar(&dir, "dir", "", "the folder of the copy")
@@ -59,6 +59,10 @@ func command() *cobra.Command {
 	add("diff", "Show what a chapter changes", false, func(ctx context.Context) error {
 		return lab.Diff(ctx, ".", stage, os.Stdout)
 	})
+	eject := add("eject", "Make a project of an operator", true, func(ctx context.Context) error {
+		return lab.Eject(ctx, ".", stage, dir, module, os.Stdout)
+	})
+	eject.Flags().StringVar(&module, "module", "", "the name of the project's module")
 	hint := add("hint", "Give the next hint about an exercise", true, func(context.Context) error {
 		number, err := strconv.Atoi(cmp.Or(exercise, "0"))
 		if err != nil {

@@ -22,7 +22,16 @@ const (
 
 	// tools is the module that pins the programs that a Makefile calls, and copiedTools where a copy has it.
 	tools, copiedTools = "scripts/tools", "hack/tools"
+
+	// Operator is the folder of the finished operator.
+	Operator = "operator"
+
+	// ignored is what the targets of a Makefile make.
+	ignored = "/bin/\n/dist/\n"
 )
+
+// OperatorOwn are files of the finished operator that are about this repository: the test of a page of its documentation.
+var OperatorOwn = []string{"internal/controller/faultmatrix_test.go"}
 
 // Options say what is copied.
 type Options struct {
@@ -60,11 +69,15 @@ func Eject(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
+	rewriteTools := strings.NewReplacer(module+"/"+tools, o.Module+"/"+copiedTools, tools, copiedTools)
 	for _, file := range []string{"go.mod", "go.sum"} {
 		from := filepath.Join(o.Root, tools, file)
-		if err := copyFile(from, filepath.Join(o.To, copiedTools, file), rewrite); err != nil {
+		if err := copyFile(from, filepath.Join(o.To, copiedTools, file), rewriteTools); err != nil {
 			return err
 		}
+	}
+	if err := os.WriteFile(filepath.Join(o.To, ".gitignore"), []byte(ignored), 0o644); err != nil {
+		return err
 	}
 	return o.writeModule(ctx)
 }
@@ -128,6 +141,7 @@ func (o Options) rewriter() *strings.Replacer {
 	return strings.NewReplacer(
 		before, o.Module,
 		dotted(before), dotted(o.Module),
+		"./"+o.Folder+"/", "./",
 		path.Join(up, tools), copiedTools,
 	)
 }
