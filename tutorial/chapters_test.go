@@ -4,6 +4,7 @@ package tutorial_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,6 +66,23 @@ func TestChaptersAreIndexed(t *testing.T) {
 		heading := fmt.Sprintf("# %s %s\n", c.Name[:2], c.Title)
 		if !strings.HasPrefix(string(text), heading) {
 			t.Errorf("%s/README.md does not begin with %q", c.Name, heading)
+		}
+	}
+}
+
+// A chapter's suite is shown to assert something by three mutants at least: of its operator, or of its definition.
+func TestChaptersHaveMutants(t *testing.T) {
+	without := map[string]string{
+		"00-control-loop": "it brings nothing to break",
+		"11-finished":     "its operator is the finished one, whose mutants are in e2e/memcached",
+	}
+	for name := range chapters(t) {
+		mutants, err := filepath.Glob(filepath.Join(name, "test", "e2e", "mutants", "*.patch"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if without[name] == "" && len(mutants) < 3 {
+			t.Errorf("%s has %d mutants in test/e2e/mutants, expected at least three", name, len(mutants))
 		}
 	}
 }
