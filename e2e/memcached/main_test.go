@@ -5,6 +5,7 @@ package memcached
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,6 +27,8 @@ var memcached = suite.New(suite.Options{
 	CRDs:          []string{"../../operator/config/crd/bases"},
 	Package:       "../../operator/cmd",
 	Kustomization: "../../operator/config/default",
+	Project:       "../../operator",
+	Sample:        "../../operator/config/samples",
 	Operand:       suite.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Record: []schema.GroupVersionKind{
 		cachev1alpha1.GroupVersion.WithKind("Memcached"),
@@ -55,10 +58,13 @@ func named(s *suite.Scope, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 }
 
-// anotherNamespace returns a namespace beside the feature's own. It goes with the test.
-func anotherNamespace(ctx context.Context, t *testing.T, s *suite.Scope) string {
+// anotherNamespace returns a namespace beside the feature's own, with labels (name, value, name, value). It goes with the test.
+func anotherNamespace(ctx context.Context, t *testing.T, s *suite.Scope, labels ...string) string {
 	t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-other-"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-other-", Labels: map[string]string{}}}
+	for label := range slices.Chunk(labels, 2) {
+		namespace.Labels[label[0]] = label[1]
+	}
 	if err := s.Client.Create(ctx, namespace); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -39,9 +40,9 @@ func TestMetricsAccess(t *testing.T) {
 		WithLabel("contract", "manager").
 		Assess("are for those who may read them, over HTTPS", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			scraper := newScraper(ctx, t, s)
-			reader := metricsAccess(ctx, t, s, scraper, "https://"+s.Operator.MetricsAddress())
+			reader := metricsAccess(ctx, t, s, scraper, "https://"+metricsAddress(s))
 			// The server says that it speaks HTTPS and hangs up, in time or too early to be heard.
-			if code, _, err := get(ctx, t, scraper, "http://"+s.Operator.MetricsAddress(), token(ctx, t, s, reader)); err == nil && code != http.StatusBadRequest {
+			if code, _, err := get(ctx, t, scraper, "http://"+metricsAddress(s), token(ctx, t, s, reader)); err == nil && code != http.StatusBadRequest {
 				t.Errorf("over HTTP, an account with the right gets %d", code)
 			}
 		}))).
@@ -197,7 +198,7 @@ func scraping(ctx context.Context, t *testing.T, s *suite.Scope) func(context.Co
 	mayReadMetrics(ctx, t, s, reader)
 	bearer := token(ctx, t, s, reader)
 	return func(ctx context.Context) (map[string]float64, error) {
-		code, body, err := get(ctx, t, scraper, "https://"+s.Operator.MetricsAddress(), bearer)
+		code, body, err := get(ctx, t, scraper, "https://"+metricsAddress(s), bearer)
 		if err != nil {
 			return nil, err
 		}
@@ -226,6 +227,14 @@ func samplesOf(body string) (map[string]float64, error) {
 	return samples, nil
 }
 
+// metricsAddress is where the operator's metrics are. Where it is deployed, newScraper knows the way to its pod.
+func metricsAddress(s *suite.Scope) string {
+	if s.Deployed != nil {
+		return "pod:8443"
+	}
+	return s.Operator.MetricsAddress()
+}
+
 // newScraper returns a client that trusts the operator's authority, for the Service of the metrics.
 func newScraper(ctx context.Context, t *testing.T, s *suite.Scope) *http.Client {
 	t.Helper()
@@ -235,9 +244,14 @@ func newScraper(ctx context.Context, t *testing.T, s *suite.Scope) *http.Client 
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(secret.Data["ca.crt"])
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
+	transport := &http.Transport{TLSClientConfig: &tls.Config{
 		RootCAs: roots, ServerName: "operator-controller-manager-metrics-service." + secret.Namespace + ".svc",
-	}}}
+	}}
+	if s.Deployed != nil {
+		pod := managers(ctx, t, s)[0]
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx, t, &pod, 8443), nil }
+	}
+	return &http.Client{Transport: transport}
 }
 
 func newAccount(ctx context.Context, t *testing.T, s *suite.Scope, name string) *corev1.ServiceAccount {

@@ -40,13 +40,13 @@ func Absent(ctx context.Context, config *rest.Config, m Manifests) ([]*unstructu
 
 // Remove deletes the objects, the last one first, and returns when they are gone, and with a Namespace or a
 // CustomResourceDefinition all that is in it. One that is not there is fine.
-func Remove(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) error {
+func Remove(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured, how ...client.DeleteOption) error {
 	c, err := client.NewWithWatch(config, client.Options{})
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	for _, object := range slices.Backward(objects) {
-		err := c.Delete(ctx, object.DeepCopy())
+		err := c.Delete(ctx, object.DeepCopy(), how...)
 		if err == nil {
 			err = untilGone(ctx, c, object)
 		}
@@ -58,6 +58,15 @@ func Remove(ctx context.Context, config *rest.Config, objects []*unstructured.Un
 }
 
 func untilGone(ctx context.Context, c client.WithWatch, object *unstructured.Unstructured) error {
+	alreadyGone := func(store cache.Store) (bool, error) { return len(store.List()) == 0, nil }
+	_, err := watchtools.UntilWithSync(ctx, only(c, object), &unstructured.Unstructured{}, alreadyGone, func(event watch.Event) (bool, error) {
+		return event.Type == watch.Deleted, nil
+	})
+	return err
+}
+
+// only lists and watches one object, of any kind.
+func only(c client.WithWatch, object *unstructured.Unstructured) *cache.ListWatch {
 	list := func() *unstructured.UnstructuredList {
 		l := &unstructured.UnstructuredList{}
 		l.SetGroupVersionKind(object.GroupVersionKind().GroupVersion().WithKind(object.GetKind() + "List"))
@@ -70,7 +79,7 @@ func untilGone(ctx context.Context, c client.WithWatch, object *unstructured.Uns
 			Raw:           &o,
 		}
 	}
-	lw := &cache.ListWatch{
+	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			l := list()
 			return l, c.List(ctx, l, options(o))
@@ -79,9 +88,4 @@ func untilGone(ctx context.Context, c client.WithWatch, object *unstructured.Uns
 			return c.Watch(ctx, list(), options(o))
 		},
 	}
-	alreadyGone := func(store cache.Store) (bool, error) { return len(store.List()) == 0, nil }
-	_, err := watchtools.UntilWithSync(ctx, lw, &unstructured.Unstructured{}, alreadyGone, func(event watch.Event) (bool, error) {
-		return event.Type == watch.Deleted, nil
-	})
-	return err
 }

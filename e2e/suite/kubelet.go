@@ -28,14 +28,15 @@ func (s *Scope) NeedsKubelet(t *testing.T, reason string) {
 	}
 }
 
-// LoadImage brings an image of Docker's to the nodes. It skips the test where they take none.
-func (s *Scope) LoadImage(ctx context.Context, t *testing.T, image string) {
+// LoadImageArchive brings the images of an archive, such as docker save writes it, to the nodes. It skips the test where they take
+// none.
+func (s *Scope) LoadImageArchive(ctx context.Context, t *testing.T, archive string) {
 	t.Helper()
 	loader, ok := s.cluster.(support.E2EClusterProviderWithImageLoader)
 	if !ok {
-		t.Skipf("the nodes of this cluster pull their images themselves, so %s can't be brought to them", image)
+		t.Skip("the nodes of this cluster pull their images themselves, so none can be brought to them")
 	}
-	if err := loader.LoadImage(ctx, image); err != nil {
+	if err := loader.LoadImageArchive(ctx, archive); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -80,18 +81,33 @@ func (s *Scope) Logged(ctx context.Context, t *testing.T, pod *corev1.Pod, text 
 	t.Helper()
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
+	if last := s.follow(ctx, t, pod, text); !strings.Contains(last, text) {
+		t.Fatalf("the log of the pod %s: expected a line with %q; last seen: %s", pod.Name, text, last)
+	}
+}
+
+// Tells says whether the log of the pod's container gets a line with the text in it, before ctx ends.
+func (s *Scope) Tells(ctx context.Context, t *testing.T, pod *corev1.Pod, text string) bool {
+	t.Helper()
+	return strings.Contains(s.follow(ctx, t, pod, text), text)
+}
+
+// follow returns the first line of the log with the text in it, or the last line before ctx ends.
+func (s *Scope) follow(ctx context.Context, t *testing.T, pod *corev1.Pod, text string) string {
+	t.Helper()
 	log, err := s.clientset(t).CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Follow: true}).Stream(ctx)
 	if err != nil {
 		t.Fatalf("the log of the pod %s: %v", pod.Name, err)
 	}
 	defer log.Close()
 	last := "nothing"
-	for lines := bufio.NewScanner(log); lines.Scan(); last = lines.Text() {
-		if strings.Contains(lines.Text(), text) {
-			return
+	for lines := bufio.NewScanner(log); lines.Scan(); {
+		last = lines.Text()
+		if strings.Contains(last, text) {
+			break
 		}
 	}
-	t.Fatalf("the log of the pod %s: expected a line with %q; last seen: %s", pod.Name, text, last)
+	return last
 }
 
 // Signal sends a signal, such as "KILL", to the processes in a pod that are called so. It skips the test where they are out of

@@ -40,9 +40,12 @@ type Scope struct {
 	RealKubelet bool
 	// Webhooks is false where the API server can't call the operator's webhooks, so that it runs without them.
 	Webhooks bool
+	// Deployed is the operator as an image in pods, or nil where it runs as a process.
+	Deployed *runner.Deployed
 
 	timeout time.Duration
 	cluster cluster.Provider
+	deploy  func(ctx context.Context, replicas int) (*runner.Deployed, error) // nil where no image can run
 }
 
 // Expect returns the assertions, on behalf of t.
@@ -157,7 +160,11 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 	}
 	scope := &Scope{
 		Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Operator: s.operator, History: recorder, Audit: s.auditLog(),
-		RealKubelet: s.realKubelet(), Webhooks: s.webhooks(), timeout: s.timeout, cluster: s.cluster,
+		RealKubelet: s.realKubelet(), Webhooks: s.webhooks() || s.deployed != nil, Deployed: s.deployed,
+		timeout: s.timeout, cluster: s.cluster,
+	}
+	if s.deploys() {
+		scope.deploy = s.deploy
 	}
 	t.Cleanup(func() {
 		recorder.Stop()

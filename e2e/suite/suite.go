@@ -41,6 +41,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
 	"sigs.k8s.io/e2e-framework/pkg/types"
+	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/audit"
 	"github.com/example/operator-testbed/e2e/cluster"
@@ -69,6 +70,13 @@ type Options struct {
 	// Operand is the image that the operator deploys, and the environment variable that tells it of another. Where nodes have no
 	// registry, one is brought to them.
 	Operand Operand
+	// Project is the folder whose Makefile makes the operator's image, with the target docker-build. Where nodes run an image that
+	// is brought to them, features that run beside others meet the operator deployed as this image; those that run alone have the
+	// process, which they may stop. Empty means that there is only the process.
+	Project string
+	// Sample is a kustomization of one object, which the operator's webhooks are asked about to find out whether they answer
+	// yet. Empty means that it has none.
+	Sample string
 	// Nodes is a configuration of kind's, for a suite about nodes. It is skipped on all other clusters.
 	Nodes string
 	// Record are the kinds that the operator's work shows in. They are recorded in each feature's namespace.
@@ -93,15 +101,21 @@ type Suite struct {
 	skip string
 
 	// Set once, before the first test.
-	cluster  cluster.Provider
-	created  bool // the cluster
-	config   *rest.Config
-	client   client.WithWatch
-	operator *runner.Operator
-	own      *supervisor.Supervisor       // where the cluster has none
-	added    []*unstructured.Unstructured // what a cluster that is not ours is to be rid of again
-	work     string                       // a folder for what is gone when Run returns
-	timeout  time.Duration                // of an assertion; zero before the cluster is known
+	cluster   cluster.Provider
+	created   bool // the cluster
+	config    *rest.Config
+	client    client.WithWatch
+	manifests runner.Manifests
+	operand   []string // the environment that tells the operator what to deploy
+	operator  *runner.Operator
+	own       *supervisor.Supervisor       // where the cluster has none
+	added     []*unstructured.Unstructured // what a cluster that is not ours is to be rid of again
+	work      string                       // a folder for what is gone when Run returns
+	timeout   time.Duration                // of an assertion; zero before the cluster is known
+
+	// Set once, before the first test that runs beside others.
+	beside   func() error
+	deployed *runner.Deployed // nil where the operator is a process
 
 	mu        sync.Mutex
 	artifacts []string
@@ -180,7 +194,10 @@ func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature) {
 		t.Skip(s.skip)
 	}
 	if parallel {
-		t.Parallel()
+		t.Parallel() // returns when all that run alone are done
+		if err := s.beside(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.env.Test(t, feature)
 }
@@ -215,6 +232,7 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 		return nil, err
 	}
 	s.cluster = provider
+	s.beside = sync.OnceValue(func() error { return s.handOver(ctx) })
 	cfg, err := envconf.NewFromFlags()
 	if err != nil {
 		return nil, err
@@ -253,6 +271,9 @@ func (s *Suite) start(name string) env.Func {
 			binary, err = s.binary(ctx)
 			return err
 		})
+		if s.deploys() {
+			building.Go(func() error { return runner.BuildImage(ctx, s.options.Project, s.image()) })
+		}
 		create := envfuncs.CreateCluster(s.cluster, name)
 		if s.options.Nodes != "" {
 			create = envfuncs.CreateClusterWithConfig(s.cluster, name, s.options.Nodes)
@@ -314,6 +335,7 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	if err != nil {
 		return err
 	}
+	s.manifests = manifests
 	processes, err := s.supervisor(ctx)
 	if err != nil {
 		return err
@@ -326,26 +348,30 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	if s.options.Package == "" {
 		return runner.Define(ctx, s.config, manifests)
 	}
-	operand, err := s.operand(ctx)
-	if err != nil {
+	if err := s.stock(ctx); err != nil {
 		return err
 	}
 	s.operator, err = runner.Start(ctx, runner.Options{
 		Name: "operator", Config: s.config, Supervisor: processes, Manifests: manifests, Binary: binary,
-		Webhooks: s.webhooks(), Env: operand,
+		Webhooks: s.webhooks(), Env: s.operand,
 	})
 	return err
 }
 
-// operand brings what the operator deploys to the nodes, where that is for us to do, and returns the environment that tells the
-// operator of it.
-func (s *Suite) operand(ctx context.Context) ([]string, error) {
+// stock brings the operator's image to the nodes, and what the operator deploys, where that is for us to do.
+func (s *Suite) stock(ctx context.Context) error {
+	if loader, ok := s.cluster.(support.E2EClusterProviderWithImageLoader); ok && s.deploys() {
+		if err := loader.LoadImage(ctx, s.image()); err != nil {
+			return err
+		}
+	}
 	stocker, ok := s.cluster.(cluster.Stocker)
 	if !ok || s.options.Operand.Variable == "" {
-		return nil, nil
+		return nil
 	}
 	image, err := stocker.Stock(ctx, s.options.Operand.Variable, s.options.Operand.Image)
-	return []string{s.options.Operand.Variable + "=" + image}, err
+	s.operand = []string{s.options.Operand.Variable + "=" + image}
+	return err
 }
 
 // supervisor returns the cluster's supervisor, or an own one where the cluster has none.

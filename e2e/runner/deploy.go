@@ -1,0 +1,177 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	watchtools "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// deployTimeout bounds the wait for the pods of an operator that is deployed, and for its webhooks. A small machine that has
+// much else to do takes long.
+const deployTimeout = 3 * time.Minute
+
+// BuildImage builds an operator's image as its users do: by `make docker-build` in the operator's folder. The image is called
+// so. What the build has told is part of the error.
+func BuildImage(ctx context.Context, folder, image string) error {
+	build := exec.CommandContext(ctx, "make", "docker-build", "IMG="+image)
+	build.Dir = folder
+	// Not what an outer make was told.
+	build.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the image %s in %s: %w\n%s", image, folder, err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// DeployOptions say how an operator is deployed.
+type DeployOptions struct {
+	// Config is how an administrator reaches the cluster.
+	Config *rest.Config
+	// Manifests install the operator. Their CustomResourceDefinitions must be there already.
+	Manifests Manifests
+	// Image is what the manager's pods run, in place of what the manifests say. The nodes have it.
+	Image string
+	// Replicas is how many pods the manager has; zero means as many as the manifests say.
+	Replicas int
+	// Env are variables ("NAME=value") that prevail over those of the manifests.
+	Env []string
+	// Trial is an object that the operator's webhooks are asked about until they answer; nil where there are none.
+	Trial client.Object
+}
+
+// Deployed is an operator that runs as its users run it: as an image, in pods.
+type Deployed struct {
+	// Manager names its Deployment.
+	Manager client.ObjectKey
+
+	config *rest.Config
+	added  []*unstructured.Unstructured
+}
+
+// Deploy deploys an operator and returns when all its pods are available and its webhooks are answered. Where it fails, nothing
+// stays that others would run into.
+func Deploy(ctx context.Context, o DeployOptions) (*Deployed, error) {
+	manager, err := o.Manifests.Manager()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(o.Config, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	deployment, err := o.workload()
+	if err != nil {
+		return nil, err
+	}
+	deployed := &Deployed{
+		Manager: manager.Deployment, config: o.Config,
+		// The webhooks are the first to go, and so the last in the list.
+		added: append(o.Manifests.Select(workloads...), o.Manifests.Select(configurations...)...),
+	}
+	objects := append(o.Manifests.Without(definition, deployment.GetKind()), deployment)
+	ctx, cancel := context.WithTimeoutCause(ctx, deployTimeout, fmt.Errorf("it took longer than %v", deployTimeout))
+	defer cancel()
+	err = Apply(ctx, c, objects)
+	if err == nil {
+		err = untilAvailable(ctx, c, deployment)
+	}
+	if err == nil && o.Trial != nil {
+		err = untilAnswered(ctx, c, o.Trial)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("deploying the operator as %s: %w", o.Image, err), deployed.Remove(context.WithoutCancel(ctx)))
+	}
+	return deployed, nil
+}
+
+// Remove removes what only an operator that is deployed has: its Deployment and pods, and the webhooks that nobody would answer.
+func (d *Deployed) Remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, deployTimeout, fmt.Errorf("it took longer than %v", deployTimeout))
+	defer cancel()
+	// A Deployment is gone when its pods are.
+	return Remove(ctx, d.config, d.added, client.PropagationPolicy(metav1.DeletePropagationForeground))
+}
+
+// workload returns the manager's Deployment with what the options say.
+func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
+	var deployment appsv1.Deployment
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Manifests.Select("Deployment")[0].Object, &deployment); err != nil {
+		return nil, err
+	}
+	container := &deployment.Spec.Template.Spec.Containers[0]
+	container.Image = o.Image
+	if o.Replicas > 0 {
+		deployment.Spec.Replicas = new(int32(o.Replicas))
+	}
+	for _, variable := range o.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		container.Env = slices.DeleteFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == name })
+		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&deployment)
+	return &unstructured.Unstructured{Object: object}, err
+}
+
+// untilAvailable waits until a Deployment has all its pods, all as it wants them now, and they are available.
+func untilAvailable(ctx context.Context, c client.WithWatch, deployment *unstructured.Unstructured) error {
+	var last appsv1.DeploymentStatus
+	_, err := watchtools.UntilWithSync(ctx, only(c, deployment), &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
+		var d appsv1.Deployment
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(event.Object.(*unstructured.Unstructured).Object, &d); err != nil {
+			return false, err
+		}
+		last = d.Status
+		return event.Type != watch.Deleted && complete(&d), nil
+	})
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("waiting for %d pods of %s: %d are available: %w", replicas(deployment), client.ObjectKeyFromObject(deployment), last.AvailableReplicas, err)
+	}
+	return nil
+}
+
+func replicas(deployment *unstructured.Unstructured) int64 {
+	n, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
+	return n
+}
+
+// complete is what `kubectl rollout status` waits for.
+func complete(d *appsv1.Deployment) bool {
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas == *d.Spec.Replicas &&
+		d.Status.Replicas == *d.Spec.Replicas && d.Status.AvailableReplicas == *d.Spec.Replicas
+}
+
+// untilAnswered tries until webhooks are answered. The way from the API server to a pod that is ready is made by kube-proxy, a
+// moment later, which nobody can watch.
+func untilAnswered(ctx context.Context, c client.Client, trial client.Object) error {
+	for {
+		err := c.Create(ctx, trial.DeepCopyObject().(client.Object), client.DryRunAll)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return errors.Join(context.Cause(ctx), err)
+		}
+		if !strings.Contains(err.Error(), "failed calling webhook") {
+			return fmt.Errorf("asking the webhooks: %w", err)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/example/operator-testbed/e2e/runner"
+)
+
+// Deploy deploys the operator as an image with that many pods, until the test is done, and returns when they are available. The
+// process must be stopped: see [runner.Operator.Stop]. It skips the test where pods are only said to run, or nodes take no image.
+func (s *Scope) Deploy(ctx context.Context, t *testing.T, replicas int) {
+	t.Helper()
+	if s.deploy == nil {
+		t.Skip("the operator is not deployed as an image here: its executable was given in $OPERATOR, or the nodes of this cluster run no image that is brought to them; make e2e shows it")
+	}
+	deployed, err := s.deploy(ctx, replicas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Deployed, s.Webhooks = deployed, true
+	t.Cleanup(func() {
+		if err := deployed.Remove(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// deploys says whether the operator is deployed as an image: one of an executable that was given would not be of it.
+func (s *Suite) deploys() bool {
+	_, takes := s.cluster.(support.E2EClusterProviderWithImageLoader)
+	return takes && s.realKubelet() && s.options.Project != "" && os.Getenv("OPERATOR") == ""
+}
+
+// image is what the operator's image is called.
+func (s *Suite) image() string { return "operator-testbed/" + s.options.Name + ":suite" }
+
+// deploy deploys the operator as its image, which the nodes have.
+func (s *Suite) deploy(ctx context.Context, replicas int) (*runner.Deployed, error) {
+	trial, err := s.sample()
+	if err != nil {
+		return nil, err
+	}
+	return runner.Deploy(ctx, runner.DeployOptions{
+		Config: s.config, Manifests: s.manifests, Image: s.image(), Replicas: replicas, Env: s.operand, Trial: trial,
+	})
+}
+
+// sample returns the object to ask webhooks about, or nil.
+func (s *Suite) sample() (client.Object, error) {
+	if s.options.Sample == "" {
+		return nil, nil
+	}
+	objects, err := runner.Render(s.options.Sample)
+	if err != nil {
+		return nil, err
+	}
+	if len(objects.Objects()) != 1 {
+		return nil, fmt.Errorf("%s has %d objects, expected one to ask webhooks about", s.options.Sample, len(objects.Objects()))
+	}
+	sample := objects.Objects()[0]
+	sample.SetNamespace("default")
+	return sample, nil
+}
+
+// handOver has the image take over from the process, where the operator is deployed at all.
+func (s *Suite) handOver(ctx context.Context) error {
+	if !s.deploys() {
+		return nil
+	}
+	if err := s.operator.Stop(ctx); err != nil {
+		return err
+	}
+	var err error
+	s.deployed, err = s.deploy(ctx, 1)
+	return err
+}
