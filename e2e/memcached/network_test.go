@@ -1,0 +1,145 @@
+package memcached
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/crane"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/image/imagetest"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+)
+
+// dialer is the image of the program that tries ports from inside a pod.
+const dialer = "operator-testbed/dialer:suite"
+
+// enforcement is how long a network may take to enforce a policy. What enforces none is known by nothing else.
+const enforcement = 20 * time.Second
+
+// TestNetworkPolicy owns the operator, whose pod's ports are tried from pods of other namespaces.
+func TestNetworkPolicy(t *testing.T) {
+	var stranger, scraper *corev1.Pod
+	memcached.TestAlone(t, features.New("network policy").
+		WithLabel("contract", "manager").
+		WithLabel("disruptive", "operator").
+		WithLabel("needs", "kubelet").
+		Setup(suite.Step(ownOperator)).
+		Setup(suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.LoadImageArchive(ctx, t, dialerArchive(ctx, t))
+			stop(ctx, t, s)
+			s.Deploy(ctx, t, 1)
+			operator := managers(ctx, t, s)[0].Status.PodIP
+			stranger = dialing(ctx, t, s, s.Namespace, operator, "8081", "8443", "9443")
+			scraper = dialing(ctx, t, s, anotherNamespace(ctx, t, s, "metrics", "enabled"), operator, "8081", "8443", "9443")
+		}))).
+		Assess("without one, whoever wants to connects", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			for _, pod := range []*corev1.Pod{stranger, scraper} {
+				s.Logged(ctx, t, pod, "8081:open 8443:open 9443:open")
+			}
+		}))).
+		Assess("with the operator's, metrics are for namespaces that are labeled so, and webhooks for all", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			needsPolicies(ctx, t, s)
+			policies, err := runner.Render("../../operator/config/network-policy")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := runner.Apply(ctx, s.Client, policies.Objects()); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := runner.Remove(context.WithoutCancel(ctx), s.Config, policies.Objects()); err != nil {
+					t.Error(err)
+				}
+			})
+			s.Logged(ctx, t, stranger, "8081:closed 8443:closed 9443:open")
+			s.Logged(ctx, t, scraper, "8081:closed 8443:open 9443:open")
+			// The API server calls the webhooks, and the kubelet makes its probes, all the same.
+			settled(ctx, t, s, create(ctx, t, s, "cache", 1))
+			s.Expect(t).DeploymentSize(ctx, s.Deployed.Manager, 1)
+		}))).
+		Feature())
+}
+
+// needsPolicies skips the test where the cluster's network enforces no policy: not even one that lets nobody in.
+func needsPolicies(ctx context.Context, t *testing.T, s *suite.Scope) {
+	t.Helper()
+	server := dialing(ctx, t, s, s.Namespace)
+	s.Expect(t).Object(ctx, server, HaveField("Status.PodIP", Not(BeEmpty())))
+	visitor := dialing(ctx, t, s, s.Namespace, server.Status.PodIP, "8080")
+	s.Logged(ctx, t, visitor, "8080:open")
+	nobody := &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "nobody"},
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: server.Labels},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+		},
+	}
+	if err := s.Client.Create(ctx, nobody); err != nil {
+		t.Fatal(err)
+	}
+	bounded, cancel := context.WithTimeout(ctx, enforcement)
+	defer cancel()
+	if !s.Tells(bounded, t, visitor, "8080:closed") {
+		t.Skipf("the network of this cluster enforces no NetworkPolicy: nobody was to connect to a pod, and for %v everybody could", enforcement)
+	}
+}
+
+// dialing runs the dialer in a namespace, with which it goes.
+func dialing(ctx context.Context, t *testing.T, s *suite.Scope, namespace string, args ...string) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "dialer-", Labels: map[string]string{"dials": "nobody"}},
+		Spec: corev1.PodSpec{
+			AutomountServiceAccountToken: new(false),
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: new(true), RunAsUser: new(int64(65532)),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			Containers: []corev1.Container{{
+				Name: "dialer", Image: dialer, ImagePullPolicy: corev1.PullNever, Args: args,
+				SecurityContext: &corev1.SecurityContext{
+					AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
+			}},
+		},
+	}
+	if len(args) > 0 {
+		pod.Labels["dials"] = "somebody"
+	}
+	if err := s.Client.Create(ctx, pod); err != nil {
+		t.Fatal(err)
+	}
+	s.Expect(t).Object(ctx, pod, HaveField("Status.Phase", Equal(corev1.PodRunning)))
+	return pod
+}
+
+// dialerArchive compiles the dialer and returns an archive of its image.
+func dialerArchive(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	binary, archive := filepath.Join(folder, "dialer"), filepath.Join(folder, "dialer.tar")
+	if err := runner.Build(ctx, ".", "./internal/dialer", binary); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image := imagetest.FromScratch(t, runtime.GOARCH, v1.Config{Entrypoint: []string{"/dialer"}}, map[string][]byte{"dialer": program})
+	if err := crane.Save(image, dialer, archive); err != nil {
+		t.Fatal(err)
+	}
+	return archive
+}

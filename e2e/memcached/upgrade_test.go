@@ -1,0 +1,111 @@
+package memcached
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	k8stypes "k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/mutant"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// TestUpgrade owns the operator. Deployments that it finds are of a build from before, which set one field more than it does.
+func TestUpgrade(t *testing.T) {
+	feature := features.New("upgrade").
+		WithLabel("contract", "2").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(ownOperator))
+	for _, upgrade := range []struct {
+		field, build string
+		there        types.GomegaMatcher // the field, in a Deployment
+		same         string              // what stays of the pods
+		pods         func([]k8stypes.UID) types.GomegaMatcher
+	}{
+		{
+			field: "the Deployment", build: "annotated",
+			there: HaveField("Annotations", HaveKey("cache.example.com/before")),
+			same:  "restarts no pod", pods: func(before []k8stypes.UID) types.GomegaMatcher { return ConsistOf(before) },
+		},
+		{
+			field: "its pods' template", build: "with-a-variable",
+			there: HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Env", ConsistOf(HaveField("Name", "BEFORE"))))),
+			same:  "replaces all pods", pods: func(before []k8stypes.UID) types.GomegaMatcher {
+				return And(HaveLen(len(before)), Not(ContainElement(BeElementOf(before))))
+			},
+		},
+	} {
+		var mc *cachev1alpha1.Memcached
+		var before []k8stypes.UID
+		feature = feature.
+			Assess("removes a field of "+upgrade.field+" that only the build before has set", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+				restart(ctx, t, s, earlier(ctx, t, upgrade.build))
+				mc = create(ctx, t, s, upgrade.build, 2)
+				settled(ctx, t, s, mc)
+				s.Expect(t).Object(ctx, deploymentOf(mc), upgrade.there)
+				before = started(podsOf(ctx, t, s, mc))
+				restart(ctx, t, s)
+				s.Expect(t).Object(ctx, deploymentOf(mc), Not(upgrade.there))
+			})).
+			Assess("and "+upgrade.same, suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+				settled(ctx, t, s, mc)
+				barrier(ctx, t, s)
+				s.Expect(t).Objects(ctx, &corev1.PodList{}, WithTransform(neverRestarted, upgrade.pods(before)),
+					client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)})
+			}))
+	}
+	memcached.TestAlone(t, feature.Feature())
+}
+
+// earlier compiles the operator as it was before: as a patch in the folder builds makes it.
+func earlier(ctx context.Context, t *testing.T, name string) runner.Change {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	build := mutant.Mutant{Name: name, Path: filepath.Join("builds", name+".patch"), Files: []string{"operator/internal/controller/deployment.go"}}
+	before, err := build.Apply(ctx, root, "operator/config", work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(work, "operator")
+	if err := runner.Build(ctx, root, "./operator/cmd", binary, "-overlay="+before.Overlay); err != nil {
+		t.Fatal(err)
+	}
+	return runner.WithBinary(binary)
+}
+
+// started are the pods by who they are.
+func started(pods []corev1.Pod) []k8stypes.UID {
+	var uids []k8stypes.UID
+	for _, pod := range pods {
+		uids = append(uids, pod.UID)
+	}
+	return uids
+}
+
+// neverRestarted are those pods none of whose containers has been started a second time.
+func neverRestarted(objects []client.Object) []k8stypes.UID {
+	var pods []corev1.Pod
+	for _, object := range objects {
+		pod := object.(*corev1.Pod)
+		restarts := int32(0)
+		for _, status := range pod.Status.ContainerStatuses {
+			restarts += status.RestartCount
+		}
+		if restarts == 0 {
+			pods = append(pods, *pod)
+		}
+	}
+	return started(pods)
+}
