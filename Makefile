@@ -219,6 +219,10 @@ bin/bundle:
 bench-cluster: $(TESTBED) ## How fast a cluster starts, against envtest, and what it holds. ARGS=--runs=9, ARGS=--json
 	@$(TESTBED) bench cluster $(ARGS)
 
+.PHONY: bench-kind
+bench-kind: $(TESTBED) ## How fast a kind cluster is ready, against kind alone, and the images. ARGS=--runs=5, ARGS=--json
+	@$(TESTBED) bench kind $(ARGS)
+
 .PHONY: bench-operator
 bench-operator: $(TESTBED) ## What the operator costs, against a floor and kubebuilder's scaffold. ARGS=--objects=1,100
 	@[ -x bin/scaffold/bin/manager ] || { rm -rf bin/scaffold && scripts/scaffold bin/scaffold >/dev/null; }

@@ -48,10 +48,7 @@ type ClusterOptions struct {
 func Cluster(ctx context.Context, o ClusterOptions) (Report, error) {
 	var samples clusterSamples
 	for run := range o.Runs + 1 {
-		round := fmt.Sprintf("run %d of %d", run, o.Runs)
-		if run == 0 {
-			round = "warm-up"
-		}
+		round := roundOf(run, o.Runs)
 		start, err := measureEnvtest(ctx, o, round)
 		if err != nil {
 			return Report{}, fmt.Errorf("measure envtest: %w", err)
@@ -65,6 +62,14 @@ func Cluster(ctx context.Context, o ClusterOptions) (Report, error) {
 		}
 	}
 	return samples.report(fmt.Sprintf("%s/%s, %d CPUs, Kubernetes %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), embedded.Version)), nil
+}
+
+// roundOf is what a run is called. The first one warms the machine up.
+func roundOf(run, runs int) string {
+	if run == 0 {
+		return "warm-up"
+	}
+	return fmt.Sprintf("run %d of %d", run, runs)
 }
 
 // clusterLife is what one embedded cluster took.

@@ -95,17 +95,17 @@ func (p *Provider) start(ctx context.Context, cluster *v1alpha4.Cluster, image s
 
 // provision has kind make the cluster. Its library knows no end before its own, so when ctx ends, the containers are taken away
 // from under it, again and again until it has given up: it may make one more meanwhile.
-func (p *Provider) provision(ctx context.Context, cluster *v1alpha4.Cluster, image string) error {
+func (p *Provider) provision(ctx context.Context, cluster *v1alpha4.Cluster, image string, more ...kindcluster.CreateOption) error {
 	made := make(chan error, 1)
 	go func() {
-		made <- p.library().Create(inKind(p.name),
+		made <- p.library().Create(inKind(p.name), append(more,
 			kindcluster.CreateWithV1Alpha4Config(cluster),
 			kindcluster.CreateWithNodeImage(image),
 			kindcluster.CreateWithKubeconfigPath(p.GetKubeconfig()),
 			kindcluster.CreateWithRetain(true),
 			kindcluster.CreateWithDisplayUsage(false),
 			kindcluster.CreateWithDisplaySalutation(false),
-		)
+		)...)
 	}()
 	select {
 	case err := <-made:
