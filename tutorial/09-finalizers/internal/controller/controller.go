@@ -1,0 +1,162 @@
+// Package controller books a flight for each FlightTicket, and cancels it when the ticket is deleted. It is written in plain client-go, in the shape of
+// sample-controller: an informer, a work queue, workers.
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/example/operator-testbed/tutorial/09-finalizers/internal/airline"
+)
+
+// fieldManager is who the API server knows the controller's fields to belong to.
+const fieldManager = "flight-operator"
+
+// byDestination is the index that finds tickets by where they lead.
+const byDestination = "byDestination"
+
+// Controller books a flight for each FlightTicket, and cancels it when the ticket is deleted.
+type Controller struct {
+	client   dynamic.Interface
+	airline  airline.Client
+	informer cache.SharedIndexInformer
+	queue    workqueue.TypedRateLimitingInterface[string]
+}
+
+// New returns a controller that has not begun yet.
+func New(client dynamic.Interface, books airline.Client) (*Controller, error) {
+	c := &Controller{
+		client:  client,
+		airline: books,
+		informer: dynamicinformer.NewFilteredDynamicInformer(client, tickets, metav1.NamespaceAll, 0,
+			cache.Indexers{byDestination: destination}, nil).Informer(),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
+	}
+	_, err := c.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    c.enqueue,
+		UpdateFunc: func(_, after any) { c.enqueue(after) },
+	})
+	return c, err
+}
+
+// destination is the index function of byDestination.
+func destination(object any) ([]string, error) {
+	t, err := toTicket(object)
+	if err != nil {
+		return nil, err
+	}
+	return []string{t.Spec.To}, nil
+}
+
+// enqueue puts the name of an object into the queue, as namespace/name.
+func (c *Controller) enqueue(object any) {
+	key, err := cache.MetaNamespaceKeyFunc(object)
+	if err != nil {
+		slog.Error("An object without a name", "error", err)
+		return
+	}
+	c.queue.Add(key)
+}
+
+// Run watches and works until ctx is done.
+func (c *Controller) Run(ctx context.Context, workers int) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer c.queue.ShutDown()
+	running.Go(func() { c.informer.RunWithContext(ctx) })
+	if !cache.WaitForCacheSync(ctx.Done(), c.informer.HasSynced) {
+		return errors.New("ended before the cache had all tickets")
+	}
+	for range workers {
+		running.Go(func() {
+			for c.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// Ready returns whether the cache has all tickets.
+func (c *Controller) Ready() bool { return c.informer.HasSynced() }
+
+// next takes a name out of the queue and works on it. It returns false when there will be no more.
+func (c *Controller) next(ctx context.Context) bool {
+	key, shutDown := c.queue.Get()
+	if shutDown {
+		return false
+	}
+	defer c.queue.Done(key)
+	if err := c.reconcile(ctx, key); err != nil {
+		slog.Error("Again later", "ticket", key, "error", err)
+		c.queue.AddRateLimited(key)
+		return true
+	}
+	c.queue.Forget(key)
+	return true
+}
+
+// reconcile sees to it that the ticket of that name has a booking, or, when it is being deleted, that it has none any more.
+func (c *Controller) reconcile(ctx context.Context, key string) error {
+	object, exists, err := c.informer.GetIndexer().GetByKey(key)
+	if err != nil || !exists {
+		return err
+	}
+	t, err := toTicket(object)
+	if err != nil {
+		return err
+	}
+	if t.DeletionTimestamp != nil {
+		return c.cancel(ctx, t)
+	}
+	return c.book(ctx, t)
+}
+
+// book sees to it that the ticket has the finalizer, and then a booking.
+func (c *Controller) book(ctx context.Context, t *ticket) error {
+	if !slices.Contains(t.Finalizers, finalizer) {
+		return c.addFinalizer(ctx, t) // the ticket has changed then, and comes again
+	}
+	if t.Status.Booking != "" {
+		return nil
+	}
+	booking, err := c.airline.Book(ctx, string(t.UID), t.Spec)
+	if err != nil {
+		return errors.Join(err, c.report(ctx, t, metav1.ConditionFalse, reasonNotBooked, err.Error()))
+	}
+	t.Status.Booking = booking
+	if err := c.report(ctx, t, metav1.ConditionTrue, reasonBooked, booking); err != nil {
+		return err
+	}
+	there, err := c.informer.GetIndexer().ByIndex(byDestination, t.Spec.To)
+	slog.Info("Booked", "ticket", t.Namespace+"/"+t.Name, "booking", booking, "to", t.Spec.To, "ticketsThere", len(there))
+	return err
+}
+
+// report writes the ticket's status, if the condition changes it. Each write wakes the controller up: without this, a ticket
+// that fails would be tried again at once, for ever.
+func (c *Controller) report(ctx context.Context, t *ticket, status metav1.ConditionStatus, reason, message string) error {
+	changed := meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{
+		Type: conditionBooked, Status: status, Reason: reason, Message: message, ObservedGeneration: t.Generation,
+	})
+	if !changed {
+		return nil
+	}
+	object, err := applied(t)
+	if err != nil {
+		return err
+	}
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	_, err = c.client.Resource(tickets).Namespace(t.Namespace).ApplyStatus(ctx, t.Name, object, options)
+	return err
+}

@@ -1,0 +1,84 @@
+// Package e2e is the suite of this chapter: what its controller does, asserted on a real API server and an airline that is
+// part of the test.
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+)
+
+var ticketKind = schema.GroupVersionKind{Group: "flights.com", Version: "v1", Kind: "FlightTicket"}
+
+var stage = suite.New(suite.Options{
+	Name:          "09-finalizers",
+	CRDs:          []string{"../../config/crd/bases"},
+	Package:       "../../cmd",
+	Kustomization: "../../config/default",
+	Record:        []schema.GroupVersionKind{ticketKind},
+})
+
+func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
+
+// buy creates a ticket for two from Mumbai to London in the feature's namespace, with these finalizers.
+func buy(ctx context.Context, t *testing.T, s *suite.Scope, name string, finalizers ...string) *unstructured.Unstructured {
+	t.Helper()
+	ticket := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"from": "Mumbai", "to": "London", "number": int64(2)},
+	}}
+	ticket.SetGroupVersionKind(ticketKind)
+	ticket.SetNamespace(s.Namespace)
+	ticket.SetName(name)
+	ticket.SetFinalizers(finalizers)
+	if err := s.Client.Create(ctx, ticket); err != nil {
+		t.Fatalf("creating the ticket %s: %v", name, err)
+	}
+	t.Cleanup(func() { forget(context.WithoutCancel(ctx), t, s, client.ObjectKeyFromObject(ticket)) })
+	return ticket
+}
+
+// forget removes the ticket, whatever its finalizers, or the next feature's airline would be asked to cancel it.
+func forget(ctx context.Context, t *testing.T, s *suite.Scope, key client.ObjectKey) {
+	ctx, cancel := s.Bounded(ctx)
+	defer cancel()
+	ticket := &unstructured.Unstructured{}
+	ticket.SetGroupVersionKind(ticketKind)
+	ticket.SetNamespace(key.Namespace)
+	ticket.SetName(key.Name)
+	err := s.Client.Delete(ctx, ticket)
+	if err == nil {
+		err = s.Client.Patch(ctx, ticket, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+	}
+	if client.IgnoreNotFound(err) != nil {
+		t.Errorf("removing the ticket %s: %v", key, err)
+	}
+}
+
+// hasBooking waits until the ticket's status names a booking.
+func hasBooking(ctx context.Context, t *testing.T, s *suite.Scope, ticket *unstructured.Unstructured) {
+	t.Helper()
+	s.Expect(t).Object(ctx, ticket, WithTransform(bookingOf, HavePrefix("B-")))
+}
+
+func bookingOf(ticket *unstructured.Unstructured) string {
+	name, _, _ := unstructured.NestedString(ticket.Object, "status", "booking")
+	return name
+}
+
+// fly starts the operator anew, with that airline.
+func fly(ctx context.Context, t *testing.T, s *suite.Scope, d *desk) {
+	t.Helper()
+	if err := s.Operator.Restart(ctx, runner.WithEnv(fmt.Sprintf("AIRLINE=%s", d.URL))); err != nil {
+		t.Fatal(err)
+	}
+}
