@@ -91,32 +91,32 @@ run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, as its own S
 	@$(TESTBED_NAMED) run --operator=$(PROJECT) $(if $(on-existing),--existing)
 
 .PHONY: docker-build docker-push
-docker-build: $(TESTBED) ## Build the operator's image, called IMG=registry/name:tag or by a name of the local registry's.
-	@$(TESTBED) image check '$(image)'
-	@$(MAKE) -C operator $@ IMG='$(image)'
-docker-push: $(TESTBED) $(filter docker-build,$(MAKECMDGOALS)) ## Push it: to the registry in IMG, or the local one that a kind cluster brings along.
-	@$(TESTBED) image check --push '$(image)'
-	@$(MAKE) -C operator $@ IMG='$(image)'
+docker-build: legal-stage $(TESTBED) ## Build the operator's image, called IMG=registry/name:tag or by a name of the local registry's.
+	@$(has-target) $(TESTBED) image check '$(image)'
+	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)'
+docker-push: legal-stage $(TESTBED) $(filter docker-build,$(MAKECMDGOALS)) ## Push it: to the registry in IMG, or the local one that a kind cluster brings along.
+	@$(has-target) $(TESTBED) image check --push '$(image)'
+	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)'
 
 .PHONY: docker-buildx
-docker-buildx: $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linux/arm64 (or others, with commas), and push that under one name.
-	@$(TESTBED) image check --push '$(image)'
-	@$(MAKE) -C operator $@ IMG='$(image)' $(if $(PLATFORMS),PLATFORMS='$(PLATFORMS)')
+docker-buildx: legal-stage $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linux/arm64 (or others, with commas), and push that under one name.
+	@$(has-target) $(TESTBED) image check --push '$(image)'
+	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' $(if $(PLATFORMS),PLATFORMS='$(PLATFORMS)')
 
 # Where IMG is not given: a name of the registry that the nodes of a kind cluster pull from. See e2e/cluster/kind.
 IMG ?=
-image = $(or $(IMG),localhost:5001/operator-testbed/operator:latest)
+image = $(or $(IMG),localhost:5001/operator-testbed/$(or $(STAGE),operator):latest)
 
 .PHONY: deploy
-deploy: legal-cluster $(TESTBED) controller-gen $(if $(on-kind),$(filter docker-build docker-push,$(MAKECMDGOALS))) ## Deploy the operator as the image IMG, or on CLUSTER=kind as what make docker-build docker-push made.
-	@$(if $(on-existing),$(with-cluster) $(MAKE) -C operator $@ $(if $(IMG),IMG='$(IMG)'),$(if $(on-kind),$(with-cluster) $(deploy-on-kind),$(refuse-to-deploy)))
+deploy: legal-cluster legal-stage $(TESTBED) controller-gen $(if $(on-kind),$(filter docker-build docker-push,$(MAKECMDGOALS))) ## Deploy the operator as the image IMG, or on CLUSTER=kind as what make docker-build docker-push made.
+	@$(has-target) $(if $(on-existing),$(with-cluster) $(MAKE) -C $(PROJECT) $@ $(if $(IMG),IMG='$(IMG)'),$(if $(on-kind),$(with-cluster) $(deploy-on-kind),$(refuse-to-deploy)))
 
-deploy-on-kind = scripts/deploy-on-kind "$(TESTBED_NAMED)" '$(image)'
+deploy-on-kind = scripts/deploy-on-kind "$(TESTBED_NAMED)" '$(image)' $(PROJECT)
 refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1
 
 .PHONY: undeploy
-undeploy: legal-cluster $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached.
-	@$(with-cluster) $(MAKE) -C operator $@
+undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached.
+	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
 .PHONY: eject
 eject: legal-stage $(LAB) ## A project of your own that begins as the operator, in the new folder DIR; MODULE=name is its module.

@@ -44,6 +44,9 @@ type Options struct {
 	// Args and Env come behind what the manifests say, and so prevail.
 	Args []string
 	Env  []string
+
+	// notAwaited is for NotAwaited.
+	notAwaited bool
 }
 
 // Operator is a running operator: one replica or several. It is not for several goroutines at once.
@@ -197,3 +200,6 @@ func WithArgs(args ...string) Change {
 func WithBinary(path string) Change {
 	return func(o *Options) { o.Binary = path }
 }
+
+// NotAwaited returns as soon as the process runs, ready or not.
+func NotAwaited(o *Options) { o.notAwaited = true }

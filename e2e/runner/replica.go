@@ -40,6 +40,9 @@ func (r *Replica) LogFile() string { return r.supervisor().LogFile(r.name) }
 // MetricsAddress is the host:port of its metrics; empty if the manifests ask for none. A Restart changes it.
 func (r *Replica) MetricsAddress() string { return r.at.metrics }
 
+// HealthAddress is the host:port of its probes. A Restart changes it.
+func (r *Replica) HealthAddress() string { return r.at.health }
+
 // Stop asks the process to end, as a kubelet does (SIGTERM, then SIGKILL after a grace period), and waits until it has. From
 // the beginning it gets no new requests to its webhooks.
 func (r *Replica) Stop(ctx context.Context) error {
@@ -141,5 +144,8 @@ func (r *Replica) run(ctx context.Context, changes ...Change) error {
 		return fmt.Errorf("starting the operator %s: %w", r.name, err)
 	}
 	r.began = true
+	if options.notAwaited {
+		return nil
+	}
 	return r.ready(ctx)
 }

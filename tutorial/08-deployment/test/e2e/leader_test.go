@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+)
+
+// TestLeader runs two replicas. Their executables have different names, by which the audit log tells them apart.
+func TestLeader(t *testing.T) {
+	var first, second *runner.Replica
+	var lease, asFirst, asSecond runner.Change
+	served := 0
+	serve := func(ctx context.Context, t *testing.T, s *suite.Scope, program string) {
+		t.Helper()
+		mark := s.Mark(t)
+		served++
+		settled(ctx, t, s, create(ctx, t, s, fmt.Sprintf("cache-%d", served), 1))
+		s.Expect(t).AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program))))
+	}
+	stage.TestAlone(t, features.New("the leader").
+		Setup(suite.Step(ownOperator)).
+		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			folder := t.TempDir()
+			lease, asFirst, asSecond = shortLease(s), program(t, s, folder, "first"), program(t, s, folder, "second")
+			// Who was killed has not given it back, and the next one would wait for it.
+			if err := s.Operator.Stop(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := client.IgnoreNotFound(s.Client.Delete(ctx, leaseOf(s))); err != nil {
+				t.Fatal(err)
+			}
+			restart(ctx, t, s, lease, asFirst)
+			first = s.Operator.Replicas()[0]
+			serve(ctx, t, s, "first")
+			mark := s.Mark(t)
+			var err error
+			if second, err = s.Operator.AddReplica(ctx, lease, asSecond); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := second.Remove(context.WithoutCancel(ctx)); err != nil {
+					t.Error(err)
+				}
+			})
+			untilAsked(ctx, t, s, mark, "that the second replica asks for the lease", audit.Resource("leases", ""), audit.ByProgram("second"))
+		})).
+		Assess("alone works", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			serve(ctx, t, s, "first")
+		})).
+		Assess("is followed when it is killed", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			if err := first.Kill(ctx); err != nil {
+				t.Fatal(err)
+			}
+			serve(ctx, t, s, "second")
+		})).
+		Assess("gives its lease back when it is told to end", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			if err := first.Restart(ctx, lease, asFirst); err != nil {
+				t.Fatal(err)
+			}
+			mark := s.Mark(t)
+			if err := second.Stop(ctx); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).Logged(ctx, "a lease without a holder",
+				expect.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("second")}},
+				func(e *auditv1.Event) bool {
+					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
+				})
+			serve(ctx, t, s, "first")
+		})).
+		Feature())
+}
+
+// leaseOf refers to the lease that the operator's replicas vie for.
+func leaseOf(s *suite.Scope) *coordinationv1.Lease {
+	namespace := strings.Split(s.Operator.UserName(), ":")[2]
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "memcached-operator.cache.example.com"}}
+}
+
+// shortLease makes the next leader wait for seconds. A leader that can't renew its lease in time ends, so it is not as short
+// where an API server shares its machine with pods that start.
+func shortLease(s *suite.Scope) runner.Change {
+	if s.RealKubelet {
+		return runner.WithArgs("--leader-election-lease-duration=20s")
+	}
+	return runner.WithArgs("--leader-election-lease-duration=4s")
+}
+
+// program makes a replica run as a program of that name.
+func program(t *testing.T, s *suite.Scope, folder, name string) runner.Change {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	executable, err := os.ReadFile(s.Operator.Binary())
+	if err == nil {
+		err = os.WriteFile(path, executable, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runner.WithBinary(path)
+}
+
+// untilAsked reads the audit log until the operator has made such a request.
+func untilAsked(ctx context.Context, t *testing.T, s *suite.Scope, since audit.Mark, what string, filters ...audit.Filter) {
+	t.Helper()
+	ctx, cancel := s.Bounded(ctx)
+	defer cancel()
+	for {
+		asked, err := s.Audit.Since(since, append(filters, audit.ByUser(s.Operator.UserName()))...)
+		if err != nil || ctx.Err() != nil {
+			t.Fatalf("expected %s; last seen: it does not (%v)", what, err)
+		}
+		if len(asked) > 0 {
+			return
+		}
+	}
+}
