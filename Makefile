@@ -10,6 +10,7 @@ CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embed
 DIR ?=
 EXERCISE ?=
 MODULE ?=
+ONLY ?=
 C ?=
 ARGS ?=
 PLATFORMS ?=
@@ -129,8 +130,8 @@ start: $(LAB) ## A copy of what STAGE=NN-name begins with, in the new folder DIR
 	@$(LAB) start --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: check
-check: $(LAB) ## Run the chapter's suite against the copy in DIR.
-	@scripts/with-progress --lines "checking $(DIR)" $(LAB) check --dir='$(DIR)'
+check: $(LAB) ## Run the chapter's suite against the copy in DIR; ONLY=TestNodes: that feature alone.
+	@scripts/with-progress --lines "checking $(DIR)" $(LAB) check --dir='$(DIR)' --only='$(ONLY)'
 
 .PHONY: hint
 hint: $(LAB) ## The next hint, of three, about an exercise of the chapter that DIR is for; EXERCISE=2 chooses.

@@ -87,6 +87,18 @@ func TestChaptersHaveMutants(t *testing.T) {
 	}
 }
 
+// Where a chapter begins with an operator that runs, it lists what its suite finds wrong with that one.
+func TestChaptersSayWhatIsToDo(t *testing.T) {
+	for _, c := range chapters(t) {
+		_, err := os.Stat(filepath.Join(c.BuildsOn, "cmd"))
+		if runs := c.BuildsOn != "" && err == nil; runs && len(c.Fails) == 0 {
+			t.Errorf("%s lists no feature under fails in its %s: run make start STAGE=%[1]s DIR=mine and make check DIR=mine ONLY=., and list some that fail, each with a part of what it says", c.Name, chapter.File)
+		} else if !runs && len(c.Fails) > 0 {
+			t.Errorf("%s begins with nothing that runs, and lists %d features under fails in its %s: leave them out", c.Name, len(c.Fails), chapter.File)
+		}
+	}
+}
+
 // Each exercise of a chapter that make start knows has its hints.
 func TestExercisesHaveHints(t *testing.T) {
 	for _, c := range chapters(t) {

@@ -63,17 +63,18 @@ func probe(ctx context.Context, address string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// lastWords returns what the operator's log says of what ails it, and where the rest is.
+// lastWords returns what the log says of what ails this run of the operator, and where the rest is.
 func (r *Replica) lastWords() string {
 	content, err := os.ReadFile(r.LogFile())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err.Error()
 	}
-	return fmt.Sprintf("%s (log: %s)", lastError(content), r.LogFile())
+	return fmt.Sprintf("%s (log: %s)", lastError(content[min(r.earlier, len(content)):]), r.LogFile())
 }
 
-// errorLine matches a line in which a controller logs an error: zap's two formats, and klog's.
-var errorLine = regexp.MustCompile(`"level":"error"|\tERROR\t|^E\d{4} `)
+// errorLine matches a line in which a controller logs an error: zap's two formats, and klog's; or in which a Go program says
+// that it has panicked, or does not know a flag, before many more lines.
+var errorLine = regexp.MustCompile(`"level":"error"|\tERROR\t|^E\d{4} |^panic: |^flag provided but not defined: `)
 
 // lastError returns the last line of a log that is about an error, or else the last line.
 func lastError(log []byte) []byte {

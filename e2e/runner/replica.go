@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/example/operator-testbed/e2e/supervisor"
@@ -15,6 +16,7 @@ type Replica struct {
 	at       addresses
 	serving  bool // the API server may call its webhooks, if it is ready
 	began    bool // the supervisor has a process of this name
+	earlier  int  // how much of its log is of earlier runs
 }
 
 // newReplica makes a replica of the first name that is free: operator, operator-2, operator-3, ...
@@ -139,6 +141,9 @@ func (r *Replica) run(ctx context.Context, changes ...Change) error {
 	options := r.operator.options
 	for _, change := range changes {
 		change(&options)
+	}
+	if log, err := os.ReadFile(r.LogFile()); err == nil {
+		r.earlier = len(log)
 	}
 	if err := r.supervisor().Run(ctx, process(r.name, options, r.operator.manager, r.operator.kubeconfig(), r.at)); err != nil {
 		return fmt.Errorf("starting the operator %s: %w", r.name, err)

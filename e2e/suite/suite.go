@@ -198,8 +198,23 @@ func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature) {
 		if err := s.beside(); err != nil {
 			t.Fatal(err)
 		}
+	} else {
+		t.Cleanup(func() { s.mend(t) })
 	}
 	s.env.Test(t, feature)
+}
+
+// mend starts the operator as it was at first where a feature that may have changed it has failed half-way, so that the next
+// ones speak for themselves.
+func (s *Suite) mend(t *testing.T) {
+	if !t.Failed() || s.operator == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), s.timeout)
+	defer cancel()
+	if err := s.operator.Restart(ctx); err != nil {
+		t.Errorf("starting the operator as it was at first, after a failure: %v", err)
+	}
 }
 
 func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error) {

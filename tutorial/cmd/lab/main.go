@@ -27,7 +27,7 @@ func main() {
 }
 
 func command() *cobra.Command {
-	var stage, dir, exercise, module string
+	var stage, dir, exercise, module, only string
 	root := &cobra.Command{Use: "lab", Short: "The learner's loop", SilenceErrors: true, SilenceUsage: true}
 	root.PersistentFlags().StringVar(&stage, "stage", "", "the chapter's name")
 	root.PersistentFlags().StringVar(&dir, "dir", "", "the folder of the copy")
@@ -47,9 +47,10 @@ func command() *cobra.Command {
 	add("start", "Make a copy of what a chapter begins with", true, func(ctx context.Context) error {
 		return lab.Start(ctx, ".", stage, dir, os.Stdout)
 	})
-	add("check", "Run the chapter's suite against a copy", true, func(ctx context.Context) error {
-		return lab.Check(ctx, ".", dir, os.Stdout)
+	check := add("check", "Run the chapter's suite against a copy", true, func(ctx context.Context) error {
+		return lab.Check(ctx, ".", dir, only, os.Stdout)
 	})
+	check.Flags().StringVar(&only, "only", "", "a regular expression of the features to run; all, up to the first that fails, if empty")
 	add("reset", "Begin anew with a copy", true, func(ctx context.Context) error {
 		return lab.Reset(ctx, ".", dir, os.Stdout)
 	})

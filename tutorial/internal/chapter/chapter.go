@@ -36,6 +36,9 @@ type Chapter struct {
 	Runs []Way `json:"runs"`
 	// Needs is what its commands run on.
 	Needs Need `json:"needs"`
+	// Fails are the features of its suite that show that there is something to do: what its operator begins as does not pass
+	// them. The value is a part of what each says then. There are none where that can't be run.
+	Fails map[string]string `json:"fails,omitempty"`
 	// Hints are what helps with each of its exercises, in their order: Steps sentences, each of which gives away more.
 	Hints [][]string `json:"hints,omitempty"`
 }

@@ -50,16 +50,18 @@ func find(root, stage string) (chapter.Chapter, error) {
 		return chapter.Chapter{}, err
 	}
 	var names []string
+	text := ""
 	for _, c := range chapters {
-		if c.BuildsOn == "" {
-			continue
-		}
-		if c.Name == stage {
+		switch {
+		case c.Name == stage && c.BuildsOn != "":
 			return c, nil
+		case c.Name == stage:
+			text = fmt.Sprintf("follow its text, tutorial/%s/README.md, or ", stage)
+		case c.BuildsOn != "":
+			names = append(names, c.Name)
 		}
-		names = append(names, c.Name)
 	}
-	return chapter.Chapter{}, fmt.Errorf("there is no code to begin STAGE=%s with: use one of %s", stage, strings.Join(names, ", "))
+	return chapter.Chapter{}, fmt.Errorf("there is no code to begin STAGE=%s with: %suse one of %s", stage, text, strings.Join(names, ", "))
 }
 
 // eject makes the folder dir the operator of a chapter, for somebody who is at work on stage.
@@ -94,8 +96,9 @@ func chapterOf(root, dir string) (chapter.Chapter, error) {
 // errNotYet is what Check returns when the suite has failed: its output has said why.
 var errNotYet = errors.New("not yet: each line with FAIL names a feature, what was expected and what was last seen")
 
-// Check runs the suite of the chapter that the copy in dir is for, against that copy, on a cluster of its own.
-func Check(ctx context.Context, root, dir string, out io.Writer) error {
+// Check runs the suite of the chapter that the copy in dir is for, against that copy, on a cluster of its own: up to the first
+// feature that fails, which is enough to go on with, or of the features that only matches, a regular expression, all.
+func Check(ctx context.Context, root, dir, only string, out io.Writer) error {
 	stage, err := stageOf(dir)
 	if err != nil {
 		return err
@@ -118,8 +121,11 @@ func Check(ctx context.Context, root, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// One failure is enough to go on with.
-	suite := exec.CommandContext(ctx, "go", "test", "-count=1", "-failfast", "./tutorial/"+stage+"/test/e2e/")
+	which := "-failfast"
+	if only != "" {
+		which = "-run=" + only
+	}
+	suite := exec.CommandContext(ctx, "go", "test", "-count=1", which, "./tutorial/"+stage+"/test/e2e/")
 	suite.Dir, suite.Stdout, suite.Stderr = root, out, out
 	suite.Env = append(os.Environ(), "CLUSTER=embedded", "OPERATOR="+binary, "MANIFESTS="+manifests, "TESTBED_TIMEOUT=10s")
 	suite.Cancel = func() error { return suite.Process.Signal(os.Interrupt) }
@@ -130,6 +136,8 @@ func Check(ctx context.Context, root, dir string, out io.Writer) error {
 		}
 		return err
 	}
-	fmt.Fprintf(out, "Well done: this is what %s is about.\n", stage)
+	if only == "" {
+		fmt.Fprintf(out, "Well done: this is what %s is about.\n", stage)
+	}
 	return nil
 }

@@ -2,12 +2,17 @@ package lab_test
 
 import (
 	"bytes"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/lab"
 )
 
@@ -16,12 +21,15 @@ const root = "../../.."
 func TestStartRefuses(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "mine")
-	for _, stage := range []string{"", "99-nothing", "03-api"} {
+	for stage, mend := range map[string]string{
+		"": "use one of 02-informer-queue, ", "99-nothing": "use one of 02-informer-queue, ",
+		"01-custom-resource": "follow its text, tutorial/01-custom-resource/README.md, or use one of 02-informer-queue, ",
+	} {
 		err := lab.Start(t.Context(), root, stage, dir, &bytes.Buffer{})
-		g.Expect(err).To(MatchError(HavePrefix("there is no code to begin STAGE=" + stage + " with: use one of 02-informer-queue, ")))
+		g.Expect(err).To(MatchError(HavePrefix("there is no code to begin STAGE=" + stage + " with: " + mend)))
 	}
 	g.Expect(dir).NotTo(BeAnExistingFile())
-	g.Expect(lab.Check(t.Context(), root, t.TempDir(), &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
+	g.Expect(lab.Check(t.Context(), root, t.TempDir(), "", &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
 }
 
 func TestStartTellsTheGoal(t *testing.T) {
@@ -30,31 +38,61 @@ func TestStartTellsTheGoal(t *testing.T) {
 	var out bytes.Buffer
 	g.Expect(lab.Start(t.Context(), root, "04-controller", dir, &out)).To(Succeed())
 	g.Expect(out.String()).To(And(ContainSubstring("Your goal: write a controller"), ContainSubstring("  cmd/\n"), ContainSubstring("make check DIR="+dir)))
-	g.Expect(lab.Check(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("has no folder cmd yet")))
+	g.Expect(lab.Check(t.Context(), root, dir, "", &bytes.Buffer{})).To(MatchError(ContainSubstring("has no folder cmd yet")))
 	g.Expect(lab.Start(t.Context(), root, "04-controller", dir, &out)).To(MatchError(ContainSubstring("name a folder that is new or empty")))
 }
 
-// What a chapter begins with does not pass its suite, and what it ends with does.
-func TestCheck(t *testing.T) {
+// A learner begins with something that compiles, and with something to do: what each chapter begins with can't be run yet, or
+// fails the features that its chapter.yaml lists, with the words that stand there.
+func TestEachChapterBeginsRed(t *testing.T) {
+	needsCluster(t)
+	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range chapters {
+		if c.BuildsOn == "" {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			dir := filepath.Join(t.TempDir(), "mine")
+			var out bytes.Buffer
+			g.Expect(lab.Start(t.Context(), root, c.Name, dir, &out)).To(Succeed())
+			build := exec.CommandContext(t.Context(), "go", "build", "./...")
+			build.Dir = dir
+			said, err := build.CombinedOutput()
+			g.Expect(err).NotTo(HaveOccurred(), string(said))
+			if len(c.Fails) == 0 {
+				g.Expect(lab.Check(t.Context(), root, dir, "", &out)).To(MatchError(ContainSubstring("has no folder")))
+				return
+			}
+			only := "^(" + strings.Join(slices.Sorted(maps.Keys(c.Fails)), "|") + ")$"
+			g.Expect(lab.Check(t.Context(), root, dir, only, &out)).To(MatchError(HavePrefix("not yet")), out.String())
+			for feature, words := range c.Fails {
+				g.Expect(out.String()).To(And(ContainSubstring("\n--- FAIL: "+feature+" "), ContainSubstring(words)))
+			}
+		})
+	}
+}
+
+// What a chapter ends with passes its suite. Each suite passes with the chapter's own code, and each copy of that is the same
+// code, which builds: so one shows that the two come together.
+func TestCheckPasses(t *testing.T) {
+	needsCluster(t)
+	t.Parallel()
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	var out bytes.Buffer
+	g.Expect(lab.Solution(t.Context(), root, "05-status", dir, &out)).To(Succeed())
+	g.Expect(lab.Check(t.Context(), root, dir, "", &out)).To(Succeed(), out.String())
+	g.Expect(out.String()).To(HaveSuffix("Well done: this is what 05-status is about.\n"))
+}
+
+func needsCluster(t *testing.T) {
+	t.Helper()
 	if os.Getenv("CLUSTER") != "embedded" {
 		t.Skip("this test brings clusters up: run it with make test, or CLUSTER=embedded")
 	}
-	const stage = "05-status"
-	t.Run("at the beginning", func(t *testing.T) {
-		t.Parallel()
-		g := NewWithT(t)
-		dir := filepath.Join(t.TempDir(), "mine")
-		var out bytes.Buffer
-		g.Expect(lab.Start(t.Context(), root, stage, dir, &out)).To(Succeed())
-		g.Expect(lab.Check(t.Context(), root, dir, &out)).To(MatchError(HavePrefix("not yet")))
-		g.Expect(out.String()).To(ContainSubstring("expected Available=True"))
-	})
-	t.Run("at the end", func(t *testing.T) {
-		t.Parallel()
-		g := NewWithT(t)
-		dir := filepath.Join(t.TempDir(), "mine")
-		var out bytes.Buffer
-		g.Expect(lab.Solution(t.Context(), root, stage, dir, &out)).To(Succeed())
-		g.Expect(lab.Check(t.Context(), root, dir, &out)).To(Succeed(), out.String())
-	})
 }

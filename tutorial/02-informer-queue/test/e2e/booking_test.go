@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/suite"
 	"github.com/example/operator-testbed/tutorial/02-informer-queue/internal/airline"
 )
@@ -64,7 +63,7 @@ func TestClosed(t *testing.T) {
 			tickets := []*unstructured.Unstructured{buy(ctx, t, s, "one"), buy(ctx, t, s, "two")}
 			waiting := map[types.UID]bool{}
 			for len(waiting) < len(tickets) {
-				waiting[receive(ctx, t, sentAway)] = true
+				waiting[receive(ctx, t, s, sentAway)] = true
 			}
 			close(opened)
 			for _, ticket := range tickets {
@@ -93,7 +92,7 @@ func TestStorm(t *testing.T) {
 			t.Cleanup(release) // or the airline could never close
 			fly(ctx, t, s, d)
 			ticket := buy(ctx, t, s, "ticket")
-			receive(ctx, t, arrived)
+			receive(ctx, t, s, arrived)
 			for i := range events {
 				note := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/note":"%d"}}}`, i))
 				NewWithT(t).Expect(s.Client.Patch(ctx, ticket, note)).To(Succeed())
@@ -129,9 +128,9 @@ func TestRestart(t *testing.T) {
 }
 
 // receive waits for what the airline tells.
-func receive[T any](ctx context.Context, t *testing.T, from <-chan T) T {
+func receive[T any](ctx context.Context, t *testing.T, s *suite.Scope, from <-chan T) T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, expect.Converge)
+	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	select {
 	case value := <-from:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -185,6 +186,12 @@ func revoke(ctx context.Context, t *testing.T, s *suite.Scope, group, resource, 
 			rules = append(rules, rule)
 		}
 	}
+	for _, rule := range rules {
+		if has(rule.APIGroups, group) && has(rule.Resources, resource) && has(rule.Verbs, verb) {
+			t.Fatalf("ClusterRole %s: expected a verb for each right, so that %s can be taken away alone; last seen: verbs %q of %q in %q",
+				managerRole, right(group, resource, verb), rule.Verbs, rule.Resources, rule.APIGroups)
+		}
+	}
 	after.Rules = rules
 	swap := func(from, to *rbacv1.ClusterRole) {
 		t.Helper()
@@ -202,6 +209,11 @@ func revoke(ctx context.Context, t *testing.T, s *suite.Scope, group, resource, 
 	return giveBack
 }
 
+// has returns whether a list of a rule names something, or all there is.
+func has(list []string, name string) bool {
+	return slices.Contains(list, name) || slices.Contains(list, rbacv1.VerbAll)
+}
+
 // untilAllowed waits until a user may do something to Memcacheds.
 func untilAllowed(ctx context.Context, t *testing.T, s *suite.Scope, user, verb string) {
 	t.Helper()
@@ -210,11 +222,14 @@ func untilAllowed(ctx context.Context, t *testing.T, s *suite.Scope, user, verb 
 	})
 }
 
+// askAgain is how long until waits for an answer that may be another one.
+const askAgain = 20 * time.Millisecond
+
 // until asks the API server again and again whether a user may do something. It learns of roles by a watch of its own, which
 // nobody else can watch.
 func until(ctx context.Context, t *testing.T, s *suite.Scope, allowed bool, user string, what authorizationv1.ResourceAttributes) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, expect.Converge)
+	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	for {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &what}}
@@ -223,6 +238,11 @@ func until(ctx context.Context, t *testing.T, s *suite.Scope, allowed bool, user
 		}
 		if review.Status.Allowed == allowed {
 			return
+		}
+		select {
+		case <-time.After(askAgain):
+		case <-ctx.Done():
+			t.Fatalf("may %s %s %s: expected %t; last seen: %t (gave up)", user, what.Verb, what.Resource, allowed, review.Status.Allowed)
 		}
 	}
 }
@@ -250,7 +270,7 @@ func grantedRights(ctx context.Context, t *testing.T, s *suite.Scope) []string {
 func unusedRights(ctx context.Context, t *testing.T, s *suite.Scope, since audit.Mark) []string {
 	t.Helper()
 	granted := grantedRights(ctx, t, s)
-	ctx, cancel := context.WithTimeout(ctx, expect.Converge)
+	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	for {
 		used := append(usedRights(t, s, since), asked...)
