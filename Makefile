@@ -203,8 +203,10 @@ BUNDLE ?= bin/bundle.tar.gz
 IMAGES ?=
 
 .PHONY: bundle
-bundle: bin/bundle ## Pack what this needs from the network into BUNDLE=file, for machines like this one; IMAGES="name ..." as well.
-	@scripts/with-progress "packing $(BUNDLE)" bin/bundle pack -images='$(IMAGES)' '$(BUNDLE)'
+bundle: bin/bundle ## Pack what this needs from the network into BUNDLE=file, for machines like this one or PLATFORMS="linux/amd64 darwin/arm64"; IMAGES="name ..." as well.
+	@platforms=$$(bin/bundle platforms '$(PLATFORMS)') && for platform in $$platforms; do \
+		go -C kind/kubernetes run . -platform=$$platform >/dev/null || exit; done
+	@scripts/with-progress "packing $(BUNDLE)" bin/bundle pack -platforms='$(PLATFORMS)' -images='$(IMAGES)' '$(BUNDLE)'
 
 .PHONY: unbundle
 unbundle: bin/bundle ## Unpack BUNDLE=file into this machine's caches.

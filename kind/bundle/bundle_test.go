@@ -7,7 +7,11 @@ import (
 	"testing"
 )
 
-// packed writes a bundle for this machine that holds a program, a link to it and a module, and returns its path.
+// elsewhere is a platform that no test runs on.
+const elsewhere = "plan9/arm"
+
+// packed writes a bundle that holds a program, a link to it and a module, and the same program for elsewhere, and returns its
+// path.
 func packed(t *testing.T, contents label) string {
 	t.Helper()
 	from := t.TempDir()
@@ -24,8 +28,10 @@ func packed(t *testing.T, contents label) string {
 	}
 	bundle := filepath.Join(from, "bundle.tar.gz")
 	err := write(t.Context(), bundle, contents, []file{
-		{name: clusterDir + "assets/1/etcd", source: link},
-		{name: clusterDir + "programs/etcd-1/etcd", source: write1("etcd", strings.Repeat("a program ", 10_000))},
+		{name: clusterOf(here) + "assets/1/etcd", source: link},
+		{name: clusterOf(here) + "programs/etcd-1/etcd", source: write1("etcd", strings.Repeat("a program ", 10_000))},
+		{name: clusterOf(elsewhere) + "assets/2/etcd", source: link},
+		{name: clusterOf(elsewhere) + "programs/etcd-2/etcd", source: write1("etcd-2", strings.Repeat("another program ", 10_000))},
 		{name: modulesDir + "example.com/m/@v/v1.0.0.mod", source: write1("mod", "module example.com/m")},
 	})
 	if err != nil {
@@ -34,9 +40,10 @@ func packed(t *testing.T, contents label) string {
 	return bundle
 }
 
-func machine(t *testing.T) label {
+// forBoth is the label of a bundle for this machine and others elsewhere.
+func forBoth(t *testing.T) label {
 	t.Helper()
-	l, err := thisMachine()
+	l, err := labelOf(t.Context(), here, elsewhere)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +61,7 @@ func caches(t *testing.T) (testbed, modules string) {
 
 func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	testbed, modules := caches(t)
-	bundle := packed(t, machine(t))
+	bundle := packed(t, forBoth(t))
 	there := filepath.Join(modules, "cache", "download", "example.com", "m", "@v", "v1.0.0.mod")
 	for range 2 { // the second time there is nothing to do
 		if err := unpack(t.Context(), bundle); err != nil {
@@ -69,6 +76,51 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 		}
 	}
 	onlyFolder(t, testbed, "kubernetes")
+	onlyFolder(t, filepath.Join(testbed, "kubernetes", "assets"), "1")
+	onlyFolder(t, filepath.Join(testbed, "kubernetes", "programs"), "etcd-1")
+}
+
+// Images are for the processor that Docker packed them on, and are left where they would not run.
+func TestImagesForOthersAreLeft(t *testing.T) {
+	caches(t)
+	t.Setenv("DOCKER_HOST", "unix:///nowhere/docker.sock") // nothing asks for it
+	contents := forBoth(t)
+	contents.Images, contents.ImagesArch = []string{"an/image"}, "arm"
+	if err := unpack(t.Context(), packed(t, contents)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPlatforms(t *testing.T) {
+	known := []string{"darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64"}
+	for asked, want := range map[string]string{
+		"":                                     here,
+		"linux/arm64":                          "linux/arm64",
+		"linux/amd64 darwin/arm64,linux/amd64": "darwin/arm64 linux/amd64",
+		"linux/amd64 linux/arm65":              "PLATFORMS has linux/arm65, where no embedded cluster runs",
+		"windows/amd64":                        "PLATFORMS has windows/amd64, where no embedded cluster runs",
+		"linux":                                "PLATFORMS has linux, where no embedded cluster runs",
+	} {
+		got, err := parse(asked, known)
+		said := strings.Join(got, " ")
+		if err != nil {
+			said = err.Error()
+		}
+		if !strings.HasPrefix(said, want) {
+			t.Errorf("PLATFORMS=%q: %s, expected %s", asked, said, want)
+		}
+	}
+}
+
+func TestReason(t *testing.T) {
+	for told, want := range map[string]string{
+		"compile\nkubernetes: the disk is full\nexit status 1\n": "kubernetes: the disk is full",
+		"exit status 1": "exit status 1",
+	} {
+		if got := reasonIn(told); got != want {
+			t.Errorf("%q fails because of %q, expected %q", told, got, want)
+		}
+	}
 }
 
 func TestWhatIsThereIsLeftAlone(t *testing.T) {
@@ -80,7 +132,7 @@ func TestWhatIsThereIsLeftAlone(t *testing.T) {
 	if err := os.WriteFile(there, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := unpack(t.Context(), packed(t, machine(t))); err != nil {
+	if err := unpack(t.Context(), packed(t, forBoth(t))); err != nil {
 		t.Fatal(err)
 	}
 	if module, err := os.ReadFile(there); err != nil || string(module) != "mine" {
@@ -90,13 +142,13 @@ func TestWhatIsThereIsLeftAlone(t *testing.T) {
 
 func TestUnfitBundlesAreRefusedAndLeaveNothing(t *testing.T) {
 	other := func(change func(*label)) label {
-		l := machine(t)
+		l := forBoth(t)
 		change(&l)
 		return l
 	}
 	damage := func(change func([]byte) []byte) func(*testing.T) string {
 		return func(t *testing.T) string {
-			bundle := packed(t, machine(t))
+			bundle := packed(t, forBoth(t))
 			data, err := os.ReadFile(bundle)
 			if err != nil {
 				t.Fatal(err)
@@ -111,11 +163,13 @@ func TestUnfitBundlesAreRefusedAndLeaveNothing(t *testing.T) {
 		bundle func(*testing.T) string
 		says   string
 	}{
-		"no such file":       {func(*testing.T) string { return "no-such-file" }, "no such file"},
-		"no bundle":          {damage(func([]byte) []byte { return []byte("hello") }), "it is no bundle"},
-		"cut short":          {damage(func(data []byte) []byte { return data[:len(data)*2/3] }), "not what was packed"},
-		"a bit flipped":      {damage(func(data []byte) []byte { data[len(data)/2] ^= 1; return data }), "not what was packed"},
-		"another processor":  {func(t *testing.T) string { return packed(t, other(func(l *label) { l.Arch = "riscv64" })) }, "is for"},
+		"no such file":  {func(*testing.T) string { return "no-such-file" }, "no such file"},
+		"no bundle":     {damage(func([]byte) []byte { return []byte("hello") }), "it is no bundle"},
+		"cut short":     {damage(func(data []byte) []byte { return data[:len(data)*2/3] }), "not what was packed"},
+		"a bit flipped": {damage(func(data []byte) []byte { data[len(data)/2] ^= 1; return data }), "not what was packed"},
+		"another processor": {func(t *testing.T) string {
+			return packed(t, other(func(l *label) { l.Platforms = []string{elsewhere} }))
+		}, "is for plan9/arm and this machine is "},
 		"another Go":         {func(t *testing.T) string { return packed(t, other(func(l *label) { l.Go = "go1.25" })) }, "install the same"},
 		"of another version": {func(t *testing.T) string { return packed(t, other(func(l *label) { l.Format++ })) }, "format"},
 	} {
@@ -140,7 +194,7 @@ func TestNothingLeadsOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	bundle := filepath.Join(from, "bundle.tar.gz")
-	if err := write(t.Context(), bundle, machine(t), []file{{name: "../outside", source: source}}); err != nil {
+	if err := write(t.Context(), bundle, forBoth(t), []file{{name: "../outside", source: source}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := unpack(t.Context(), bundle); err == nil || !strings.Contains(err.Error(), "escapes") {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -53,16 +54,17 @@ func modules(ctx context.Context, folder string) ([]file, error) {
 	})
 }
 
-// programs returns the files of the embedded cluster's programs in the testbed's cache: the folder of links, what they point
-// to, and the plan by which they are found.
-func programs(ctx context.Context) ([]file, error) {
-	assets, err := output(ctx, nil, "go", "-C", "kind/kubernetes", "run", ".")
+// programs returns the files of the embedded cluster's programs for a platform in the testbed's cache: the folder of links, what
+// they point to, and the plan by which they are found. Those that are missing are compiled.
+func programs(ctx context.Context, platform string) ([]file, error) {
+	assets, err := output(ctx, nil, "go", "-C", "kind/kubernetes", "run", ".", "-platform="+platform)
 	if err != nil {
 		return nil, err
 	}
+	folder := clusterOf(platform)
 	store := filepath.Dir(filepath.Dir(assets))
 	key := filepath.Base(assets)
-	found := []file{{name: clusterDir + "plans/" + key + ".json", source: filepath.Join(store, "plans", key+".json")}}
+	found := []file{{name: folder + "plans/" + key + ".json", source: filepath.Join(store, "plans", key+".json")}}
 	links, err := os.ReadDir(assets)
 	if err != nil {
 		return nil, err
@@ -73,9 +75,9 @@ func programs(ctx context.Context) ([]file, error) {
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, file{name: clusterDir + "assets/" + key + "/" + link.Name(), source: path})
-		folder := filepath.Base(filepath.Dir(target))
-		below, err := filesBelow(filepath.Join(store, "programs", folder), clusterDir+"programs/"+folder+"/", func(string) bool { return true })
+		found = append(found, file{name: folder + "assets/" + key + "/" + link.Name(), source: path})
+		program := filepath.Base(filepath.Dir(target))
+		below, err := filesBelow(filepath.Join(store, "programs", program), folder+"programs/"+program+"/", func(string) bool { return true })
 		if err != nil {
 			return nil, err
 		}
@@ -106,17 +108,31 @@ func saveImages(ctx context.Context, names []string, path string) error {
 	return err
 }
 
+// imagesArch is the architecture of the images that Docker has.
+func imagesArch(ctx context.Context) (string, error) {
+	return output(ctx, nil, "docker", "version", "--format={{.Server.Arch}}")
+}
+
 // output runs a command with more environment and returns what it prints. The error ends with the last line of what it said.
 func output(ctx context.Context, environment []string, name string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Env = append(os.Environ(), environment...)
 	out, err := command.Output()
-	if err == nil {
-		return strings.TrimSpace(string(out)), nil
-	}
 	if failed := new(exec.ExitError); errors.As(err, &failed) {
-		lines := strings.Split(strings.TrimSpace(string(failed.Stderr)), "\n")
-		err = errors.New(lines[len(lines)-1])
+		err = errors.New(reasonIn(string(failed.Stderr)))
 	}
-	return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// reasonIn is why a command failed: the last line that it told, but for go run's own.
+func reasonIn(told string) string {
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(told), "\n")) {
+		if !strings.HasPrefix(line, "exit status ") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return told
 }

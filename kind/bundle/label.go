@@ -1,9 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -19,36 +20,48 @@ const (
 )
 
 // format is raised when an older unpack can't read what pack writes.
-const format = 1
+const format = 2
 
 // label says what machines a bundle is for.
 type label struct {
 	Format int `json:"format"`
 	// Go is the version that go version prints, which the programs' keys depend on.
-	Go     string   `json:"go"`
-	OS     string   `json:"os"`
-	Arch   string   `json:"arch"`
-	Images []string `json:"images,omitempty"`
+	Go string `json:"go"`
+	// Platforms are those that it has the embedded cluster's programs for.
+	Platforms []string `json:"platforms"`
+	// Images are for the architecture of Docker on the machine that has packed it.
+	Images     []string `json:"images,omitempty"`
+	ImagesArch string   `json:"imagesArch,omitempty"`
 }
 
-// thisMachine is the label of what is packed here.
-func thisMachine() (label, error) {
-	version, err := exec.Command("go", "env", "GOVERSION").Output()
-	if err != nil {
-		return label{}, fmt.Errorf("ask Go for its version: %w", err)
-	}
-	return label{Format: format, Go: strings.TrimSpace(string(version)), OS: runtime.GOOS, Arch: runtime.GOARCH}, nil
+// labelOf is the label of what is packed with this machine's Go for platforms.
+func labelOf(ctx context.Context, platforms ...string) (label, error) {
+	version, err := output(ctx, nil, "go", "env", "GOVERSION")
+	return label{Format: format, Go: version, Platforms: platforms}, err
 }
 
-// fits says why a bundle is of no use on a machine, if so.
-func (l label) fits(machine label) error {
+// fits says why a bundle is of no use on a machine of a platform with a version of Go, if so.
+func (l label) fits(platform, version string) error {
 	switch {
-	case l.Format != machine.Format:
-		return fmt.Errorf("the bundle has format %d and this clone reads format %d: use the clone that it was packed with", l.Format, machine.Format)
-	case l.OS != machine.OS || l.Arch != machine.Arch:
-		return fmt.Errorf("the bundle is for %s/%s and this machine is %s/%s: pack one on a machine like this", l.OS, l.Arch, machine.OS, machine.Arch)
-	case l.Go != machine.Go:
-		return fmt.Errorf("the bundle was packed with %s and this machine has %s: install the same, or Kubernetes would be compiled again, from sources that are not in the bundle", l.Go, machine.Go)
+	case l.Format != format:
+		return fmt.Errorf("the bundle has format %d and this clone reads format %d: use the clone that it was packed with", l.Format, format)
+	case !slices.Contains(l.Platforms, platform):
+		return fmt.Errorf("the bundle is for %s and this machine is %s: pack one with PLATFORMS=%[2]s", strings.Join(l.Platforms, " "), platform)
+	case l.Go != version:
+		return fmt.Errorf("the bundle was packed with %s and this machine has %s: install the same, or Kubernetes would be compiled again, from sources that are not in the bundle", l.Go, version)
 	}
 	return nil
+}
+
+// others are the platforms of a bundle but one.
+func (l label) others(platform string) []string {
+	return slices.DeleteFunc(slices.Clone(l.Platforms), func(other string) bool { return other == platform })
+}
+
+// isForOthers says that a file of the bundle is of no use on this machine.
+func (l label) isForOthers(name string) bool {
+	if name == imagesName {
+		return l.ImagesArch != runtime.GOARCH
+	}
+	return strings.HasPrefix(name, clusterDir) && !strings.HasPrefix(name, clusterOf(here))
 }

@@ -1,14 +1,17 @@
 // Command bundle carries what this repository needs from the network to a
 // machine that has none:
 //
-//	go run ./kind/bundle pack [-images "NAME ..."] FILE
+//	go run ./kind/bundle pack [-platforms "OS/ARCH ..."] [-images "NAME ..."] FILE
 //	go run ./kind/bundle unpack FILE
+//	go run ./kind/bundle platforms "OS/ARCH ..."
+//
+// The last one prints the platforms one a line, for who compiles for them before.
 //
 // A bundle is a gzipped tar file: the modules that the operator, the suites, the
 // chapters and their tools are compiled from, the programs of the embedded
-// cluster, container images if some are named, and the checksum of each. Unpack
-// puts them where Go and the testbed look for them, and nothing that is there is
-// replaced. It imports nothing but the standard library's packages and one of
+// cluster for each platform, container images if some are named, and the checksum
+// of each. Unpack puts what fits this machine where Go and the testbed look for it,
+// and nothing that is there is replaced. It imports nothing but the standard library's packages and one of
 // ours, as it must compile before there is anything else.
 package main
 
@@ -35,7 +38,8 @@ func run(args []string) error {
 	defer stop()
 	flags := flag.NewFlagSet("bundle", flag.ContinueOnError)
 	images := flags.String("images", "", "names of images to pack, which Docker has, with blanks between them")
-	usage := errors.New(`usage: bundle pack [-images "NAME ..."] FILE, or bundle unpack FILE`)
+	platforms := flags.String("platforms", "", "platforms to pack the cluster's programs for, with blanks between them; empty means this machine's")
+	usage := errors.New(`usage: bundle pack [-platforms "OS/ARCH ..."] [-images "NAME ..."] FILE, bundle unpack FILE, or bundle platforms "OS/ARCH ..."`)
 	if len(args) == 0 || flags.Parse(args[1:]) != nil || flags.NArg() != 1 {
 		return usage
 	}
@@ -43,9 +47,15 @@ func run(args []string) error {
 	var err error
 	switch args[0] {
 	case "pack":
-		err = pack(ctx, file, strings.Fields(*images))
+		err = pack(ctx, file, *platforms, strings.Fields(*images))
 	case "unpack":
 		err = unpack(ctx, file)
+	case "platforms":
+		asked, err := platformsOf(ctx, flags.Arg(0))
+		if err == nil {
+			say("%s", strings.Join(asked, "\n"))
+		}
+		return err
 	default:
 		return usage
 	}

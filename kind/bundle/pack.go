@@ -15,22 +15,34 @@ import (
 	"strings"
 )
 
-// pack writes a bundle to a file, or nothing.
-func pack(ctx context.Context, path string, images []string) (err error) {
-	contents, err := thisMachine()
+// pack writes a bundle for the platforms to a file, or nothing.
+func pack(ctx context.Context, path, platforms string, images []string) (err error) {
+	asked, err := platformsOf(ctx, platforms)
 	if err != nil {
 		return err
 	}
-	contents.Images = images
+	contents, err := labelOf(ctx, asked...)
+	if err != nil {
+		return err
+	}
+	if contents.Images = images; len(images) > 0 {
+		if contents.ImagesArch, err = imagesArch(ctx); err != nil {
+			return err
+		}
+	}
 	work, err := os.MkdirTemp("", "bundle-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 
-	cluster, err := programs(ctx)
-	if err != nil {
-		return err
+	var cluster []file
+	for _, platform := range contents.Platforms {
+		built, err := programs(ctx, platform)
+		if err != nil {
+			return err
+		}
+		cluster = append(cluster, built...)
 	}
 	files, err := modules(ctx, filepath.Join(work, "modules"))
 	if err != nil {
@@ -60,7 +72,7 @@ func pack(ctx context.Context, path string, images []string) (err error) {
 	if err != nil {
 		return err
 	}
-	say("%s holds %d files, %d MB, for %s/%s and %s", path, len(files), info.Size()>>20, contents.OS, contents.Arch, contents.Go)
+	say("%s holds %d files, %d MB, for %s and %s", path, len(files), info.Size()>>20, strings.Join(contents.Platforms, " "), contents.Go)
 	return nil
 }
 

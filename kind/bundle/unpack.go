@@ -23,7 +23,7 @@ import (
 
 // unpack puts what a bundle holds where it belongs on this machine, after all of it was found to be whole.
 func unpack(ctx context.Context, bundle string) (err error) {
-	machine, err := thisMachine()
+	version, err := output(ctx, nil, "go", "env", "GOVERSION")
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func unpack(ctx context.Context, bundle string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 
-	contents, err := read(ctx, bundle, work, machine)
+	contents, err := read(ctx, bundle, work, version)
 	if err != nil {
 		return fmt.Errorf("unpack %s: %w", bundle, err)
 	}
@@ -52,12 +52,19 @@ func unpack(ctx context.Context, bundle string) (err error) {
 	if err != nil {
 		return err
 	}
-	built, err := place(filepath.Join(work, clusterDir), filepath.Join(cache, clusterDir))
+	built, err := place(filepath.Join(work, clusterOf(here)), filepath.Join(cache, clusterDir))
 	if err != nil {
 		return err
 	}
 	say("%d files of modules are in %s, and %d of the cluster's programs in %s; what was there already was left as it is", fetched, moduleCache, built, cache)
-	if len(contents.Images) == 0 {
+	if others := contents.others(here); len(others) > 0 {
+		say("left in the bundle: the programs for %s", strings.Join(others, " "))
+	}
+	switch {
+	case len(contents.Images) == 0:
+		return nil
+	case contents.isForOthers(imagesName):
+		say("left in the bundle: images for %s: %s", contents.ImagesArch, strings.Join(contents.Images, " "))
 		return nil
 	}
 	if _, err := output(ctx, nil, "docker", "load", "--quiet", "--input="+filepath.Join(work, imagesName)); err != nil {
@@ -78,8 +85,9 @@ func damaged(err error) error {
 	return fmt.Errorf("%w (%w)", errDamaged, err)
 }
 
-// read writes the files of a bundle into a folder and returns its label, once every file is known to be what was packed.
-func read(ctx context.Context, bundle, folder string, machine label) (label, error) {
+// read writes the files of a bundle that are for this machine into a folder and returns its label, once every file, also of those
+// that are for others, is known to be what was packed.
+func read(ctx context.Context, bundle, folder, version string) (label, error) {
 	in, err := os.Open(bundle)
 	if err != nil {
 		return label{}, err
@@ -117,18 +125,32 @@ func read(ctx context.Context, bundle, folder string, machine label) (label, err
 			if err != nil || json.Unmarshal(data, &contents) != nil {
 				return label{}, errDamaged
 			}
-			if err := contents.fits(machine); err != nil {
+			if err := contents.fits(here, version); err != nil {
 				return label{}, err
 			}
 			sums[labelName] = sumOf(data)
 		case contents.Format == 0:
 			return label{}, fmt.Errorf("it is no bundle: it begins with %s", header.Name)
+		case contents.isForOthers(header.Name):
+			if sums[header.Name], err = skip(header, entries); err != nil {
+				return label{}, damaged(err)
+			}
 		default:
 			if sums[header.Name], err = extract(root, header, entries); err != nil {
 				return label{}, damaged(err)
 			}
 		}
 	}
+}
+
+// skip returns the checksum that writeFile gave an entry.
+func skip(header *tar.Header, content io.Reader) (string, error) {
+	if header.Typeflag == tar.TypeSymlink {
+		return sumOf([]byte(header.Linkname)), nil
+	}
+	hash := sha256.New()
+	_, err := io.Copy(hash, content)
+	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
 // extract writes an entry below root, and returns the checksum that writeFile gave it.

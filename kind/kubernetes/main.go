@@ -5,7 +5,8 @@
 //
 //	go -C kind/kubernetes run .
 //
-// With -programs=node they are those of a kind node instead.
+// With -programs=node they are those of a kind node instead; with
+// -platform=darwin/arm64 they are for such a machine, to be carried there.
 //
 // What it does meanwhile it tells on standard error, and nothing when there is
 // nothing to do. The message that it fails with begins with "kubernetes: ".
@@ -35,10 +36,15 @@ var sets = map[string][]string{
 func main() {
 	flags := flag.NewFlagSet("kubernetes", flag.ContinueOnError)
 	set := flags.String("programs", "cluster", "`set` of programs: "+known())
+	platform := flags.String("platform", "", "`OS/ARCH` to build for; empty means this machine")
 	command.Main(flags, func(ctx context.Context, cache string) (string, error) {
 		programs, ok := sets[*set]
 		if !ok {
 			return "", fmt.Errorf("there is no -programs=%s: use one of %s", *set, known())
+		}
+		system, arch, ok := strings.Cut(*platform, "/")
+		if *platform != "" && (!ok || system == "" || arch == "") {
+			return "", fmt.Errorf("there is no -platform=%s: name one as in -platform=darwin/arm64", *platform)
 		}
 		module, err := os.Getwd()
 		if err != nil {
@@ -47,7 +53,9 @@ func main() {
 		return assets.Ensure(ctx, assets.Options{
 			Module:   module,
 			Programs: programs,
-			Command:  usage(*set),
+			OS:       system,
+			Arch:     arch,
+			Command:  usage(*set, *platform),
 			Cache:    cache,
 			Progress: os.Stderr,
 			Columns:  progress.Terminal(os.Stderr),
@@ -56,11 +64,15 @@ func main() {
 }
 
 // usage is how a set is built from the root of the repository.
-func usage(set string) string {
-	if set == "cluster" {
-		return "go -C kind/kubernetes run ."
+func usage(set, platform string) string {
+	command := "go -C kind/kubernetes run ."
+	if set != "cluster" {
+		command += " -programs=" + set
 	}
-	return "go -C kind/kubernetes run . -programs=" + set
+	if platform != "" {
+		command += " -platform=" + platform
+	}
+	return command
 }
 
 func known() string { return strings.Join(slices.Sorted(maps.Keys(sets)), ", ") }

@@ -3,6 +3,7 @@
 package assets
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type Options struct {
 	Module string
 	// Programs are the names of those of them that are wanted; none means all.
 	Programs []string
+	// OS and Arch are what the programs are built for; empty means this machine.
+	OS, Arch string
 	// Command is how a user runs this build, for messages.
 	Command string
 	// Cache is the testbed's cache folder.
@@ -66,22 +69,27 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 		o.free = freeBytes
 	}
 	b := &build{
-		options: o,
-		store:   store.At(filepath.Join(o.Cache, "kubernetes")),
-		gone:    cancel,
-		goCommand: gocmd.Go{Path: o.Go, Dir: o.Module, Env: map[string]string{
-			// The programs run here, whatever the user builds for; they need no
-			// C compiler; and no flag or workspace of the user's changes them.
-			// (An empty GOFLAGS would not do: it gives way to `go env -w`.)
-			"GOOS": runtime.GOOS, "GOARCH": runtime.GOARCH, "CGO_ENABLED": "0",
-			"GOFLAGS": strings.Join(recipe.BuildFlags, " "), "GOWORK": "off",
-		}},
+		options:   o,
+		store:     store.At(filepath.Join(o.Cache, "kubernetes")),
+		gone:      cancel,
+		goCommand: gocmd.Go{Path: o.Go, Dir: o.Module, Env: environment(o)},
 	}
 	dir, err := b.ensure(ctx)
 	if err != nil && ctx.Err() != nil {
 		return "", &StoppedError{Cause: context.Cause(ctx), Built: b.ready, Programs: len(b.programs)}
 	}
 	return dir, explain(err, b.places())
+}
+
+// environment is what the go command is run with. The programs run here unless o
+// says otherwise, whatever the user builds for; they need no C compiler; and no flag
+// or workspace of the user's changes them. (An empty GOFLAGS would not do: it gives
+// way to `go env -w`.)
+func environment(o Options) map[string]string {
+	return map[string]string{
+		"GOOS": cmp.Or(o.OS, runtime.GOOS), "GOARCH": cmp.Or(o.Arch, runtime.GOARCH), "CGO_ENABLED": "0",
+		"GOFLAGS": strings.Join(recipe.BuildFlags, " "), "GOWORK": "off",
+	}
 }
 
 // StoppedError says that the build was called off.

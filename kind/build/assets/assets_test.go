@@ -220,6 +220,16 @@ func TestUsersSettingsChangeNothing(t *testing.T) {
 	}
 }
 
+// The go command heeds these two; to compile for another machine takes a test too long.
+func TestProgramsAreForThisMachineUnlessToldOtherwise(t *testing.T) {
+	for o, want := range map[[2]string][2]string{{}: {runtime.GOOS, runtime.GOARCH}, {"darwin", "arm64"}: {"darwin", "arm64"}} {
+		got := environment(Options{OS: o[0], Arch: o[1]})
+		if got["GOOS"] != want[0] || got["GOARCH"] != want[1] || got["CGO_ENABLED"] != "0" {
+			t.Errorf("for %q the go command is run with %v", o, got)
+		}
+	}
+}
+
 func TestCompleteCacheNeedsNoLock(t *testing.T) {
 	o := toyOptions(t)
 	dir, _ := mustEnsure(t, o)
