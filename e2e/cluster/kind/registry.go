@@ -40,9 +40,10 @@ func WithRegistry() support.ClusterOpts {
 	return option(func(p *Provider) { p.registry = true })
 }
 
-// startRegistry starts the registry unless it runs.
+// startRegistry starts the registry unless it runs. One that was stopped still has what was pushed to it.
 func startRegistry(ctx context.Context, progress io.Writer) error {
-	running, err := docker(ctx, "container", "inspect", "--format={{.State.Running}}", registryContainer)
+	state, err := docker(ctx, "container", "inspect", "--format={{.State.Running}} {{.Config.Image}}", registryContainer)
+	running, made, _ := strings.Cut(state, " ")
 	if err == nil && running == "true" {
 		return nil
 	}
@@ -58,7 +59,13 @@ func startRegistry(ctx context.Context, progress io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("make the image of the registry %s: %w", Registry, err)
 	}
-	if err := stopRegistry(ctx); err != nil { // one that does not run has forgotten what it had
+	if made == image {
+		if _, err = docker(ctx, "start", registryContainer); err != nil {
+			return registryRefused(err)
+		}
+		return nil
+	}
+	if err := stopRegistry(ctx); err != nil { // of an older version
 		return err
 	}
 	_, err = docker(ctx, "run", "--detach", "--name="+registryContainer, "--publish="+onLoopback(), "--restart=unless-stopped",

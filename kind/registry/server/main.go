@@ -1,7 +1,7 @@
 // Command server is a registry for the images of one machine: `make docker-push`
 // pushes to it, and the nodes of kind clusters pull from it. It runs in a container
-// beside them, keeps its blobs in the container's file system and what is pushed
-// only for as long as it runs.
+// beside them and keeps what is pushed in the container's file system: as long as
+// the container is there, whether it runs or not.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -46,14 +47,14 @@ func run() error {
 	return nil
 }
 
-// newHandler serves a registry that keeps its blobs in a folder: memory would be
-// taken for every image that was ever pushed.
+// newHandler serves a registry that keeps what it has in a folder: memory would be
+// taken for every image that was ever pushed, and forgets.
 func newHandler(folder string) (http.Handler, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	return registry.New(
+	return remember(registry.New(
 		registry.WithBlobHandler(registry.NewDiskBlobHandler(folder)),
 		registry.Logger(log.New(os.Stderr, "", log.LstdFlags)),
-	), nil
+	), filepath.Join(folder, "manifests"))
 }
