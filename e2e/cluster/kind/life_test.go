@@ -40,10 +40,21 @@ func containers(t *testing.T, name string) []string {
 	return strings.Fields(string(output))
 }
 
+// ownNetwork has kind put the nodes into a network that no other cluster of this machine is in, and returns whether it is there.
+func ownNetwork(t *testing.T) (isThere func() bool) {
+	t.Helper()
+	const name = "operator-testbed-life-test"
+	t.Setenv("KIND_EXPERIMENTAL_DOCKER_NETWORK", name)
+	return func() bool {
+		return exec.CommandContext(t.Context(), "docker", "network", "inspect", name).Run() == nil
+	}
+}
+
 func TestLife(t *testing.T) {
 	needsKind(t)
 	g := NewWithT(t)
 	ctx := t.Context()
+	networkIsThere := ownNetwork(t)
 	var told bytes.Buffer
 	p := kind.NewProvider()
 	p.WithName("life").WithOpts(kind.WithProgress(io.MultiWriter(&told, t.Output())))
@@ -51,6 +62,8 @@ func TestLife(t *testing.T) {
 	kubeconfig, err := p.Create(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(told.String()).To(ContainSubstring("nodes of "))
+
+	g.Expect(networkIsThere()).To(BeTrue())
 
 	client, err := kubernetes.NewForConfig(p.KubernetesRestConfig())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -100,6 +113,7 @@ func TestLife(t *testing.T) {
 	g.Expect(p.Kept()).To(BeEmpty())
 	g.Expect(p.Destroy(ctx)).To(Succeed())
 	g.Expect(containers(t, "operator-testbed-life")).To(BeEmpty())
+	g.Expect(networkIsThere()).To(BeFalse())
 	_, err = os.Stat(filepath.Dir(kubeconfig))
 	g.Expect(err).To(MatchError(fs.ErrNotExist))
 }
@@ -125,12 +139,14 @@ func TestInterrupted(t *testing.T) {
 	for name, at := range map[string]string{"early": "Creating cluster", "late": "Installing CNI"} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
+			networkIsThere := ownNetwork(t)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			p := kind.NewProvider()
 			p.WithName(name).WithOpts(kind.WithProgress(interruption{at, cancel}))
 			_, err := p.Create(ctx)
 			g.Expect(err).To(MatchError(errEnough))
 			g.Expect(containers(t, "operator-testbed-"+name)).To(BeEmpty())
+			g.Expect(networkIsThere()).To(BeFalse())
 			_, err = os.Stat(filepath.Dir(p.GetKubeconfig()))
 			g.Expect(err).To(MatchError(fs.ErrNotExist))
 		})

@@ -221,15 +221,15 @@ func (p *Provider) Kept() string {
 	return fmt.Sprintf("The kind cluster %s is kept: use it with eval \"$(make -s env CLUSTER=kind NAME=%s)\", take it down with make down CLUSTER=kind NAME=%s", p.name, p.name, p.name)
 }
 
-// remove deletes the cluster's containers, be they complete or not, its folder, and the registry with the last of the testbed's
-// clusters.
+// remove deletes the cluster's containers, be they complete or not, and its folder; the registry with the last of the testbed's
+// clusters; and their network with the last container in it.
 func (p *Provider) remove() error {
 	err := errors.Join(p.library().Delete(inKind(p.name), p.GetKubeconfig()), os.RemoveAll(string(p.layout)))
 	left, listed := p.library().List()
-	if listed != nil || slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, prefix) }) {
-		return errors.Join(err, listed)
+	if listed == nil && !slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, prefix) }) {
+		err = errors.Join(err, stopRegistry(context.Background()))
 	}
-	return errors.Join(err, stopRegistry(context.Background()))
+	return errors.Join(err, listed, p.removeNetwork(context.Background()))
 }
 
 // up says whether the cluster has a container. It is an error when the container is somebody else's: ours keeps its audit log
