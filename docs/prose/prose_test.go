@@ -74,7 +74,7 @@ func TestPlan(t *testing.T) {
 	}{
 		{small, "", 1, []string{"embedded"}},
 		{small, "embedded", 2, nil},
-		{small, "kind", 0, []string{"none", "embedded"}},
+		{small, "kind", 0, nil},
 		{small, "existing", 1, []string{"embedded"}},
 		{large, "", 1, []string{"embedded", "kind"}},
 		{large, "embedded", 2, []string{"kind"}},

@@ -54,6 +54,8 @@ type Stocker interface {
 	// Stock brings an image to every node and returns its name: the one that the environment variable names; or the given one,
 	// where it is at hand or can be pulled; or one like it, made from source.
 	Stock(ctx context.Context, variable, image string) (string, error)
+	// StockAs does so for manifests that name the image: what is made from source gets its name, too.
+	StockAs(ctx context.Context, image string) error
 }
 
 // Host is a cluster whose pods' processes can be reached from outside of their containers.
@@ -96,6 +98,8 @@ type Options struct {
 	Progress io.Writer
 	// Keep makes Destroy leave a cluster that outlives this program.
 	Keep bool
+	// Attached names a kind cluster that is up, and stays up, to use in place of a new one; empty means none.
+	Attached string
 	// Kubeconfig and Context say which existing cluster; empty means what kubectl would use.
 	Kubeconfig, Context string
 }
@@ -117,6 +121,9 @@ func New(which string, o Options) (Provider, error) {
 		}
 		if o.Keep {
 			p.WithOpts(kind.Keep())
+		}
+		if o.Attached != "" {
+			p.WithOpts(kind.Attached(o.Attached))
 		}
 		return p, nil
 	case existing.Kind:

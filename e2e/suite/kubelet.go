@@ -28,6 +28,17 @@ func (s *Scope) NeedsKubelet(t *testing.T, reason string) {
 	}
 }
 
+// NeedsImage brings an image that a manifest names to the nodes, where they are brought any. It skips the test where the image
+// can't be had.
+func (s *Scope) NeedsImage(ctx context.Context, t *testing.T, image string) {
+	t.Helper()
+	if stocker, ok := s.cluster.(cluster.Stocker); ok {
+		if err := stocker.StockAs(ctx, image); err != nil {
+			t.Skipf("the image %s is not to be had: %v", image, err)
+		}
+	}
+}
+
 // LoadImageArchive brings the images of an archive, such as docker save writes it, to the nodes. It skips the test where they take
 // none.
 func (s *Scope) LoadImageArchive(ctx context.Context, t *testing.T, archive string) {

@@ -13,7 +13,9 @@
 //
 // A suite runs on the cluster that $CLUSTER names, and is skipped where that is not set: plain `go test ./...` must compile
 // no Kubernetes. What is seen of a failure is kept in a folder in $TESTBED_ARTIFACTS, or among the temporary files, whose
-// path is told last of all. $KEEP=1 leaves a kind cluster up. Ctrl-C ends the tests, and takes down what is up. Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds,
+// path is told last of all. $KEEP=1 leaves a kind cluster up, and
+// $KIND_CLUSTER names one that is up, for several suites to run on: the CustomResourceDefinitions stay there, for the next suite
+// to upgrade them in place. Ctrl-C ends the tests, and takes down what is up. Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds,
 // $MANIFESTS a copy of the operator's config folder, and $TESTBED_TIMEOUT how long an assertion waits.
 package suite
 
@@ -24,6 +26,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -90,6 +93,9 @@ type Operand struct {
 	// Image is what the operator deploys when the variable is not set.
 	Image string
 }
+
+// sharedVariable is the environment variable that names a kind cluster which several suites share, one after the other.
+const sharedVariable = "KIND_CLUSTER"
 
 // Suite runs features against one operator on one cluster.
 type Suite struct {
@@ -238,7 +244,7 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 		}
 		crds = append(crds, crd)
 	}
-	options := cluster.Options{CRDs: crds, Keep: os.Getenv("KEEP") == "1"}
+	options := cluster.Options{CRDs: crds, Keep: os.Getenv("KEEP") == "1", Attached: os.Getenv(sharedVariable)}
 	if which == kind.Kind { // it takes long, and says which images it uses
 		options.Progress = os.Stderr
 	}
@@ -360,8 +366,17 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 			return err
 		}
 	}
+	shared := os.Getenv(sharedVariable) != ""
+	if shared || s.options.Package == "" {
+		if err := runner.Define(ctx, s.config, manifests); err != nil {
+			return err
+		}
+	}
+	if shared {
+		s.added = slices.DeleteFunc(s.added, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
+	}
 	if s.options.Package == "" {
-		return runner.Define(ctx, s.config, manifests)
+		return nil
 	}
 	if err := s.stock(ctx); err != nil {
 		return err

@@ -29,6 +29,25 @@ func (p *Provider) Stock(ctx context.Context, variable, image string) (string, e
 	return found, p.LoadImage(ctx, found)
 }
 
+// StockAs is Stock for manifests that name the image: one that is made from source gets its name, too, on the nodes.
+func (p *Provider) StockAs(ctx context.Context, image string) error {
+	found, err := p.Stock(ctx, "", image)
+	if err != nil || found == image {
+		return err
+	}
+	return p.onNodes(func(node nodes.Node) error {
+		made, err := reference.ParseDockerRef(found)
+		if err != nil {
+			return err
+		}
+		name, err := reference.ParseDockerRef(image)
+		if err != nil {
+			return err
+		}
+		return node.Command("ctr", "--namespace=k8s.io", "images", "tag", "--force", made.String(), name.String()).Run()
+	})
+}
+
 // LoadImage brings an image of Docker's to every node. It takes no args.
 func (p *Provider) LoadImage(ctx context.Context, image string, _ ...string) error {
 	folder, err := os.MkdirTemp("", "load-image-")
@@ -45,6 +64,14 @@ func (p *Provider) LoadImage(ctx context.Context, image string, _ ...string) err
 
 // LoadImageArchive brings the images of an archive, such as docker save writes it, to every node. It takes no args.
 func (p *Provider) LoadImageArchive(_ context.Context, archive string, _ ...string) error {
+	if err := p.onNodes(func(node nodes.Node) error { return load(node, archive) }); err != nil {
+		return fmt.Errorf("load %s into the kind cluster %s: %w", archive, p.name, err)
+	}
+	return nil
+}
+
+// onNodes does something on every node at once.
+func (p *Provider) onNodes(do func(nodes.Node) error) error {
 	all, err := p.library().ListInternalNodes(inKind(p.name))
 	if err == nil && len(all) == 0 {
 		err = &NotUpError{Name: p.name}
@@ -52,14 +79,11 @@ func (p *Provider) LoadImageArchive(_ context.Context, archive string, _ ...stri
 	if err != nil {
 		return err
 	}
-	var loading errgroup.Group
+	var doing errgroup.Group
 	for _, node := range all {
-		loading.Go(func() error { return load(node, archive) })
+		doing.Go(func() error { return do(node) })
 	}
-	if err := loading.Wait(); err != nil {
-		return fmt.Errorf("load %s into the kind cluster %s: %w", archive, p.name, err)
-	}
-	return nil
+	return doing.Wait()
 }
 
 func load(node nodes.Node, archive string) error {

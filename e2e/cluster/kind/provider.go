@@ -26,6 +26,7 @@ type Provider struct {
 	name     string
 	image    string // of a node; empty means the one that is found
 	keep     bool
+	attached bool // to a cluster of somebody else's
 	registry bool // beside the cluster
 	progress io.Writer
 	layout   layout
@@ -47,6 +48,11 @@ func WithProgress(w io.Writer) support.ClusterOpts {
 // Keep makes Destroy leave the cluster as it is; see Kept.
 func Keep() support.ClusterOpts {
 	return option(func(p *Provider) { p.keep = true })
+}
+
+// Attached makes Create return the cluster of that name, which must be up, and Destroy leave it up.
+func Attached(name string) support.ClusterOpts {
+	return option(func(p *Provider) { p.name, p.attached = name, true })
 }
 
 // option makes an option for this provider.
@@ -102,9 +108,12 @@ func (p *Provider) AuditLog() string { return p.layout.auditLog() }
 // SetDefaults returns the provider: it has its defaults from the start.
 func (p *Provider) SetDefaults() support.E2EClusterProvider { return p }
 
-// WithName sets the cluster's name, a DNS label. Its containers are called after it: operator-testbed-NAME-control-plane.
+// WithName sets the cluster's name, a DNS label, unless it is Attached. Its containers are called after it:
+// operator-testbed-NAME-control-plane.
 func (p *Provider) WithName(name string) support.E2EClusterProvider {
-	p.name = name
+	if !p.attached {
+		p.name = name
+	}
 	return p
 }
 
@@ -139,6 +148,10 @@ func (p *Provider) Create(ctx context.Context, args ...string) (string, error) {
 // CreateWithConfig is Create with another configuration of kind's. In one that keeps an audit log, it is in the folder
 // /var/log/kubernetes of the first node.
 func (p *Provider) CreateWithConfig(ctx context.Context, configFile string) (string, error) {
+	if p.attached {
+		err := p.attach(ctx)
+		return p.GetKubeconfig(), err
+	}
 	err := p.create(ctx, configFile)
 	if errors.As(err, new(*AlreadyUpError)) {
 		return "", err
@@ -153,17 +166,25 @@ func (p *Provider) CreateWithConfig(ctx context.Context, configFile string) (str
 func Attach(ctx context.Context, name string) (*Provider, error) {
 	p := NewProvider()
 	p.name = name
-	if err := p.find(ctx); err != nil {
+	if err := p.attach(ctx); err != nil {
 		return nil, err
+	}
+	return p, nil
+}
+
+// attach makes the provider that of a cluster which is up.
+func (p *Provider) attach(ctx context.Context) error {
+	if err := p.find(ctx); err != nil {
+		return err
 	}
 	up, err := p.up(ctx)
 	if err == nil && !up {
-		err = &NotUpError{Name: name}
+		err = &NotUpError{Name: p.name}
 	}
 	if err == nil {
 		p.config, err = restConfig(p.GetKubeconfig())
 	}
-	return p, err
+	return err
 }
 
 // GetKubeconfig returns the path of the administrator's kubeconfig, which is known from Create on.
@@ -195,9 +216,9 @@ func (p *Provider) ExportLogs(_ context.Context, dest string) error {
 	return nil
 }
 
-// Destroy deletes the cluster and its folder, unless it is to be kept. One that is not up is fine; somebody else's is an error.
+// Destroy deletes the cluster and its folder, unless it is to be kept or Attached. One that is not up is fine; somebody else's is an error.
 func (p *Provider) Destroy(ctx context.Context) error {
-	if p.keep {
+	if p.keep || p.attached {
 		return nil
 	}
 	if err := p.find(ctx); err != nil {

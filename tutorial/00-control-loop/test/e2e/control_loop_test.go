@@ -33,6 +33,7 @@ func TestDeployment(t *testing.T) {
 	cache := &appsv1.Deployment{}
 	stage.Test(t, features.New("the Deployment").
 		Assess("has as many pods as are wanted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.NeedsImage(ctx, t, "docker.io/library/memcached:1.6.39-alpine")
 			create(ctx, t, s, "deployment.yaml", cache)
 			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 3)
 		})).
@@ -55,6 +56,7 @@ func TestDeployment(t *testing.T) {
 func TestJob(t *testing.T) {
 	stage.Test(t, features.New("the Job").
 		Assess("is complete when its pods are", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.NeedsImage(ctx, t, "docker.io/library/busybox:1.37")
 			count := &batchv1.Job{}
 			create(ctx, t, s, "job.yaml", count)
 			s.Expect(t).Object(ctx, count, And(

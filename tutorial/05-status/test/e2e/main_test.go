@@ -24,6 +24,7 @@ var stage = suite.New(suite.Options{
 	CRDs:          []string{"../../config/crd/bases"},
 	Package:       "../../cmd",
 	Kustomization: "../../config/default",
+	Operand:       suite.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Record: []schema.GroupVersionKind{
 		cachev1alpha1.GroupVersion.WithKind("Memcached"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),
