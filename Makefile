@@ -9,6 +9,7 @@ STAGE ?=
 CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embedded)
 DIR ?=
 EXERCISE ?=
+LAB ?=
 MODULE ?=
 ONLY ?=
 C ?=
@@ -22,7 +23,7 @@ export CGO_ENABLED = 0
 MAKEFLAGS += --no-print-directory
 
 TESTBED = bin/testbed
-LAB = bin/lab
+LEARNER = bin/lab
 TESTBED_NAMED = $(TESTBED) --name=$(NAME) $(on-kind)
 
 CLUSTERS = embedded kind existing
@@ -87,9 +88,9 @@ install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Instal
 	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
 .PHONY: run
-run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, as its own ServiceAccount, until Ctrl-C.
+run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, or the copy in DIR, as its own ServiceAccount, until Ctrl-C.
 	@$(if $(on-kind),$(error make run is for embedded and existing clusters: make docker-build docker-push deploy CLUSTER=kind runs the operator as an image),:)
-	@$(TESTBED_NAMED) run --operator=$(PROJECT) $(if $(on-existing),--existing)
+	@$(TESTBED_NAMED) run --operator='$(or $(DIR),$(PROJECT))' $(if $(on-existing),--existing)
 
 .PHONY: docker-build docker-push
 docker-build: legal-stage $(TESTBED) ## Build the operator's image, called IMG=registry/name:tag or by a name of the local registry's.
@@ -120,34 +121,38 @@ undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, 
 	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
 .PHONY: eject
-eject: legal-stage $(LAB) ## A project of your own that begins as the operator, in the new folder DIR; MODULE=name is its module.
-	@$(LAB) eject --stage='$(STAGE)' --dir='$(DIR)' --module='$(MODULE)'
+eject: legal-stage $(LEARNER) ## A project of your own that begins as the operator, in the new folder DIR; MODULE=name is its module.
+	@$(LEARNER) eject --stage='$(STAGE)' --dir='$(DIR)' --module='$(MODULE)'
 
 ##@ Learn: write a chapter's operator yourself (the texts are in tutorial/)
 
 .PHONY: start
-start: $(LAB) ## A copy of what STAGE=NN-name begins with, in the new folder DIR, and the chapter's goal.
-	@$(LAB) start --stage='$(STAGE)' --dir='$(DIR)'
+start: $(LEARNER) ## A copy of what STAGE=NN-name begins with, in the new folder DIR, and the chapter's goal.
+	@$(LEARNER) start --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: check
-check: $(LAB) ## Run the chapter's suite against the copy in DIR; ONLY=TestNodes: that feature alone.
-	@scripts/with-progress --lines "checking $(DIR)" $(LAB) check --dir='$(DIR)' --only='$(ONLY)'
+check: $(LEARNER) ## Run the chapter's suite against the copy in DIR; ONLY=TestNodes: that feature alone.
+	@scripts/with-progress --lines "checking $(DIR)" $(LEARNER) check --dir='$(DIR)' --only='$(ONLY)'
 
 .PHONY: hint
-hint: $(LAB) ## The next hint, of three, about an exercise of the chapter that DIR is for; EXERCISE=2 chooses.
-	@$(LAB) hint --dir='$(DIR)' --exercise='$(EXERCISE)'
+hint: $(LEARNER) ## The next hint, of three, about an exercise of the chapter that DIR is for; EXERCISE=2 chooses.
+	@$(LEARNER) hint --dir='$(DIR)' --exercise='$(EXERCISE)'
+
+.PHONY: break
+break: $(LEARNER) ## A copy with a fault in it, of which you learn what a user sees, in the new folder DIR; without LAB=name, the list.
+	@$(LEARNER) break --lab='$(LAB)' --dir='$(DIR)'
 
 .PHONY: reset
-reset: $(LAB) ## Begin anew in DIR. What was there is kept beside it.
-	@$(LAB) reset --dir='$(DIR)'
+reset: $(LEARNER) ## Begin anew in DIR. What was there is kept beside it.
+	@$(LEARNER) reset --dir='$(DIR)'
 
 .PHONY: solution
-solution: $(LAB) ## A copy of what STAGE=NN-name ends with, in the new folder DIR.
-	@$(LAB) solution --stage='$(STAGE)' --dir='$(DIR)'
+solution: $(LEARNER) ## A copy of what STAGE=NN-name ends with, in the new folder DIR.
+	@$(LEARNER) solution --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: diff
-diff: $(LAB) ## What STAGE=NN-name changes in the operator that it builds on.
-	@$(LAB) diff --stage='$(STAGE)'
+diff: $(LEARNER) ## What STAGE=NN-name changes in the operator that it builds on.
+	@$(LEARNER) diff --stage='$(STAGE)'
 
 ##@ Quality
 
@@ -277,6 +282,6 @@ $(TESTBED):
 	@scripts/with-progress "compiling the testbed's command line (a minute or two the first time)" \
 		go build -trimpath -buildvcs=false "-ldflags=-s -w" -o $@ ./e2e/cmd/testbed
 
-.PHONY: $(LAB)
-$(LAB):
+.PHONY: $(LEARNER)
+$(LEARNER):
 	@scripts/with-progress "compiling the learner's command line" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o $@ ./tutorial/cmd/lab

@@ -15,6 +15,8 @@ import (
 type Broken struct {
 	// Overlay is a file for `go build -overlay`: the compiler sees the broken Go files in place of the real ones.
 	Overlay string
+	// Tree is a folder with the broken files, at their paths in the repository.
+	Tree string
 	// Manifests is a copy of the operator's config folder with the broken YAML files, or "" when the fault is in Go alone.
 	Manifests string
 }
@@ -28,7 +30,7 @@ func (m Mutant) Apply(ctx context.Context, root, config, work string) (Broken, e
 			return Broken{}, fmt.Errorf("copying what %s breaks: %w", m.Name, err)
 		}
 	}
-	broken := Broken{}
+	broken := Broken{Tree: tree}
 	if m.breaks(config) {
 		broken.Manifests = filepath.Join(tree, config)
 		if err := copyMissing(filepath.Join(root, config), broken.Manifests); err != nil {

@@ -24,7 +24,7 @@ func newRun(g *global) *cobra.Command {
 			return runOperator(command.Context(), g, folder, onExisting)
 		},
 	}
-	command.Flags().StringVar(&folder, "operator", operator.Finished, "folder of the operator in this clone: its own, or a chapter's")
+	command.Flags().StringVar(&folder, "operator", operator.Finished, "folder of the operator: this clone's own, a chapter's, or a copy")
 	command.Flags().BoolVar(&onExisting, "existing", false, "run it on the cluster that KUBECONFIG leads to; asks first")
 	return command
 }

@@ -1,4 +1,4 @@
-// Command lab is the learner's loop: make start, check, hint, reset, solution, diff.
+// Command lab is the learner's loop: make start, check, hint, break, reset, solution, diff.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 }
 
 func command() *cobra.Command {
-	var stage, dir, exercise, module, only string
+	var stage, dir, exercise, module, only, fault string
 	root := &cobra.Command{Use: "lab", Short: "The learner's loop", SilenceErrors: true, SilenceUsage: true}
 	root.PersistentFlags().StringVar(&stage, "stage", "", "the chapter's name")
 	root.PersistentFlags().StringVar(&dir, "dir", "", "the folder of the copy")
@@ -51,6 +51,10 @@ func command() *cobra.Command {
 		return lab.Check(ctx, ".", dir, only, os.Stdout)
 	})
 	check.Flags().StringVar(&only, "only", "", "a regular expression of the features to run; all, up to the first that fails, if empty")
+	broken := add("break", "Make a copy with a fault in it", false, func(ctx context.Context) error {
+		return lab.Break(ctx, ".", fault, dir, os.Stdout)
+	})
+	broken.Flags().StringVar(&fault, "lab", "", "the name of a break-it lab; the list of them if empty")
 	add("reset", "Begin anew with a copy", true, func(ctx context.Context) error {
 		return lab.Reset(ctx, ".", dir, os.Stdout)
 	})

@@ -16,8 +16,15 @@ import (
 const hintsFile = ".hints"
 
 // Hint tells the next hint about an exercise of the chapter that the copy in dir is for, counted from 1. Zero means the first
-// exercise of which there is more to tell.
+// exercise of which there is more to tell, or the fault of a break-it lab.
 func Hint(root, dir string, exercise int, out io.Writer) error {
+	fault, ok, err := faultIn(root, dir)
+	if err != nil {
+		return err
+	}
+	if ok {
+		return hintFault(fault, dir, exercise, out)
+	}
 	c, err := chapterOf(root, dir)
 	if err != nil {
 		return err
@@ -37,13 +44,36 @@ func Hint(root, dir string, exercise int, out io.Writer) error {
 	if exercise < 1 || exercise > min(len(c.Hints), len(exercises)) {
 		return fmt.Errorf("%s has no EXERCISE=%d: use a number from 1 to %d", c.Name, exercise, len(c.Hints))
 	}
-	step := min(had[exercise]+1, chapter.Steps)
 	fmt.Fprintf(out, "Exercise %d of %s: %s\n\n", exercise, c.Name, exercises[exercise-1])
-	for i, hint := range c.Hints[exercise-1][:step] {
-		fmt.Fprintf(out, "Hint %d of %d: %s\n", i+1, chapter.Steps, hint)
+	last := fmt.Sprintf("make solution STAGE=%s DIR=solution shows how the chapter does its part.", c.Name)
+	return tell(had, exercise, c.Hints[exercise-1], last, dir, out)
+}
+
+// faultHints is the number of a break-it lab in hintsFile, which no exercise has.
+const faultHints = 0
+
+// hintFault tells the next hint about a break-it lab, which has no exercises.
+func hintFault(fault Fault, dir string, exercise int, out io.Writer) error {
+	if exercise != 0 {
+		return fmt.Errorf("%s is for the lab %s, which has no EXERCISE=%d: leave it out", dir, fault.Name, exercise)
 	}
-	if had[exercise] == chapter.Steps {
-		fmt.Fprintf(out, "\nThere is no more. make solution STAGE=%s DIR=solution shows how the chapter does its part.\n", c.Name)
+	had, err := readHints(dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s\n\n", fault.Symptom)
+	last := fmt.Sprintf("make solution STAGE=%s DIR=solution makes a copy without the fault, to compare with.", fault.Chapter)
+	return tell(had, faultHints, fault.Hints[:], last, dir, out)
+}
+
+// tell tells one hint more than the learner has had, and the last words to who has had them all.
+func tell(had map[int]int, exercise int, hints []string, last, dir string, out io.Writer) error {
+	step := min(had[exercise]+1, len(hints))
+	for i, hint := range hints[:step] {
+		fmt.Fprintf(out, "Hint %d of %d: %s\n", i+1, len(hints), hint)
+	}
+	if had[exercise] == len(hints) {
+		fmt.Fprintf(out, "\nThere is no more. %s\n", last)
 	}
 	had[exercise] = step
 	text, err := json.Marshal(had)

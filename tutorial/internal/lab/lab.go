@@ -1,5 +1,6 @@
 // Package lab lets a learner write a chapter's operator: it makes a copy of the operator that the chapter builds on, runs the
-// chapter's suite against what has become of it, gives hints, begins anew, and shows the solution.
+// chapter's suite against what has become of it, gives hints, begins anew, and shows the solution. It also makes copies with a
+// fault in them, for a learner to heal.
 package lab
 
 import (
@@ -79,7 +80,7 @@ func eject(ctx context.Context, root, operator, stage, dir string) error {
 func stageOf(dir string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(dir, stageFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s was not made by make start: give the folder that was", dir)
+		return "", fmt.Errorf("%s was not made by make start or make break: give the folder that was", dir)
 	}
 	return strings.TrimSpace(string(content)), err
 }
@@ -100,6 +101,10 @@ var errNotYet = errors.New("not yet: each line with FAIL names a feature, what w
 // feature that fails, which is enough to go on with, or of the features that only matches, a regular expression, all.
 func Check(ctx context.Context, root, dir, only string, out io.Writer) error {
 	stage, err := stageOf(dir)
+	if err != nil {
+		return err
+	}
+	fault, broken, err := faultIn(root, dir)
 	if err != nil {
 		return err
 	}
@@ -136,7 +141,11 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer) error {
 		}
 		return err
 	}
-	if only == "" {
+	switch {
+	case only != "": // the rest is not known
+	case broken:
+		fault.healed(out)
+	default:
 		fmt.Fprintf(out, "Well done: this is what %s is about.\n", stage)
 	}
 	return nil

@@ -12,6 +12,10 @@ import (
 
 // Reset makes the copy in dir what its chapter begins with, once more. What it has become is kept beside it.
 func Reset(ctx context.Context, root, dir string, out io.Writer) error {
+	fault, broken, err := faultIn(root, dir)
+	if err != nil {
+		return err
+	}
 	c, err := chapterOf(root, dir)
 	if err != nil {
 		return err
@@ -28,7 +32,14 @@ func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 	}
 	defer os.RemoveAll(work)
 	fresh := filepath.Join(work, "copy")
-	if err := eject(ctx, root, c.BuildsOn, c.Name, fresh); err != nil {
+	began := "the operator of " + c.BuildsOn
+	if broken {
+		began = "the broken operator of " + c.Name
+		err = fault.eject(ctx, root, fresh)
+	} else {
+		err = eject(ctx, root, c.BuildsOn, c.Name, fresh)
+	}
+	if err != nil {
 		return err
 	}
 	if err := os.Rename(dir, kept); err != nil {
@@ -37,7 +48,7 @@ func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 	if err := os.Rename(fresh, dir); err != nil {
 		return errors.Join(err, os.Rename(kept, dir))
 	}
-	fmt.Fprintf(out, "%s is the operator of %s again. What it was is in %s.\n", dir, c.BuildsOn, kept)
+	fmt.Fprintf(out, "%s is %s again. What it was is in %s.\n", dir, began, kept)
 	return nil
 }
 

@@ -43,6 +43,8 @@ type Options struct {
 	Module string
 	// Without are files and, ending with a slash, folders of Folder that are left out.
 	Without []string
+	// Instead is a folder whose files are copied instead of those of Root that have the same path; empty means none.
+	Instead string
 	// To is the folder of the copy. There must be nothing in it.
 	To string
 }
@@ -65,7 +67,7 @@ func Eject(ctx context.Context, o Options) (err error) {
 	}
 	rewrite := o.rewriter()
 	for _, file := range files {
-		if err := copyFile(filepath.Join(o.Root, o.Folder, file), filepath.Join(o.To, file), rewrite); err != nil {
+		if err := copyFile(o.source(file), filepath.Join(o.To, file), rewrite); err != nil {
 			return err
 		}
 	}
@@ -132,6 +134,17 @@ func (o Options) files(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("there is no operator in %s", o.Folder)
 	}
 	return files, nil
+}
+
+// source returns where a file of the operator's folder is copied from.
+func (o Options) source(file string) string {
+	if o.Instead != "" {
+		instead := filepath.Join(o.Instead, o.Folder, file)
+		if _, err := os.Stat(instead); err == nil {
+			return instead
+		}
+	}
+	return filepath.Join(o.Root, o.Folder, file)
 }
 
 // rewriter replaces what names the operator's place in the repository.

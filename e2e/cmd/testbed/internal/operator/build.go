@@ -23,23 +23,30 @@ type Program struct {
 // Finished is the folder of the clone's own operator.
 const Finished = "operator"
 
-// Build compiles the operator in a folder of the clone at root, which is laid out as
-// kubebuilder does, and renders its manifests. An executable that is up to date is left
-// as it is.
+// Build compiles the operator in a folder, which is laid out as kubebuilder does, and renders
+// its manifests. The folder is one of the clone at root, or a module of its own, such as a
+// learner's copy. An executable that is up to date is left as it is.
 func Build(ctx context.Context, root, folder string) (Program, error) {
-	if _, err := os.Stat(filepath.Join(root, folder, "cmd")); err != nil {
+	at := folder
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(root, folder)
+	}
+	if _, err := os.Stat(filepath.Join(at, "cmd")); err != nil {
 		return Program{}, fmt.Errorf("there is no operator to run in %s: it has no folder cmd", folder)
 	}
-	manifests, err := runner.Render(filepath.Join(root, folder, "config", "default"))
+	manifests, err := runner.Render(filepath.Join(at, "config", "default"))
 	if err != nil {
 		return Program{}, err
 	}
-	name := "memcached-operator"
-	if folder != Finished {
-		name = filepath.Base(folder)
+	name, dir, main := filepath.Base(at), root, "./"+filepath.ToSlash(folder)+"/cmd"
+	if folder == Finished {
+		name = "memcached-operator"
+	}
+	if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+		name, dir, main = "copy-"+name, at, "./cmd"
 	}
 	binary := filepath.Join(root, "bin", name)
-	if err := runner.Build(ctx, root, "./"+filepath.ToSlash(folder)+"/cmd", binary); err != nil {
+	if err := runner.Build(ctx, dir, main, binary); err != nil {
 		if ctx.Err() != nil {
 			return Program{}, context.Cause(ctx)
 		}

@@ -1,0 +1,168 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/operator-testbed/e2e/mutant"
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/workcopy"
+)
+
+// labsFile has the break-it labs, in the tutorial's folder.
+const labsFile = "labs.yaml"
+
+// faultFile is where a copy says which break-it lab it is for.
+const faultFile = ".lab"
+
+// Fault is a break-it lab: an operator that a learner gets with one fault in it, and is to heal.
+type Fault struct {
+	// Name is what it is called. It gives nothing away.
+	Name string `json:"name"`
+	// Chapter is whose operator is broken.
+	Chapter string `json:"chapter"`
+	// Mutant is the name of the chapter's mutant that breaks it.
+	Mutant string `json:"mutant"`
+	// Symptom is what a user sees of it.
+	Symptom string `json:"symptom"`
+	// Point is what there was to learn, for who has healed it.
+	Point string `json:"point"`
+	// Others are issues of projects that had to learn it, as "project #number".
+	Others []string `json:"others"`
+	// Hints are what helps, each of which gives away more.
+	Hints [chapter.Steps]string `json:"hints"`
+}
+
+// Faults reads the break-it labs of the repository at root, in the order in which they are listed.
+func Faults(root string) ([]Fault, error) {
+	file := filepath.Join(root, "tutorial", labsFile)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var faults []Fault
+	if err := yaml.UnmarshalStrict(text, &faults); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return faults, nil
+}
+
+// Break makes the folder dir the operator of the break-it lab of that name, with its fault, and tells the symptom. Without a name
+// it tells which labs there are.
+func Break(ctx context.Context, root, name, dir string, out io.Writer) error {
+	if name == "" {
+		return list(root, out)
+	}
+	fault, err := findFault(root, name)
+	if err != nil {
+		return errors.Join(err, list(root, out))
+	}
+	if dir == "" {
+		return errors.New("name a new folder for the copy: DIR=folder")
+	}
+	if err := fault.eject(ctx, root, dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s is the operator of %s now, with one fault in it.\n\n%s\n\n", dir, fault.Chapter, fault.Symptom)
+	fmt.Fprintf(out, "Find out why, and heal it. make check DIR=%s says whether it is healed, make hint DIR=%[1]s helps.\n", dir)
+	return nil
+}
+
+// list tells which labs there are.
+func list(root string, out io.Writer) error {
+	faults, err := Faults(root)
+	if err != nil {
+		return err
+	}
+	width := 0
+	for _, fault := range faults {
+		width = max(width, len(fault.Name))
+	}
+	for _, fault := range faults {
+		fmt.Fprintf(out, "  %-*s  %s  %s\n", width, fault.Name, fault.Chapter[:2], fault.Symptom)
+	}
+	fmt.Fprintf(out, "\nEach is the operator of a chapter with one fault in it: make break LAB=%s DIR=folder\n", faults[0].Name)
+	return nil
+}
+
+// findFault returns the break-it lab of that name.
+func findFault(root, name string) (Fault, error) {
+	faults, err := Faults(root)
+	if err != nil {
+		return Fault{}, err
+	}
+	i := slices.IndexFunc(faults, func(f Fault) bool { return f.Name == name })
+	if i < 0 {
+		return Fault{}, fmt.Errorf("there is no LAB=%s: use one of those in the list", name)
+	}
+	return faults[i], nil
+}
+
+// faultIn returns the break-it lab that the copy in dir is for, if it is for one.
+func faultIn(root, dir string) (fault Fault, ok bool, err error) {
+	name, err := os.ReadFile(filepath.Join(dir, faultFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Fault{}, false, nil
+	}
+	if err == nil {
+		fault, err = findFault(root, strings.TrimSpace(string(name)))
+	}
+	return fault, err == nil, err
+}
+
+// eject makes the folder dir the broken operator. Nothing in there says what is broken.
+func (f Fault) eject(ctx context.Context, root, dir string) (err error) {
+	work, err := os.MkdirTemp("", "lab-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	folder := path.Join("tutorial", f.Chapter)
+	m, err := f.mutant(root)
+	if err != nil {
+		return err
+	}
+	broken, err := m.Apply(ctx, root, path.Join(folder, "config"), work)
+	if err != nil {
+		return err
+	}
+	err = workcopy.Eject(ctx, workcopy.Options{
+		Root: root, Folder: folder, Module: moduleName, Without: chapter.Own, Instead: broken.Tree, To: dir,
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, stageFile), []byte(f.Chapter+"\n"), 0o644),
+		os.WriteFile(filepath.Join(dir, faultFile), []byte(f.Name+"\n"), 0o644),
+	)
+}
+
+// mutant is what breaks the operator.
+func (f Fault) mutant(root string) (mutant.Mutant, error) {
+	folder := filepath.Join(root, "tutorial", f.Chapter, "test", "e2e", "mutants")
+	mutants, err := mutant.Read(folder)
+	if err != nil {
+		return mutant.Mutant{}, err
+	}
+	i := slices.IndexFunc(mutants, func(m mutant.Mutant) bool { return m.Name == f.Mutant })
+	if i < 0 {
+		return mutant.Mutant{}, fmt.Errorf("the lab %s breaks with %s, which is not in %s", f.Name, f.Mutant, folder)
+	}
+	return mutants[i], nil
+}
+
+// healed tells what there was to learn.
+func (f Fault) healed(out io.Writer) {
+	fmt.Fprintf(out, "Healed. %s\nOthers have stumbled over it: %s.\n", f.Point, strings.Join(f.Others, ", "))
+}

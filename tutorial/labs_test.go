@@ -1,0 +1,28 @@
+package tutorial_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/example/operator-testbed/tutorial/internal/lab"
+)
+
+// The page for teachers has a row for each break-it lab, with what labs.yaml says.
+func TestLabsAreListedForTeachers(t *testing.T) {
+	page, err := os.ReadFile("../docs/teaching.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults, err := lab.Faults("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range faults {
+		row := fmt.Sprintf("| %s | [%s](../tutorial/%s/README.md) | %s |\n", fault.Name, fault.Chapter[:2], fault.Chapter, fault.Point)
+		if !strings.Contains(string(page), row) {
+			t.Errorf("docs/teaching.md lacks the row of the lab %s:\n%s", fault.Name, row)
+		}
+	}
+}
