@@ -26,10 +26,10 @@ import (
 // much else to do takes long.
 const deployTimeout = 3 * time.Minute
 
-// BuildImage builds an operator's image as its users do: by `make docker-build` in the operator's folder. The image is called
-// so. What the build has told is part of the error.
-func BuildImage(ctx context.Context, folder, image string) error {
-	build := exec.CommandContext(ctx, "make", "docker-build", "IMG="+image)
+// BuildImage builds an operator's image as its users do: by `make docker-build` in the operator's folder, with the command of a
+// container engine. The image is called so. What the build has told is part of the error.
+func BuildImage(ctx context.Context, folder, engine, image string) error {
+	build := exec.CommandContext(ctx, "make", "docker-build", "IMG="+image, "CONTAINER_TOOL="+engine)
 	build.Dir = folder
 	// Not what an outer make was told.
 	build.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")

@@ -293,7 +293,7 @@ func (s *Suite) start(name string) env.Func {
 			return err
 		})
 		if s.deploys() {
-			building.Go(func() error { return runner.BuildImage(ctx, s.options.Project, s.image()) })
+			building.Go(func() error { return runner.BuildImage(ctx, s.options.Project, kind.Program(), s.image()) })
 		}
 		create := envfuncs.CreateCluster(s.cluster, name)
 		if s.options.Nodes != "" {

@@ -276,7 +276,7 @@ func (p *Provider) up(ctx context.Context) (bool, error) {
 
 // library returns kind's.
 func (p *Provider) library() *kindcluster.Provider {
-	return kindcluster.NewProvider(kindcluster.ProviderWithDocker(), kindcluster.ProviderWithLogger(logger{p.progress}))
+	return kindcluster.NewProvider(nodeProvider(Program()), kindcluster.ProviderWithLogger(logger{p.progress}))
 }
 
 // find sets the paths, once the engine is known to answer.
