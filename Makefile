@@ -135,8 +135,8 @@ check: $(LEARNER) ## Run the chapter's suite against the copy in DIR; ONLY=TestN
 	@scripts/with-progress --lines "checking $(DIR)" $(LEARNER) check --dir='$(DIR)' --only='$(ONLY)'
 
 .PHONY: hint
-hint: $(LEARNER) ## The next hint, of three, about an exercise of the chapter that DIR is for; EXERCISE=2 chooses.
-	@$(LEARNER) hint --dir='$(DIR)' --exercise='$(EXERCISE)'
+hint: $(LEARNER) ## The next hint, of three, about an exercise of the chapter that DIR is for, or of STAGE=NN-name; EXERCISE=2 chooses.
+	@$(LEARNER) hint --stage='$(STAGE)' --dir='$(DIR)' --exercise='$(EXERCISE)'
 
 .PHONY: break
 break: $(LEARNER) ## A copy with a fault in it, of which you learn what a user sees, in the new folder DIR; without LAB=name, the list.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"syscall"
 
@@ -68,12 +69,19 @@ func command() *cobra.Command {
 		return lab.Eject(ctx, ".", stage, dir, module, os.Stdout)
 	})
 	eject.Flags().StringVar(&module, "module", "", "the name of the project's module")
-	hint := add("hint", "Give the next hint about an exercise", true, func(context.Context) error {
+	hint := add("hint", "Give the next hint about an exercise", false, func(context.Context) error {
 		number, err := strconv.Atoi(cmp.Or(exercise, "0"))
 		if err != nil {
 			return fmt.Errorf("EXERCISE=%s is no number: give one such as 1", exercise)
 		}
-		return lab.Hint(".", dir, number, os.Stdout)
+		switch {
+		case dir != "":
+			return lab.Hint(".", dir, number, os.Stdout)
+		case stage != "":
+			return lab.HintAbout(".", stage, filepath.Join("bin", "hints"), number, os.Stdout)
+		default:
+			return errors.New("name the folder of your copy, DIR=folder, or the chapter, STAGE=NN-name")
+		}
 	})
 	hint.Flags().StringVar(&exercise, "exercise", "", "the exercise's number; the first with more to tell if empty")
 	return root

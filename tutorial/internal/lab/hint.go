@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 )
@@ -29,11 +30,36 @@ func Hint(root, dir string, exercise int, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return hint(root, c, filepath.Join(dir, hintsFile), exercise, out)
+}
+
+// HintAbout does the same for somebody who has no copy, as chapters have that begin with nothing: it remembers in a file of the
+// folder memory what it has told.
+func HintAbout(root, stage, memory string, exercise int, out io.Writer) error {
+	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, c := range chapters {
+		if c.Name == stage {
+			if err := os.MkdirAll(memory, 0o755); err != nil {
+				return err
+			}
+			return hint(root, c, filepath.Join(memory, stage), exercise, out)
+		}
+		names = append(names, c.Name)
+	}
+	return fmt.Errorf("there is no STAGE=%s: use one of %s", stage, strings.Join(names, ", "))
+}
+
+// hint tells the next hint of a chapter; the file says which have been told.
+func hint(root string, c chapter.Chapter, file string, exercise int, out io.Writer) error {
 	exercises, err := c.Exercises(filepath.Join(root, "tutorial"))
 	if err != nil {
 		return err
 	}
-	had, err := readHints(dir)
+	had, err := readHints(file)
 	if err != nil {
 		return err
 	}
@@ -45,8 +71,11 @@ func Hint(root, dir string, exercise int, out io.Writer) error {
 		return fmt.Errorf("%s has no EXERCISE=%d: use a number from 1 to %d", c.Name, exercise, len(c.Hints))
 	}
 	fmt.Fprintf(out, "Exercise %d of %s: %s\n\n", exercise, c.Name, exercises[exercise-1])
-	last := fmt.Sprintf("make solution STAGE=%s DIR=solution shows how the chapter does its part.", c.Name)
-	return tell(had, exercise, c.Hints[exercise-1], last, dir, out)
+	last := ""
+	if c.BuildsOn != "" {
+		last = fmt.Sprintf(" make solution STAGE=%s DIR=solution shows how the chapter does its part.", c.Name)
+	}
+	return tell(had, exercise, c.Hints[exercise-1], last, file, out)
 }
 
 // faultHints is the number of a break-it lab in hintsFile, which no exercise has.
@@ -57,34 +86,35 @@ func hintFault(fault Fault, dir string, exercise int, out io.Writer) error {
 	if exercise != 0 {
 		return fmt.Errorf("%s is for the lab %s, which has no EXERCISE=%d: leave it out", dir, fault.Name, exercise)
 	}
-	had, err := readHints(dir)
+	file := filepath.Join(dir, hintsFile)
+	had, err := readHints(file)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s\n\n", fault.Symptom)
-	last := fmt.Sprintf("make solution STAGE=%s DIR=solution makes a copy without the fault, to compare with.", fault.Chapter)
-	return tell(had, faultHints, fault.Hints[:], last, dir, out)
+	last := fmt.Sprintf(" make solution STAGE=%s DIR=solution makes a copy without the fault, to compare with.", fault.Chapter)
+	return tell(had, faultHints, fault.Hints[:], last, file, out)
 }
 
-// tell tells one hint more than the learner has had, and the last words to who has had them all.
-func tell(had map[int]int, exercise int, hints []string, last, dir string, out io.Writer) error {
+// tell tells one hint more than the learner has had, and the last words to who has had them all, and writes to the file what has
+// been told.
+func tell(had map[int]int, exercise int, hints []string, last, file string, out io.Writer) error {
 	step := min(had[exercise]+1, len(hints))
 	for i, hint := range hints[:step] {
 		fmt.Fprintf(out, "Hint %d of %d: %s\n", i+1, len(hints), hint)
 	}
 	if had[exercise] == len(hints) {
-		fmt.Fprintf(out, "\nThere is no more. %s\n", last)
+		fmt.Fprintf(out, "\nThere is no more.%s\n", last)
 	}
 	had[exercise] = step
 	text, err := json.Marshal(had)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, hintsFile), append(text, '\n'), 0o644)
+	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
-func readHints(dir string) (map[int]int, error) {
-	path := filepath.Join(dir, hintsFile)
+func readHints(path string) (map[int]int, error) {
 	had := map[int]int{}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

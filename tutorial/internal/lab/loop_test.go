@@ -36,6 +36,22 @@ func TestHintsGiveAwayMoreEachTime(t *testing.T) {
 	g.Expect(hint(1)).To(And(ContainSubstring("Hint 3 of 3"), ContainSubstring("There is no more. make solution STAGE=04-controller")))
 }
 
+// Chapters that begin with nothing have exercises, too.
+func TestHintWithoutACopy(t *testing.T) {
+	g := NewWithT(t)
+	memory := filepath.Join(t.TempDir(), "hints")
+	var out bytes.Buffer
+	for range 4 {
+		out.Reset()
+		g.Expect(lab.HintAbout(root, "00-control-loop", memory, 2, &out)).To(Succeed())
+	}
+	g.Expect(out.String()).To(And(HavePrefix("Exercise 2 of 00-control-loop: Break it. Scale the ReplicaSet"), ContainSubstring("Hint 3 of 3"), HaveSuffix("There is no more.\n")))
+	out.Reset()
+	g.Expect(lab.HintAbout(root, "01-custom-resource", memory, 0, &out)).To(Succeed())
+	g.Expect(out.String()).To(And(HavePrefix("Exercise 1 of 01-custom-resource"), ContainSubstring("Hint 1 of 3"), Not(ContainSubstring("Hint 2 of 3"))))
+	g.Expect(lab.HintAbout(root, "99-nothing", memory, 0, &out)).To(MatchError(HavePrefix("there is no STAGE=99-nothing: use one of 00-control-loop, ")))
+}
+
 func TestHintRefuses(t *testing.T) {
 	g := NewWithT(t)
 	dir := copyOf(t, "04-controller")
