@@ -11,10 +11,22 @@ import (
 // TestText runs the commands of the chapters, as their readers type them. What else can be said of their text is checked
 // with that of the other pages, in docs.
 func TestText(t *testing.T) {
+	prose.Run(t, prose.Options{Root: "..", Files: texts(t)})
+}
+
+// TestTextInOrder runs them in one folder and the same terminals, one chapter after the other, as somebody does who reads them all.
+func TestTextInOrder(t *testing.T) {
+	chapters := slices.DeleteFunc(texts(t), func(file string) bool { return file == "tutorial/README.md" })
+	slices.Sort(chapters)
+	prose.Run(t, prose.Options{Root: "..", Files: chapters, InOrder: true})
+}
+
+// texts are the files of the tutorial's text.
+func texts(t *testing.T) []string {
+	t.Helper()
 	files, err := prose.Files("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = slices.DeleteFunc(files, func(file string) bool { return !strings.HasPrefix(file, "tutorial/") })
-	prose.Run(t, prose.Options{Root: "..", Files: files})
+	return slices.DeleteFunc(files, func(file string) bool { return !strings.HasPrefix(file, "tutorial/") })
 }
