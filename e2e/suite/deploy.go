@@ -38,7 +38,7 @@ func (s *Suite) deploys() bool {
 }
 
 // image is what the operator's image is called.
-func (s *Suite) image() string { return "operator-testbed/" + s.options.Name + ":suite" }
+func (s *Suite) image() string { return "operator-testbed/operator-of-" + s.options.Name + ":suite" }
 
 // deploy deploys the operator as its image, which the nodes have.
 func (s *Suite) deploy(ctx context.Context, replicas int) (*runner.Deployed, error) {
