@@ -1,0 +1,22 @@
+package v1alpha1
+
+import (
+	"fmt"
+
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/operator-testbed/tutorial/10-webhooks/api/v1alpha1"
+)
+
+// defaultPort is what the schema puts for a port that is not set.
+const defaultPort = 11211
+
+// warnOfRestart returns what to tell a user whose change replaces the pods of the Memcached, or "".
+func warnOfRestart(before, after *cachev1alpha1.Memcached) string {
+	was, is := ptr.Deref(before.Spec.ContainerPort, defaultPort), ptr.Deref(after.Spec.ContainerPort, defaultPort)
+	if was == is {
+		return ""
+	}
+	return fmt.Sprintf("spec.containerPort changes from %d to %d: every pod of the Memcached %s restarts, and what it has cached is lost",
+		was, is, after.Name)
+}

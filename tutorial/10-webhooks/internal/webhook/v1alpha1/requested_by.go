@@ -1,0 +1,33 @@
+package v1alpha1
+
+import (
+	"maps"
+
+	cachev1alpha1 "github.com/example/operator-testbed/tutorial/10-webhooks/api/v1alpha1"
+)
+
+// recordCreator returns the annotations of a Memcached that the user creates: they name the user, whatever they said before.
+func recordCreator(annotations map[string]string, user string) map[string]string {
+	recorded := maps.Clone(annotations)
+	if recorded == nil {
+		recorded = map[string]string{}
+	}
+	recorded[cachev1alpha1.AnnotationRequestedBy] = user
+	return recorded
+}
+
+// keepCreator returns the annotations of a Memcached that is being changed: as far as they name the creator, they are what
+// they were. One that was created while the webhooks were off names nobody, and goes on so.
+func keepCreator(before, after map[string]string) map[string]string {
+	was, wasThere := before[cachev1alpha1.AnnotationRequestedBy]
+	is, isThere := after[cachev1alpha1.AnnotationRequestedBy]
+	if was == is && wasThere == isThere {
+		return after
+	}
+	if wasThere {
+		return recordCreator(after, was)
+	}
+	kept := maps.Clone(after)
+	delete(kept, cachev1alpha1.AnnotationRequestedBy)
+	return kept
+}

@@ -1,0 +1,35 @@
+package v1alpha1
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	cachev1alpha1 "github.com/example/operator-testbed/tutorial/10-webhooks/api/v1alpha1"
+)
+
+// defaultSize is what the schema puts for a size that is not set.
+const defaultSize = 1
+
+var sizePath = field.NewPath("spec", "size")
+
+// sizeOf returns the size that a Memcached asks for.
+func sizeOf(mc *cachev1alpha1.Memcached) int32 { return ptr.Deref(mc.Spec.Size, defaultSize) }
+
+// checkTotalSize returns why the Memcached of that name can't have that size beside the Memcacheds of its namespace, or nil.
+// What is there under its own name is what it replaces. Memcacheds that are being deleted count no more.
+func checkTotalSize(limit int64, name string, size int32, namespace []cachev1alpha1.Memcached) *field.Error {
+	var others int64
+	for i := range namespace {
+		if other := &namespace[i]; other.Name != name && other.DeletionTimestamp == nil {
+			others += int64(sizeOf(other))
+		}
+	}
+	if others+int64(size) <= limit {
+		return nil
+	}
+	return field.Forbidden(sizePath, fmt.Sprintf(
+		"the sizes of all Memcacheds of a namespace may sum up to %d: the others have %d, which leaves %d, and %d was asked for",
+		limit, others, max(limit-others, 0), size))
+}

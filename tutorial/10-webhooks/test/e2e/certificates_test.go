@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+)
+
+// TestRotation runs the operator with certificates of seconds, and asks its webhooks all the time, until it serves with a
+// certificate of another authority.
+func TestRotation(t *testing.T) {
+	stage.TestAlone(t, features.New("rotation of certificates").
+		Setup(suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			t.Cleanup(func() {
+				// The authority of seconds must not be what the next one begins with.
+				ctx := context.WithoutCancel(ctx)
+				if err := errors.Join(s.Client.Delete(ctx, authority(s)), s.Operator.Restart(ctx)); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := s.Operator.Stop(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Client.Delete(ctx, authority(s)); err != nil {
+				t.Fatal(err)
+			}
+			restart(ctx, t, s, runner.WithArgs("--webhook-ca-duration=9s", "--webhook-certificate-duration=3s"))
+		}))).
+		Assess("fails no admission", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			first := authority(s)
+			s.Expect(t).Object(ctx, first, HaveField("Data", HaveKey(corev1.TLSCertKey)))
+
+			asking, stop := context.WithCancel(ctx)
+			defer stop()
+			asked := make(chan int)
+			go func() {
+				n := 0
+				defer func() { asked <- n }()
+				for asking.Err() == nil {
+					if err := s.Client.Create(asking, memcached(s, "asked", 1), client.DryRunAll); err != nil && asking.Err() == nil {
+						t.Errorf("admission %d failed: %v", n, err)
+						return
+					}
+					n++
+				}
+			}()
+			second := authority(s)
+			s.Expect(t).Object(ctx, second, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(Equal(first.Data[corev1.TLSCertKey])))))
+			untilTrusted(ctx, t, s, second.Data[corev1.TLSCertKey])
+			stop()
+			if n := <-asked; n < 50 {
+				t.Errorf("%d admissions in a rotation prove little", n)
+			}
+		})).
+		Feature())
+}
+
+// authority refers to the Secret that holds the operator's certificate authority.
+func authority(s *suite.Scope) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: leaseOf(s).Namespace, Name: "operator-webhook-ca"}}
+}
+
+// untilTrusted asks for metrics until they come with a certificate of the authority. There is nothing to watch at a port.
+func untilTrusted(ctx context.Context, t *testing.T, s *suite.Scope, authority []byte) {
+	t.Helper()
+	bounded, cancel := s.Bounded(ctx)
+	defer cancel()
+	url := "https://" + s.Operator.MetricsAddress() + "/metrics"
+	for {
+		trusting := scraper(bounded, t, s, authority)
+		trusting.Transport.(*http.Transport).DisableKeepAlives = true
+		request, err := http.NewRequestWithContext(bounded, http.MethodGet, url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := trusting.Do(request)
+		if err == nil {
+			response.Body.Close()
+			return
+		}
+		if bounded.Err() != nil {
+			t.Fatalf("expected a certificate of the new authority; last seen: %v", err)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/suite"
+)
+
+// TestMetrics is that of chapter 08, and checks the certificate.
+func TestMetrics(t *testing.T) {
+	stage.Test(t, features.New("metrics").
+		Assess("are for those who may read them", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			stranger, reader := account(ctx, t, s, "stranger"), account(ctx, t, s, "reader")
+			mayReadMetrics(ctx, t, s, reader)
+			g := NewWithT(t)
+			code, _ := metrics(ctx, t, s, "")
+			g.Expect(code).To(Equal(http.StatusUnauthorized), "expected that nobody gets 401")
+			code, _ = metrics(ctx, t, s, token(ctx, t, s, stranger))
+			g.Expect(code).To(Equal(http.StatusForbidden), "expected that an account without the right gets 403")
+			code, body := metrics(ctx, t, s, token(ctx, t, s, reader))
+			g.Expect(code).To(Equal(http.StatusOK), "expected that an account with the right gets 200")
+			g.Expect(body).To(ContainSubstring("controller_runtime_reconcile_total"))
+		}))).
+		Feature())
+}
+
+// metrics asks the operator for its metrics, and checks its certificate.
+func metrics(ctx context.Context, t *testing.T, s *suite.Scope, bearer string) (code int, body string) {
+	t.Helper()
+	ctx, cancel := s.Bounded(ctx)
+	defer cancel()
+	secret := authority(s)
+	if err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.Operator.MetricsAddress()+"/metrics", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bearer != "" {
+		request.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	c := scraper(ctx, t, s, secret.Data["ca.crt"])
+	response, err := c.Do(request)
+	// A replica may be ready a moment before it serves metrics. There is nothing to watch at a port.
+	for errors.Is(err, syscall.ECONNREFUSED) && ctx.Err() == nil {
+		response, err = c.Do(request)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(content)
+}
+
+// scraper returns a client that trusts the authorities, for the Service of the metrics.
+func scraper(ctx context.Context, t *testing.T, s *suite.Scope, authorities []byte) *http.Client {
+	t.Helper()
+	namespace, roots := authority(s).Namespace, x509.NewCertPool()
+	roots.AppendCertsFromPEM(authorities)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{
+		RootCAs: roots, ServerName: "operator-controller-manager-metrics-service." + namespace + ".svc",
+	}}
+	if s.Deployed != nil {
+		pods := &corev1.PodList{}
+		if err := s.Client.List(ctx, pods, client.InNamespace(namespace)); err != nil || len(pods.Items) == 0 {
+			t.Fatalf("looking for the operator's pods: %v", err)
+		}
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return s.Dial(ctx, t, &pods.Items[0], 8443), nil
+		}
+	}
+	return &http.Client{Transport: transport}
+}
+
+// account creates a ServiceAccount in the feature's namespace.
+func account(ctx context.Context, t *testing.T, s *suite.Scope, name string) *corev1.ServiceAccount {
+	t.Helper()
+	created := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
+	if err := s.Client.Create(ctx, created); err != nil {
+		t.Fatal(err)
+	}
+	return created
+}
+
+// token returns what a pod of the account would have in a file.
+func token(ctx context.Context, t *testing.T, s *suite.Scope, account *corev1.ServiceAccount) string {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{}
+	if err := s.Client.SubResource("token").Create(ctx, account, request); err != nil {
+		t.Fatal(err)
+	}
+	return request.Status.Token
+}
+
+// mayReadMetrics binds the account to the ClusterRole for that, and returns when the API server knows: the operator remembers a
+// refusal for a while.
+func mayReadMetrics(ctx context.Context, t *testing.T, s *suite.Scope, account *corev1.ServiceAccount) {
+	t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace + "-reads-metrics"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
+	}
+	if err := s.Client.Create(ctx, binding); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Client.Delete(context.WithoutCancel(ctx), binding); err != nil {
+			t.Error(err)
+		}
+	})
+	ctx, cancel := s.Bounded(ctx)
+	defer cancel()
+	for {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:                  "system:serviceaccount:" + account.Namespace + ":" + account.Name,
+			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+		}}
+		if err := s.Client.Create(ctx, review); err != nil {
+			t.Fatalf("expected that %s may read metrics: %v", client.ObjectKeyFromObject(account), err)
+		}
+		if review.Status.Allowed {
+			return
+		}
+	}
+}
