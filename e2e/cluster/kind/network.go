@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -38,7 +39,8 @@ func (p *Provider) claimNetwork(ctx context.Context) (afterwards func() error, e
 	}, nil
 }
 
-// removeNetwork removes the testbed's own network with the last container in it, running or not, whosever that was.
+// removeNetwork removes the testbed's own network with the last container in it, running or not, whosever that was. With the last
+// cluster of this state folder it is left to whoever else is in it.
 func (p *Provider) removeNetwork(ctx context.Context) error {
 	id, err := os.ReadFile(p.layout.ownNetwork())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,10 +50,15 @@ func (p *Provider) removeNetwork(ctx context.Context) error {
 		return err
 	}
 	users, err := docker(ctx, "ps", "--all", "--quiet", "--filter=network="+string(id))
-	if err != nil || users != "" {
+	if err != nil {
 		return err
 	}
-	if _, err := docker(ctx, "network", "rm", string(id)); err != nil && !isGone(err) {
+	if users != "" {
+		clusters, err := os.ReadDir(filepath.Dir(p.layout.ownNetwork()))
+		if err != nil || slices.ContainsFunc(clusters, fs.DirEntry.IsDir) {
+			return err
+		}
+	} else if _, err := docker(ctx, "network", "rm", string(id)); err != nil && !isGone(err) {
 		return err
 	}
 	return os.Remove(p.layout.ownNetwork())
