@@ -204,7 +204,7 @@ func runMake(ctx context.Context, root string, args ...string) (last string, too
 
 // dockerPrints returns the last line that a Docker command prints.
 func dockerPrints(ctx context.Context, args ...string) (string, error) {
-	return lastLine(ctx, exec.CommandContext(ctx, "docker", args...))
+	return lastLine(ctx, exec.CommandContext(ctx, kind.Program(), args...))
 }
 
 // lastLine returns the last line that a command prints, or as the error the last that it says.

@@ -96,10 +96,7 @@ func (p *Provider) start(ctx context.Context, cluster *v1alpha4.Cluster, image s
 // provision has kind make the cluster. Its library knows no end before its own, so when ctx ends, the containers are taken away
 // from under it, again and again until it has given up: it may make one more meanwhile.
 func (p *Provider) provision(ctx context.Context, cluster *v1alpha4.Cluster, image string, more ...kindcluster.CreateOption) (err error) {
-	afterwards, err := p.claimNetwork(ctx)
-	if err != nil {
-		return err
-	}
+	afterwards := p.claimNetwork(ctx)
 	defer func() { err = errors.Join(err, afterwards()) }()
 	made := make(chan error, 1)
 	go func() {

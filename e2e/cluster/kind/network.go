@@ -24,11 +24,10 @@ func networkID(ctx context.Context) (string, error) {
 func (l layout) ownNetwork() string { return filepath.Join(filepath.Dir(string(l)), ".network") }
 
 // claimNetwork is called before kind makes a cluster, and what it returns afterwards: if the network was not there before, it is
-// the testbed's own.
-func (p *Provider) claimNetwork(ctx context.Context) (afterwards func() error, err error) {
-	before, err := networkID(ctx)
-	if err != nil || before != "" {
-		return func() error { return nil }, err
+// the testbed's own. What an engine can't tell is not.
+func (p *Provider) claimNetwork(ctx context.Context) (afterwards func() error) {
+	if before, err := networkID(ctx); err != nil || before != "" {
+		return func() error { return nil }
 	}
 	return func() error {
 		made, err := networkID(context.WithoutCancel(ctx))
@@ -36,7 +35,7 @@ func (p *Provider) claimNetwork(ctx context.Context) (afterwards func() error, e
 			return err
 		}
 		return os.WriteFile(p.layout.ownNetwork(), []byte(made), 0o600)
-	}, nil
+	}
 }
 
 // removeNetwork removes the testbed's own network with the last container in it, running or not, whosever that was. With the last
