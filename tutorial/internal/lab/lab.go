@@ -130,7 +130,8 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer) error {
 	if only != "" {
 		which = "-run=" + only
 	}
-	suite := exec.CommandContext(ctx, "go", "test", "-count=1", which, "./tutorial/"+stage+"/test/e2e/")
+	// With the flag that the Makefile builds with, or all that was compiled for make demo would be compiled again.
+	suite := exec.CommandContext(ctx, "go", "test", "-trimpath", "-count=1", which, "./tutorial/"+stage+"/test/e2e/")
 	suite.Dir, suite.Stdout, suite.Stderr = root, out, out
 	suite.Env = append(os.Environ(), "CLUSTER=embedded", "OPERATOR="+binary, "MANIFESTS="+manifests, "TESTBED_TIMEOUT=10s")
 	suite.Cancel = func() error { return suite.Process.Signal(os.Interrupt) }
