@@ -143,9 +143,20 @@ func untilAvailable(ctx context.Context, c client.WithWatch, deployment *unstruc
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("waiting for %d pods of %s: %d are available: %w", replicas(deployment), client.ObjectKeyFromObject(deployment), last.AvailableReplicas, err)
+		return fmt.Errorf("waiting for %d pods of %s: %d are available%s: %w",
+			replicas(deployment), client.ObjectKeyFromObject(deployment), last.AvailableReplicas, refused(last), err)
 	}
 	return nil
+}
+
+// refused says why a Deployment's pods can't be created, where they can't.
+func refused(status appsv1.DeploymentStatus) string {
+	for _, c := range status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return " (" + c.Message + ")"
+		}
+	}
+	return ""
 }
 
 func replicas(deployment *unstructured.Unstructured) int64 {
