@@ -29,7 +29,7 @@ TESTBED_NAMED = $(TESTBED) --name=$(NAME) $(on-kind)
 CLUSTERS = embedded kind existing
 
 # The operator that a target is about: the finished one, or that of a chapter of the tutorial.
-PROJECT = $(if $(STAGE),tutorial/$(STAGE),operator)
+PROJECT = $(if $(STAGE),$(shell scripts/stage operator $(STAGE)),operator)
 STAGES = $(patsubst tutorial/%/chapter.yaml,%,$(sort $(wildcard tutorial/*/chapter.yaml)))
 
 # The operator's own Makefile, with our kubectl and kubeconfig; with yours, which you are asked about first, only where you
@@ -107,7 +107,7 @@ docker-buildx: legal-stage $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linu
 
 # Where IMG is not given: a name of the registry that the nodes of a kind cluster pull from. See e2e/cluster/kind.
 IMG ?=
-image = $(or $(IMG),localhost:5001/operator-testbed/$(or $(STAGE),operator):latest)
+image = $(or $(IMG),localhost:5001/operator-testbed/$(notdir $(PROJECT)):latest)
 
 .PHONY: deploy
 deploy: legal-cluster legal-stage $(TESTBED) controller-gen $(if $(on-kind),$(filter docker-build docker-push,$(MAKECMDGOALS))) ## Deploy the operator as the image IMG, or on CLUSTER=kind as what make docker-build docker-push made.

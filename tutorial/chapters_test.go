@@ -46,6 +46,32 @@ func TestChaptersChangeWhatTheyList(t *testing.T) {
 	}
 }
 
+// A chapter whose operator is elsewhere has in it what it says that it shares with an earlier one.
+func TestChaptersShareWhatTheyList(t *testing.T) {
+	all := chapters(t)
+	shared := 0
+	for _, c := range all {
+		if c.Shares == nil {
+			continue
+		}
+		shared += len(c.Shares.Files)
+		before, err := all[c.Shares.With].Code(".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := c.Code(".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sentence := range c.Shares.Wrong(c.Name, before, after) {
+			t.Error(sentence)
+		}
+	}
+	if shared == 0 {
+		t.Error("no chapter shares anything, expected that the finished operator has what its chapter builds on")
+	}
+}
+
 // The index has a row for each chapter, with what its chapter.yaml says, and the chapter's text begins with its title.
 func TestChaptersAreIndexed(t *testing.T) {
 	index, err := os.ReadFile("README.md")

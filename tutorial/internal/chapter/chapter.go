@@ -30,6 +30,12 @@ type Chapter struct {
 	// Changes are the files that this chapter adds to that code, changes or removes. A name that ends with a slash means all
 	// files in that folder.
 	Changes []string `json:"changes,omitempty"`
+	// Operator is the folder of its operator, relative to the repository; empty means the chapter's own.
+	Operator string `json:"operator,omitempty"`
+	// Suite is the folder of its suite, relative to the repository; empty means test/e2e in the chapter's own.
+	Suite string `json:"suite,omitempty"`
+	// Shares are files that are the same in its operator as in that of an earlier chapter, which it does not build on.
+	Shares *Shares `json:"shares,omitempty"`
 	// Minutes is how long it takes to read and do.
 	Minutes int `json:"minutes"`
 	// Runs are the ways in which its operator runs.
@@ -41,6 +47,14 @@ type Chapter struct {
 	Fails map[string]string `json:"fails,omitempty"`
 	// Hints are what helps with each of its exercises, in their order: Steps sentences, each of which gives away more.
 	Hints [][]string `json:"hints,omitempty"`
+}
+
+// Shares are files that two operators have in common.
+type Shares struct {
+	// With is the other operator's chapter.
+	With string `json:"with"`
+	// Files are what is the same. A name that ends with a slash means all files in that folder.
+	Files []string `json:"files"`
 }
 
 // Steps is how many hints there are for an exercise.
@@ -106,6 +120,8 @@ func (c Chapter) validate() error {
 		return fmt.Errorf("needs is %q: it must be %s or %s", c.Needs, NeedsEmbedded, NeedsKind)
 	case c.BuildsOn == "" && len(c.Changes) > 0:
 		return errors.New("it lists changes, but not what it buildsOn")
+	case c.Shares != nil && (c.Shares.With >= c.Name || len(c.Shares.Files) == 0):
+		return errors.New("it shares nothing, or with a chapter that does not come before it")
 	case c.BuildsOn >= c.Name && c.BuildsOn != "":
 		return fmt.Errorf("it buildsOn %s, which does not come before it", c.BuildsOn)
 	}
@@ -138,8 +154,14 @@ func ReadAll(tutorial string) ([]Chapter, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.BuildsOn != "" && !slices.ContainsFunc(chapters, func(earlier Chapter) bool { return earlier.Name == c.BuildsOn }) {
+		known := func(name string) bool {
+			return slices.ContainsFunc(chapters, func(earlier Chapter) bool { return earlier.Name == name })
+		}
+		if c.BuildsOn != "" && !known(c.BuildsOn) {
 			return nil, fmt.Errorf("%s: it buildsOn %s, which is no chapter", file, c.BuildsOn)
+		}
+		if c.Shares != nil && !known(c.Shares.With) {
+			return nil, fmt.Errorf("%s: it shares files with %s, which is no chapter", file, c.Shares.With)
 		}
 		chapters = append(chapters, c)
 	}

@@ -46,19 +46,21 @@ func TestReadAll(t *testing.T) {
 
 func TestReadAllRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ folder, text, why string }{
-		"an unknown key":          {"04-controller", sound + "minuets: 20\n", `unknown field "minuets"`},
-		"a key twice":             {"04-controller", sound + "minutes: 20\n", `"minutes" already set`},
-		"a folder without number": {"controller", sound, "must be two digits and words"},
-		"no title":                {"04-controller", strings.Replace(sound, "title", "#", 1), "it has no title"},
-		"no outcome":              {"04-controller", strings.Replace(sound, "outcome", "#", 1), "it has no outcome"},
-		"too long":                {"04-controller", strings.Replace(sound, "20", "26", 1), "from 10 to 25"},
-		"an unknown way to run":   {"04-controller", strings.Replace(sound, "process", "thread", 1), `runs has "thread"`},
-		"no way to run":           {"04-controller", strings.Replace(sound, "process", "", 1), "runs is empty"},
-		"an unknown cluster":      {"04-controller", strings.Replace(sound, "embedded", "cloud", 1), `needs is "cloud"`},
-		"two hints":               {"04-controller", sound + "hints: [[look, think]]\n", "hints has 2 for exercise 1: it must have 3"},
-		"changes of nothing":      {"04-controller", sound + "changes: [cmd/]\n", "not what it buildsOn"},
-		"a later one":             {"04-controller", sound + "buildsOn: 05-status\n", "does not come before it"},
-		"an unknown one":          {"04-controller", sound + "buildsOn: 03-api\n", "which is no chapter"},
+		"an unknown key":           {"04-controller", sound + "minuets: 20\n", `unknown field "minuets"`},
+		"a key twice":              {"04-controller", sound + "minutes: 20\n", `"minutes" already set`},
+		"a folder without number":  {"controller", sound, "must be two digits and words"},
+		"no title":                 {"04-controller", strings.Replace(sound, "title", "#", 1), "it has no title"},
+		"no outcome":               {"04-controller", strings.Replace(sound, "outcome", "#", 1), "it has no outcome"},
+		"too long":                 {"04-controller", strings.Replace(sound, "20", "26", 1), "from 10 to 25"},
+		"an unknown way to run":    {"04-controller", strings.Replace(sound, "process", "thread", 1), `runs has "thread"`},
+		"no way to run":            {"04-controller", strings.Replace(sound, "process", "", 1), "runs is empty"},
+		"an unknown cluster":       {"04-controller", strings.Replace(sound, "embedded", "cloud", 1), `needs is "cloud"`},
+		"two hints":                {"04-controller", sound + "hints: [[look, think]]\n", "hints has 2 for exercise 1: it must have 3"},
+		"changes of nothing":       {"04-controller", sound + "changes: [cmd/]\n", "not what it buildsOn"},
+		"a later one":              {"04-controller", sound + "buildsOn: 05-status\n", "does not come before it"},
+		"shares of an unknown one": {"04-controller", sound + "shares: {with: 03-api, files: [cmd/]}\n", "03-api, which is no chapter"},
+		"shares of a later one":    {"04-controller", sound + "shares: {with: 05-status, files: [cmd/]}\n", "does not come before it"},
+		"an unknown one":           {"04-controller", sound + "buildsOn: 03-api\n", "which is no chapter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tutorial := t.TempDir()
@@ -100,5 +102,32 @@ func TestDifferences(t *testing.T) {
 	g.Expect(c.Wrong(differences)).To(ConsistOf(
 		HavePrefix("04-controller differs from 03-api in api/gone.go: "),
 		HavePrefix("04-controller lists the change of PROJECT, which is the same as in 03-api: "),
+	))
+}
+
+func TestShares(t *testing.T) {
+	g := NewWithT(t)
+	tutorial := filepath.Join(t.TempDir(), "tutorial")
+	for path, text := range map[string]string{
+		"10-webhooks/internal/a.go": "import \"operator-testbed/tutorial/10-webhooks/api\" // operator\n",
+		"10-webhooks/internal/b.go": "package internal\n",
+		"../operator/internal/a.go": "import \"operator-testbed/operator/api\" // operator\n",
+		"../operator/internal/b.go": "package internal // changed\n",
+		"../operator/internal/c.go": "package internal\n",
+	} {
+		write(t, filepath.Join(tutorial, path), text)
+	}
+	before, err := chapter.Chapter{Name: "10-webhooks"}.Code(tutorial)
+	g.Expect(err).NotTo(HaveOccurred())
+	after, err := chapter.Chapter{Name: "11-finished", Operator: "operator"}.Code(tutorial)
+	g.Expect(err).NotTo(HaveOccurred())
+
+	shares := chapter.Shares{With: "10-webhooks", Files: []string{"internal/a.go"}}
+	g.Expect(shares.Wrong("11-finished", before, after)).To(BeEmpty())
+	shares.Files = []string{"internal/", "cmd/"}
+	g.Expect(shares.Wrong("11-finished", before, after)).To(ConsistOf(
+		HavePrefix("11-finished differs from 10-webhooks in internal/b.go, "),
+		HavePrefix("11-finished differs from 10-webhooks in internal/c.go, "),
+		HavePrefix("11-finished lists cmd/ under shares in its chapter.yaml, and there is no such file"),
 	))
 }

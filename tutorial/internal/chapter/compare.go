@@ -14,13 +14,19 @@ import (
 // Own are a chapter's files and folders that are no part of its operator.
 var Own = []string{"README.md", File, "test/"}
 
+// repository is how the import paths of operators begin.
+const repository = "operator-testbed/"
+
 // built are folders that the targets of a Makefile make.
 var built = []string{"bin/", "dist/"}
 
 // Code returns the files of a chapter's operator, by their paths in its folder. The text of two chapters is the same where
 // they differ in nothing but the chapter's name.
 func (c Chapter) Code(tutorial string) (map[string][]byte, error) {
-	folder := filepath.Join(tutorial, c.Name)
+	folder, named, neutral := filepath.Join(tutorial, c.Name), c.Name, "NN-name"
+	if c.Operator != "" {
+		folder, named, neutral = filepath.Join(tutorial, "..", c.Operator), repository+c.Operator, repository+"tutorial/NN-name"
+	}
 	code := map[string][]byte{}
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -35,7 +41,7 @@ func (c Chapter) Code(tutorial string) (map[string][]byte, error) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		code[file] = bytes.ReplaceAll(text, []byte(c.Name), []byte("NN-name"))
+		code[file] = bytes.ReplaceAll(text, []byte(named), []byte(neutral))
 		return err
 	})
 	return code, err
@@ -55,6 +61,27 @@ func Differences(before, after map[string][]byte) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(differ))
+}
+
+// Wrong returns a sentence for each shared file that is not the same in both operators, and for each that neither has.
+func (s Shares) Wrong(name string, before, after map[string][]byte) []string {
+	var wrong []string
+	differences := Differences(before, after)
+	for _, share := range s.Files {
+		found := false
+		for file := range after {
+			found = found || matches(share, file)
+		}
+		if !found {
+			wrong = append(wrong, fmt.Sprintf("%s lists %s under shares in its %s, and there is no such file: leave it out", name, share, File))
+		}
+		for _, file := range differences {
+			if matches(share, file) {
+				wrong = append(wrong, fmt.Sprintf("%s differs from %s in %s, which it lists under shares in its %s: make the two equal", name, s.With, file, File))
+			}
+		}
+	}
+	return wrong
 }
 
 // Wrong returns a sentence for each file that differs and is not listed, and for each that is listed and does not differ.
