@@ -70,7 +70,7 @@ func run(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(*operator, "cmd")); err == nil {
 		suite.Package = "./" + path.Join(filepath.ToSlash(*operator), "cmd")
 	}
-	compile := exec.CommandContext(ctx, "go", "test", "-c", "-o", suite.Binary, "./"+filepath.ToSlash(*folder))
+	compile := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-o", suite.Binary, "./"+filepath.ToSlash(*folder))
 	if out, err := compile.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the suite: %w\n%s", err, out)
 	}
