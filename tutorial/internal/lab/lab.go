@@ -133,7 +133,8 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer) error {
 	// With the flag that the Makefile builds with, or all that was compiled for make demo would be compiled again.
 	suite := exec.CommandContext(ctx, "go", "test", "-trimpath", "-count=1", which, "./tutorial/"+stage+"/test/e2e/")
 	suite.Dir, suite.Stdout, suite.Stderr = root, out, out
-	suite.Env = append(os.Environ(), "CLUSTER=embedded", "OPERATOR="+binary, "MANIFESTS="+manifests, "TESTBED_TIMEOUT=10s")
+	// What was seen of a failure is told here, and to nobody who happens to call this.
+	suite.Env = append(os.Environ(), "CLUSTER=embedded", "OPERATOR="+binary, "MANIFESTS="+manifests, "TESTBED_TIMEOUT=10s", "TESTBED_FAILURES=")
 	suite.Cancel = func() error { return suite.Process.Signal(os.Interrupt) }
 	if err := suite.Run(); err != nil {
 		var exit *exec.ExitError

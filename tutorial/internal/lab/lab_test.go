@@ -2,6 +2,8 @@ package lab_test
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -17,6 +19,30 @@ import (
 )
 
 const root = "../../.."
+
+// TestMain keeps what is seen of failures apart, which are meant to be here, and throws it away unless a test fails, too.
+func TestMain(m *testing.M) {
+	const variable = "TESTBED_ARTIFACTS"
+	artifacts, err := filepath.Abs(cmp.Or(os.Getenv(variable), os.TempDir()))
+	if err == nil {
+		err = os.MkdirAll(artifacts, 0o755)
+	}
+	if err == nil {
+		artifacts, err = os.MkdirTemp(artifacts, "lab-")
+	}
+	if err == nil {
+		err = os.Setenv(variable, artifacts)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if code == 0 {
+		_ = os.RemoveAll(artifacts)
+	}
+	os.Exit(code)
+}
 
 func TestStartRefuses(t *testing.T) {
 	g := NewWithT(t)
@@ -70,6 +96,7 @@ func TestEachChapterBeginsRed(t *testing.T) {
 			}
 			only := "^(" + strings.Join(slices.Sorted(maps.Keys(c.Fails)), "|") + ")$"
 			g.Expect(lab.Check(t.Context(), root, dir, only, &out)).To(MatchError(HavePrefix("not yet")), out.String())
+			g.Expect(out.String()).To(ContainSubstring("What was seen of a failure: " + os.Getenv("TESTBED_ARTIFACTS")))
 			for feature, words := range c.Fails {
 				g.Expect(out.String()).To(And(ContainSubstring("\n--- FAIL: "+feature+" "), ContainSubstring(words)))
 			}
