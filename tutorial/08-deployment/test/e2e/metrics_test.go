@@ -25,6 +25,7 @@ import (
 func TestMetrics(t *testing.T) {
 	stage.Test(t, features.New("metrics").
 		Assess("are for those who may read them", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			settled(ctx, t, s, create(ctx, t, s, "cache", 1)) // the operator leads, and so its controller counts
 			stranger, reader := account(ctx, t, s, "stranger"), account(ctx, t, s, "reader")
 			mayReadMetrics(ctx, t, s, reader)
 			g := NewWithT(t)
