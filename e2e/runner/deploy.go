@@ -67,10 +67,6 @@ type Deployed struct {
 // Deploy deploys an operator and returns when all its pods are available and its webhooks are answered. Where it fails, nothing
 // stays that others would run into.
 func Deploy(ctx context.Context, o DeployOptions) (*Deployed, error) {
-	manager, err := o.Manifests.Manager()
-	if err != nil {
-		return nil, err
-	}
 	c, err := client.NewWithWatch(o.Config, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
@@ -80,7 +76,7 @@ func Deploy(ctx context.Context, o DeployOptions) (*Deployed, error) {
 		return nil, err
 	}
 	deployed := &Deployed{
-		Manager: manager.Deployment, config: o.Config,
+		Manager: client.ObjectKeyFromObject(deployment), config: o.Config,
 		// The webhooks are the first to go, and so the last in the list.
 		added: append(o.Manifests.Select(workloads...), o.Manifests.Select(configurations...)...),
 	}
@@ -110,8 +106,8 @@ func (d *Deployed) Remove(ctx context.Context) error {
 
 // workload returns the manager's Deployment with what the options say.
 func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
-	var deployment appsv1.Deployment
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Manifests.Select("Deployment")[0].Object, &deployment); err != nil {
+	deployment, err := o.Manifests.deployment()
+	if err != nil {
 		return nil, err
 	}
 	container := &deployment.Spec.Template.Spec.Containers[0]
@@ -124,7 +120,7 @@ func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
 		container.Env = slices.DeleteFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == name })
 		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
 	}
-	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&deployment)
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(deployment)
 	return &unstructured.Unstructured{Object: object}, err
 }
 

@@ -92,25 +92,34 @@ func (m Manager) after(args, env []string) Manager {
 
 // Manager finds the manager in the manifests: the only Deployment, the way kubebuilder lays a project out.
 func (m Manifests) Manager() (Manager, error) {
-	deployments := m.Select("Deployment")
-	if len(deployments) != 1 {
-		return Manager{}, fmt.Errorf("the manifests have %d Deployments where one, the manager's, was expected", len(deployments))
-	}
-	var d appsv1.Deployment
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(deployments[0].Object, &d); err != nil {
-		return Manager{}, fmt.Errorf("reading the manager's Deployment %s: %w", deployments[0].GetName(), err)
-	}
-	if len(d.Spec.Template.Spec.Containers) == 0 {
-		return Manager{}, fmt.Errorf("the manager's Deployment %s has no container", d.Name)
+	d, err := m.deployment()
+	if err != nil {
+		return Manager{}, err
 	}
 	container := d.Spec.Template.Spec.Containers[0]
 	return Manager{
-		Deployment:     client.ObjectKeyFromObject(&d),
+		Deployment:     client.ObjectKeyFromObject(d),
 		ServiceAccount: client.ObjectKey{Namespace: d.Namespace, Name: d.Spec.Template.Spec.ServiceAccountName},
 		Command:        slices.Clone(container.Command),
 		Args:           slices.Clone(container.Args),
 		Env:            environment(container.Env, d.Namespace),
 	}, nil
+}
+
+// deployment returns the manager's Deployment, which has a container.
+func (m Manifests) deployment() (*appsv1.Deployment, error) {
+	deployments := m.Select("Deployment")
+	if len(deployments) != 1 {
+		return nil, fmt.Errorf("the manifests have %d Deployments where one, the manager's, was expected", len(deployments))
+	}
+	d := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(deployments[0].Object, d); err != nil {
+		return nil, fmt.Errorf("reading the manager's Deployment %s: %w", deployments[0].GetName(), err)
+	}
+	if len(d.Spec.Template.Spec.Containers) == 0 {
+		return nil, fmt.Errorf("the manager's Deployment %s has no container", d.Name)
+	}
+	return d, nil
 }
 
 func environment(vars []corev1.EnvVar, namespace string) []string {

@@ -13,9 +13,9 @@
 //
 // A suite runs on the cluster that $CLUSTER names, and is skipped where that is not set: plain `go test ./...` must compile
 // no Kubernetes. What is seen of a failure is kept in a folder in $TESTBED_ARTIFACTS, or among the temporary files, whose
-// path is told last of all. $KEEP=1 leaves a kind cluster up, and
-// $KIND_CLUSTER names one that is up, for several suites to run on: the CustomResourceDefinitions stay there, for the next suite
-// to upgrade them in place. Ctrl-C ends the tests, and takes down what is up. Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds,
+// path is told last of all. $KEEP=1 leaves a kind cluster up, and $KIND_CLUSTER names one that is up, for several suites to run
+// on: the CustomResourceDefinitions stay there, for the next suite to upgrade them in place. Ctrl-C ends the tests, and takes down
+// what is up. Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds,
 // $MANIFESTS a copy of the operator's config folder, and $TESTBED_TIMEOUT how long an assertion waits.
 package suite
 

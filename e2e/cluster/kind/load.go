@@ -35,15 +35,15 @@ func (p *Provider) StockAs(ctx context.Context, image string) error {
 	if err != nil || found == image {
 		return err
 	}
+	made, err := reference.ParseDockerRef(found)
+	if err != nil {
+		return err
+	}
+	name, err := reference.ParseDockerRef(image)
+	if err != nil {
+		return err
+	}
 	return p.onNodes(func(node nodes.Node) error {
-		made, err := reference.ParseDockerRef(found)
-		if err != nil {
-			return err
-		}
-		name, err := reference.ParseDockerRef(image)
-		if err != nil {
-			return err
-		}
 		return node.Command("ctr", "--namespace=k8s.io", "images", "tag", "--force", made.String(), name.String()).Run()
 	})
 }

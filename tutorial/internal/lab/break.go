@@ -16,7 +16,6 @@ import (
 
 	"github.com/example/operator-testbed/e2e/mutant"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
-	"github.com/example/operator-testbed/tutorial/internal/workcopy"
 )
 
 // labsFile has the break-it labs, in the tutorial's folder.
@@ -127,25 +126,18 @@ func (f Fault) eject(ctx context.Context, root, dir string) (err error) {
 		return err
 	}
 	defer os.RemoveAll(work)
-	folder := path.Join("tutorial", f.Chapter)
 	m, err := f.mutant(root)
 	if err != nil {
 		return err
 	}
-	broken, err := m.Apply(ctx, root, path.Join(folder, "config"), work)
+	broken, err := m.Apply(ctx, root, path.Join("tutorial", f.Chapter, "config"), work)
 	if err != nil {
 		return err
 	}
-	err = workcopy.Eject(ctx, workcopy.Options{
-		Root: root, Folder: folder, Module: moduleName, Without: chapter.Own, Instead: broken.Tree, To: dir,
-	})
-	if err != nil {
+	if err := ejectWith(ctx, root, broken.Tree, f.Chapter, f.Chapter, dir); err != nil {
 		return err
 	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(dir, stageFile), []byte(f.Chapter+"\n"), 0o644),
-		os.WriteFile(filepath.Join(dir, faultFile), []byte(f.Name+"\n"), 0o644),
-	)
+	return os.WriteFile(filepath.Join(dir, faultFile), []byte(f.Name+"\n"), 0o644)
 }
 
 // mutant is what breaks the operator.

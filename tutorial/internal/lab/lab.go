@@ -67,8 +67,13 @@ func find(root, stage string) (chapter.Chapter, error) {
 
 // eject makes the folder dir the operator of a chapter, for somebody who is at work on stage.
 func eject(ctx context.Context, root, operator, stage, dir string) error {
+	return ejectWith(ctx, root, "", operator, stage, dir)
+}
+
+// ejectWith is eject with the files of the folder instead, as in workcopy.Options.
+func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) error {
 	err := workcopy.Eject(ctx, workcopy.Options{
-		Root: root, Folder: "tutorial/" + operator, Module: moduleName, Without: chapter.Own, To: dir,
+		Root: root, Folder: "tutorial/" + operator, Module: moduleName, Without: chapter.Own, Instead: instead, To: dir,
 	})
 	if err != nil {
 		return err
