@@ -50,6 +50,9 @@ func Start(ctx context.Context, options Options) (*Supervisor, error) {
 	if _, child := os.LookupEnv(marker); child {
 		return nil, errors.New("this process was started to be a supervisor, but its main function did not call supervisor.Main() first")
 	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	dir, err := filepath.Abs(options.Dir)
 	if err != nil {
 		return nil, err
