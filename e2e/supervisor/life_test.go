@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,6 +94,25 @@ func TestKilledSupervisor(t *testing.T) {
 	}
 	eventually(t, "the end of the child", func() bool { return !alive(t, p.PID) })
 	expectEmpty(t, filepath.Dir(dir))
+}
+
+func TestHandleThatIsLetGo(t *testing.T) {
+	t.Parallel()
+	dir := groupDir(t)
+	if _, err := supervisor.Start(t.Context(), supervisor.Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 { // the handle, and then the files that it alone held
+		runtime.GC()
+	}
+	s, err := supervisor.Attach(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, s, sleeper("child"))
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestDetached(t *testing.T) {

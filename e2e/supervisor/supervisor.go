@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -134,6 +135,8 @@ func start(ctx context.Context, dir string, lock *os.File) (_ *Supervisor, err e
 	go func() {
 		_ = cmd.Wait()
 		close(exited)
+		// The collector would close it with the handle, but the parent lives as long as this process, not as long as the handle.
+		runtime.KeepAlive(lifeline)
 	}()
 	if err := await(ctx, handshake); err != nil {
 		_ = cmd.Process.Kill()
