@@ -166,7 +166,7 @@ mutants: legal-stage $(TESTBED) ## Break the operators on purpose, or that of ST
 
 .PHONY: rbac-proof
 rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
-	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)')
+	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)') 11-finished
 
 .PHONY: conformance
 conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING=file

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -12,9 +13,9 @@ import (
 
 const (
 	received = `{"kind":"Event","stage":"RequestReceived","verb":"create","user":{"username":"op"}}` + "\n"
-	created  = `{"kind":"Event","stage":"ResponseComplete","verb":"create","user":{"username":"op"},"objectRef":{"resource":"deployments","namespace":"a","name":"x"},"responseStatus":{"code":201}}` + "\n"
-	applied  = `{"kind":"Event","stage":"ResponseComplete","verb":"patch","user":{"username":"op"},"objectRef":{"resource":"memcacheds","subresource":"status","namespace":"b","name":"y"},"responseStatus":{"code":200},"requestObject":{"status":{}}}` + "\n"
-	listed   = `{"kind":"Event","stage":"ResponseComplete","verb":"list","user":{"username":"kubelet"},"objectRef":{"resource":"pods"},"responseStatus":{"code":200}}` + "\n"
+	created  = `{"kind":"Event","stage":"ResponseComplete","verb":"create","user":{"username":"op"},"objectRef":{"resource":"deployments","namespace":"a","name":"x"},"responseStatus":{"code":201},"requestReceivedTimestamp":"2026-01-01T00:00:01.000000Z"}` + "\n"
+	applied  = `{"kind":"Event","stage":"ResponseComplete","verb":"patch","user":{"username":"op"},"objectRef":{"resource":"memcacheds","subresource":"status","namespace":"b","name":"y"},"responseStatus":{"code":200},"requestObject":{"status":{}},"requestReceivedTimestamp":"2026-01-01T00:00:02.000000Z"}` + "\n"
+	listed   = `{"kind":"Event","stage":"ResponseComplete","verb":"list","user":{"username":"kubelet"},"objectRef":{"resource":"pods"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:03.000000Z"}` + "\n"
 )
 
 func writeLog(t *testing.T, content string) (*audit.Log, string) {
@@ -78,6 +79,7 @@ func TestFilters(t *testing.T) {
 		"of a subresource": {[]audit.Filter{audit.Resource("memcacheds", "status")}, []string{"patch"}},
 		"no subresource":   {[]audit.Filter{audit.Resource("memcacheds", "")}, nil},
 		"by code":          {[]audit.Filter{audit.Code(201)}, []string{"create"}},
+		"by time":          {[]audit.Filter{audit.ReceivedAfter(time.Date(2026, 1, 1, 0, 0, 2, 0, time.UTC))}, []string{"list"}},
 		"several at once":  {[]audit.Filter{audit.Writes, audit.InNamespace("a")}, []string{"create"}},
 	} {
 		t.Run(name, func(t *testing.T) {

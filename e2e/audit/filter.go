@@ -3,6 +3,7 @@ package audit
 import (
 	"slices"
 	"strings"
+	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
@@ -68,4 +69,10 @@ func About(name string) Filter {
 // Code passes requests that were answered with the HTTP status code.
 func Code(code int32) Filter {
 	return func(e *auditv1.Event) bool { return e.ResponseStatus != nil && e.ResponseStatus.Code == code }
+}
+
+// ReceivedAfter passes requests that the API server received later than that. One of a process that has ended since may be
+// answered, and logged, after its end.
+func ReceivedAfter(begin time.Time) Filter {
+	return func(e *auditv1.Event) bool { return e.RequestReceivedTimestamp.After(begin) }
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -43,10 +44,10 @@ func TestLeader(t *testing.T) {
 	served := 0
 	serve := func(ctx context.Context, t *testing.T, s *suite.Scope, program string) {
 		t.Helper()
-		mark := s.Mark(t)
+		mark, begin := s.Mark(t), time.Now()
 		served++
 		settled(ctx, t, s, create(ctx, t, s, fmt.Sprintf("cache-%d", served), 1))
-		s.Expect(t).AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program))))
+		s.Expect(t).AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 	}
 	memcached.TestAlone(t, features.New("leader").
 		WithLabel("contract", "manager").

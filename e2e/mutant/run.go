@@ -27,9 +27,18 @@ type Suite struct {
 	Env []string
 }
 
+// Trial is a mutant that has been built, to be run on its suite. Close it.
+type Trial struct {
+	Mutant Mutant
+
+	suite Suite
+	work  string
+	env   []string
+	built time.Duration
+}
+
 // Result is how the suite took one mutant.
 type Result struct {
-	Mutant Mutant
 	// Wrong is what Judge found, or "".
 	Wrong string
 	// Output is what the suite printed.
@@ -38,36 +47,52 @@ type Result struct {
 	Took time.Duration
 }
 
-// Try breaks the operator, runs the one test that must notice and judges what it says. The error is about the trial; a mutant
-// that survives is a result.
-func (s Suite) Try(ctx context.Context, m Mutant) (Result, error) {
+// Prepare breaks the operator and builds it. The error says that the patch no longer fits or does not compile.
+func (s Suite) Prepare(ctx context.Context, m Mutant) (_ *Trial, err error) {
 	begin := time.Now()
 	work, err := os.MkdirTemp("", "mutant-"+m.Name+"-")
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	defer os.RemoveAll(work)
+	t := &Trial{Mutant: m, suite: s, work: work}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
 	broken, err := m.Apply(ctx, s.Root, s.Config, work)
 	if err != nil {
-		return Result{}, err
+		return nil, err
 	}
-	env := []string{"TESTBED_ARTIFACTS=" + filepath.Join(work, "artifacts"), "TESTBED_FAILURES="}
+	t.env = []string{"TESTBED_ARTIFACTS=" + filepath.Join(work, "artifacts"), "TESTBED_FAILURES="}
 	if s.Package != "" {
 		operator := filepath.Join(work, "operator")
 		if err := runner.Build(ctx, s.Root, s.Package, operator, "-overlay="+broken.Overlay); err != nil {
-			return Result{}, fmt.Errorf("%s does not compile: %w", m.Name, err)
+			return nil, fmt.Errorf("%s does not compile: %w", m.Name, err)
 		}
-		env = append(env, "OPERATOR="+operator)
+		t.env = append(t.env, "OPERATOR="+operator)
 	}
 	if broken.Manifests != "" {
-		env = append(env, "MANIFESTS="+broken.Manifests)
+		t.env = append(t.env, "MANIFESTS="+broken.Manifests)
 	}
-	passed, output, err := s.Run(ctx, m.pattern(), append(env, m.Env...)...)
+	t.env = append(t.env, m.Env...)
+	t.built = time.Since(begin)
+	return t, nil
+}
+
+// Run runs the one test that must notice, and judges what it says. The error is about the trial; a mutant that survives is a
+// result. A trial may be run again.
+func (t *Trial) Run(ctx context.Context) (Result, error) {
+	begin := time.Now()
+	passed, output, err := t.suite.Run(ctx, t.Mutant.pattern(), t.env...)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Mutant: m, Wrong: m.Judge(passed, output), Output: output, Took: time.Since(begin)}, nil
+	return Result{Wrong: t.Mutant.Judge(passed, output), Output: output, Took: t.built + time.Since(begin)}, nil
 }
+
+// Close removes what Prepare made.
+func (t *Trial) Close() error { return os.RemoveAll(t.work) }
 
 // Run runs the suite's tests that match the pattern, and returns whether they passed and what they printed.
 func (s Suite) Run(ctx context.Context, pattern string, env ...string) (passed bool, output string, err error) {

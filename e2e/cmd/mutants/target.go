@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/example/operator-testbed/e2e/mutant"
+)
+
+// target is an operator that is broken, and the suite that must notice.
+type target struct {
+	operator, folder string // relative to root, with slashes
+	root             string
+	mutants          []mutant.Mutant
+}
+
+// newTarget reads OPERATOR=SUITE, and the mutants of that name.
+func newTarget(root, pair string, rights bool, names *regexp.Regexp) (*target, error) {
+	operator, folder, ok := strings.Cut(pair, "=")
+	if !ok || operator == "" || folder == "" {
+		return nil, fmt.Errorf("%q is no OPERATOR=SUITE: give two folders, such as operator=e2e/memcached", pair)
+	}
+	t := &target{operator: filepath.ToSlash(operator), folder: filepath.ToSlash(folder), root: root}
+	var err error
+	if rights {
+		t.mutants, err = withoutEachRight(root, folder)
+	} else {
+		t.mutants, err = mutant.Read(filepath.Join(root, folder, "mutants"))
+	}
+	t.mutants = slices.DeleteFunc(t.mutants, func(m mutant.Mutant) bool { return !names.MatchString(m.Name) })
+	return t, err
+}
+
+// build builds the suite into a folder. The tests wait no longer than the timeout.
+func (t *target) build(ctx context.Context, work string, timeout time.Duration) (mutant.Suite, error) {
+	suite := mutant.Suite{
+		Root: t.root, Folder: filepath.Join(t.root, t.folder),
+		Binary: filepath.Join(work, strings.ReplaceAll(t.folder, "/", "-")+".test"),
+		Config: path.Join(t.operator, "config"),
+		Env:    []string{"CLUSTER=embedded", "TESTBED_TIMEOUT=" + timeout.String()},
+	}
+	if _, err := os.Stat(filepath.Join(t.root, t.operator, "cmd")); err == nil {
+		suite.Package = "./" + path.Join(t.operator, "cmd")
+	}
+	compile := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-o", suite.Binary, "./"+t.folder)
+	compile.Dir = t.root
+	if out, err := compile.CombinedOutput(); err != nil {
+		return suite, fmt.Errorf("building the suite %s: %w\n%s", t.folder, err, out)
+	}
+	return suite, nil
+}
+
+// judges is a pattern of all tests that judge a mutant.
+func (t *target) judges() string {
+	var names []string
+	for _, m := range t.mutants {
+		if m.Test != "" {
+			names = append(names, m.Test)
+		}
+	}
+	slices.Sort(names)
+	return "^(" + strings.Join(slices.Compact(names), "|") + ")$"
+}

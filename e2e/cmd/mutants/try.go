@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/example/operator-testbed/e2e/mutant"
+)
+
+// trying is how mutants are tried, and what came of it.
+type trying struct {
+	work     string
+	timeout  time.Duration
+	parallel int
+	healthy  bool
+
+	told   sync.Mutex
+	killed int
+	errs   []error
+}
+
+// job runs a suite that has been built.
+type job func(ctx context.Context)
+
+// try runs the healthy operators and all mutants, prints a line for each, and fails when any is not killed as it should be.
+func (how *trying) try(ctx context.Context, targets []*target) error {
+	begin := time.Now()
+	// What is built ahead is enough for all who come for more at once.
+	jobs := make(chan job, how.parallel)
+	go func() {
+		defer close(jobs)
+		for _, t := range targets {
+			how.prepare(ctx, t, jobs)
+		}
+	}()
+	var group sync.WaitGroup
+	for range how.parallel {
+		group.Go(func() {
+			for do := range jobs {
+				do(ctx)
+			}
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return errors.New("stopped: nothing is left running")
+	}
+	all := 0
+	for _, t := range targets {
+		all += len(t.mutants)
+	}
+	fmt.Printf("%d of %d mutants killed by the assertion they name, in %.0f s\n", how.killed, all, time.Since(begin).Seconds())
+	if len(how.errs) == 0 && how.healthy {
+		fmt.Println("the healthy operators pass the same tests")
+	}
+	if how.killed < all {
+		how.fail(fmt.Errorf("%d mutants were not killed as they should be", all-how.killed))
+	}
+	return errors.Join(how.errs...)
+}
+
+// prepare builds the suite and the mutants of one target, one after the other, and sends what is ready to be run.
+func (how *trying) prepare(ctx context.Context, t *target, jobs chan<- job) {
+	suite, err := t.build(ctx, how.work, how.timeout)
+	if err != nil {
+		how.fail(err)
+		return
+	}
+	if how.healthy {
+		jobs <- func(ctx context.Context) { how.runHealthy(ctx, suite, t) }
+	}
+	for _, m := range t.mutants {
+		name := path.Base(t.operator) + "/" + m.Name
+		trial, err := suite.Prepare(ctx, m)
+		if err != nil {
+			how.tell(ctx, name, m, mutant.Result{}, err)
+			continue
+		}
+		jobs <- func(ctx context.Context) { how.runTrial(ctx, name, trial) }
+	}
+}
+
+// runHealthy sees that the tests that judge the mutants pass on the operator as it is.
+func (how *trying) runHealthy(ctx context.Context, suite mutant.Suite, t *target) {
+	passed, output, err := suite.Run(ctx, t.judges(), "TESTBED_TIMEOUT=60s")
+	if err == nil && !passed && os.Getenv("CI") == "true" {
+		// As scripts/go-test does there: a shared machine must not decide.
+		fmt.Printf("the healthy %s failed, and is tried once more:\n%s\n", t.operator, indent(output))
+		passed, output, err = suite.Run(ctx, t.judges(), "TESTBED_TIMEOUT=60s")
+	}
+	if err == nil && !passed {
+		err = fmt.Errorf("the healthy %s fails the tests that judge its mutants:\n%s", t.operator, output)
+	}
+	how.fail(err)
+}
+
+func (how *trying) runTrial(ctx context.Context, name string, trial *mutant.Trial) {
+	result, err := trial.Run(ctx)
+	if err == nil && result.Wrong != "" && ctx.Err() == nil && os.Getenv("CI") == "true" {
+		fmt.Printf("once more %-44s %s\n", name, result.Wrong)
+		result, err = trial.Run(ctx)
+	}
+	how.tell(ctx, name, trial.Mutant, result, errors.Join(err, trial.Close()))
+}
+
+// tell prints what came of a mutant, unless it was stopped: then that says nothing about it.
+func (how *trying) tell(ctx context.Context, name string, m mutant.Mutant, result mutant.Result, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	how.told.Lock()
+	defer how.told.Unlock()
+	switch {
+	case err != nil:
+		fmt.Printf("error     %-44s %v\n", name, err)
+	case result.Wrong != "":
+		fmt.Printf("survived  %-44s %s\n%s\n", name, result.Wrong, indent(result.Output))
+	default:
+		how.killed++
+		fmt.Printf("killed    %-44s by %s: %q (%.1f s)\n", name, m.Judges(), m.Assertion, result.Took.Seconds())
+	}
+}
+
+func (how *trying) fail(err error) {
+	how.told.Lock()
+	defer how.told.Unlock()
+	if err != nil {
+		how.errs = append(how.errs, err)
+	}
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
+}
