@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/example/operator-testbed/e2e/runner"
@@ -81,10 +82,10 @@ func (s Suite) Prepare(ctx context.Context, m Mutant) (_ *Trial, err error) {
 }
 
 // Run runs the one test that must notice, and judges what it says. The error is about the trial; a mutant that survives is a
-// result. A trial may be run again.
-func (t *Trial) Run(ctx context.Context) (Result, error) {
+// result. A trial may be run again, and each time be given other variables.
+func (t *Trial) Run(ctx context.Context, env ...string) (Result, error) {
 	begin := time.Now()
-	passed, output, err := t.suite.Run(ctx, t.Mutant.pattern(), t.env...)
+	passed, output, err := t.suite.Run(ctx, t.Mutant.pattern(), slices.Concat(t.env, env)...)
 	if err != nil {
 		return Result{}, err
 	}

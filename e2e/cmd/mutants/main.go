@@ -29,7 +29,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	parallel := flag.Int("parallel", atOnce(runtime.NumCPU()), "how many are tried at once; each has a cluster of its own")
-	timeout := flag.Duration("timeout", 10*time.Second, "how long an assertion waits for what a broken operator never does")
+	timeout := flag.Duration("timeout", 6*time.Second, "how long an assertion waits for what a broken operator never does, when a mutant is tried first")
 	only := flag.String("only", "", "try only the mutants whose name matches this regular expression")
 	rights := flag.Bool("rights", false, "take away each right of the operators', one at a time, instead of trying the patches")
 	healthy := flag.Bool("healthy", true, "run the tests that judge the mutants on the healthy operators, too; for who has just done so, false")
@@ -66,5 +66,5 @@ func run(ctx context.Context) error {
 	return how.try(ctx, targets)
 }
 
-// atOnce is one more than there are cores: a mutant waits more than it computes.
-func atOnce(cores int) int { return cores + 1 }
+// atOnce is more than there are cores: a mutant waits more than it computes.
+func atOnce(cores int) int { return cores + 2 }

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/example/operator-testbed/e2e/mutant"
 )
@@ -39,13 +38,13 @@ func newTarget(root, pair string, rights bool, names *regexp.Regexp) (*target, e
 	return t, err
 }
 
-// build builds the suite into a folder. The tests wait no longer than the timeout.
-func (t *target) build(ctx context.Context, work string, timeout time.Duration) (mutant.Suite, error) {
+// build builds the suite into a folder.
+func (t *target) build(ctx context.Context, work string) (mutant.Suite, error) {
 	suite := mutant.Suite{
 		Root: t.root, Folder: filepath.Join(t.root, t.folder),
 		Binary: filepath.Join(work, strings.ReplaceAll(t.folder, "/", "-")+".test"),
 		Config: path.Join(t.operator, "config"),
-		Env:    []string{"CLUSTER=embedded", "TESTBED_TIMEOUT=" + timeout.String()},
+		Env:    []string{"CLUSTER=embedded"},
 	}
 	if _, err := os.Stat(filepath.Join(t.root, t.operator, "cmd")); err == nil {
 		suite.Package = "./" + path.Join(t.operator, "cmd")
