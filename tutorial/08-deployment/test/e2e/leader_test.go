@@ -12,7 +12,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/audit"
@@ -38,13 +37,6 @@ func TestLeader(t *testing.T) {
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			folder := t.TempDir()
 			lease, asFirst, asSecond = shortLease(s), program(t, s, folder, "first"), program(t, s, folder, "second")
-			// Who was killed has not given it back, and the next one would wait for it.
-			if err := s.Operator.Stop(ctx); err != nil {
-				t.Fatal(err)
-			}
-			if err := client.IgnoreNotFound(s.Client.Delete(ctx, leaseOf(s))); err != nil {
-				t.Fatal(err)
-			}
 			restart(ctx, t, s, lease, asFirst)
 			first = s.Operator.Replicas()[0]
 			serve(ctx, t, s, "first")

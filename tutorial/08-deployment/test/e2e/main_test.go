@@ -77,9 +77,16 @@ func settled(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha
 	s.Expect(t).Condition(ctx, mc, available, converged, healthy)
 }
 
-// restart starts the operator anew with the changes, or as it was at first.
+// restart starts the operator anew with the changes, or as it was at first. The lease is free then: an operator that was killed
+// has not given it back, nor has one that was told to end while it asked for it, and the next one would wait until it runs out.
 func restart(ctx context.Context, t *testing.T, s *suite.Scope, changes ...runner.Change) {
 	t.Helper()
+	if err := s.Operator.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.IgnoreNotFound(s.Client.Delete(ctx, leaseOf(s))); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Operator.Restart(ctx, changes...); err != nil {
 		t.Fatal(err)
 	}
