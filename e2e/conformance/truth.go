@@ -26,8 +26,9 @@ func checkRisingEdge(ctx context.Context, s *scope) {
 	const size = 3
 	object := s.create(ctx, "cache", size)
 	s.available(ctx, object, size)
+	versions, err := s.history.CaughtUp(ctx)
+	s.must(err)
 	s.history.Stop()
-	versions := s.history.Versions()
 	for _, v := range history.Of(versions, object.GetUID()) {
 		conditions, err := expect.ConditionsOf(v.Object)
 		s.must(err)

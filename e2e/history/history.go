@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -38,9 +39,11 @@ type Version struct {
 type Recorder struct {
 	client    client.WithWatch
 	namespace string
+	kinds     []schema.GroupVersionKind
 
 	mu       sync.Mutex
 	versions []Version
+	news     chan struct{} // closed, and replaced, when there is one more version
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -49,7 +52,7 @@ type Recorder struct {
 // Start lists the kinds in the namespace and records every version from then on, until Stop or until ctx ends.
 func Start(ctx context.Context, c client.WithWatch, namespace string, kinds ...schema.GroupVersionKind) (*Recorder, error) {
 	ctx, stop := context.WithCancel(ctx)
-	r := &Recorder{client: c, namespace: namespace, stop: stop}
+	r := &Recorder{client: c, namespace: namespace, kinds: kinds, news: make(chan struct{}), stop: stop}
 	for _, kind := range kinds {
 		from, err := r.list(ctx, kind)
 		if err != nil {
@@ -67,13 +70,73 @@ func (r *Recorder) Stop() {
 	r.done.Wait()
 }
 
-// Versions returns what was recorded, ordered by revision.
+// Versions returns what has been recorded, ordered by revision. Each kind has a watch of its own, so one may be ahead of another:
+// who concludes something from an order across kinds asks for CaughtUp.
 func (r *Recorder) Versions() []Version {
+	versions, _ := r.recorded()
+	return versions
+}
+
+// CaughtUp waits until all is recorded that is true now, of every kind, and returns what Versions does. The recorder must not have
+// been stopped.
+func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {
+	for _, kind := range r.kinds {
+		list := listOf(kind)
+		if err := r.client.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
+			return nil, fmt.Errorf("looking whether all of %s in %s is recorded: %w", kind.Kind, r.namespace, err)
+		}
+		for {
+			versions, news := r.recorded()
+			missing := behind(versions, kind.Kind, list.Items)
+			if missing == "" {
+				break
+			}
+			select {
+			case <-news:
+			case <-ctx.Done():
+				return nil, fmt.Errorf("%s in %s is not recorded yet: %s: %w", kind.Kind, r.namespace, missing, context.Cause(ctx))
+			}
+		}
+	}
+	return r.Versions(), nil
+}
+
+// behind names an object of which the versions do not tell what the live ones do, or returns "".
+func behind(versions []Version, kind string, live []unstructured.Unstructured) string {
+	last := lastOf(versions, kind)
+	for _, object := range live {
+		revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+		if seen, ok := last[object.GetUID()]; err == nil && (!ok || seen.Revision < revision) {
+			return fmt.Sprintf("revision %d of %s", revision, object.GetName())
+		}
+		delete(last, object.GetUID())
+	}
+	for _, seen := range last {
+		if !seen.Deleted {
+			return "the end of " + seen.Object.GetName()
+		}
+	}
+	return ""
+}
+
+// lastOf returns the last version of each object of a kind.
+func lastOf(versions []Version, kind string) map[types.UID]Version {
+	last := map[types.UID]Version{}
+	for _, v := range versions {
+		if v.Object.GetKind() == kind {
+			last[v.Object.GetUID()] = v
+		}
+	}
+	return last
+}
+
+// recorded returns the versions, ordered by revision, and what is closed when there are more.
+func (r *Recorder) recorded() ([]Version, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.SortedStableFunc(slices.Values(r.versions), func(a, b Version) int {
 		return cmp.Compare(a.Revision, b.Revision)
-	})
+	}), r.news
 }
 
 func (r *Recorder) list(ctx context.Context, kind schema.GroupVersionKind) (resourceVersion string, err error) {
@@ -81,17 +144,35 @@ func (r *Recorder) list(ctx context.Context, kind schema.GroupVersionKind) (reso
 	if err := r.client.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
 		return "", err
 	}
+	gone := r.alive(kind.Kind)
 	for i := range list.Items {
+		delete(gone, list.Items[i].GetUID())
 		r.record(&list.Items[i], false)
 	}
+	for _, object := range gone { // when nobody watched
+		last := object.DeepCopy()
+		last.SetResourceVersion(list.GetResourceVersion())
+		r.record(last, true)
+	}
 	return list.GetResourceVersion(), nil
+}
+
+// alive returns the recorded objects of a kind of which no end is recorded.
+func (r *Recorder) alive(kind string) map[types.UID]*unstructured.Unstructured {
+	objects := map[types.UID]*unstructured.Unstructured{}
+	for uid, last := range lastOf(r.Versions(), kind) {
+		if !last.Deleted {
+			objects[uid] = last.Object
+		}
+	}
+	return objects
 }
 
 // reconnect is the pause before an API server that closed a watch is asked again.
 const reconnect = 100 * time.Millisecond
 
 // follow records from a resource version on. Where a watch can't go on from where it ended (the history was compacted),
-// it lists anew: versions in between are lost then, which no reader can mend.
+// it lists anew: versions in between are lost then, which no reader can mend, but for the end of what is there no more.
 func (r *Recorder) follow(ctx context.Context, kind schema.GroupVersionKind, from string) {
 	for ctx.Err() == nil {
 		from = r.watch(ctx, kind, from)
@@ -137,6 +218,8 @@ func (r *Recorder) record(object *unstructured.Unstructured, deleted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.versions = append(r.versions, Version{Revision: revision, Seen: time.Now(), Deleted: deleted, Object: object})
+	close(r.news)
+	r.news = make(chan struct{})
 }
 
 func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {

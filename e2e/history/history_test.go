@@ -37,6 +37,8 @@ type list struct {
 	revision string
 	items    []unstructured.Unstructured
 	err      error
+	// then is called when it has been listed, if there is anything to do.
+	then func()
 }
 
 type begun struct {
@@ -72,6 +74,9 @@ func (s *server) List(ctx context.Context, into client.ObjectList, _ ...client.L
 	case l := <-s.lists[into.GetObjectKind().GroupVersionKind().Kind]:
 		into.(*unstructured.UnstructuredList).Items = l.items
 		into.SetResourceVersion(l.revision)
+		if l.then != nil {
+			l.then()
+		}
 		return l.err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -168,6 +173,7 @@ func TestAWatchThatEndsIsTakenUp(t *testing.T) {
 	// The history was compacted: only a new list helps.
 	s.has(pods, list{err: errors.New("the API server is away")})
 	s.has(pods, list{revision: "30", items: []unstructured.Unstructured{*object("Pod", "a", 25)}})
+	second.Add(object("Pod", "b", 13))
 	second.Error(&metav1.Status{Code: 410})
 	third := s.watched(t, pods)
 	for third.from == "" { // asked while the server was away
@@ -178,7 +184,70 @@ func TestAWatchThatEndsIsTakenUp(t *testing.T) {
 		t.Errorf("it goes on from %s, expected 30, where the list ended", third.from)
 	}
 	heard(third)
-	expectTold(t, r, "a@12 a@25")
+	expectTold(t, r, "a@12 b@13 a@25 b@30-")
+}
+
+func TestCaughtUp(t *testing.T) {
+	s := newServer(pods, services)
+	s.has(pods, list{revision: "10", items: []unstructured.Unstructured{*object("Pod", "a", 7), *object("Pod", "b", 8)}})
+	s.has(services, list{revision: "11"})
+	r := start(t, s, pods, services)
+	pod, service := s.watched(t, pods), s.watched(t, services)
+
+	// One of two pods has changed, the other one is gone, and there is a service: nothing of it has been told.
+	ahead := func() {
+		s.has(pods, list{revision: "20", items: []unstructured.Unstructured{*object("Pod", "a", 15)}})
+		s.has(services, list{revision: "20", items: []unstructured.Unstructured{*object("Service", "s", 16)}})
+	}
+	ahead()
+	caughtUp := make(chan string, 1)
+	go func() {
+		versions, err := r.CaughtUp(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		caughtUp <- told(versions)
+	}()
+	for name, tell := range map[string]func(){
+		"the change":  func() { pod.Modify(object("Pod", "a", 15)) },
+		"the end":     func() { pod.Delete(object("Pod", "b", 17)) },
+		"the service": func() { service.Add(object("Service", "s", 16)) },
+	} {
+		select {
+		case versions := <-caughtUp:
+			t.Fatalf("it has caught up before %s was told: %s", name, versions)
+		default:
+		}
+		tell()
+	}
+	if got, want := <-caughtUp, "a@7 b@8 a@15 s@16 b@17-"; got != want {
+		t.Errorf("expected %s, got %s", want, got)
+	}
+
+	// Who is further than what was listed has caught up as well.
+	pod.Modify(object("Pod", "a", 21))
+	heard(pod)
+	ahead()
+	if _, err := r.CaughtUp(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCaughtUpNamesWhatIsMissing(t *testing.T) {
+	for want, items := range map[string][]unstructured.Unstructured{
+		"revision 15 of a": {*object("Pod", "a", 15)},
+		"revision 16 of c": {*object("Pod", "a", 7), *object("Pod", "c", 16)},
+		"the end of a":     nil,
+	} {
+		s := newServer(pods)
+		s.has(pods, list{revision: "10", items: []unstructured.Unstructured{*object("Pod", "a", 7)}})
+		r := start(t, s, pods)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s.has(pods, list{revision: "20", items: items, then: func() { cancel(errors.New("time is up")) }})
+		if _, err := r.CaughtUp(ctx); err == nil || err.Error() != "Pod in feature is not recorded yet: "+want+": time is up" {
+			t.Errorf("expected that %s is missing, got %v", want, err)
+		}
+	}
 }
 
 func TestStopKeepsWhatWasRecorded(t *testing.T) {

@@ -42,7 +42,7 @@ func TestImage(t *testing.T) {
 		Assess("from a registry on a port", suite.Step(rollsOut("localhost:5000/memcached"))).
 		Assess("by digest", suite.Step(rollsOut("registry.example.com:5000/team/memcached:1.6"+digest))).
 		Assess("never was Available before the new pods were ready", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			truthful(t, s, mc)
+			truthful(ctx, t, s, mc)
 		})).
 		Feature())
 }

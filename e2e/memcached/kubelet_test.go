@@ -90,8 +90,8 @@ func TestKilled(t *testing.T) {
 			settled(ctx, t, s, mc)
 			remembers(ctx, t, s, &pod, 11211)
 		}))).
-		Assess("and the status never said Available while it was away", suite.Step(withKubelet(func(_ context.Context, t *testing.T, s *suite.Scope) {
-			truthful(t, s, mc)
+		Assess("and the status never said Available while it was away", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			truthful(ctx, t, s, mc)
 		}))).
 		Feature())
 }
@@ -126,7 +126,7 @@ func TestOutOfMemory(t *testing.T) {
 			restarted(ctx, t, s, &pod, "OOMKilled", "Error")
 			settled(ctx, t, s, mc)
 			remembers(ctx, t, s, &pod, 11211)
-			truthful(t, s, mc)
+			truthful(ctx, t, s, mc)
 		}))).
 		Feature())
 }

@@ -123,8 +123,8 @@ func TestCompaction(t *testing.T) {
 			way.mend()
 			settled(ctx, t, s, changed)
 			settled(ctx, t, s, bereft)
-			truthful(t, s, changed)
-			truthful(t, s, bereft)
+			truthful(ctx, t, s, changed)
+			truthful(ctx, t, s, bereft)
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(0, s.Writes(mark, the(same.Name)))
 			for _, resource := range []string{"memcacheds", "deployments"} {
@@ -169,7 +169,7 @@ func TestBrokenWatches(t *testing.T) {
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
 			for _, mc := range served {
-				truthful(t, s, mc)
+				truthful(ctx, t, s, mc)
 			}
 		})).
 		Feature())

@@ -36,7 +36,7 @@ func TestNodes(t *testing.T) {
 			settled(ctx, t, s, mc)
 		})).
 		Assess("never was Available before that many pods were ready, nor after one was lost", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			truthful(t, s, mc)
+			truthful(ctx, t, s, mc)
 		})).
 		Feature())
 }

@@ -34,7 +34,7 @@ func TestConflictStorm(t *testing.T) {
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(0, s.Writes(mark, audit.Code(409)))
 			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
-			truthful(t, s, mc)
+			truthful(ctx, t, s, mc)
 		})).
 		Assess("and labels of others call for no write", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := named(s, "cache")

@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -32,9 +33,9 @@ func describeLies(lies []lie) string {
 }
 
 // truthful fails the test if the Memcached ever said Available=True too early.
-func truthful(t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+func truthful(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
 	t.Helper()
-	if lies := falseAvailable(s.History.Versions(), mc.UID); len(lies) > 0 {
+	if lies := falseAvailable(s.Versions(ctx, t), mc.UID); len(lies) > 0 {
 		t.Fatalf("Memcached %s: expected no untrue Available=True; last seen:\n%s", mc.Name, describeLies(lies))
 	}
 }

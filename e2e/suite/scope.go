@@ -82,6 +82,18 @@ func (s *Scope) Bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, s.timeout)
 }
 
+// Versions returns every version of the recorded objects until now.
+func (s *Scope) Versions(ctx context.Context, t *testing.T) []history.Version {
+	t.Helper()
+	ctx, cancel := s.Bounded(ctx)
+	defer cancel()
+	versions, err := s.History.CaughtUp(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return versions
+}
+
 // ControlPlane waits until the cluster's API server is ready, after it was away, and has Kubernetes' own controllers begin anew:
 // client-go lets a watch that broke wait longer with every outage, up to a minute, and forgets none for two minutes. One feature
 // after another that takes the API server away would wait for the controllers, not for the operator.

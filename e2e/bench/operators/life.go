@@ -53,8 +53,12 @@ func (w *world) measure(ctx context.Context, subject Subject, n int, withForeign
 	if _, err := w.untilQuiet(ctx, user, 0); err != nil {
 		return Result{}, err
 	}
+	versions, err := recorder.CaughtUp(ctx)
+	if err != nil {
+		return Result{}, err
+	}
 	recorder.Stop()
-	result.FalseAvailable = falseAvailable(recorder.Versions())
+	result.FalseAvailable = falseAvailable(versions)
 	events, err := w.audit.Since(0, requests(user))
 	if err != nil {
 		return Result{}, err
