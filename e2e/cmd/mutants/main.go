@@ -66,5 +66,5 @@ func run(ctx context.Context) error {
 	return how.try(ctx, targets)
 }
 
-// atOnce is more than there are cores: a mutant waits more than it computes.
-func atOnce(cores int) int { return cores + 2 }
+// atOnce is more than there are cores, as a mutant waits more than it computes. No more than eight: each has a cluster in memory.
+func atOnce(cores int) int { return min(2*cores, 8) }
