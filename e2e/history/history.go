@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -103,7 +104,7 @@ func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {
 
 // behind names an object of which the versions do not tell what the live ones do, or returns "".
 func behind(versions []Version, kind string, live []unstructured.Unstructured) string {
-	last := lastOf(versions, kind)
+	last := lastBefore(versions, kind, math.MaxUint64)
 	for _, object := range live {
 		revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 		if seen, ok := last[object.GetUID()]; err == nil && (!ok || seen.Revision < revision) {
@@ -117,17 +118,6 @@ func behind(versions []Version, kind string, live []unstructured.Unstructured) s
 		}
 	}
 	return ""
-}
-
-// lastOf returns the last version of each object of a kind.
-func lastOf(versions []Version, kind string) map[types.UID]Version {
-	last := map[types.UID]Version{}
-	for _, v := range versions {
-		if v.Object.GetKind() == kind {
-			last[v.Object.GetUID()] = v
-		}
-	}
-	return last
 }
 
 // recorded returns the versions, ordered by revision, and what is closed when there are more.
@@ -144,28 +134,20 @@ func (r *Recorder) list(ctx context.Context, kind schema.GroupVersionKind) (reso
 	if err := r.client.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
 		return "", err
 	}
-	gone := r.alive(kind.Kind)
+	listed := map[types.UID]bool{}
 	for i := range list.Items {
-		delete(gone, list.Items[i].GetUID())
+		listed[list.Items[i].GetUID()] = true
 		r.record(&list.Items[i], false)
 	}
-	for _, object := range gone { // when nobody watched
-		last := object.DeepCopy()
+	for _, object := range Before(r.Versions(), kind.Kind, math.MaxUint64) {
+		if listed[object.GetUID()] {
+			continue
+		}
+		last := object.DeepCopy() // it went when nobody watched
 		last.SetResourceVersion(list.GetResourceVersion())
 		r.record(last, true)
 	}
 	return list.GetResourceVersion(), nil
-}
-
-// alive returns the recorded objects of a kind of which no end is recorded.
-func (r *Recorder) alive(kind string) map[types.UID]*unstructured.Unstructured {
-	objects := map[types.UID]*unstructured.Unstructured{}
-	for uid, last := range lastOf(r.Versions(), kind) {
-		if !last.Deleted {
-			objects[uid] = last.Object
-		}
-	}
-	return objects
 }
 
 // reconnect is the pause before an API server that closed a watch is asked again.

@@ -10,25 +10,27 @@ import (
 
 // Before returns the objects of the kind as they were just before the revision, sorted by name.
 func Before(versions []Version, kind string, revision uint64) []*unstructured.Unstructured {
-	latest := map[types.UID]*unstructured.Unstructured{}
-	for _, v := range versions {
-		if v.Revision >= revision || v.Object.GetKind() != kind {
-			continue
+	var objects []*unstructured.Unstructured
+	for _, last := range lastBefore(versions, kind, revision) {
+		if !last.Deleted {
+			objects = append(objects, last.Object)
 		}
-		if v.Deleted {
-			delete(latest, v.Object.GetUID())
-		} else {
-			latest[v.Object.GetUID()] = v.Object
-		}
-	}
-	objects := make([]*unstructured.Unstructured, 0, len(latest))
-	for _, object := range latest {
-		objects = append(objects, object)
 	}
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return strings.Compare(a.GetName(), b.GetName())
 	})
 	return objects
+}
+
+// lastBefore returns the last version of each object of the kind before the revision.
+func lastBefore(versions []Version, kind string, revision uint64) map[types.UID]Version {
+	last := map[types.UID]Version{}
+	for _, v := range versions {
+		if v.Revision < revision && v.Object.GetKind() == kind {
+			last[v.Object.GetUID()] = v
+		}
+	}
+	return last
 }
 
 // Of returns the versions of one object, by its UID.
