@@ -78,56 +78,55 @@ func TestStartTellsTheGoal(t *testing.T) {
 // A learner begins with something that compiles, and with something to do: what each chapter begins with can't be run yet, or
 // fails the features that its chapter.yaml lists, with the words that stand there.
 func TestEachChapterBeginsRed(t *testing.T) {
-	needsCluster(t)
-	for _, c := range toWrite(t) {
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			dir := filepath.Join(t.TempDir(), "mine")
-			var out bytes.Buffer
-			g.Expect(lab.Start(t.Context(), root, c.Name, dir, &out)).To(Succeed())
-			if len(c.Fails) == 0 {
-				build := exec.CommandContext(t.Context(), "go", "build", "./...") // Check does it with the others
-				build.Dir = dir
-				said, err := build.CombinedOutput()
-				g.Expect(err).NotTo(HaveOccurred(), string(said))
-				g.Expect(lab.Check(t.Context(), root, dir, "", &out)).To(MatchError(ContainSubstring("has no folder")))
-				return
-			}
-			only := "^(" + strings.Join(slices.Sorted(maps.Keys(c.Fails)), "|") + ")$"
-			g.Expect(lab.Check(t.Context(), root, dir, only, &out)).To(MatchError(HavePrefix("not yet")), out.String())
-			g.Expect(out.String()).To(ContainSubstring("What was seen of a failure: " + os.Getenv("TESTBED_ARTIFACTS")))
-			for feature, words := range c.Fails {
-				g.Expect(out.String()).To(And(ContainSubstring("\n--- FAIL: "+feature+" "), ContainSubstring(words)))
-			}
-		})
-	}
+	eachToWrite(t, func(t *testing.T, g *WithT, c chapter.Chapter) {
+		dir := filepath.Join(t.TempDir(), "mine")
+		var out bytes.Buffer
+		g.Expect(lab.Start(t.Context(), root, c.Name, dir, &out)).To(Succeed())
+		if len(c.Fails) == 0 {
+			build := exec.CommandContext(t.Context(), "go", "build", "./...") // Check does it with the others
+			build.Dir = dir
+			said, err := build.CombinedOutput()
+			g.Expect(err).NotTo(HaveOccurred(), string(said))
+			g.Expect(lab.Check(t.Context(), root, dir, "", &out)).To(MatchError(ContainSubstring("has no folder")))
+			return
+		}
+		only := "^(" + strings.Join(slices.Sorted(maps.Keys(c.Fails)), "|") + ")$"
+		g.Expect(lab.Check(t.Context(), root, dir, only, &out)).To(MatchError(HavePrefix("not yet")), out.String())
+		g.Expect(out.String()).To(ContainSubstring("What was seen of a failure: " + os.Getenv("TESTBED_ARTIFACTS")))
+		for feature, words := range c.Fails {
+			g.Expect(out.String()).To(And(ContainSubstring("\n--- FAIL: "+feature+" "), ContainSubstring(words)))
+		}
+	})
 }
 
 // A learner can get to the end: what each chapter ends with passes all of its suite, as a copy, which is how a learner has it.
 func TestEachChapterEndsGreen(t *testing.T) {
-	needsCluster(t)
-	for _, c := range toWrite(t) {
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			dir := filepath.Join(t.TempDir(), "solution")
-			var out bytes.Buffer
-			g.Expect(lab.Solution(t.Context(), root, c.Name, dir, &out)).To(Succeed())
-			g.Expect(lab.Check(t.Context(), root, dir, "", &out)).To(Succeed(), out.String())
-			g.Expect(out.String()).To(HaveSuffix("Well done: this is what " + c.Name + " is about.\n"))
-		})
-	}
+	eachToWrite(t, func(t *testing.T, g *WithT, c chapter.Chapter) {
+		dir := filepath.Join(t.TempDir(), "solution")
+		var out bytes.Buffer
+		g.Expect(lab.Solution(t.Context(), root, c.Name, dir, &out)).To(Succeed())
+		g.Expect(lab.Check(t.Context(), root, dir, "", &out)).To(Succeed(), out.String())
+		g.Expect(out.String()).To(HaveSuffix("Well done: this is what " + c.Name + " is about.\n"))
+	})
 }
 
-// toWrite returns the chapters whose operator a learner can write: those that begin with an earlier one's.
-func toWrite(t *testing.T) []chapter.Chapter {
+// eachToWrite does something on behalf of each chapter whose operator a learner can write: those that begin with an earlier one's.
+func eachToWrite(t *testing.T, do func(t *testing.T, g *WithT, c chapter.Chapter)) {
 	t.Helper()
+	needsCluster(t)
 	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(chapters, func(c chapter.Chapter) bool { return c.BuildsOn == "" })
+	for _, c := range chapters {
+		if c.BuildsOn == "" {
+			continue
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			do(t, NewWithT(t), c)
+		})
+	}
 }
 
 func needsCluster(t *testing.T) {
