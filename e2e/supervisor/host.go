@@ -17,6 +17,7 @@ import (
 // host is the supervising child: it owns the processes and the folder.
 type host struct {
 	dir     string
+	born    string // when this process was started
 	log     *log.Logger
 	spawner spawner
 

@@ -23,22 +23,53 @@ const lockFile = "lock"
 // ErrRunning when somebody else has it.
 func acquire(dir string) (*os.File, error) {
 	for {
-		if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		lock, err := lockIn(dir)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return lock, err
+		}
+		if err := refuseForeign(dir); err != nil {
 			return nil, err
 		}
-		if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
-			if err := refuseForeign(dir); err != nil {
-				return nil, err
-			}
-		} else if err != nil {
-			return nil, err
+		lock, err = makeLocked(dir)
+		if !errors.Is(err, fs.ErrExist) {
+			return lock, err
 		}
-		lock, err := lockIn(dir, os.O_CREATE)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // the folder went away between making and locking it
-		}
-		return lock, err
+		// Somebody else was quicker.
 	}
+}
+
+// makeLocked makes the folder dir, which may exist as long as it is empty, with
+// a lock that is held from the start: Clean takes a lock that nobody holds for a
+// dead supervisor's. The error is fs.ErrExist when something is in the folder.
+func makeLocked(dir string) (_ *os.File, err error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return nil, err
+	}
+	made, err := os.MkdirTemp(filepath.Dir(dir), ".new-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(made)
+		}
+	}()
+	if err := os.WriteFile(filepath.Join(made, lockFile), nil, 0o600); err != nil {
+		return nil, err
+	}
+	lock, err := lockIn(made)
+	if err != nil {
+		return nil, err
+	}
+	// Unlike os.Rename it replaces an empty folder.
+	if err := syscall.Rename(made, dir); err != nil {
+		_ = lock.Close()
+		if errors.Is(err, syscall.ENOTEMPTY) {
+			err = fs.ErrExist // as EEXIST is already
+		}
+		return nil, fmt.Errorf("make %s: %w", dir, err)
+	}
+	return lock, nil
 }
 
 // refuseForeign returns an error for a folder that holds things and was not
@@ -54,14 +85,13 @@ func refuseForeign(dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, lockFile)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is not empty and no supervisor's folder: name one that does not exist yet", dir)
 	}
-	return nil
+	return nil // somebody else was quicker
 }
 
-// lockIn takes the lock of a folder that is there. flags is added to those for
-// opening the lock file.
-func lockIn(dir string, flags int) (*os.File, error) {
+// lockIn takes the lock of a folder that is there.
+func lockIn(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockFile)
-	file, err := os.OpenFile(path, os.O_RDWR|flags, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}

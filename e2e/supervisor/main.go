@@ -59,10 +59,20 @@ func supervise(dir string) error {
 	lock := os.NewFile(lockFD, "lock")
 	defer lock.Close() // and until then the collector must not close it
 
+	// Catching a signal also gives the processes of the group its default
+	// disposition. nohup ignores SIGHUP and a shell's background job SIGINT, which
+	// they would inherit; in a session without a terminal neither signal comes
+	// by accident.
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 
+	born, err := birth(os.Getpid())
+	if err != nil {
+		fmt.Fprintf(handshake, "find out when the supervisor was started: %v", err)
+		return err
+	}
 	h := newHost(dir, log.New(os.Stderr, "", log.LstdFlags|log.Lmicroseconds))
+	h.born = born
 	h.write(func() {})
 	listener, err := net.Listen("unix", socketFile)
 	if err != nil {
@@ -144,7 +154,7 @@ func closeForeign() {
 func (h *host) handler(shutdown func() error) http.Handler {
 	mux := http.NewServeMux()
 	serve(mux, "info", func(context.Context, struct{}) (Info, error) {
-		return Info{PID: os.Getpid(), Detached: h.detached.Load()}, nil
+		return Info{PID: os.Getpid(), Birth: h.born, Detached: h.detached.Load()}, nil
 	})
 	serve(mux, "detach", func(context.Context, struct{}) (struct{}, error) {
 		h.detached.Store(true)
@@ -196,6 +206,9 @@ func (h *host) handler(shutdown func() error) http.Handler {
 type Info struct {
 	// PID is the process id of the supervisor.
 	PID int `json:"pid"`
+	// Birth tells the supervisor from any other process that had or will have
+	// its id.
+	Birth string `json:"birth"`
 	// Detached: it outlives whoever started it.
 	Detached bool `json:"detached"`
 }

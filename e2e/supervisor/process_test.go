@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -206,6 +207,23 @@ func TestRestartAndSignal(t *testing.T) {
 	}
 	if got := status(t, s, "worker"); got.State != supervisor.Running || got.PID == first.PID || got.Restarts != 1 {
 		t.Errorf("expected another process and one restart, got %+v", got)
+	}
+}
+
+// What starts a supervisor may ignore signals, as all that runs under nohup
+// ignores SIGHUP: what the supervisor runs does not inherit that.
+func TestIgnoredSignalsAreNotInherited(t *testing.T) {
+	ignored := []os.Signal{syscall.SIGHUP, syscall.SIGINT}
+	signal.Ignore(ignored...)
+	s := start(t)
+	signal.Reset(ignored...)
+	run(t, s, shell("worker", `trap 'echo hangup' HUP; trap 'echo interrupt' INT; echo ready; while :; do sleep 0.01; done`))
+	untilItSays(t, s, "worker", "ready")
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if err := s.Signal(t.Context(), "worker", sig); err != nil {
+			t.Fatal(err)
+		}
+		untilItSays(t, s, "worker", sig.String())
 	}
 }
 

@@ -68,7 +68,7 @@ func readState(dir string) (state, error) {
 // It returns ErrRunning when the supervisor lives, and nil when there is
 // nothing to clean.
 func Clean(dir string) error {
-	lock, err := lockIn(dir, 0)
+	lock, err := lockIn(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -1,9 +1,11 @@
 package supervisor
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -110,6 +112,42 @@ func TestPauseBefore(t *testing.T) {
 			t.Errorf("last pause %v, ran for %v: expected %v, got %v", test.last, test.ran, test.want, got)
 		}
 	}
+}
+
+// Whoever lists clusters cleans what looks dead, also while others start.
+func TestCleanSparesWhatIsBeingStarted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "group")
+	done := make(chan struct{})
+	var cleaners sync.WaitGroup
+	for range 4 {
+		cleaners.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if err := Clean(dir); err != nil && !errors.Is(err, ErrRunning) {
+					t.Errorf("Clean: expected nothing or %v, got %v", ErrRunning, err)
+				}
+			}
+		})
+	}
+	for range 500 {
+		lock, err := acquire(dir)
+		if err != nil {
+			t.Errorf("expected the lock of a folder that nobody else starts in, got %v", err)
+			break
+		}
+		if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
+			t.Errorf("expected the folder to stay, got %v", err)
+		}
+		if err := errors.Join(remove(dir), lock.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	cleaners.Wait()
 }
 
 func TestLockHasOneHolder(t *testing.T) {

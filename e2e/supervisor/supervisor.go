@@ -39,8 +39,10 @@ type Supervisor struct {
 	letGo    sync.Once
 }
 
-// patience is how long a supervising child may take to say that it is one.
-const patience = 15 * time.Second
+// patience is how long a supervising child may take to say that it is one, and
+// a supervisor to say who it is. Both take milliseconds; it only bounds the
+// wait for one that hangs.
+const patience = time.Minute
 
 // Start starts a supervisor that is attached to the calling process: when that
 // ends, in whatever way, everything the supervisor runs is killed and its
@@ -174,6 +176,8 @@ func await(ctx context.Context, handshake *os.File) error {
 
 // Attach returns a handle on the supervisor that lives in dir. The error is
 // ErrNotRunning when there is none; what a killed one left there is cleaned.
+// One that exits at this moment may still be attached to: what it is asked
+// next returns ErrUnreachable.
 func Attach(dir string) (*Supervisor, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -192,11 +196,7 @@ func Attach(dir string) (*Supervisor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("attach to the supervisor in %s: %w", dir, err)
 	}
-	born, err := birth(info.PID)
-	if err != nil {
-		return nil, fmt.Errorf("attach to the supervisor in %s: %w", dir, err)
-	}
-	s.self = record{PID: info.PID, Birth: born}
+	s.self = record{PID: info.PID, Birth: info.Birth}
 	return s, nil
 }
 
@@ -388,12 +388,15 @@ func call[Out any](ctx context.Context, s *Supervisor, method string, in any) (O
 	if err != nil {
 		return out, err
 	}
+	unreachable := func(err error) error {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", method, context.Cause(ctx))
+		}
+		return fmt.Errorf("%w in %s: %w", ErrUnreachable, s.dir, err)
+	}
 	response, err := s.http.Do(r)
 	if err != nil {
-		if ctx.Err() != nil {
-			return out, fmt.Errorf("%s: %w", method, context.Cause(ctx))
-		}
-		return out, fmt.Errorf("%w in %s: %w", ErrUnreachable, s.dir, err)
+		return out, unreachable(err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -401,7 +404,7 @@ func call[Out any](ctx context.Context, s *Supervisor, method string, in any) (O
 		return out, errors.Join(errors.New(strings.TrimSpace(string(text))), err)
 	}
 	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
-		return out, fmt.Errorf("read the supervisor's answer to %s: %w", method, err)
+		return out, unreachable(fmt.Errorf("read the answer to %s: %w", method, err))
 	}
 	return out, nil
 }
