@@ -28,7 +28,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +49,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/interrupt"
 	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
@@ -153,7 +153,7 @@ func (s *Suite) Run(m *testing.M) int {
 	}
 	defer os.RemoveAll(work)
 	s.work = work
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), interrupt.Signals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal is not waited for
 	environment, err := s.setUp(ctx, which)

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/example/operator-testbed/e2e/interrupt"
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
@@ -42,7 +43,7 @@ func (s stopped) Error() string {
 func untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, interrupt.Signals()...)
 	go func() {
 		select {
 		case s := <-signals:

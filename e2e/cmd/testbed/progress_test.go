@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,6 +24,13 @@ func TestProgressPassesSignalsOn(t *testing.T) {
 	root, err := repository.Root(".")
 	if err != nil {
 		t.Fatal(err)
+	}
+	// What is ignored when it is started a shell can't catch, as SIGHUP under nohup and SIGINT in a script's background job.
+	// What is caught here, a child begins with in its default disposition.
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
 	}
 	for _, test := range []struct {
 		signal syscall.Signal
@@ -63,7 +71,7 @@ func TestProgressPassesSignalsOn(t *testing.T) {
 			}()
 			select {
 			case <-ended:
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Errorf("after the signal %v these are still there: %s", test.signal, alive(t, line))
 			}
 			_ = cmd.Wait()
@@ -74,6 +82,45 @@ func TestProgressPassesSignalsOn(t *testing.T) {
 				t.Errorf("%s is left", left[0].Name())
 			}
 		})
+	}
+}
+
+// TestProgressOutlivesItsTerminal hangs scripts/with-progress and what it runs up where nohup has hangups ignored.
+func TestProgressOutlivesItsTerminal(t *testing.T) {
+	t.Parallel()
+	root, err := repository.Root(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	goOn := filepath.Join(t.TempDir(), "go-on")
+	cmd := exec.Command("sh", "-c", `trap '' HUP; exec "$@"`, "sh", filepath.Join(root, "scripts", "with-progress"), "working",
+		"sh", "-c", "echo $$; until [ -e '"+goOn+"' ]; do sleep 0.1; done; echo finished")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(stdout)
+	said.Scan()
+	job, err := strconv.Atoi(said.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range []int{cmd.Process.Pid, job} {
+		if err := syscall.Kill(process, syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if said.Scan(); said.Text() != "finished" {
+		t.Errorf("expected that a command under nohup finishes after a hangup, it said %q", said.Text())
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 

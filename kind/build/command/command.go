@@ -55,7 +55,11 @@ func Main(flags *flag.FlagSet, run func(ctx context.Context, cache string) (stri
 
 // stoppable calls run with a context that ends when the command is told to stop.
 func stoppable(untilEOF bool, run func(ctx context.Context, cache string) (string, error)) (string, error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it, and catching it would take that back
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	// Once is enough to stop in order; a second signal ends the process.
 	context.AfterFunc(ctx, stop)

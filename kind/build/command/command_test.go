@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -89,6 +90,9 @@ func lastLine(text string) string {
 }
 
 func TestSignalsStopTheBuild(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) { // under nohup: what is started inherits it unless it is caught here
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			cmd, stdout, stderr := command(t)
