@@ -12,7 +12,6 @@ package expect
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,6 +39,7 @@ type Expecter struct {
 	t       T
 	client  client.WithWatch
 	timeout time.Duration
+	paced   bool
 }
 
 // New returns an Expecter that gives up after Converge. The client's scheme must know the types it is asked about.
@@ -61,14 +61,10 @@ func (e *Expecter) Patient(timeout time.Duration) *Expecter { return e.Within(ma
 // otherwise. The subject begins the message.
 func (e *Expecter) settle(ctx context.Context, subject string, list client.ObjectList, opts []client.ListOption, accept acceptFunc) {
 	e.t.Helper()
-	bounded, cancel := context.WithTimeout(ctx, e.timeout)
-	defer cancel()
-	if err := follow(bounded, e.client, list, opts, accept); err != nil {
-		why := fmt.Sprintf("gave up after %s", e.timeout)
-		if ctx.Err() != nil {
-			why = fmt.Sprintf("stopped: %v", context.Cause(ctx))
-		}
-		e.t.Fatalf("%s: %v (%s)", subject, err, why)
+	p, stop := e.patience(ctx)
+	defer stop()
+	if err := follow(p, e.client, list, opts, accept); err != nil {
+		e.t.Fatalf("%s: %v (%s)", subject, err, p.why())
 	}
 }
 

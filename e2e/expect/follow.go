@@ -2,7 +2,6 @@ package expect
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,39 +25,35 @@ type acceptFunc func(objects []client.Object) error
 // tests that kill API servers end here.
 const reconnect = 100 * time.Millisecond
 
-// follow lists the objects and then watches them, and returns nil as soon as accept does. When ctx ends first it
+// follow lists the objects and then watches them, and returns nil as soon as accept does. When patience ends first it
 // returns what accept last said. A watch that ends, an API server that is away and a compacted history lead to a
 // new list, never to a failure.
-func follow(ctx context.Context, c client.WithWatch, list client.ObjectList, opts []client.ListOption, accept acceptFunc) error {
-	last := errors.New("nothing was seen yet")
+func follow(p *patience, c client.WithWatch, list client.ObjectList, opts []client.ListOption, accept acceptFunc) error {
+	var last error
 	for {
-		err := followOnce(ctx, c, list, opts, func(objects []client.Object) error {
+		err := followOnce(p, c, list, opts, func(objects []client.Object) error {
 			last = accept(objects)
 			return last
 		})
 		if err == nil {
 			return nil
 		}
-		if ctx.Err() != nil {
-			return last
-		}
-		if !errors.Is(err, errWatchEnded) {
+		if last == nil || !errors.Is(err, errWatchEnded) && p.asking.Err() == nil {
 			last = err
 		}
-		select {
-		case <-ctx.Done():
+		p.begin()
+		if !p.pause(reconnect) {
 			return last
-		case <-time.After(reconnect):
 		}
 	}
 }
 
 var errWatchEnded = errors.New("the watch ended")
 
-// followOnce lists and watches until accept returns nil, the watch ends, or the API server refuses.
-func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList, opts []client.ListOption, accept acceptFunc) error {
+// followOnce lists and watches until accept returns nil, the watch or patience ends, or the API server refuses.
+func followOnce(p *patience, c client.WithWatch, list client.ObjectList, opts []client.ListOption, accept acceptFunc) error {
 	current := list.DeepCopyObject().(client.ObjectList)
-	if err := c.List(ctx, current, opts...); err != nil {
+	if err := c.List(p.asking, current, opts...); err != nil {
 		return fmt.Errorf("listing failed: %w", err)
 	}
 	seen := map[types.UID]client.Object{}
@@ -73,8 +68,10 @@ func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList,
 		return nil
 	}
 
+	p.begin()
+
 	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: current.GetResourceVersion()}}
-	events, err := c.Watch(ctx, list.DeepCopyObject().(client.ObjectList), append(slices.Clone(opts), from)...)
+	events, err := c.Watch(p.asking, list.DeepCopyObject().(client.ObjectList), append(slices.Clone(opts), from)...)
 	if err != nil {
 		return fmt.Errorf("watching failed: %w", err)
 	}
@@ -83,8 +80,8 @@ func followOnce(ctx context.Context, c client.WithWatch, list client.ObjectList,
 		var event watch.Event
 		var open bool
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-p.over:
+			return errWatchEnded
 		case event, open = <-events.ResultChan():
 		}
 		if !open {

@@ -3,16 +3,11 @@ package expect
 import (
 	"context"
 	"fmt"
-	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/example/operator-testbed/e2e/audit"
 )
-
-// auditPoll is how often the audit log is read again while an entry is awaited. A file has no watch that is the
-// same on every platform, and the API server writes the entry before or just after it answers.
-const auditPoll = 20 * time.Millisecond
 
 // Writes names a set of an operator's write requests.
 type Writes struct {
@@ -45,28 +40,22 @@ func (e *Expecter) AtMost(limit int, writes Writes) []auditv1.Event {
 	return events
 }
 
-// Logged waits until one such write is in the log and passes.
+// Logged waits until one such write is in the log and passes. A file has no watch that is the same on every platform,
+// and the API server writes the entry before or just after it answers.
 func (e *Expecter) Logged(ctx context.Context, what string, writes Writes, pass audit.Filter) {
 	e.t.Helper()
-	bounded, cancel := context.WithTimeout(ctx, e.timeout)
-	defer cancel()
-	for {
+	e.Until(ctx, writes.User, func(context.Context) error {
 		events, err := writes.read()
 		if err != nil {
-			e.t.Fatalf("reading the writes of %s: %v", writes.User, err)
+			return fmt.Errorf("reading its writes: %w", err)
 		}
 		for i := range events {
 			if pass(&events[i]) {
-				return
+				return nil
 			}
 		}
-		select {
-		case <-bounded.Done():
-			e.t.Fatalf("%s: expected %s in the audit log; last seen, after %s:\n%s", writes.User, what, e.timeout, audit.Describe(events))
-			return
-		case <-time.After(auditPoll):
-		}
-	}
+		return fmt.Errorf("expected %s in the audit log; last seen:\n%s", what, audit.Describe(events))
+	})
 }
 
 // Distinct asserts that no two of these writes to the same object have the same body, timestamps aside: a write that

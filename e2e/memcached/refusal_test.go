@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -198,19 +199,14 @@ func untilJudged(ctx context.Context, t *testing.T, s *suite.Scope, request auth
 		what = request.NonResourceAttributes.Verb + " " + request.NonResourceAttributes.Path
 	}
 	modal := map[bool]string{true: "may", false: "may not"}
-	ctx, cancel := s.Bounded(ctx)
-	defer cancel()
-	for {
+	s.Expect(t).Until(ctx, request.User, func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: request}
-		switch err := s.Client.Create(ctx, review); {
-		case ctx.Err() != nil:
-			t.Fatalf("%s: expected that it %s %s; last seen: it %s", request.User, modal[allowed], what, modal[!allowed])
-		case err != nil:
-			t.Fatalf("asking the API server whether %s may %s: %v", request.User, what, err)
-		case review.Status.Allowed == allowed:
-			return
+		err := s.Client.Create(ctx, review)
+		if err == nil && review.Status.Allowed != allowed {
+			err = fmt.Errorf("expected that it %s %s; last seen: it %s", modal[allowed], what, modal[!allowed])
 		}
-	}
+		return err
+	})
 }
 
 // degraded waits until the Memcached is Degraded for the reason and not Available, and until a warning says the same.

@@ -50,7 +50,15 @@ type Scope struct {
 
 // Expect returns the assertions, on behalf of t.
 func (s *Scope) Expect(t *testing.T) *expect.Expecter {
-	return expect.New(t, s.Client).Within(s.timeout)
+	return s.expecter(t)
+}
+
+func (s *Scope) expecter(t expect.T) *expect.Expecter {
+	e := expect.New(t, s.Client).Within(s.timeout)
+	if s.RealKubelet { // pods that take their time are what its timeout is about
+		return e
+	}
+	return e.Paced()
 }
 
 // Component returns a handle on a component of the cluster, to break it and to mend it. Only features that run alone may do so.
@@ -77,15 +85,20 @@ func (s *Scope) Compact(ctx context.Context, t *testing.T) {
 	}
 }
 
-// Bounded returns a context that ends when an assertion gives up, for what a test waits for by itself.
+// Bounded returns a context that ends when an assertion gives up, for what a test waits for by itself. Such a test says what it
+// has last seen, which the context's error does not.
 func (s *Scope) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, s.timeout)
+	return s.expecter(nil).Bounded(ctx)
 }
+
+// recoverTimeout bounds what has to work for a feature to go on, whoever is to blame that it does not. It is a safety net, and
+// does not shrink with the time that an assertion is given.
+const recoverTimeout = 3 * time.Minute
 
 // Versions returns every version of the recorded objects until now.
 func (s *Scope) Versions(ctx context.Context, t *testing.T) []history.Version {
 	t.Helper()
-	ctx, cancel := s.Bounded(ctx)
+	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
 	defer cancel()
 	versions, err := s.History.CaughtUp(ctx)
 	if err != nil {
@@ -99,7 +112,7 @@ func (s *Scope) Versions(ctx context.Context, t *testing.T) []history.Version {
 // after another that takes the API server away would wait for the controllers, not for the operator.
 func (s *Scope) ControlPlane(ctx context.Context, t *testing.T) {
 	t.Helper()
-	ctx, cancel := s.Bounded(ctx)
+	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
 	defer cancel()
 	if err := s.cluster.WaitForControlPlane(ctx, nil); err != nil {
 		t.Fatalf("waiting until the API server is ready again: %v", err)

@@ -216,7 +216,7 @@ func (s *Suite) mend(t *testing.T) {
 	if !t.Failed() || s.operator == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), s.timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), recoverTimeout)
 	defer cancel()
 	if err := s.operator.Restart(ctx); err != nil {
 		t.Errorf("starting the operator as it was at first, after a failure: %v", err)

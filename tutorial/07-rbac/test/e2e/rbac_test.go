@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -222,29 +221,18 @@ func untilAllowed(ctx context.Context, t *testing.T, s *suite.Scope, user, verb 
 	})
 }
 
-// askAgain is how long until waits for an answer that may be another one.
-const askAgain = 20 * time.Millisecond
-
 // until asks the API server again and again whether a user may do something. It learns of roles by a watch of its own, which
 // nobody else can watch.
 func until(ctx context.Context, t *testing.T, s *suite.Scope, allowed bool, user string, what authorizationv1.ResourceAttributes) {
 	t.Helper()
-	ctx, cancel := s.Bounded(ctx)
-	defer cancel()
-	for {
+	s.Expect(t).Until(ctx, fmt.Sprintf("may %s %s %s", user, what.Verb, what.Resource), func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &what}}
-		if err := s.Client.Create(ctx, review); err != nil {
-			t.Fatalf("may %s %s %s: expected %t: %v", user, what.Verb, what.Resource, allowed, err)
+		err := s.Client.Create(ctx, review)
+		if err == nil && review.Status.Allowed != allowed {
+			err = fmt.Errorf("expected %t; last seen: %t", allowed, review.Status.Allowed)
 		}
-		if review.Status.Allowed == allowed {
-			return
-		}
-		select {
-		case <-time.After(askAgain):
-		case <-ctx.Done():
-			t.Fatalf("may %s %s %s: expected %t; last seen: %t (gave up)", user, what.Verb, what.Resource, allowed, review.Status.Allowed)
-		}
-	}
+		return err
+	})
 }
 
 // grantedRights returns what the operator's ClusterRole grants, each right as `group/resource verb`.
@@ -270,16 +258,16 @@ func grantedRights(ctx context.Context, t *testing.T, s *suite.Scope) []string {
 func unusedRights(ctx context.Context, t *testing.T, s *suite.Scope, since audit.Mark) []string {
 	t.Helper()
 	granted := grantedRights(ctx, t, s)
-	ctx, cancel := s.Bounded(ctx)
-	defer cancel()
-	for {
+	var unused []string
+	s.Expect(t).Until(ctx, "the rights of "+s.Operator.UserName(), func(context.Context) error {
 		used := append(usedRights(t, s, since), asked...)
-		unused := slices.DeleteFunc(slices.Clone(granted), func(right string) bool { return slices.Contains(used, right) })
-		watching := slices.ContainsFunc(unused, func(right string) bool { return strings.HasSuffix(right, " watch") })
-		if !watching || ctx.Err() != nil {
-			return unused
+		unused = slices.DeleteFunc(slices.Clone(granted), func(right string) bool { return slices.Contains(used, right) })
+		if slices.ContainsFunc(unused, func(right string) bool { return strings.HasSuffix(right, " watch") }) {
+			return fmt.Errorf("expected no right that nobody uses; last seen: %q", unused)
 		}
-	}
+		return nil
+	})
+	return unused
 }
 
 // usedRights returns what the operator's requests needed since the mark, in the same form.

@@ -111,15 +111,11 @@ func program(t *testing.T, s *suite.Scope, folder, name string) runner.Change {
 // untilAsked reads the audit log until the operator has made such a request.
 func untilAsked(ctx context.Context, t *testing.T, s *suite.Scope, since audit.Mark, what string, filters ...audit.Filter) {
 	t.Helper()
-	ctx, cancel := s.Bounded(ctx)
-	defer cancel()
-	for {
+	s.Expect(t).Until(ctx, "the audit log", func(context.Context) error {
 		asked, err := s.Audit.Since(since, append(filters, audit.ByUser(s.Operator.UserName()))...)
-		if err != nil || ctx.Err() != nil {
-			t.Fatalf("expected %s; last seen: it does not (%v)", what, err)
+		if err == nil && len(asked) == 0 {
+			err = fmt.Errorf("expected %s; last seen: it does not", what)
 		}
-		if len(asked) > 0 {
-			return
-		}
-	}
+		return err
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"syscall"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -43,15 +42,6 @@ func TestMetrics(t *testing.T) {
 // metrics asks the operator for its metrics. The server makes its certificate itself, and nobody can check it.
 func metrics(ctx context.Context, t *testing.T, s *suite.Scope, bearer string) (code int, body string) {
 	t.Helper()
-	ctx, cancel := s.Bounded(ctx)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.Operator.MetricsAddress()+"/metrics", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bearer != "" {
-		request.Header.Set("Authorization", "Bearer "+bearer)
-	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	if s.Deployed != nil {
 		pods := &corev1.PodList{}
@@ -63,20 +53,25 @@ func metrics(ctx context.Context, t *testing.T, s *suite.Scope, bearer string) (
 		}
 	}
 	scraper := &http.Client{Transport: transport}
-	response, err := scraper.Do(request)
 	// A replica may be ready a moment before its certificate is made. There is nothing to watch at a port.
-	for errors.Is(err, syscall.ECONNREFUSED) && ctx.Err() == nil {
-		response, err = scraper.Do(request)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(content)
+	s.Expect(t).Until(ctx, "the metrics", func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.Operator.MetricsAddress()+"/metrics", http.NoBody)
+		if err != nil {
+			return err
+		}
+		if bearer != "" {
+			request.Header.Set("Authorization", "Bearer "+bearer)
+		}
+		response, err := scraper.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		content, err := io.ReadAll(response.Body)
+		code, body = response.StatusCode, string(content)
+		return err
+	})
+	return code, body
 }
 
 // account creates a ServiceAccount in the feature's namespace.
@@ -116,18 +111,15 @@ func mayReadMetrics(ctx context.Context, t *testing.T, s *suite.Scope, account *
 			t.Error(err)
 		}
 	})
-	ctx, cancel := s.Bounded(ctx)
-	defer cancel()
-	for {
+	s.Expect(t).Until(ctx, "ServiceAccount "+client.ObjectKeyFromObject(account).String(), func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:                  "system:serviceaccount:" + account.Namespace + ":" + account.Name,
 			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
 		}}
-		if err := s.Client.Create(ctx, review); err != nil {
-			t.Fatalf("expected that %s may read metrics: %v", client.ObjectKeyFromObject(account), err)
+		err := s.Client.Create(ctx, review)
+		if err == nil && !review.Status.Allowed {
+			err = errors.New("expected that it may read metrics; last seen: it may not")
 		}
-		if review.Status.Allowed {
-			return
-		}
-	}
+		return err
+	})
 }

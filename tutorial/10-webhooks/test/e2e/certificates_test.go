@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -73,23 +74,18 @@ func authority(s *suite.Scope) *corev1.Secret {
 // untilTrusted asks for metrics until they come with a certificate of the authority. There is nothing to watch at a port.
 func untilTrusted(ctx context.Context, t *testing.T, s *suite.Scope, authority []byte) {
 	t.Helper()
-	bounded, cancel := s.Bounded(ctx)
-	defer cancel()
 	url := "https://" + s.Operator.MetricsAddress() + "/metrics"
-	for {
-		trusting := scraper(bounded, t, s, authority)
+	s.Expect(t).Until(ctx, "the metrics", func(ctx context.Context) error {
+		trusting := scraper(ctx, t, s, authority)
 		trusting.Transport.(*http.Transport).DisableKeepAlives = true
-		request, err := http.NewRequestWithContext(bounded, http.MethodGet, url, http.NoBody)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		response, err := trusting.Do(request)
-		if err == nil {
-			response.Body.Close()
-			return
+		if err != nil {
+			return fmt.Errorf("expected a certificate of the new authority; last seen: %w", err)
 		}
-		if bounded.Err() != nil {
-			t.Fatalf("expected a certificate of the new authority; last seen: %v", err)
-		}
-	}
+		return response.Body.Close()
+	})
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -153,18 +154,14 @@ func removeConfigurations(ctx context.Context, t *testing.T, s *suite.Scope) {
 		})
 	}
 	// When the API server goes by it can't be watched, only tried.
-	bounded, cancel := s.Bounded(ctx)
-	defer cancel()
-	for {
+	s.Expect(t).Until(ctx, "a trial", func(ctx context.Context) error {
 		trial := memcached(s, "trial", 1)
-		err := s.Client.Create(bounded, trial, client.DryRunAll)
-		if err == nil && trial.Annotations[cachev1alpha1.AnnotationRequestedBy] == "" {
-			return
+		err := s.Client.Create(ctx, trial, client.DryRunAll)
+		if err != nil || trial.Annotations[cachev1alpha1.AnnotationRequestedBy] != "" {
+			return fmt.Errorf("expected that nobody asks webhooks that are not configured; last seen: %v, %v", trial.Annotations, err)
 		}
-		if bounded.Err() != nil {
-			t.Fatalf("expected that nobody asks webhooks that are not configured; last seen: %v, %v", trial.Annotations, err)
-		}
-	}
+		return nil
+	})
 }
 
 // memcached is a Memcached that does not exist yet.
