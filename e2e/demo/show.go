@@ -11,7 +11,7 @@ import (
 
 // patience is how long a Memcached may take to become what it asks to be. A
 // sound operator needs about a second; a loaded machine may need more.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // Show applies the sample and tells on the screen what becomes of it, until it
 // is what it asks to be, and returns that state. Times count from begin.

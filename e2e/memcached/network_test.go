@@ -25,7 +25,7 @@ import (
 const dialer = "operator-testbed/dialer:suite"
 
 // enforcement is how long a network may take to enforce a policy. What enforces none is known by nothing else.
-const enforcement = 20 * time.Second
+const enforcement = time.Minute
 
 // TestNetworkPolicy owns the operator, whose pod's ports are tried from pods of other namespaces.
 func TestNetworkPolicy(t *testing.T) {

@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// probeTimeout and probePeriod are the lowest that a pod's readiness probe can have.
-	probeTimeout = time.Second
+	// probePeriod is the shortest that a pod's readiness probe can have. A kubelet takes a pod for unready that has missed
+	// three probes of a second each; probeTimeout is as long as they are together, so that a replica on a busy machine is
+	// not taken for one that hangs.
 	probePeriod  = time.Second
+	probeTimeout = 3 * time.Second
 	// farewell is how long a client may take to let go of a connection that ends.
 	farewell = time.Second
 	// portAttempts is how many ports are tried that turn out to be taken on the other loopback address.

@@ -25,7 +25,7 @@ import (
 )
 
 // keepTimeout bounds what is done for a test that has failed already.
-const keepTimeout = 30 * time.Second
+const keepTimeout = 2 * time.Minute
 
 // keep writes down what there is to see of a failure, in a folder that is named in the end.
 func (s *Suite) keep(t *testing.T, scope *Scope) {

@@ -183,9 +183,11 @@ func (c *child) kill(ctx context.Context) error {
 
 // A process that is told to stop goes on for a moment; nothing that can be
 // waited for without taking the news from reap says when it doesn't any more.
+// One that waits for its child to execute a program (vfork) does nothing as long
+// as that is held, and is never seen to be held itself: hence the limit.
 const (
 	pausePoll  = time.Millisecond
-	pauseLimit = time.Second
+	pauseLimit = 5 * time.Second
 )
 
 // setPaused holds the process with its group, or lets it go on.

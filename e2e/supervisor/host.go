@@ -11,7 +11,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // host is the supervising child: it owns the processes and the folder.
@@ -109,7 +108,7 @@ func (h *host) close(graceful context.Context) error {
 	h.end()
 	// A process in an uninterruptible system call survives even a SIGKILL for
 	// a while; it must not keep us.
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), killLimit)
 	defer cancel()
 	err := each(children, func(c *child) error { return c.stop(ctx, 0) })
 	return errors.Join(err, remove(h.dir))

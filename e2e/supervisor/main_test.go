@@ -170,10 +170,11 @@ func alive(t *testing.T, pid int) bool {
 // that is not our child, and what it takes away with it.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	const patience = 2 * time.Minute
+	deadline := time.Now().Add(patience)
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 seconds: %s", what)
+			t.Fatalf("not within %v: %s", patience, what)
 		}
 		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // there is no portable way to wait for the end of a process that is not a child
 	}

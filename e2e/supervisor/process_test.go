@@ -113,7 +113,7 @@ func TestStopInBackOff(t *testing.T) {
 	run(t, s, p)
 	eventually(t, "the pause after the second end", func() bool {
 		got := status(t, s, "crashes")
-		return got.State == supervisor.BackOff && got.Restarts == 1
+		return got.State == supervisor.BackOff && got.Restarts >= 1 // a slow look may miss some
 	})
 	if err := s.Stop(t.Context(), "crashes"); err != nil {
 		t.Fatal(err)

@@ -111,15 +111,19 @@ func (r record) kill() error {
 		return err
 	}
 	// It is not our child, so there is nothing to wait on.
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(killLimit)
 	for r.alive() {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("process %d is still there 5 seconds after a SIGKILL", r.PID)
+			return fmt.Errorf("process %d is still there %v after a SIGKILL", r.PID, killLimit)
 		}
 		time.Sleep(exitPoll) //nolint:forbidigo // there is no portable way to wait for the end of a process that is not a child
 	}
 	return nil
 }
+
+// killLimit is how long a process may take to be gone after a SIGKILL. It takes
+// milliseconds; one in an uninterruptible system call must not keep us forever.
+const killLimit = 30 * time.Second
 
 // exitPoll is the pause between two looks at a process that is not our child:
 // there is no portable way to wait for its end.

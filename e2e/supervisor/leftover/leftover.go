@@ -15,7 +15,7 @@ import (
 // end of somebody else's child, so it looks again and again.
 func None(t testing.TB, folder string) {
 	t.Helper()
-	const patience, pause = 10 * time.Second, 50 * time.Millisecond
+	const patience, pause = time.Minute, 50 * time.Millisecond
 	var left []string
 	for begin := time.Now(); time.Since(begin) < patience; <-time.After(pause) {
 		if left = Processes(folder); len(left) == 0 {

@@ -14,7 +14,7 @@ import (
 // either on every platform.
 const (
 	look    = 10 * time.Millisecond
-	tooLong = 20 * time.Second
+	tooLong = time.Minute
 )
 
 // Await waits until a file is there that holds a process id, and returns it.

@@ -158,5 +158,5 @@ func grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
 
 // poll asks again and again, for what has no event to wait for.
 func poll(ctx context.Context, done wait.ConditionWithContextFunc) error {
-	return wait.PollUntilContextTimeout(ctx, time.Millisecond, 10*time.Second, true, done) //nolint:forbidigo // a cache has no event for "as new as this"
+	return wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, done) //nolint:forbidigo // a cache has no event for "as new as this"
 }

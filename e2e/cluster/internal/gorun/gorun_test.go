@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 var quick = pace{first: time.Hour, next: time.Hour, patience: time.Minute}
 
 // tooLong is when a test gives up.
-const tooLong = 20 * time.Second
+const tooLong = time.Minute
 
 func fakeGo(t *testing.T, does string) {
 	t.Helper()

@@ -119,7 +119,7 @@ func TestFollowsNodesAndTriesAgain(t *testing.T) {
 				if len(nodes) == count {
 					return
 				}
-			case <-time.After(30 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatalf("no call with %d nodes", count)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -56,9 +57,7 @@ func TestLeader(t *testing.T) {
 			serve(ctx, t, s, "first")
 		})).
 		Assess("is followed when it is killed", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			if err := first.Kill(ctx); err != nil {
-				t.Fatal(err)
-			}
+			followed(ctx, t, s, first.Kill)
 			serve(ctx, t, s, "second")
 		})).
 		Assess("gives its lease back when it is told to end", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
@@ -79,6 +78,19 @@ func TestLeader(t *testing.T) {
 		Feature())
 }
 
+// followed stops the leader and waits until another replica leads. That takes as long as the lease lasts, however little time
+// other assertions have.
+func followed(ctx context.Context, t *testing.T, s *suite.Scope, stop func(context.Context) error) {
+	t.Helper()
+	lease := leaseOf(s)
+	s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
+	leader := *lease.Spec.HolderIdentity
+	if err := stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.Expect(t).Patient(expect.Converge).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
+}
+
 // leaseOf refers to the lease that the operator's replicas vie for.
 func leaseOf(s *suite.Scope) *coordinationv1.Lease {
 	namespace := strings.Split(s.Operator.UserName(), ":")[2]
@@ -91,7 +103,7 @@ func shortLease(s *suite.Scope) runner.Change {
 	if s.RealKubelet {
 		return runner.WithArgs("--leader-election-lease-duration=20s")
 	}
-	return runner.WithArgs("--leader-election-lease-duration=4s")
+	return runner.WithArgs("--leader-election-lease-duration=6s")
 }
 
 // program makes a replica run as a program of that name.

@@ -2,10 +2,10 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -28,13 +28,13 @@ func TestProbes(t *testing.T) {
 			mark := s.Mark(t)
 			restart(ctx, t, s, runner.NotAwaited)
 			untilAsked(ctx, t, s, mark, "that the operator asks for pods in vain", audit.Resource("pods", ""), audit.Code(http.StatusForbidden))
+			s.Expect(t).Until(ctx, "without pods", func(ctx context.Context) error { return probe(ctx, s, "/healthz") })
 			g := NewWithT(t)
-			g.Expect(probe(ctx, t, s, "/healthz")).To(BeTrue(), "expected that /healthz succeeds without pods")
-			g.Expect(probe(ctx, t, s, "/readyz")).To(BeFalse(), "expected that /readyz fails without pods")
+			g.Expect(ready(ctx, t, s)).To(BeFalse(), "expected that /readyz fails without pods")
 
 			giveBack()
 			restart(ctx, t, s)
-			g.Expect(probe(ctx, t, s, "/readyz")).To(BeTrue())
+			g.Expect(ready(ctx, t, s)).To(BeTrue())
 		})).
 		Feature())
 }
@@ -56,22 +56,41 @@ func hidePods(ctx context.Context, t *testing.T, s *suite.Scope) (giveBack func(
 	return func() { swap(after, before) }
 }
 
-// patience is how long a probe waits for an answer. Kubelets wait for a second, unless told otherwise.
-const patience = 2 * time.Second
-
-// probe returns whether the first replica says yes in time, as a kubelet asks it.
-func probe(ctx context.Context, t *testing.T, s *suite.Scope, path string) bool {
+// ready reports whether /readyz succeeds. It may also wait for what it needs, until who asks gives up: it has no answer when the
+// same server has given many others since.
+func ready(ctx context.Context, t *testing.T, s *suite.Scope) bool {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	const many = 100
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	answer := make(chan error, 1)
+	go func() { answer <- probe(ctx, s, "/readyz") }()
+	for range many {
+		if err := probe(ctx, s, "/healthz"); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-answer:
+			return err == nil
+		default:
+		}
+	}
+	return false
+}
+
+// probe asks the first replica, as a kubelet does.
+func probe(ctx context.Context, s *suite.Scope, path string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Operator.Replicas()[0].HealthAddress()+path, http.NoBody)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false
+		return err
 	}
 	response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("expected that %s succeeds; last seen: %s", path, response.Status)
+	}
+	return nil
 }

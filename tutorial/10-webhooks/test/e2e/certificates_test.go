@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/e2e/suite"
 )
@@ -41,29 +42,36 @@ func TestRotation(t *testing.T) {
 			first := authority(s)
 			s.Expect(t).Object(ctx, first, HaveField("Data", HaveKey(corev1.TLSCertKey)))
 
-			asking, stop := context.WithCancel(ctx)
-			defer stop()
-			asked := make(chan int)
-			go func() {
-				n := 0
-				defer func() { asked <- n }()
-				for asking.Err() == nil {
-					if err := s.Client.Create(asking, memcached(s, "asked", 1), client.DryRunAll); err != nil && asking.Err() == nil {
-						t.Errorf("admission %d failed: %v", n, err)
-						return
-					}
-					n++
-				}
-			}()
+			defer asking(ctx, t, s)()
 			second := authority(s)
-			s.Expect(t).Object(ctx, second, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(Equal(first.Data[corev1.TLSCertKey])))))
+			s.Expect(t).Patient(expect.Converge).Object(ctx, second, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(Equal(first.Data[corev1.TLSCertKey])))))
 			untilTrusted(ctx, t, s, second.Data[corev1.TLSCertKey])
-			stop()
-			if n := <-asked; n < 50 {
-				t.Errorf("%d admissions in a rotation prove little", n)
-			}
 		})).
 		Feature())
+}
+
+// asking asks the webhooks again and again, until stop is called and it has asked often enough to prove something.
+func asking(ctx context.Context, t *testing.T, s *suite.Scope) (stop func()) {
+	const enough = 50
+	stopped, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for n, last := 0, false; n < enough || !last; n++ {
+			if err := s.Client.Create(ctx, memcached(s, "asked", 1), client.DryRunAll); err != nil {
+				t.Errorf("admission %d failed: %v", n, err)
+				return
+			}
+			select {
+			case <-stopped:
+				last = true
+			default:
+			}
+		}
+	}()
+	return func() {
+		close(stopped)
+		<-done
+	}
 }
 
 // authority refers to the Secret that holds the operator's certificate authority.

@@ -126,7 +126,7 @@ func tryLoopback() error {
 		return fmt.Errorf("can't listen on 127.0.0.1: %w", err)
 	}
 	defer listener.Close()
-	conn, err := net.DialTimeout("tcp4", listener.Addr().String(), time.Second)
+	conn, err := net.DialTimeout("tcp4", listener.Addr().String(), 10*time.Second)
 	if err != nil {
 		return fmt.Errorf("can't connect to a port on 127.0.0.1: %w", err)
 	}
