@@ -58,7 +58,7 @@ func (s *subject) in(ctx context.Context, v *verdict, check func(context.Context
 }
 
 func (s *scope) expect() *expect.Expecter {
-	return expect.New(s.verdict, s.client).Within(s.patience)
+	return expect.New(s.verdict, s.client).Within(s.patience).Paced()
 }
 
 // must ends the check when something that it needs did not work.
