@@ -16,7 +16,8 @@
 // path is told last of all. $KEEP=1 leaves a kind cluster up, and $KIND_CLUSTER names one that is up, for several suites to run
 // on: the CustomResourceDefinitions stay there, for the next suite to upgrade them in place. Ctrl-C ends the tests, and takes down
 // what is up. Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds,
-// $MANIFESTS a copy of the operator's config folder, and $TESTBED_TIMEOUT how long an assertion waits.
+// $MANIFESTS a copy of the operator's config folder, and $TESTBED_TIMEOUT how long an assertion waits, which is longer on
+// a machine that is busy.
 package suite
 
 import (

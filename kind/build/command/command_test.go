@@ -106,6 +106,23 @@ func TestSignalsStopTheBuild(t *testing.T) {
 	}
 }
 
+func TestAHangupUnderNohupDoesNotStopTheBuild(t *testing.T) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd, stdout, stderr := command(t)
+	cmd.Path, cmd.Args = shell, []string{"sh", "-c", `trap '' HUP; exec "$0"`, os.Args[0]}
+	compiler := hanging(t, cmd)
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stopped(t, cmd, stdout, stderr, syscall.SIGINT.String())
+	toy.AwaitEnd(t, compiler)
+}
+
 func TestEndOfInputStopsTheBuild(t *testing.T) {
 	cmd, stdout, stderr := command(t, "-until-eof")
 	input, err := cmd.StdinPipe()
