@@ -1,0 +1,46 @@
+package docs_test
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+)
+
+// Kubernetes is compiled from a module of its own. What this module and that one both import is compiled once if its version
+// is the same in both, and that of all that it imports: a newer logr alone compiles client-go a second time, for minutes.
+func TestVersionsAreThoseOfKubernetes(t *testing.T) {
+	kubernetes := map[string]string{}
+	for _, require := range requirements(t, "../kind/kubernetes/go.mod") {
+		kubernetes[require.Mod.Path] = require.Mod.Version
+	}
+	shared := 0
+	for _, require := range requirements(t, "../go.mod") {
+		path, version := require.Mod.Path, require.Mod.Version
+		want, both := kubernetes[path]
+		if !both || want == "v0.0.0" { // Kubernetes' own, which a replace line gives its version
+			continue
+		}
+		shared++
+		if version != want {
+			t.Errorf("go.mod requires %s %s, and kind/kubernetes/go.mod %s: give both the same version, or what they share of Kubernetes is compiled twice", path, version, want)
+		}
+	}
+	if shared < 50 {
+		t.Errorf("go.mod and kind/kubernetes/go.mod share %d modules, expected most of Kubernetes' libraries", shared)
+	}
+}
+
+// requirements returns what a go.mod requires.
+func requirements(t *testing.T, path string) []*modfile.Require {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.ParseLax(path, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Require
+}
