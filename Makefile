@@ -19,6 +19,11 @@ PLATFORMS ?=
 # No C compiler is needed, and none is used where there is one: what is built is the same everywhere.
 export CGO_ENABLED = 0
 
+# The flags of every Go command below here, as Kubernetes is built with (kind/build): a package is compiled again for each
+# set of flags, and everything is when -trimpath comes or goes. Without the commit in it, an executable changes only when
+# the code does.
+export GOFLAGS += -trimpath -buildvcs=false
+
 # `eval "$(make env)"` must see nothing but what the recipe prints.
 MAKEFLAGS += --no-print-directory
 
@@ -189,17 +194,17 @@ clean: ## Remove what was built in this folder. The cache stays: it is shared wi
 
 .PHONY: docker-up docker-down
 docker-up docker-down: ## Docker for a Debian or Ubuntu that has none (says what it does, and asks); end it again.
-	@mkdir -p bin && scripts/with-progress "compiling kind/docker" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
+	@mkdir -p bin && scripts/with-progress "compiling kind/docker" go build "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
 	@bin/docker-engine $(@:docker-%=%)
 
 .PHONY: memcached-image
 memcached-image: ## Make an image of memcached from Debian's package, and print its name: for MEMCACHED_IMAGE.
-	@scripts/with-progress "compiling kind/node" go -C kind/node build -trimpath -buildvcs=false "-ldflags=-s -w" -o ../../bin/node-image .
+	@scripts/with-progress "compiling kind/node" go -C kind/node build "-ldflags=-s -w" -o ../../bin/node-image .
 	@cd kind/node && ../../bin/node-image -image=memcached
 
 .PHONY: node-image
 node-image: ## Make the image of a node from Go modules and Debian packages, and print its name: for sites without a registry.
-	@scripts/with-progress "compiling kind/node" go -C kind/node build -trimpath -buildvcs=false "-ldflags=-s -w" -o ../../bin/node-image .
+	@scripts/with-progress "compiling kind/node" go -C kind/node build "-ldflags=-s -w" -o ../../bin/node-image .
 	@cd kind/node && ../../bin/node-image
 
 ##@ Without a network
@@ -219,7 +224,7 @@ unbundle: bin/bundle ## Unpack BUNDLE=file into this machine's caches.
 
 .PHONY: bin/bundle
 bin/bundle:
-	@scripts/with-progress "compiling kind/bundle" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o $@ ./kind/bundle
+	@scripts/with-progress "compiling kind/bundle" go build "-ldflags=-s -w" -o $@ ./kind/bundle
 
 ##@ Measure
 
@@ -280,8 +285,8 @@ own-cluster: legal-cluster
 $(TESTBED):
 	@command -v go >/dev/null || { echo "Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin folder on PATH" >&2; exit 1; }
 	@scripts/with-progress "compiling the testbed's command line (a minute or two the first time)" \
-		go build -trimpath -buildvcs=false "-ldflags=-s -w" -o $@ ./e2e/cmd/testbed
+		go build "-ldflags=-s -w" -o $@ ./e2e/cmd/testbed
 
 .PHONY: $(LEARNER)
 $(LEARNER):
-	@scripts/with-progress "compiling the learner's command line" go build -trimpath -buildvcs=false "-ldflags=-s -w" -o $@ ./tutorial/cmd/lab
+	@scripts/with-progress "compiling the learner's command line" go build "-ldflags=-s -w" -o $@ ./tutorial/cmd/lab
