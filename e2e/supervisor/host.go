@@ -67,6 +67,17 @@ func (h *host) run(spec Process) error {
 	return err
 }
 
+// remove ends a process at once and forgets it and its log.
+func (h *host) remove(ctx context.Context, c *child) error {
+	if err := c.stop(ctx, 0); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.children = slices.DeleteFunc(h.children, func(other *child) bool { return other == c })
+	return os.Remove(logPath(h.dir, c.spec.Name))
+}
+
 func (h *host) find(name string) (*child, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -184,6 +184,7 @@ func (h *host) handler(shutdown func() error) http.Handler {
 		"pause":   func(_ context.Context, c *child, _ request) error { return c.setPaused(true) },
 		"resume":  func(_ context.Context, c *child, _ request) error { return c.setPaused(false) },
 		"signal":  func(_ context.Context, c *child, r request) error { return c.signal(r.Signal) },
+		"remove":  func(ctx context.Context, c *child, _ request) error { return h.remove(ctx, c) },
 	} {
 		serve(mux, method, func(ctx context.Context, r request) (struct{}, error) {
 			c, err := h.find(r.Name)
@@ -193,6 +194,9 @@ func (h *host) handler(shutdown func() error) http.Handler {
 			return struct{}{}, act(ctx, c, r)
 		})
 	}
+	serve(mux, "tasks", func(context.Context, struct{}) ([]string, error) {
+		return h.taskNames(), nil
+	})
 	serve(mux, "run-task", func(ctx context.Context, r taskRequest) (json.RawMessage, error) {
 		return h.runTask(ctx, r.Name, r.Func, r.Args)
 	})

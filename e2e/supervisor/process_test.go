@@ -123,6 +123,25 @@ func TestStopInBackOff(t *testing.T) {
 	}
 }
 
+func TestRemove(t *testing.T) {
+	s := start(t)
+	stubborn := shell("stubborn", "trap '' TERM; echo said; while :; do sleep 1000; done")
+	stubborn.Grace = time.Hour
+	run(t, s, sleeper("stays"))
+	for range 2 { // its name is free again
+		run(t, s, stubborn)
+		if err := s.Remove(t.Context(), "stubborn"); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := s.Status(t.Context()); err != nil || len(all) != 1 || all[0].Name != "stays" {
+			t.Errorf("expected one process to be left, got %+v, %v", all, err)
+		}
+		if _, err := os.Stat(s.LogFile("stubborn")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("expected the log to be gone, got %v", err)
+		}
+	}
+}
+
 func TestStopGivesGrace(t *testing.T) {
 	s := start(t)
 	for _, test := range []struct {

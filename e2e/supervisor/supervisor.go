@@ -256,6 +256,11 @@ func (s *Supervisor) StartAgain(ctx context.Context, name string) error {
 	return s.act(ctx, "start", name)
 }
 
+// Remove ends a process at once, by SIGKILL, and forgets it and its log.
+func (s *Supervisor) Remove(ctx context.Context, name string) error {
+	return s.act(ctx, "remove", name)
+}
+
 // Restart stops a process and starts it again.
 func (s *Supervisor) Restart(ctx context.Context, name string) error {
 	return s.act(ctx, "restart", name)
@@ -314,6 +319,11 @@ func (s *Supervisor) RunTask(ctx context.Context, name, fn string, args, result 
 func (s *Supervisor) StopTask(ctx context.Context, name string) error {
 	_, err := call[struct{}](ctx, s, "stop-task", taskRequest{Name: name})
 	return err
+}
+
+// Tasks returns the names of the tasks that run, sorted.
+func (s *Supervisor) Tasks(ctx context.Context) ([]string, error) {
+	return call[[]string](ctx, s, "tasks", struct{}{})
 }
 
 // Shutdown ends all processes and the supervisor and removes the folder: first

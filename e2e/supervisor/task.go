@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 )
 
@@ -141,6 +143,12 @@ func (h *host) stopTask(ctx context.Context, name string) error {
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the end of the task %s: %w", name, context.Cause(ctx))
 	}
+}
+
+func (h *host) taskNames() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Sorted(maps.Keys(h.tasks))
 }
 
 // protect turns a panic into an error: a task that breaks must not take the

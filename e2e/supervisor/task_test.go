@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +58,9 @@ func TestTask(t *testing.T) {
 	}
 	if pid != s.PID() {
 		t.Errorf("expected the task to run in the supervisor %d, got %d", s.PID(), pid)
+	}
+	if tasks, err := s.Tasks(t.Context()); err != nil || !slices.Equal(tasks, []string{"mine"}) {
+		t.Errorf("expected one task, got %q, %v", tasks, err)
 	}
 	if !exists(t, path) {
 		t.Error("expected RunTask to return when the task has started")

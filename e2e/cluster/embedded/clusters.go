@@ -66,21 +66,39 @@ func List(ctx context.Context) ([]Cluster, error) {
 // that another program created. The error is a *NotUpError when there is none.
 // What is left of a cluster whose processes were killed is cleaned up.
 func Attach(name string) (*Provider, error) {
-	l, err := layoutOf(name)
-	if err != nil {
-		return nil, err
-	}
-	sup, err := supervisor.Attach(string(l))
-	if errors.Is(err, supervisor.ErrNotRunning) {
-		return nil, &NotUpError{Name: name}
-	}
-	if err != nil {
-		return nil, err
-	}
 	p := NewProvider()
-	p.name, p.layout, p.sup = name, l, sup
-	if p.config, err = restConfig(l.kubeconfig()); err != nil {
+	p.name = name
+	if err := p.attach(); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// attach makes the provider that of a cluster which is up.
+func (p *Provider) attach() error {
+	l, err := layoutOf(p.name)
+	if err != nil {
+		return err
+	}
+	sup, err := supervisor.Attach(string(l))
+	if errors.Is(err, supervisor.ErrNotRunning) {
+		return &NotUpError{Name: p.name}
+	}
+	if err != nil {
+		return err
+	}
+	config, err := restConfig(l.kubeconfig())
+	if err != nil {
+		return err
+	}
+	p.layout, p.sup, p.config = l, sup, config
+	return nil
+}
+
+// attachAndReset does the work of Create for a cluster that is up.
+func (p *Provider) attachAndReset(ctx context.Context) (string, error) {
+	if err := p.attach(); err != nil {
+		return "", err
+	}
+	return p.GetKubeconfig(), p.Reset(ctx)
 }

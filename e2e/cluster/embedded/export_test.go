@@ -1,6 +1,11 @@
 package embedded
 
-import "sigs.k8s.io/e2e-framework/support"
+import (
+	"context"
+	"errors"
+
+	"sigs.k8s.io/e2e-framework/support"
+)
 
 // PortAttempts is how many ports are tried.
 const PortAttempts = portAttempts
@@ -8,4 +13,19 @@ const PortAttempts = portAttempts
 // WithPort lets a test choose the API server's port.
 func WithPort(choose func() (int, error)) support.ClusterOpts {
 	return option(func(o *options) { o.port = choose })
+}
+
+// Stored returns what the etcd of the cluster in a folder holds, by key.
+func Stored(ctx context.Context, dir string) (all map[string]string, err error) {
+	client, err := newEtcdClient(layout(dir).etcd())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, client.close()) }()
+	now, _, err := client.read(ctx)
+	all = map[string]string{}
+	for key, is := range now {
+		all[key] = string(is.Value)
+	}
+	return all, err
 }

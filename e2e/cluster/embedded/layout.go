@@ -51,6 +51,10 @@ func (l layout) auditPolicy() string { return l.path("audit-policy.yaml") }
 func (l layout) stages() string      { return l.path("stages.yaml") }
 func (l layout) tokens() string      { return l.path("tokens.csv") }
 func (l layout) etcd() string        { return l.path("etcd") }
+
+// baseline is what etcd held when Create returned.
+func (l layout) baseline() string { return l.path("baseline.json") }
+
 func (l layout) pki(file string) string {
 	return l.path("pki", file)
 }

@@ -15,6 +15,7 @@ type options struct {
 	crds     []string
 	nodes    int
 	detached bool
+	attached bool
 	progress io.Writer
 	port     func() (int, error)
 }
@@ -49,6 +50,16 @@ func WithNodes(n int) support.ClusterOpts {
 // it with Attach.
 func Detached() support.ClusterOpts {
 	return option(func(o *options) { o.detached = true })
+}
+
+// Attached makes Create reset the cluster of that name, which must be up, in
+// place of creating one. Destroy leaves it up.
+func Attached(name string) support.ClusterOpts {
+	return func(p support.E2EClusterProvider) {
+		if p, ok := p.(*Provider); ok {
+			p.name, p.options.attached = name, true
+		}
+	}
 }
 
 // WithProgress writes a short line to w for each step of Create.

@@ -87,10 +87,12 @@ func (p *Provider) AuditLog() string { return p.layout.auditLog() }
 // SetDefaults returns the provider: it has its defaults from the start.
 func (p *Provider) SetDefaults() support.E2EClusterProvider { return p }
 
-// WithName sets the cluster's name, a DNS label. It is unique per user and
-// state folder.
+// WithName sets the cluster's name, a DNS label, unless it is Attached. It is
+// unique per user and state folder.
 func (p *Provider) WithName(name string) support.E2EClusterProvider {
-	p.name = name
+	if !p.options.attached {
+		p.name = name
+	}
 	return p
 }
 
@@ -123,6 +125,9 @@ func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvi
 func (p *Provider) Create(ctx context.Context, args ...string) (string, error) {
 	if len(args) > 0 {
 		return "", fmt.Errorf("create the embedded cluster %s: unknown arguments %q: set it up with the options of package embedded", p.name, args)
+	}
+	if p.options.attached {
+		return p.attachAndReset(ctx)
 	}
 	if err := p.create(ctx); err != nil {
 		if up := new(AlreadyUpError); errors.As(err, &up) {
@@ -205,16 +210,25 @@ func (p *Provider) refuseImage(what string) error {
 // Destroy ends the cluster and everything its supervisor runs, and removes its
 // folder: the cluster of that name, whichever program created it. One that is
 // not up is fine; of one whose processes were killed it cleans up the rest.
+//
+// One that is Attached stays up, and only what others run beside it ends. What
+// they have left in it goes when it is used again.
 func (p *Provider) Destroy(ctx context.Context) error {
-	if p.sup == nil {
-		attached, err := Attach(p.name)
-		if errors.As(err, new(*NotUpError)) {
+	if p.options.attached {
+		if p.sup == nil {
 			return nil
 		}
-		if err != nil {
+		if err := p.endOthers(ctx); err != nil {
+			return fmt.Errorf("leave the embedded cluster %s: %w", p.name, err)
+		}
+		return nil
+	}
+	if p.sup == nil {
+		if err := p.attach(); errors.As(err, new(*NotUpError)) {
+			return nil
+		} else if err != nil {
 			return err
 		}
-		p.sup = attached.sup
 	}
 	if err := p.sup.Shutdown(ctx); err != nil {
 		return fmt.Errorf("destroy the embedded cluster %s: %w", p.name, err)

@@ -63,6 +63,9 @@ func (s *starter) start(ctx context.Context) error {
 		return err
 	}
 	s.say("%d nodes are Ready", s.options.nodes)
+	if err := s.whileRunning(ctx, func(ctx context.Context) error { return takeBaseline(ctx, s.layout, s.options.nodes) }, components...); err != nil {
+		return err
+	}
 	if s.options.detached {
 		return s.sup.Detach(ctx)
 	}

@@ -1,0 +1,188 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// resetLimit is how long a reset may take. On an idle machine it is a fraction
+// of a second, or about two where a component was broken.
+const resetLimit = time.Minute
+
+// Reset makes a used cluster as new again, and proves it clean: it ends what
+// others run under the cluster's supervisor (operators, and what forwards to
+// their webhooks), has every component run, deletes every object that was not
+// there when Create returned, finalizers or not, puts back every other one as
+// it was, and empties the audit log.
+//
+// CustomResourceDefinitions stay as they are, but none of their objects do: a
+// new one would restart kube-controller-manager, so the next one who installs
+// another version updates it in place.
+//
+// The error names what could not be undone.
+func (p *Provider) Reset(ctx context.Context) error {
+	if p.sup == nil {
+		return fmt.Errorf("reset: %w", &NotUpError{Name: p.name})
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, resetLimit, fmt.Errorf("it took longer than %v", resetLimit))
+	defer cancel()
+	if err := p.reset(ctx); err != nil {
+		return fmt.Errorf("reset the embedded cluster %s: %w", p.name, err)
+	}
+	return nil
+}
+
+func (p *Provider) reset(ctx context.Context) (err error) {
+	baseline, err := readBaseline(p.layout)
+	if err != nil {
+		return err
+	}
+	if err := p.endOthers(ctx); err != nil {
+		return err
+	}
+	etcd, err := newEtcdClient(p.layout.etcd())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, etcd.close()) }()
+	processes, err := p.sup.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.haveRun(ctx, processes, Etcd); err != nil {
+		return err
+	}
+	if err := etcd.untilUp(ctx); err != nil {
+		return err
+	}
+	stopped, err := p.stopOutlived(ctx, etcd, processes)
+	if err != nil {
+		return err
+	}
+	touched := map[string]bool{}
+	// Before kube-apiserver is asked: a webhook may keep it from becoming ready.
+	if _, err := cleanStore(ctx, etcd, baseline, touched); err != nil {
+		return err
+	}
+	if err := p.haveRun(ctx, processes, KubeAPIServer); err != nil {
+		return err
+	}
+	if err := untilOK(ctx, p.config, "/readyz"); err != nil {
+		return err
+	}
+	if err := p.clean(ctx, etcd, baseline, touched); err != nil {
+		return err
+	}
+	if len(stopped) > 0 {
+		if err := p.startAnew(ctx, etcd, stopped); err != nil {
+			return err
+		}
+		if err := p.clean(ctx, etcd, baseline, touched); err != nil {
+			return err
+		}
+	}
+	// kube-apiserver appends to it, so what it is just writing is written whole.
+	return os.Truncate(p.AuditLog(), 0)
+}
+
+// endOthers ends what runs under the supervisor and is no part of the cluster.
+func (p *Provider) endOthers(ctx context.Context) error {
+	tasks, err := p.sup.Tasks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		if task == lateCRDs {
+			continue
+		}
+		if err := p.sup.StopTask(ctx, task); err != nil {
+			return err
+		}
+	}
+	processes, err := p.sup.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, process := range processes {
+		if isComponent(process.Name) {
+			continue
+		}
+		if err := p.sup.Remove(ctx, process.Name); err != nil {
+			return fmt.Errorf("end %s: %w", process.Name, err)
+		}
+	}
+	return nil
+}
+
+// clean undoes what was changed since the baseline, until both etcd and
+// kube-apiserver say that nothing is left: a controller that was about to write
+// may do so once more. It adds the keys that it has changed to touched.
+func (p *Provider) clean(ctx context.Context, etcd *etcdClient, baseline contents, touched map[string]bool) error {
+	for {
+		now, err := cleanStore(ctx, etcd, baseline, touched)
+		if err != nil {
+			return err
+		}
+		differs, err := p.disagrees(ctx, now, touched)
+		if err != nil || differs == "" {
+			return err
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("kube-apiserver still serves %s: %w", differs, context.Cause(ctx))
+		}
+	}
+}
+
+// store is etcd, as far as it is needed to clean it.
+type store interface {
+	read(context.Context) (contents, int64, error)
+	apply(context.Context, []change) error
+}
+
+// cleanStore returns the contents once they are the baseline's. It adds what it
+// has changed to touched.
+func cleanStore(ctx context.Context, etcd store, baseline contents, touched map[string]bool) (contents, error) {
+	left := "something"
+	for {
+		now, _, err := etcd.read(ctx)
+		var plan []change
+		if err == nil {
+			plan = resetPlan(baseline, now)
+			left = describe(plan, baseline, now)
+			err = context.Cause(ctx)
+		}
+		if len(plan) > 0 && err == nil {
+			err = etcd.apply(ctx, plan)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s is left: %w", left, err)
+		}
+		if len(plan) == 0 {
+			return now, nil
+		}
+		for _, change := range plan {
+			touched[change.key] = true
+		}
+	}
+}
+
+// describe names objects by kind and name, the first few of many.
+func describe(plan []change, baseline, now contents) string {
+	const most = 5
+	var names []string
+	for i, change := range plan {
+		if i == most {
+			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(plan)-most)
+		}
+		value := now[change.key].Value
+		if value == nil {
+			value = baseline[change.key].Value
+		}
+		names = append(names, objectName(change.key, value))
+	}
+	return strings.Join(names, ", ")
+}
