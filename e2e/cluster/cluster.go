@@ -98,7 +98,8 @@ type Options struct {
 	Progress io.Writer
 	// Keep makes Destroy leave a cluster that outlives this program.
 	Keep bool
-	// Attached names a kind cluster that is up, and stays up, to use in place of a new one; empty means none.
+	// Attached names a cluster that is up, and stays up, to use in place of a new one; empty means none. It keeps the
+	// CustomResourceDefinitions that it has. An embedded one is reset first.
 	Attached string
 	// Kubeconfig and Context say which existing cluster; empty means what kubectl would use.
 	Kubeconfig, Context string
@@ -112,6 +113,9 @@ func New(which string, o Options) (Provider, error) {
 		p.WithOpts(embedded.WithCRDs(o.CRDs...))
 		if o.Progress != nil {
 			p.WithOpts(embedded.WithProgress(o.Progress))
+		}
+		if o.Attached != "" {
+			p.WithOpts(embedded.Attached(o.Attached))
 		}
 		return p, nil
 	case kind.Kind:

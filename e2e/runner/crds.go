@@ -39,10 +39,18 @@ func (m Manifests) WriteDefinitions(folder string) error {
 	return nil
 }
 
-// Define applies the CustomResourceDefinitions of the manifests and returns when the API server serves all of them.
+// Define applies the CustomResourceDefinitions of the manifests and returns when the API server serves all of them, as they are
+// now where they were there before.
 func Define(ctx context.Context, config *rest.Config, m Manifests) error {
 	c, err := definitionClient(config)
 	if err != nil {
+		return err
+	}
+	changed, err := stale(ctx, c, m.Select(definition))
+	if err != nil {
+		return err
+	}
+	if err := replaceServed(ctx, config, c, changed); err != nil {
 		return err
 	}
 	return define(ctx, c, m.Select(definition))

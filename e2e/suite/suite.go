@@ -13,11 +13,11 @@
 //
 // A suite runs on the cluster that $CLUSTER names, and is skipped where that is not set: plain `go test ./...` must compile
 // no Kubernetes. What is seen of a failure is kept in a folder in $TESTBED_ARTIFACTS, or among the temporary files, whose
-// path is told last of all. $KEEP=1 leaves a kind cluster up, and $KIND_CLUSTER names one that is up, for several suites to run
-// on: the CustomResourceDefinitions stay there, for the next suite to upgrade them in place. Ctrl-C ends the tests, and takes down
-// what is up. Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds,
-// $MANIFESTS a copy of the operator's config folder, and $TESTBED_TIMEOUT how long an assertion waits, which is longer on
-// a machine that is busy.
+// path is told last of all. $KEEP=1 leaves a kind cluster up, and $TESTBED_CLUSTER names a cluster of the kind that is up and
+// stays up, for several suites to run on, one after another: the CustomResourceDefinitions stay there, for the next suite to
+// upgrade them in place. An embedded one is reset before each suite. Ctrl-C ends the tests, and takes down what is up.
+// Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds, $MANIFESTS a copy
+// of the operator's config folder, and $TESTBED_TIMEOUT how long an assertion waits, which is longer on a machine that is busy.
 package suite
 
 import (
@@ -95,8 +95,8 @@ type Operand struct {
 	Image string
 }
 
-// sharedVariable is the environment variable that names a kind cluster which several suites share, one after the other.
-const sharedVariable = "KIND_CLUSTER"
+// sharedVariable is the environment variable that names a cluster which several suites share, one after the other.
+const sharedVariable = "TESTBED_CLUSTER"
 
 // Suite runs features against one operator on one cluster.
 type Suite struct {
