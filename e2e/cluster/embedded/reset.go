@@ -77,10 +77,18 @@ func (p *Provider) reset(ctx context.Context) (err error) {
 	if err := p.clean(ctx, etcd, baseline, touched); err != nil {
 		return err
 	}
+	kinds := admissionKinds(touched)
+	if len(kinds) > 0 {
+		if err := p.admissionForgets(ctx, kinds); err != nil {
+			return err
+		}
+	}
 	if len(stopped) > 0 {
 		if err := p.startAnew(ctx, etcd, stopped); err != nil {
 			return err
 		}
+	}
+	if len(kinds) > 0 || len(stopped) > 0 {
 		if err := p.clean(ctx, etcd, baseline, touched); err != nil {
 			return err
 		}

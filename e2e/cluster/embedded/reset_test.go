@@ -37,6 +37,17 @@ func TestReset(t *testing.T) {
 		}
 		b.expectAsNew(t, baseline)
 	}
+	// Policies are forgotten a second later, unless a reset sees to it.
+	for _, policy := range refusingPolicies() {
+		for _, object := range policy {
+			b.create(t, object)
+		}
+		b.untilRefused(t, policy[0].GetName())
+		if err := b.cluster.Reset(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.expectAsNew(t, baseline)
+	}
 	b.create(t, deployment(metav1.NamespaceDefault, "after", 2))
 	b.expect(t).DeploymentSize(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "after"}, 2)
 }
@@ -84,15 +95,59 @@ func (b *bed) mess(t *testing.T) {
 		}
 	}
 	b.create(t, refusing())
+	b.untilRefused(t, "failed calling webhook")
+}
+
+// untilRefused tries to create a namespace until the answer has the words in it.
+func (b *bed) untilRefused(t *testing.T, words string) {
+	t.Helper()
 	for {
-		err := b.Create(t.Context(), namespaceCalled("refused"), client.DryRunAll)
-		if err != nil && strings.Contains(err.Error(), "failed calling webhook") {
+		if err := b.Create(t.Context(), namespaceCalled("refused"), client.DryRunAll); err != nil {
+			if !strings.Contains(err.Error(), words) {
+				t.Fatal(err)
+			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
+}
+
+// refusingPolicies refuse every new namespace: a policy of each kind, with its binding.
+func refusingPolicies() [][]client.Object {
+	matching := &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+		RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"namespaces"}},
+		},
+	}}}
+	return [][]client.Object{{
+		&admissionregistrationv1.ValidatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: "refusing-validation"},
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+				MatchConstraints: matching, Validations: []admissionregistrationv1.Validation{{Expression: "false"}},
+			},
+		},
+		&admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "refusing"},
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: "refusing-validation", ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			},
+		},
+	}, {
+		&admissionregistrationv1.MutatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: "refusing-mutation"},
+			Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+				MatchConstraints: matching, ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+				Mutations: []admissionregistrationv1.Mutation{{
+					PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
+					ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: `Object{metadata: Object.metadata{labels: {"a": string(1 / 0)}}}`},
+				}},
+			},
+		},
+		&admissionregistrationv1.MutatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "refusing"},
+			Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "refusing-mutation"},
+		},
+	}}
 }
 
 func namespaceCalled(name string) *corev1.Namespace {
