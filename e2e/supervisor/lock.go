@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/example/operator-testbed/e2e/lock"
 )
 
 // ErrRunning says that a supervisor lives in that folder.
@@ -23,16 +25,16 @@ const lockFile = "lock"
 // ErrRunning when somebody else has it.
 func acquire(dir string) (*os.File, error) {
 	for {
-		lock, err := lockIn(dir)
+		held, err := lockIn(dir)
 		if !errors.Is(err, fs.ErrNotExist) {
-			return lock, err
+			return held, err
 		}
 		if err := refuseForeign(dir); err != nil {
 			return nil, err
 		}
-		lock, err = makeLocked(dir)
+		held, err = makeLocked(dir)
 		if !errors.Is(err, fs.ErrExist) {
-			return lock, err
+			return held, err
 		}
 		// Somebody else was quicker.
 	}
@@ -57,19 +59,19 @@ func makeLocked(dir string) (_ *os.File, err error) {
 	if err := os.WriteFile(filepath.Join(made, lockFile), nil, 0o600); err != nil {
 		return nil, err
 	}
-	lock, err := lockIn(made)
+	held, err := lockIn(made)
 	if err != nil {
 		return nil, err
 	}
 	// Unlike os.Rename it replaces an empty folder.
 	if err := syscall.Rename(made, dir); err != nil {
-		_ = lock.Close()
+		_ = held.Close()
 		if errors.Is(err, syscall.ENOTEMPTY) {
 			err = fs.ErrExist // as EEXIST is already
 		}
 		return nil, fmt.Errorf("make %s: %w", dir, err)
 	}
-	return lock, nil
+	return held, nil
 }
 
 // refuseForeign returns an error for a folder that holds things and was not
@@ -90,32 +92,11 @@ func refuseForeign(dir string) error {
 
 // lockIn takes the lock of a folder that is there.
 func lockIn(dir string) (*os.File, error) {
-	path := filepath.Join(dir, lockFile)
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
+	file, err := lock.Exclusive(filepath.Join(dir, lockFile), 0)
+	if errors.Is(err, lock.ErrHeld) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrRunning)
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = file.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s: %w", dir, ErrRunning)
-		}
-		return nil, fmt.Errorf("lock %s: %w", path, err)
-	}
-	// Its holder may have removed the folder after we opened the file: then we
-	// hold the lock of a file that nobody else can see.
-	ours, err := file.Stat()
-	if err == nil {
-		var there fs.FileInfo
-		if there, err = os.Stat(path); err == nil && !os.SameFile(ours, there) {
-			err = fs.ErrNotExist
-		}
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return file, nil
+	return file, err
 }
 
 // remove takes the folder of a group away. The caller holds its lock. The
