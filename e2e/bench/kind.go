@@ -174,7 +174,7 @@ func measureBare(ctx context.Context, o KindOptions, round, image string) (took 
 // measureReady returns what the testbed takes.
 func measureReady(ctx context.Context, o KindOptions, round string) (took time.Duration, err error) {
 	p := kind.NewProvider()
-	p.WithName(clusterName)
+	p.WithName(clusterName).WithOpts(kind.Temporary())
 	if err := telling(o.Progress, round+": the testbed", func() error {
 		begin := time.Now()
 		_, err := p.Create(ctx)

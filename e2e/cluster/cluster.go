@@ -120,6 +120,7 @@ func New(which string, o Options) (Provider, error) {
 		return p, nil
 	case kind.Kind:
 		p := kind.NewProvider()
+		p.WithOpts(kind.Temporary())
 		if o.Progress != nil {
 			p.WithOpts(kind.WithProgress(o.Progress))
 		}

@@ -20,12 +20,12 @@ func (p *Provider) Bare(ctx context.Context, image string) (took time.Duration, 
 			err = fmt.Errorf("create a kind cluster with kind alone: %w", err)
 		}
 	}()
-	if err := p.find(ctx); err != nil {
+	c, err := p.begin(ctx)
+	if err != nil {
 		return 0, err
 	}
-	if up, err := p.up(ctx); err != nil || up {
-		return 0, errors.Join(err, &AlreadyUpError{Name: p.name, Kubeconfig: p.GetKubeconfig()})
-	}
+	defer c.release()
+	defer func() { err = errors.Join(err, p.remove()) }()
 	root, err := gorun.Root(ctx)
 	if err != nil {
 		return 0, err
@@ -35,10 +35,9 @@ func (p *Provider) Bare(ctx context.Context, image string) (took time.Duration, 
 		return 0, err
 	}
 	if err := p.layout.prepare(); err != nil {
-		return 0, errors.Join(err, p.remove())
+		return 0, err
 	}
 	begin := time.Now()
-	err = p.provision(ctx, cluster, image, kindcluster.CreateWithWaitForReady(readyTimeout))
-	took = time.Since(begin)
-	return took, errors.Join(err, p.remove())
+	err = p.containers(ctx, cluster, image, kindcluster.CreateWithWaitForReady(readyTimeout))
+	return time.Since(begin), err
 }

@@ -13,8 +13,8 @@ import (
 // nodeLogs is the folder of a node that kind/cluster.yaml has the audit log in.
 const nodeLogs = "/var/log/kubernetes"
 
-// configuration reads a configuration of kind's. Its paths are relative to root, and the first node, which is a control plane,
-// has the folder of its audit log from this machine.
+// configuration reads a configuration of kind's. Its paths are relative to root. All nodes have the folder of the first one's
+// audit log from this machine: by it they are known to be this testbed's.
 func configuration(root, path, logs string) (*v1alpha4.Cluster, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func configuration(root, path, logs string) (*v1alpha4.Cluster, error) {
 				mount.HostPath = filepath.Join(root, mount.HostPath)
 			}
 		}
+		cluster.Nodes[i].ExtraMounts = append(cluster.Nodes[i].ExtraMounts, v1alpha4.Mount{HostPath: logs, ContainerPath: nodeLogs})
 	}
-	cluster.Nodes[0].ExtraMounts = append(cluster.Nodes[0].ExtraMounts, v1alpha4.Mount{HostPath: logs, ContainerPath: nodeLogs})
 	return cluster, nil
 }

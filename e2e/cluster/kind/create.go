@@ -19,22 +19,61 @@ const readyTimeout = 5 * time.Minute
 
 // create does the work of CreateWithConfig.
 func (p *Provider) create(ctx context.Context, path string) error {
-	if err := p.find(ctx); err != nil {
-		return err
-	}
-	up, err := p.up(ctx)
+	c, err := p.begin(ctx)
 	if err != nil {
 		return err
 	}
-	if up && p.registry { // somebody may have ended it meanwhile
+	if err = p.bringUp(ctx, path); err == nil {
+		if p.temporary {
+			p.held = c
+			return c.say(temporary)
+		}
+		return c.complete()
+	}
+	defer c.release()
+	if ctx.Err() != nil { // what that did to the rest is no news
+		err = context.Cause(ctx)
+	}
+	return errors.Join(err, p.remove())
+}
+
+// begin claims the cluster for somebody who is about to make it, and removes what is left of those that nobody makes or uses any
+// more. The error is an *AlreadyUpError if the cluster is up.
+func (p *Provider) begin(ctx context.Context) (*claim, error) {
+	if err := p.find(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.sweep(ctx); err != nil {
+		return nil, err
+	}
+	c, err := p.claim()
+	if err != nil {
+		return nil, err
+	}
+	there, err := p.isThere(ctx)
+	switch {
+	case errors.Is(err, errForeign):
+		err = errors.Join(err, os.RemoveAll(string(p.layout)))
+	case err != nil:
+	case !there:
+		if err = c.say(unfinished); err == nil {
+			return c, nil
+		}
+	case p.registry: // somebody may have ended it meanwhile
 		err = p.restoreRegistry(ctx)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = &AlreadyUpError{Name: p.name, Kubeconfig: p.GetKubeconfig()}
 	}
-	if up {
-		return &AlreadyUpError{Name: p.name, Kubeconfig: p.GetKubeconfig()}
+	if there {
+		return nil, errors.Join(err, c.complete())
 	}
+	c.release()
+	return nil, err
+}
+
+// bringUp makes the cluster, which is claimed. What it has made of one that fails, stays.
+func (p *Provider) bringUp(ctx context.Context, path string) error {
 	root, err := gorun.Root(ctx)
 	if err != nil {
 		return err
@@ -52,26 +91,18 @@ func (p *Provider) create(ctx context.Context, path string) error {
 			return err
 		}
 	}
-	if p.registry {
-		if err := startRegistry(ctx, p.progress); err != nil {
-			return err
-		}
-	}
 	if err := p.layout.prepare(); err != nil {
-		return errors.Join(err, p.remove())
+		return err
 	}
-	if err = p.start(ctx, cluster, image); err == nil {
-		return nil
+	if err := p.start(ctx, cluster, image); err != nil && ctx.Err() == nil {
+		return p.withLogs(err)
 	}
-	if ctx.Err() != nil { // what that did to the rest is no news
-		return errors.Join(context.Cause(ctx), p.remove())
-	}
-	return errors.Join(p.withLogs(err), p.remove())
+	return context.Cause(ctx)
 }
 
 // start makes the cluster and returns when it is ready. What it made of one that is not, stays.
 func (p *Provider) start(ctx context.Context, cluster *v1alpha4.Cluster, image string) error {
-	if err := p.provision(ctx, cluster, image); err != nil {
+	if err := p.containers(ctx, cluster, image); err != nil {
 		return err
 	}
 	config, client, err := p.administrator()
@@ -93,11 +124,27 @@ func (p *Provider) start(ctx context.Context, cluster *v1alpha4.Cluster, image s
 	return nil
 }
 
+// containers makes the cluster's, with what all clusters share.
+func (p *Provider) containers(ctx context.Context, cluster *v1alpha4.Cluster, image string, more ...kindcluster.CreateOption) error {
+	release, err := p.layout.share()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if p.registry {
+		if err := startRegistry(ctx, p.progress); err != nil {
+			return err
+		}
+	}
+	if err := ensureNetwork(ctx); err != nil {
+		return err
+	}
+	return p.provision(ctx, cluster, image, more...)
+}
+
 // provision has kind make the cluster. Its library knows no end before its own, so when ctx ends, the containers are taken away
 // from under it, again and again until it has given up: it may make one more meanwhile.
-func (p *Provider) provision(ctx context.Context, cluster *v1alpha4.Cluster, image string, more ...kindcluster.CreateOption) (err error) {
-	afterwards := p.claimNetwork(ctx)
-	defer func() { err = errors.Join(err, afterwards()) }()
+func (p *Provider) provision(ctx context.Context, cluster *v1alpha4.Cluster, image string, more ...kindcluster.CreateOption) error {
 	made := make(chan error, 1)
 	go func() {
 		made <- p.library().Create(inKind(p.name), append(more,
@@ -136,9 +183,10 @@ func (p *Provider) withLogs(err error) error {
 	return fmt.Errorf("%w: look into the logs in %s", err, folder)
 }
 
-// prepare makes the folder, and in it the audit log, so that it is the user's although root writes it.
+// prepare makes the folder for the logs, and in it the audit log, so that it is the user's although root writes it. What is there is
+// of a cluster whose containers somebody else removed.
 func (l layout) prepare() error {
-	if err := os.RemoveAll(string(l)); err != nil { // of a cluster whose containers somebody else removed
+	if err := errors.Join(os.RemoveAll(l.logs()), os.RemoveAll(l.kubeconfig())); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(l.logs(), 0o700); err != nil {

@@ -37,3 +37,12 @@ func (l layout) kubeconfig() string { return filepath.Join(string(l), "kubeconfi
 func (l layout) logs() string { return filepath.Join(string(l), "logs") }
 
 func (l layout) auditLog() string { return filepath.Join(l.logs(), "audit.log") }
+
+// claim is the file of the cluster's claim.
+func (l layout) claim() string { return filepath.Join(string(l), "claim") }
+
+// neighbors is the folder of all clusters of this state.
+func (l layout) neighbors() string { return filepath.Dir(string(l)) }
+
+// shared is a file that is locked while what all clusters share is in use or being removed. No cluster is called so.
+func (l layout) shared() string { return filepath.Join(l.neighbors(), ".shared") }

@@ -1,9 +1,11 @@
 package kind_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -55,6 +57,8 @@ func TestLife(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	networkIsThere := ownNetwork(t)
+	killed(t, "killed")
+	g.Expect(containers(t, "operator-testbed-killed")).NotTo(BeEmpty())
 	var told bytes.Buffer
 	p := kind.NewProvider()
 	p.WithName("life").WithOpts(kind.WithProgress(io.MultiWriter(&told, t.Output())))
@@ -62,6 +66,8 @@ func TestLife(t *testing.T) {
 	kubeconfig, err := p.Create(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(told.String()).To(ContainSubstring("nodes of "))
+	g.Expect(containers(t, "operator-testbed-killed")).To(BeEmpty())
+	g.Expect(filepath.Join(filepath.Dir(filepath.Dir(kubeconfig)), "killed")).NotTo(BeADirectory())
 
 	g.Expect(networkIsThere()).To(BeTrue())
 
@@ -98,7 +104,7 @@ func TestLife(t *testing.T) {
 	other := kind.NewProvider()
 	other.WithName("life")
 	_, err = other.Create(ctx)
-	g.Expect(err).To(MatchError(ContainSubstring("that this testbed did not make, so it is left alone")))
+	g.Expect(err).To(MatchError(ContainSubstring("this testbed did not make it, so it is left alone")))
 	g.Expect(other.Destroy(ctx)).To(MatchError(ContainSubstring("left alone")))
 	g.Expect(containers(t, "operator-testbed-life")).To(HaveLen(1))
 	t.Setenv("TESTBED_STATE", filepath.Dir(filepath.Dir(filepath.Dir(kubeconfig))))
@@ -116,6 +122,46 @@ func TestLife(t *testing.T) {
 	g.Expect(networkIsThere()).To(BeFalse())
 	_, err = os.Stat(filepath.Dir(kubeconfig))
 	g.Expect(err).To(MatchError(fs.ErrNotExist))
+}
+
+// killVariable names a cluster to this test binary, which is to be killed while it makes that.
+const killVariable = "TESTBED_KILLED"
+
+// killed has another process begin to make a cluster, and kills it when there are containers.
+func killed(t *testing.T, name string) {
+	t.Helper()
+	victim := exec.CommandContext(t.Context(), os.Args[0])
+	victim.Env = append(os.Environ(), killVariable+"="+name)
+	told, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(told)
+	for lines.Scan() && !strings.Contains(lines.Text(), "Starting control-plane") {
+		t.Log("killed:", lines.Text())
+	}
+	if err := victim.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Wait(); victim.ProcessState.Exited() {
+		t.Fatalf("the process that was to be killed: %v", err)
+	}
+}
+
+// TestMain is this test binary, or the process that killed kills.
+func TestMain(m *testing.M) {
+	name := os.Getenv(killVariable)
+	if name == "" {
+		os.Exit(m.Run())
+	}
+	p := kind.NewProvider()
+	p.WithName(name).WithOpts(kind.WithProgress(os.Stdout))
+	_, err := p.Create(context.Background())
+	fmt.Println("expected to be killed:", err)
+	os.Exit(1)
 }
 
 // interruption is a progress that ends a context at a line.
@@ -136,7 +182,7 @@ func (i interruption) Write(line []byte) (int, error) {
 // Ctrl-C comes when the containers are made, and when they are there.
 func TestInterrupted(t *testing.T) {
 	needsKind(t)
-	for name, at := range map[string]string{"early": "Creating cluster", "late": "Installing CNI"} {
+	for name, at := range map[string]string{"early": "Creating cluster", "late": "Starting control-plane"} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			networkIsThere := ownNetwork(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,16 +18,43 @@ import (
 // Stock brings an image to every node and returns its name: the one that the environment variable names; or the given one, if
 // Docker has it or can pull it in time; or one that is made from source and called like it.
 func (p *Provider) Stock(ctx context.Context, variable, image string) (string, error) {
-	named, err := reference.ParseNormalizedNamed(image)
+	stock, err := stockImage(variable, image)
 	if err != nil {
 		return "", fmt.Errorf("bring %s to the kind cluster %s: %w", image, p.name, err)
 	}
-	what := path.Base(named.Name())
-	found, err := want{what: what, variable: variable, pinned: image, recipe: []string{"-image=" + what}}.find(ctx, engine(p.progress), p.progress)
+	found, err := stock.find(ctx, engine(p.progress), p.progress)
 	if err != nil {
 		return "", fmt.Errorf("bring %s to the kind cluster %s: %w", image, p.name, err)
 	}
 	return found, p.LoadImage(ctx, found)
+}
+
+// Prepare has Docker have what takes long to pull or to make: the image of the nodes, and that which Stock brings to them for the
+// same variable and image.
+func Prepare(ctx context.Context, progress io.Writer, variable, image string) error {
+	if err := CheckDocker(ctx); err != nil {
+		return err
+	}
+	stock, err := stockImage(variable, image)
+	if err != nil {
+		return err
+	}
+	for _, wanted := range []want{nodeImage(), stock} {
+		if _, err := wanted.find(ctx, engine(progress), progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stockImage is what containers on the nodes are made of.
+func stockImage(variable, image string) (want, error) {
+	named, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return want{}, err
+	}
+	what := path.Base(named.Name())
+	return want{what: what, variable: variable, pinned: image, recipe: []string{"-image=" + what}}, nil
 }
 
 // StockAs is Stock for manifests that name the image: one that is made from source gets its name, too, on the nodes.

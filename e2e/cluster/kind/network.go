@@ -3,64 +3,63 @@ package kind
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
+	"crypto/sha1" // as kind does
+	"fmt"
+	"net"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 )
 
+// networkLabel marks a network that the testbed made: kind would make the same one, and never removes it.
+const networkLabel = "operator-testbed"
+
 // network is what kind calls the network of its nodes, which all kind clusters of a machine share, unless its variable says
-// otherwise. It makes it and never removes it.
+// otherwise.
 func network() string { return cmp.Or(os.Getenv("KIND_EXPERIMENTAL_DOCKER_NETWORK"), "kind") }
 
-// networkID returns the network's id, which is empty where there is none.
-func networkID(ctx context.Context) (string, error) {
-	return docker(ctx, "network", "ls", "--no-trunc", "--quiet", "--filter=name=^"+network()+"$")
+// ensureNetwork makes the network where there is none, with a label by which removeNetwork knows it. An engine that does not
+// understand the options leaves it to kind, whose it is then.
+func ensureNetwork(ctx context.Context) error {
+	there, err := docker(ctx, "network", "ls", "--quiet", "--filter=name=^"+network()+"$")
+	if err != nil || there != "" {
+		return err
+	}
+	options := []string{"network", "create", "--driver=bridge", "--label=" + networkLabel, "--opt=com.docker.network.bridge.enable_ip_masquerade=true"}
+	const mtu = "com.docker.network.driver.mtu"
+	if usual, err := docker(ctx, "network", "inspect", "bridge", fmt.Sprintf("--format={{index .Options %q}}", mtu)); err == nil && usual != "" {
+		options = append(options, "--opt="+mtu+"="+usual)
+	}
+	for _, ipv6 := range [][]string{{"--ipv6", "--subnet=" + subnet(network())}, nil} { // not all machines have it
+		if _, err = docker(ctx, append(append(options[:len(options):len(options)], ipv6...), network())...); err == nil {
+			break
+		}
+	}
+	return context.Cause(ctx)
 }
 
-// ownNetwork is the file that has the id of the network, if a cluster of this state folder brought it. No cluster is called so.
-func (l layout) ownNetwork() string { return filepath.Join(filepath.Dir(string(l)), ".network") }
-
-// claimNetwork is called before kind makes a cluster, and what it returns afterwards: if the network was not there before, it is
-// the testbed's own. What an engine can't tell is not.
-func (p *Provider) claimNetwork(ctx context.Context) (afterwards func() error) {
-	if before, err := networkID(ctx); err != nil || before != "" {
-		return func() error { return nil }
-	}
-	return func() error {
-		made, err := networkID(context.WithoutCancel(ctx))
-		if err != nil || made == "" {
-			return err
-		}
-		return os.WriteFile(p.layout.ownNetwork(), []byte(made), 0o600)
-	}
+// subnet is the IPv6 subnet that kind would give a network of that name.
+func subnet(name string) string {
+	sum := sha1.Sum(append([]byte(name), 0, 0, 0, 0)) // its first attempt
+	ip := make(net.IP, net.IPv6len)
+	ip[0] = 0xfc
+	copy(ip[2:8], sum[2:8])
+	return ip.String() + "/64"
 }
 
-// removeNetwork removes the testbed's own network with the last container in it, running or not, whosever that was. With the last
-// cluster of this state folder it is left to whoever else is in it.
-func (p *Provider) removeNetwork(ctx context.Context) error {
-	id, err := os.ReadFile(p.layout.ownNetwork())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+// removeNetwork removes the network if the testbed made it and no container, running or not, is in it.
+func removeNetwork(ctx context.Context) error {
+	made, err := docker(ctx, "network", "ls", "--no-trunc", "--quiet", "--filter=name=^"+network()+"$", "--filter=label="+networkLabel)
+	if err != nil || made == "" {
 		return err
 	}
-	users, err := docker(ctx, "ps", "--all", "--quiet", "--filter=network="+string(id))
-	if err != nil {
+	users, err := docker(ctx, "ps", "--all", "--quiet", "--filter=network="+made)
+	if err != nil || users != "" {
 		return err
 	}
-	if users != "" {
-		clusters, err := os.ReadDir(filepath.Dir(p.layout.ownNetwork()))
-		if err != nil || slices.ContainsFunc(clusters, fs.DirEntry.IsDir) {
-			return err
-		}
-	} else if _, err := docker(ctx, "network", "rm", string(id)); err != nil && !isGone(err) {
+	if _, err := docker(ctx, "network", "rm", made); err != nil && !isGone(err) {
 		return err
 	}
-	return os.Remove(p.layout.ownNetwork())
+	return nil
 }
 
 // isGone says that Docker knows no such thing any more.

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -23,14 +21,16 @@ const Kind = "kind"
 
 // Provider creates and destroys one kind cluster. It implements e2e-framework's support.E2EClusterProvider.
 type Provider struct {
-	name     string
-	image    string // of a node; empty means the one that is found
-	keep     bool
-	attached bool // to a cluster of somebody else's
-	registry bool // beside the cluster
-	progress io.Writer
-	layout   layout
-	config   *rest.Config // the administrator's; nil while the cluster is not up
+	name      string
+	image     string // of a node; empty means the one that is found
+	keep      bool
+	attached  bool // to a cluster of somebody else's
+	temporary bool
+	held      *claim // of a temporary cluster that is up
+	registry  bool   // beside the cluster
+	progress  io.Writer
+	layout    layout
+	config    *rest.Config // the administrator's; nil while the cluster is not up
 }
 
 var _ support.E2EClusterProviderWithImageLoader = &Provider{}
@@ -48,6 +48,12 @@ func WithProgress(w io.Writer) support.ClusterOpts {
 // Keep makes Destroy leave the cluster as it is; see Kept.
 func Keep() support.ClusterOpts {
 	return option(func(p *Provider) { p.keep = true })
+}
+
+// Temporary makes the cluster go with this process: where that is killed before it calls Destroy, the next that makes a cluster
+// removes it.
+func Temporary() support.ClusterOpts {
+	return option(func(p *Provider) { p.temporary = true })
 }
 
 // Attached makes Create return the cluster of that name, which must be up, and Destroy leave it up.
@@ -87,11 +93,8 @@ func (e *NotUpError) Error() string {
 	return fmt.Sprintf("no kind cluster called %s is up: create it with `make up CLUSTER=kind NAME=%s`", e.Name, e.Name)
 }
 
-// errTaken says that somebody else's containers have the names that the cluster's would have.
-func errTaken(name string) error {
-	return fmt.Errorf("there is a kind cluster %s that this testbed did not make, so it is left alone: choose another name, or remove it with `kind delete cluster --name=%s`",
-		inKind(name), inKind(name))
-}
+// errForeign says that somebody else's containers have the names that the cluster's would have.
+var errForeign = errors.New("this testbed did not make it, so it is left alone")
 
 // Kind returns "kind".
 func (p *Provider) Kind() string { return Kind }
@@ -177,13 +180,18 @@ func (p *Provider) attach(ctx context.Context) error {
 	if err := p.find(ctx); err != nil {
 		return err
 	}
-	up, err := p.up(ctx)
-	if err == nil && !up {
-		err = &NotUpError{Name: p.name}
+	there, err := p.isThere(ctx)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		p.config, err = restConfig(p.GetKubeconfig())
+	said, err := p.layout.claimed()
+	if err != nil {
+		return err
 	}
+	if !there || said == unfinished {
+		return &NotUpError{Name: p.name}
+	}
+	p.config, err = restConfig(p.GetKubeconfig())
 	return err
 }
 
@@ -218,20 +226,51 @@ func (p *Provider) ExportLogs(_ context.Context, dest string) error {
 
 // Destroy deletes the cluster and its folder, unless it is to be kept or Attached. One that is not up is fine; somebody else's is an error.
 func (p *Provider) Destroy(ctx context.Context) error {
-	if p.keep || p.attached {
+	if p.attached {
 		return nil
+	}
+	if p.keep {
+		return p.leave()
 	}
 	if err := p.find(ctx); err != nil {
 		return err
 	}
-	if _, err := p.up(ctx); err != nil {
-		return fmt.Errorf("destroy the kind cluster %s: %w", p.name, err)
-	}
-	if err := p.remove(); err != nil {
+	if err := p.destroy(ctx); err != nil {
 		return fmt.Errorf("destroy the kind cluster %s: %w", p.name, err)
 	}
 	p.config = nil
 	return nil
+}
+
+// leave makes a temporary cluster one that stays.
+func (p *Provider) leave() error {
+	if p.held == nil {
+		return nil
+	}
+	held := p.held
+	p.held = nil
+	return held.complete()
+}
+
+// destroy removes what there is of the cluster, be it complete or not.
+func (p *Provider) destroy(ctx context.Context) (err error) {
+	c := p.held
+	if c == nil {
+		if c, err = p.claim(); err != nil {
+			return err
+		}
+	}
+	p.held = nil
+	defer c.release()
+	if _, err := p.isThere(ctx); errors.Is(err, errForeign) {
+		return errors.Join(err, os.RemoveAll(string(p.layout)))
+	} else if err != nil {
+		return err
+	}
+	if err := c.say(unfinished); err != nil {
+		return err
+	}
+	return p.remove()
 }
 
 // Kept says how the cluster is reached that Destroy leaves up; empty when it leaves none.
@@ -242,20 +281,16 @@ func (p *Provider) Kept() string {
 	return fmt.Sprintf("The kind cluster %s is kept: use it with eval \"$(make -s env CLUSTER=kind NAME=%s)\", take it down with make down CLUSTER=kind NAME=%s", p.name, p.name, p.name)
 }
 
-// remove deletes the cluster's containers, be they complete or not, and its folder; the registry with the last of the testbed's
-// clusters; and their network with the last container in it.
+// remove deletes the cluster's containers, be they complete or not, its folder, and with the last cluster what all share. The
+// cluster must be claimed.
 func (p *Provider) remove() error {
-	err := errors.Join(p.library().Delete(inKind(p.name), p.GetKubeconfig()), os.RemoveAll(string(p.layout)))
-	left, listed := p.library().List()
-	if listed == nil && !slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, prefix) }) {
-		err = errors.Join(err, stopRegistry(context.Background()))
-	}
-	return errors.Join(err, listed, p.removeNetwork(context.Background()))
+	ctx := context.Background() // it is done although nobody waits any more
+	return errors.Join(p.library().Delete(inKind(p.name), p.GetKubeconfig()), os.RemoveAll(string(p.layout)), p.removeShared(ctx))
 }
 
-// up says whether the cluster has a container. It is an error when the container is somebody else's: ours keeps its audit log
-// in our folder.
-func (p *Provider) up(ctx context.Context) (bool, error) {
+// isThere reports whether the cluster has a container. The error is errForeign when the container is somebody else's: ours has our
+// folder for its logs.
+func (p *Provider) isThere(ctx context.Context) (bool, error) {
 	nodes, err := p.library().ListNodes(inKind(p.name))
 	if err != nil || len(nodes) == 0 {
 		return false, err
@@ -271,7 +306,7 @@ func (p *Provider) up(ctx context.Context) (bool, error) {
 			}
 		}
 	}
-	return false, errTaken(p.name)
+	return false, fmt.Errorf("there is already a kind cluster %s: %w: choose another name, or remove it with `kind delete cluster --name=%[1]s`", inKind(p.name), errForeign)
 }
 
 // library returns kind's.

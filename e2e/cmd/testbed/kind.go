@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +21,7 @@ func newKind(g *global) *cobra.Command {
 		Use:   "kind",
 		Short: "The same for a kind cluster, whose nodes run containers",
 	}
-	command.AddCommand(newKindUp(g), newKindDown(g), newKindEnv(g), newKindCheck(), newKindLoad(g), newKindStock(g))
+	command.AddCommand(newKindUp(g), newKindDown(g), newKindEnv(g), newKindCheck(), newKindWith(g), newKindPrepare(), newKindLoad(g), newKindStock(g))
 	return command
 }
 
@@ -58,18 +61,18 @@ func newKindDown(g *global) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			ctx, out := command.Context(), command.OutOrStdout()
-			cluster, err := kind.Attach(ctx, g.name)
-			if errors.As(err, new(*kind.NotUpError)) {
-				fmt.Fprintf(out, "No kind cluster called %s is up: there is nothing to take down.\n", g.name)
-				return nil
-			}
-			if err != nil {
-				return err
-			}
+			_, attached := kind.Attach(ctx, g.name)
+			// One that is not up may have begun to be.
+			cluster := kind.NewProvider()
+			cluster.WithName(g.name)
 			if err := cluster.Destroy(ctx); err != nil {
 				return err
 			}
 			tidy()
+			if errors.As(attached, new(*kind.NotUpError)) {
+				fmt.Fprintf(out, "No kind cluster called %s is up, and nothing is left of one.\n", g.name)
+				return nil
+			}
 			fmt.Fprintf(out, "The kind cluster %s is down. Nothing of it is left but its images, in Docker.\n", g.name)
 			return nil
 		},
@@ -110,6 +113,45 @@ func newKindCheck() *cobra.Command {
 	}
 }
 
+func newKindWith(g *global) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "with COMMAND [ARGUMENT...]",
+		Short: "Bring a kind cluster up for a command, and take it down when that ends",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) (err error) {
+			ctx := command.Context()
+			cluster := kind.NewProvider()
+			cluster.WithName(g.name).WithOpts(kind.WithProgress(os.Stderr), kind.Temporary())
+			if _, err := cluster.Create(ctx); err != nil {
+				return afterStop(ctx, err, "nothing is left running")
+			}
+			defer func() { err = errors.Join(err, cluster.Destroy(context.WithoutCancel(ctx))) }()
+			with := exec.CommandContext(ctx, args[0], args[1:]...)
+			// It is told once that it is to end, and waited for.
+			with.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			with.Cancel = func() error { return syscall.Kill(-with.Process.Pid, syscall.SIGINT) }
+			with.Stdin, with.Stdout, with.Stderr = os.Stdin, os.Stdout, os.Stderr
+			return with.Run()
+		},
+	}
+	command.Flags().SetInterspersed(false) // what comes after the command's name is the command's
+	return command
+}
+
+func newKindPrepare() *cobra.Command {
+	return &cobra.Command{
+		Use:   "prepare IMAGE",
+		Short: "Pull or make the image of the nodes and one to bring to them, before clusters need them",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			return kind.Prepare(command.Context(), os.Stderr, memcachedVariable, args[0])
+		},
+	}
+}
+
+// memcachedVariable is the environment variable that names another image of memcached.
+const memcachedVariable = "MEMCACHED_IMAGE"
+
 func newKindLoad(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "load IMAGE",
@@ -137,7 +179,7 @@ func newKindStock(g *global) *cobra.Command {
 				return err
 			}
 			cluster.WithOpts(kind.WithProgress(os.Stderr))
-			found, err := cluster.Stock(ctx, "MEMCACHED_IMAGE", args[0])
+			found, err := cluster.Stock(ctx, memcachedVariable, args[0])
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,50 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/example/operator-testbed/e2e/lock"
+)
+
+// share keeps what all clusters of the testbed share, their network and the registry, from being removed until release is called.
+// Whoever makes a cluster calls it before the first container is there, which keeps them from then on.
+func (l layout) share() (release func(), err error) {
+	for {
+		if err := os.MkdirAll(l.neighbors(), 0o700); err != nil {
+			return nil, err
+		}
+		file, err := lock.Shared(l.shared(), os.O_CREATE)
+		if err == nil {
+			return func() { _ = file.Close() }, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) { // the file was removed while we waited for it
+			return nil, err
+		}
+	}
+}
+
+// removeShared removes the registry with the last cluster of the testbed, and the network with the last container in it. It
+// leaves them to another cluster that is being made, and that removes them when it goes.
+func (p *Provider) removeShared(ctx context.Context) error {
+	if err := os.MkdirAll(p.layout.neighbors(), 0o700); err != nil {
+		return err
+	}
+	file, err := lock.Exclusive(p.layout.shared(), os.O_CREATE)
+	if errors.Is(err, lock.ErrHeld) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	left, err := p.library().List()
+	if err == nil && !slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, prefix) }) {
+		err = stopRegistry(ctx)
+	}
+	return errors.Join(err, removeNetwork(ctx), os.Remove(p.layout.shared()))
+}
