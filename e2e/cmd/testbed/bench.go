@@ -82,12 +82,17 @@ func benchCluster(ctx context.Context, runs int) (bench.Report, error) {
 	// envtest logs with it, and complains after a while if nobody said where to.
 	ctrl.SetLogger(logr.Discard())
 	defer tidy()
-	return bench.Cluster(ctx, bench.ClusterOptions{
+	options := bench.ClusterOptions{
 		Assets:   assets,
 		CRDs:     filepath.Join(root, "operator", "config", "crd", "bases"),
 		Runs:     runs,
 		Progress: os.Stderr,
-	})
+	}
+	report, err := bench.Cluster(ctx, options)
+	if err == nil {
+		err = report.AddReset(ctx, options)
+	}
+	return report, err
 }
 
 func benchKind(ctx context.Context, runs int) (bench.Report, error) {
