@@ -64,6 +64,7 @@ func TestWebhooks(t *testing.T) {
 		{"all killed", (*gatehouse).allKilled},
 		{"started anew", (*gatehouse).startedAnew},
 		{"removed", (*gatehouse).removed},
+		{"a kind defined in place", (*gatehouse).definedInPlace},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(h, t) }) {
 			return
