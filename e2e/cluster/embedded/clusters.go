@@ -3,10 +3,12 @@ package embedded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
@@ -95,10 +97,57 @@ func (p *Provider) attach() error {
 	return nil
 }
 
+// InUseError says that another program uses the cluster, and would lose it.
+type InUseError struct {
+	// Name is the name of the cluster.
+	Name string
+}
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("another suite runs on the embedded cluster %s: wait for its end, or use another cluster", e.Name)
+}
+
 // attachAndReset does the work of Create for a cluster that is up.
 func (p *Provider) attachAndReset(ctx context.Context) (string, error) {
 	if err := p.attach(); err != nil {
 		return "", err
 	}
-	return p.GetKubeconfig(), p.Reset(ctx)
+	if err := p.take(); err != nil {
+		return "", err
+	}
+	if err := p.Reset(ctx); err != nil {
+		return "", errors.Join(err, p.leave(ctx))
+	}
+	return p.GetKubeconfig(), nil
+}
+
+// take keeps others from attaching to the cluster, as long as this process
+// lives, or until leave.
+func (p *Provider) take() error {
+	file, err := os.OpenFile(p.layout.path("in-use"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = &InUseError{Name: p.name}
+		}
+		return errors.Join(err, file.Close())
+	}
+	p.inUse = file
+	return nil
+}
+
+// leave does the work of Destroy for a cluster that stays up: it ends what
+// others run beside it. What they have left in it goes when it is used again.
+func (p *Provider) leave(ctx context.Context) error {
+	if p.inUse == nil {
+		return nil
+	}
+	err := errors.Join(p.endOthers(ctx), p.inUse.Close())
+	p.sup, p.config, p.inUse = nil, nil, nil
+	if err != nil {
+		return fmt.Errorf("leave the embedded cluster %s: %w", p.name, err)
+	}
+	return nil
 }

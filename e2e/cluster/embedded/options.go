@@ -53,7 +53,8 @@ func Detached() support.ClusterOpts {
 }
 
 // Attached makes Create reset the cluster of that name, which must be up, in
-// place of creating one. Destroy leaves it up.
+// place of creating one; the error is an *InUseError while another program has
+// it so. Destroy leaves it up.
 func Attached(name string) support.ClusterOpts {
 	return func(p support.E2EClusterProvider) {
 		if p, ok := p.(*Provider); ok {

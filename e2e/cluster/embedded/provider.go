@@ -33,6 +33,7 @@ type Provider struct {
 	layout  layout
 	sup     *supervisor.Supervisor // nil while the cluster is not up
 	config  *rest.Config           // the administrator's; nil likewise
+	inUse   *os.File               // locked while it is Attached
 }
 
 var _ support.E2EClusterProviderWithImageLoader = &Provider{}
@@ -211,17 +212,10 @@ func (p *Provider) refuseImage(what string) error {
 // folder: the cluster of that name, whichever program created it. One that is
 // not up is fine; of one whose processes were killed it cleans up the rest.
 //
-// One that is Attached stays up, and only what others run beside it ends. What
-// they have left in it goes when it is used again.
+// One that is Attached stays up, and only what others run beside it ends.
 func (p *Provider) Destroy(ctx context.Context) error {
 	if p.options.attached {
-		if p.sup == nil {
-			return nil
-		}
-		if err := p.endOthers(ctx); err != nil {
-			return fmt.Errorf("leave the embedded cluster %s: %w", p.name, err)
-		}
-		return nil
+		return p.leave(ctx)
 	}
 	if p.sup == nil {
 		if err := p.attach(); errors.As(err, new(*NotUpError)) {

@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -50,6 +51,59 @@ func TestReset(t *testing.T) {
 	}
 	b.create(t, deployment(metav1.NamespaceDefault, "after", 2))
 	b.expect(t).DeploymentSize(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "after"}, 2)
+}
+
+// TestAttached uses a cluster that stays, as one suite after another does.
+func TestAttached(t *testing.T) {
+	needsCluster(t)
+	b := ownBed(t, "stays", embedded.WithCRDs("testdata/crds"))
+	baseline := b.stored(t)
+	attached := func() *embedded.Provider {
+		p := embedded.NewProvider()
+		p.WithOpts(embedded.Attached("stays")).WithName("suite-1234")
+		return p
+	}
+	for range 2 {
+		p := attached()
+		if kubeconfig, err := p.Create(t.Context()); err != nil || kubeconfig != b.cluster.GetKubeconfig() {
+			t.Fatalf("expected the cluster that is up, got %s, %v", kubeconfig, err)
+		}
+		b.expectAsNew(t, baseline)
+		other := attached()
+		if _, err := other.Create(t.Context()); !errors.As(err, new(*embedded.InUseError)) {
+			t.Errorf("expected nobody else to get the cluster, got %v", err)
+		}
+		b.mess(t)
+		for _, leaving := range []*embedded.Provider{other, p} {
+			if processes := b.processes(t); !slices.Contains(processes, "operator") {
+				t.Errorf("expected the operator to run until its suite ends, got %q", processes)
+			}
+			if err := leaving.Destroy(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if processes := b.processes(t); slices.Contains(processes, "operator") || len(processes) != 5 {
+			t.Errorf("expected the cluster's components to be left, got %q", processes)
+		}
+	}
+	_, err := embedded.NewProvider().WithOpts(embedded.Attached("nowhere")).Create(t.Context())
+	if !errors.As(err, new(*embedded.NotUpError)) {
+		t.Errorf("expected a *NotUpError, got %v", err)
+	}
+}
+
+// processes are the names of those that the supervisor runs.
+func (b *bed) processes(t *testing.T) []string {
+	t.Helper()
+	all, err := b.cluster.Supervisor().Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range all {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // mess does what suites do to a cluster, and worse.
