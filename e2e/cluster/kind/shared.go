@@ -31,9 +31,12 @@ func (l layout) share() (release func(), err error) {
 // removeShared removes the registry with the last cluster of the testbed, and the network with the last container in it. It
 // leaves them to another cluster that is being made, and that removes them when it goes.
 func (p *Provider) removeShared(ctx context.Context) error {
-	if err := os.MkdirAll(p.layout.neighbors(), 0o700); err != nil {
+	// One that is at it already may have looked before this cluster was gone. Wait for its end; the next one sees what we would.
+	release, err := p.layout.share()
+	if err != nil {
 		return err
 	}
+	release()
 	file, err := lock.Exclusive(p.layout.shared(), os.O_CREATE)
 	if errors.Is(err, lock.ErrHeld) || errors.Is(err, fs.ErrNotExist) {
 		return nil
