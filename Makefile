@@ -166,8 +166,8 @@ e2e: legal-cluster legal-stage $(TESTBED) ## The operator's suite on kind; the s
 	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/suites $(STAGE)
 
 .PHONY: mutants
-mutants: legal-stage $(TESTBED) ## Break the operators on purpose, or that of STAGE=NN-name, and see each fault caught.
-	@scripts/mutants $(STAGE)
+mutants: legal-stage $(TESTBED) ## Break the operators on purpose, or that of STAGE=NN-name, and see each fault caught. ARGS=-only=regexp chooses.
+	@scripts/mutants $(ARGS) $(STAGE)
 
 .PHONY: rbac-proof
 rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.

@@ -40,8 +40,14 @@ func (m Mutant) Apply(ctx context.Context, root, config, work string) (Broken, e
 	if err := m.spoil(ctx, tree, work); err != nil {
 		return Broken{}, err
 	}
+	replaced := map[string]string{}
+	for _, file := range m.Files {
+		if isCode(file) {
+			replaced[filepath.Join(root, file)] = filepath.Join(tree, file)
+		}
+	}
 	broken.Overlay = filepath.Join(work, "overlay.json")
-	return broken, m.writeOverlay(root, tree, broken.Overlay)
+	return broken, writeOverlay(replaced, broken.Overlay)
 }
 
 // spoil changes the copies in tree.
@@ -77,15 +83,9 @@ func (m Mutant) breaks(folder string) bool {
 	return false
 }
 
-// writeOverlay writes the JSON that `go help build` describes under -overlay.
-func (m Mutant) writeOverlay(root, tree, path string) error {
-	replace := map[string]string{}
-	for _, file := range m.Files {
-		if strings.HasSuffix(file, ".go") {
-			replace[filepath.Join(root, file)] = filepath.Join(tree, file)
-		}
-	}
-	content, err := json.Marshal(map[string]any{"Replace": replace})
+// writeOverlay writes the JSON that `go help build` describes under -overlay: which file is read in place of which.
+func writeOverlay(replaced map[string]string, path string) error {
+	content, err := json.Marshal(map[string]any{"Replace": replaced})
 	if err != nil {
 		return err
 	}

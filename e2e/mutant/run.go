@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,14 +27,18 @@ type Suite struct {
 	Env []string
 }
 
-// Trial is a mutant that has been built, to be run on its suite. Close it.
+// Trial is a mutant that is ready to be run on its suite. Close it.
 type Trial struct {
 	Mutant Mutant
+	// Err says that the patch no longer fits the code, or that what comes of it does not compile.
+	Err error
+	// Alone says why the mutant has an executable of its own; nil where it shares one, or changes no code.
+	Alone error
 
-	suite Suite
-	work  string
-	env   []string
-	built time.Duration
+	suite  Suite
+	work   string
+	broken Broken
+	env    []string
 }
 
 // Result is how the suite took one mutant.
@@ -44,55 +47,29 @@ type Result struct {
 	Wrong string
 	// Output is what the suite printed.
 	Output string
-	// Took is how long it took, the build included.
+	// Took is how long it took.
 	Took time.Duration
 }
 
-// Prepare breaks the operator and builds it. The error says that the patch no longer fits or does not compile.
-func (s Suite) Prepare(ctx context.Context, m Mutant) (_ *Trial, err error) {
-	begin := time.Now()
-	work, err := os.MkdirTemp("", "mutant-"+m.Name+"-")
-	if err != nil {
-		return nil, err
-	}
-	t := &Trial{Mutant: m, suite: s, work: work}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, t.Close())
-		}
-	}()
-	broken, err := m.Apply(ctx, s.Root, s.Config, work)
-	if err != nil {
-		return nil, err
-	}
-	t.env = []string{"TESTBED_ARTIFACTS=" + filepath.Join(work, "artifacts"), "TESTBED_FAILURES="}
-	if s.Package != "" {
-		operator := filepath.Join(work, "operator")
-		if err := runner.Build(ctx, s.Root, s.Package, operator, "-overlay="+broken.Overlay); err != nil {
-			return nil, fmt.Errorf("%s does not compile: %w", m.Name, err)
-		}
-		t.env = append(t.env, "OPERATOR="+operator)
-	}
-	if broken.Manifests != "" {
-		t.env = append(t.env, "MANIFESTS="+broken.Manifests)
-	}
-	t.env = append(t.env, m.Env...)
-	t.built = time.Since(begin)
-	return t, nil
+// build compiles the operator of a mutant that has an executable of its own.
+func (t *Trial) build(ctx context.Context) error {
+	operator := filepath.Join(t.work, "operator")
+	t.env = append(t.env, "OPERATOR="+operator)
+	return runner.Build(ctx, t.suite.Root, t.suite.Package, operator, "-overlay="+t.broken.Overlay)
 }
 
-// Run runs the one test that must notice, and judges what it says. The error is about the trial; a mutant that survives is a
-// result. A trial may be run again, and each time be given other variables.
+// Run runs the one test that must notice, with more variables, and judges what it says. The error is about the trial; a mutant that
+// survives is a result.
 func (t *Trial) Run(ctx context.Context, env ...string) (Result, error) {
 	begin := time.Now()
-	passed, output, err := t.suite.Run(ctx, t.Mutant.pattern(), slices.Concat(t.env, env)...)
+	passed, output, err := t.suite.Run(ctx, t.Mutant.pattern(), slices.Concat(t.env, t.Mutant.Env, env)...)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Wrong: t.Mutant.Judge(passed, output), Output: output, Took: t.built + time.Since(begin)}, nil
+	return Result{Wrong: t.Mutant.Judge(passed, output), Output: output, Took: time.Since(begin)}, nil
 }
 
-// Close removes what Prepare made.
+// Close removes what was made for this mutant.
 func (t *Trial) Close() error { return os.RemoveAll(t.work) }
 
 // Run runs the suite's tests that match the pattern, and returns whether they passed and what they printed.

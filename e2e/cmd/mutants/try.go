@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type trying struct {
 	timeout  time.Duration
 	parallel int
 	healthy  bool
+	alone    bool
 
 	told   sync.Mutex
 	killed int
@@ -65,34 +67,37 @@ func (how *trying) try(ctx context.Context, targets []*target) error {
 	return errors.Join(how.errs...)
 }
 
-// prepare builds the suite and the mutants of one target, one after the other, and sends what is ready to be run.
+// prepare builds the suite and the operators of one target, and sends what is ready to be run.
 func (how *trying) prepare(ctx context.Context, t *target, jobs chan<- job) {
 	suite, err := t.build(ctx, how.work)
 	if err != nil {
 		how.fail(err)
 		return
 	}
-	if how.healthy {
-		jobs <- func(ctx context.Context) { how.runHealthy(ctx, suite, t) }
+	healthy, trials, err := suite.Prepare(ctx, t.mutants, filepath.Join(how.work, filepath.FromSlash(t.folder)), how.alone)
+	if err != nil {
+		how.fail(err)
+		return
 	}
-	for _, m := range t.mutants {
-		name := path.Base(t.operator) + "/" + m.Name
-		trial, err := suite.Prepare(ctx, m)
-		if err != nil {
-			how.tell(ctx, name, m, mutant.Result{}, err)
-			continue
+	if how.healthy {
+		jobs <- func(ctx context.Context) { how.runHealthy(ctx, suite, t, healthy) }
+	}
+	for trial := range trials {
+		name := path.Base(t.operator) + "/" + trial.Mutant.Name
+		if trial.Alone != nil && !how.alone {
+			fmt.Printf("compiled alone: %s, because %v\n", name, trial.Alone)
 		}
 		jobs <- func(ctx context.Context) { how.runTrial(ctx, name, trial) }
 	}
 }
 
 // runHealthy sees that the tests that judge the mutants pass on the operator as it is.
-func (how *trying) runHealthy(ctx context.Context, suite mutant.Suite, t *target) {
-	passed, output, err := suite.Run(ctx, t.judges(), within(time.Minute))
+func (how *trying) runHealthy(ctx context.Context, suite mutant.Suite, t *target, operator string) {
+	passed, output, err := suite.Run(ctx, t.judges(), "OPERATOR="+operator, within(time.Minute))
 	if err == nil && !passed && os.Getenv("CI") == "true" {
 		// As scripts/go-test does there: a shared machine must not decide.
 		fmt.Printf("the healthy %s failed, and is tried once more:\n%s\n", t.operator, indent(output))
-		passed, output, err = suite.Run(ctx, t.judges(), within(time.Minute))
+		passed, output, err = suite.Run(ctx, t.judges(), "OPERATOR="+operator, within(time.Minute))
 	}
 	if err == nil && !passed {
 		err = fmt.Errorf("the healthy %s fails the tests that judge its mutants:\n%s", t.operator, output)
@@ -105,6 +110,10 @@ func (how *trying) runHealthy(ctx context.Context, suite mutant.Suite, t *target
 const patience = 3
 
 func (how *trying) runTrial(ctx context.Context, name string, trial *mutant.Trial) {
+	if trial.Err != nil {
+		how.tell(ctx, name, trial.Mutant, mutant.Result{}, errors.Join(trial.Err, trial.Close()))
+		return
+	}
 	result, err := trial.Run(ctx, within(how.timeout))
 	if err == nil && result.Wrong != "" && ctx.Err() == nil {
 		fmt.Printf("once more %-44s %s\n", name, result.Wrong)
