@@ -40,6 +40,8 @@ type Expecter struct {
 	client  client.WithWatch
 	timeout time.Duration
 	paced   bool
+	// expected is what an assertion is to fail with; empty where none is.
+	expected string
 }
 
 // New returns an Expecter that gives up after Converge. The client's scheme must know the types it is asked about.
@@ -61,10 +63,10 @@ func (e *Expecter) Patient(timeout time.Duration) *Expecter { return e.Within(ma
 // otherwise. The subject begins the message.
 func (e *Expecter) settle(ctx context.Context, subject string, list client.ObjectList, opts []client.ListOption, accept acceptFunc) {
 	e.t.Helper()
-	p, stop := e.patience(ctx)
+	p, stop := e.patience(ctx, subject)
 	defer stop()
 	if err := follow(p, e.client, list, opts, accept); err != nil {
-		e.t.Fatalf("%s: %v (%s)", subject, err, p.why())
+		e.t.Fatalf("%s", p.failure())
 	}
 }
 

@@ -33,6 +33,7 @@ func follow(p *patience, c client.WithWatch, list client.ObjectList, opts []clie
 	for {
 		err := followOnce(p, c, list, opts, func(objects []client.Object) error {
 			last = accept(objects)
+			p.saw(last)
 			return last
 		})
 		if err == nil {
@@ -40,6 +41,7 @@ func follow(p *patience, c client.WithWatch, list client.ObjectList, opts []clie
 		}
 		if last == nil || !errors.Is(err, errWatchEnded) && p.asking.Err() == nil {
 			last = err
+			p.saw(last)
 		}
 		p.begin()
 		if !p.pause(reconnect) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,10 @@ const (
 	// turns is how many times in a row the cluster could have done the work of pace before an assertion gives up. On an
 	// idle machine pace takes a third of a second.
 	turns = 20
+	// early and fewTurns are how long, and how many turns, an assertion waits that is about to fail as it was expected to:
+	// see [Expecter.Expecting].
+	early    = 2 * time.Second
+	fewTurns = 6
 	// slowest bounds how much longer an assertion waits on a slow machine.
 	slowest = 3 * time.Minute
 )
@@ -36,15 +41,19 @@ type patience struct {
 	over     chan struct{}   // closed when it is time to give up
 	begin    func()
 	begun    time.Time
+	subject  string
+
+	mu   sync.Mutex
+	last error // what was last seen to be wrong
 }
 
-func (e *Expecter) patience(ctx context.Context) (p *patience, stop func()) {
+func (e *Expecter) patience(ctx context.Context, subject string) (p *patience, stop func()) {
 	longest := e.timeout + unanswered
 	if e.paced {
 		longest += slowest
 	}
 	asking, cancel := context.WithTimeout(ctx, longest)
-	p = &patience{expecter: e, ctx: ctx, asking: asking, over: make(chan struct{})}
+	p = &patience{expecter: e, ctx: ctx, asking: asking, over: make(chan struct{}), subject: subject}
 	p.begin = sync.OnceFunc(func() {
 		p.begun = time.Now()
 		go p.run()
@@ -55,7 +64,19 @@ func (e *Expecter) patience(ctx context.Context) (p *patience, stop func()) {
 // run closes over when the time is up.
 func (p *patience) run() {
 	defer close(p.over)
-	p.wait(p.expecter.timeout)
+	e := p.expecter
+	if e.expected != "" {
+		p.spend(min(e.timeout, early), fewTurns)
+		if strings.Contains(p.failure(), e.expected) {
+			return
+		}
+	}
+	p.spend(e.timeout, turns)
+}
+
+// spend waits until so long is over since the beginning, and on a slow cluster until it could have done so much.
+func (p *patience) spend(d time.Duration, turns int) {
+	p.wait(d - time.Since(p.begun))
 	if !p.expecter.paced || p.asking.Err() != nil {
 		return
 	}
@@ -65,7 +86,21 @@ func (p *patience) run() {
 	if err != nil {
 		return // a cluster that does not work at all is not waited for
 	}
-	p.wait(min(turns*took, slowest) - time.Since(p.begun))
+	p.wait(min(time.Duration(turns)*took, slowest) - time.Since(p.begun))
+}
+
+// saw notes what is wrong.
+func (p *patience) saw(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = err
+}
+
+// failure is what the assertion says if it ends now.
+func (p *patience) failure() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Sprintf("%s: %v (%s)", p.subject, p.last, p.why())
 }
 
 func (p *patience) wait(d time.Duration) {
@@ -95,11 +130,11 @@ func (p *patience) why() string {
 	if p.ctx.Err() != nil {
 		return fmt.Sprintf("stopped: %v", context.Cause(p.ctx))
 	}
-	waited := p.expecter.timeout
-	if longer := time.Since(p.begun).Round(time.Second); longer > waited+time.Second {
-		waited = longer
+	waited := time.Since(p.begun)
+	if over := waited - p.expecter.timeout; over < 0 || over > time.Second {
+		return fmt.Sprintf("gave up after %s", waited.Round(time.Second))
 	}
-	return fmt.Sprintf("gave up after %s", waited)
+	return fmt.Sprintf("gave up after %s", p.expecter.timeout)
 }
 
 // Paced returns a copy of the Expecter that waits longer where the cluster is slow, which is found out when the time is
@@ -108,6 +143,14 @@ func (e *Expecter) Paced() *Expecter {
 	paced := *e
 	paced.paced = true
 	return &paced
+}
+
+// Expecting returns a copy of the Expecter for a suite that is to fail with the text, because the operator is broken on purpose.
+// An assertion that would fail so gives up earlier than others; what comes before it has all the time that it needs.
+func (e *Expecter) Expecting(text string) *Expecter {
+	expecting := *e
+	expecting.expected = text
+	return &expecting
 }
 
 // pace returns how long a Deployment of one pod takes now. All of a cluster has a part in that, as in what operators do,
@@ -148,7 +191,7 @@ func pace(ctx context.Context, c client.WithWatch) (time.Duration, error) {
 
 // Bounded returns a context that ends when an assertion that begins now gives up, for what a test waits for by other means.
 func (e *Expecter) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	p, stop := e.patience(ctx)
+	p, stop := e.patience(ctx, "")
 	p.begin()
 	bounded, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -162,20 +205,19 @@ func (e *Expecter) Bounded(ctx context.Context) (context.Context, context.Cancel
 // would allow. The error says what was expected and what was seen.
 func (e *Expecter) Until(ctx context.Context, subject string, ask func(context.Context) error) {
 	e.t.Helper()
-	p, stop := e.patience(ctx)
+	p, stop := e.patience(ctx, subject)
 	defer stop()
-	var last error
-	for {
+	for seen := false; ; seen = true {
 		err := ask(p.asking)
 		if err == nil {
 			return
 		}
-		if last == nil || p.asking.Err() == nil { // else the answer was cut off
-			last = err
+		if !seen || p.asking.Err() == nil { // else the answer was cut off
+			p.saw(err)
 		}
 		p.begin()
 		if !p.pause(askAgain) {
-			e.t.Fatalf("%s: %v (%s)", subject, last, p.why())
+			e.t.Fatalf("%s", p.failure())
 			return
 		}
 	}

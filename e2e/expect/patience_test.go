@@ -111,3 +111,37 @@ func TestPaced(t *testing.T) {
 		})
 	}
 }
+
+// Where an operator is broken on purpose, what it must fail with is waited for less than anything else.
+func TestExpecting(t *testing.T) {
+	for expected, want := range map[string]string{
+		"3 updated, 2 ready":  "(3 updated, 2 ready",
+		"gave up after":       "(3 updated, 2 ready",
+		"the nodes are wrong": "",
+	} {
+		t.Run(expected, func(t *testing.T) {
+			g := NewWithT(t)
+			measured := 0
+			c := newClient(interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					obj.(*appsv1.Deployment).Status.AvailableReplicas = 1
+					return c.Create(ctx, obj, opts...)
+				},
+				Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+					if measured++; measured == 1 {
+						return c.Delete(ctx, obj, opts...)
+					}
+					return c.Status().Update(ctx, deployment(3, 3))
+				},
+			}, deployment(3, 2))
+			got := verdict(func(rec expect.T) {
+				expect.New(rec, c).Within(brief).Paced().Expecting(expected).DeploymentSize(t.Context(), key, 3)
+			})
+			if want == "" {
+				g.Expect(got).To(BeEmpty(), "expected it to wait on: nothing was wrong that is expected")
+			} else {
+				g.Expect(got).To(ContainSubstring(want))
+			}
+		})
+	}
+}

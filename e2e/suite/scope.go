@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func (s *Scope) Expect(t *testing.T) *expect.Expecter {
 }
 
 func (s *Scope) expecter(t expect.T) *expect.Expecter {
-	e := expect.New(t, s.Client).Within(s.timeout)
+	e := expect.New(t, s.Client).Within(s.timeout).Expecting(os.Getenv("TESTBED_EXPECTED"))
 	if s.RealKubelet { // pods that take their time are what its timeout is about
 		return e
 	}

@@ -15,9 +15,10 @@
 // no Kubernetes. What is seen of a failure is kept in a folder in $TESTBED_ARTIFACTS, or among the temporary files, whose
 // path is told last of all. $KEEP=1 leaves a kind cluster up, and $TESTBED_CLUSTER names a cluster of the kind that is up and
 // stays up, for several suites to run on, one after another: the CustomResourceDefinitions stay there, for the next suite to
-// upgrade them in place. An embedded one is reset before each suite. Ctrl-C ends the tests, and takes down what is up.
-// Mutants run through three more: $OPERATOR names an executable to test in place of the one the suite builds, $MANIFESTS a copy
-// of the operator's config folder, and $TESTBED_TIMEOUT how long an assertion waits, which is longer on a machine that is busy.
+// upgrade them in place. An embedded one is reset before each suite. Ctrl-C ends the tests, and takes down what is up. Mutants run
+// through four more: $OPERATOR names an executable to test in place of the one the suite builds, $MANIFESTS a copy of the
+// operator's config folder, $TESTBED_TIMEOUT how long an assertion waits, which is longer on a machine that is busy, and
+// $TESTBED_EXPECTED a part of what one must fail with, which then waits less.
 package suite
 
 import (

@@ -29,7 +29,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	parallel := flag.Int("parallel", atOnce(runtime.NumCPU()), "how many are tried at once; each has a cluster of its own")
-	timeout := flag.Duration("timeout", 6*time.Second, "how long an assertion waits for what a broken operator never does, when a mutant is tried first")
+	timeout := flag.Duration("timeout", 6*time.Second, "how long an assertion waits at least for what a broken operator never does, unless it is about to fail as the mutant says")
 	only := flag.String("only", "", "try only the mutants whose name matches this regular expression")
 	rights := flag.Bool("rights", false, "take away each right of the operators', one at a time, instead of trying the patches")
 	healthy := flag.Bool("healthy", true, "run the tests that judge the mutants on the healthy operators, too; for who has just done so, false")

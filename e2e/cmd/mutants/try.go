@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -94,31 +93,22 @@ func (how *trying) prepare(ctx context.Context, t *target, jobs chan<- job) {
 // runHealthy sees that the tests that judge the mutants pass on the operator as it is.
 func (how *trying) runHealthy(ctx context.Context, suite mutant.Suite, t *target, operator string) {
 	passed, output, err := suite.Run(ctx, t.judges(), "OPERATOR="+operator, within(time.Minute))
-	if err == nil && !passed && os.Getenv("CI") == "true" {
-		// As scripts/go-test does there: a shared machine must not decide.
-		fmt.Printf("the healthy %s failed, and is tried once more:\n%s\n", t.operator, indent(output))
-		passed, output, err = suite.Run(ctx, t.judges(), "OPERATOR="+operator, within(time.Minute))
-	}
 	if err == nil && !passed {
 		err = fmt.Errorf("the healthy %s fails the tests that judge its mutants:\n%s", t.operator, output)
 	}
 	how.fail(err)
 }
 
-// patience is how many times longer a mutant is given that was not killed as it should be: on a machine that is busy, what comes
-// before the assertion that it names may take longer than an assertion waits at first.
-const patience = 3
-
 func (how *trying) runTrial(ctx context.Context, name string, trial *mutant.Trial) {
 	if trial.Err != nil {
 		how.tell(ctx, name, trial.Mutant, mutant.Result{}, errors.Join(trial.Err, trial.Close()))
 		return
 	}
-	result, err := trial.Run(ctx, within(how.timeout))
-	if err == nil && result.Wrong != "" && ctx.Err() == nil {
-		fmt.Printf("once more %-44s %s\n", name, result.Wrong)
-		result, err = trial.Run(ctx, within(patience*how.timeout))
+	env := []string{within(how.timeout)}
+	if !how.alone { // or nothing would show that the verdict is the same with more patience
+		env = append(env, "TESTBED_EXPECTED="+trial.Mutant.Assertion)
 	}
+	result, err := trial.Run(ctx, env...)
 	how.tell(ctx, name, trial.Mutant, result, errors.Join(err, trial.Close()))
 }
 
