@@ -13,12 +13,16 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime"
-	"syscall"
 	"time"
+
+	"github.com/example/operator-testbed/e2e/interrupt"
+	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	supervisor.Main()
+
+	ctx, stop := signal.NotifyContext(context.Background(), interrupt.Signals()...)
 	err := run(ctx)
 	stop()
 	if err != nil {
@@ -33,7 +37,7 @@ func run(ctx context.Context) error {
 	only := flag.String("only", "", "try only the mutants whose name matches this regular expression")
 	rights := flag.Bool("rights", false, "take away each right of the operators', one at a time, instead of trying the patches")
 	healthy := flag.Bool("healthy", true, "run the tests that judge the mutants on the healthy operators, too; for who has just done so, false")
-	alone := flag.Bool("alone", false, "compile each mutant by itself, instead of all of an operator's into one executable: slow, and the verdicts must be the same")
+	alone := flag.Bool("alone", false, "compile each mutant by itself, try it on a cluster of its own and wait as long for what it must fail with as for anything else: slow, and the verdicts must be the same")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [flags] OPERATOR=SUITE...\n\nThe folder of an operator, and that of its suite, with the mutants in its folder mutants, such as operator=e2e/memcached.")
 		flag.PrintDefaults()

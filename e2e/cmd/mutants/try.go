@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/example/operator-testbed/e2e/mutant"
 )
 
@@ -26,31 +28,40 @@ type trying struct {
 	errs   []error
 }
 
-// job runs a suite that has been built.
-type job func(ctx context.Context)
-
 // try runs the healthy operators and all mutants, prints a line for each, and fails when any is not killed as it should be.
 func (how *trying) try(ctx context.Context, targets []*target) error {
 	begin := time.Now()
-	// What is built ahead is enough for all who come for more at once.
+	crds, err := definitions(targets)
+	if err != nil {
+		return err
+	}
+	// What is built ahead is enough for all who come for more at once. Clusters start meanwhile.
 	jobs := make(chan job, how.parallel)
-	go func() {
+	group, working := errgroup.WithContext(ctx)
+	group.Go(func() error {
 		defer close(jobs)
 		for _, t := range targets {
-			how.prepare(ctx, t, jobs)
-		}
-	}()
-	var group sync.WaitGroup
-	for range how.parallel {
-		group.Go(func() {
-			for do := range jobs {
-				do(ctx)
+			if err := how.prepare(working, t, jobs); err != nil {
+				return err
 			}
+		}
+		return nil
+	})
+	for i := range how.parallel {
+		group.Go(func() error {
+			if how.alone {
+				workFresh(working, jobs)
+				return nil
+			}
+			return work(working, clusterName(i), crds, jobs)
 		})
 	}
-	group.Wait()
+	err = group.Wait()
 	if ctx.Err() != nil {
 		return errors.New("stopped: nothing is left running")
+	}
+	if err != nil {
+		return err
 	}
 	all := 0
 	for _, t := range targets {
@@ -67,44 +78,51 @@ func (how *trying) try(ctx context.Context, targets []*target) error {
 }
 
 // prepare builds the suite and the operators of one target, and sends what is ready to be run.
-func (how *trying) prepare(ctx context.Context, t *target, jobs chan<- job) {
+func (how *trying) prepare(ctx context.Context, t *target, jobs chan<- job) error {
+	send := func(do job) {
+		select {
+		case jobs <- do:
+		case <-ctx.Done():
+		}
+	}
 	suite, err := t.build(ctx, how.work)
 	if err != nil {
-		how.fail(err)
-		return
+		return err
 	}
 	healthy, trials, err := suite.Prepare(ctx, t.mutants, filepath.Join(how.work, filepath.FromSlash(t.folder)), how.alone)
 	if err != nil {
-		how.fail(err)
-		return
+		return err
 	}
 	if how.healthy {
-		jobs <- func(ctx context.Context) { how.runHealthy(ctx, suite, t, healthy) }
+		send(func(ctx context.Context, env ...string) {
+			how.runHealthy(ctx, suite, t, append(env, "OPERATOR="+healthy))
+		})
 	}
 	for trial := range trials {
 		name := path.Base(t.operator) + "/" + trial.Mutant.Name
 		if trial.Alone != nil && !how.alone {
 			fmt.Printf("compiled alone: %s, because %v\n", name, trial.Alone)
 		}
-		jobs <- func(ctx context.Context) { how.runTrial(ctx, name, trial) }
+		send(func(ctx context.Context, env ...string) { how.runTrial(ctx, name, trial, env) })
 	}
+	return ctx.Err()
 }
 
 // runHealthy sees that the tests that judge the mutants pass on the operator as it is.
-func (how *trying) runHealthy(ctx context.Context, suite mutant.Suite, t *target, operator string) {
-	passed, output, err := suite.Run(ctx, t.judges(), "OPERATOR="+operator, within(time.Minute))
+func (how *trying) runHealthy(ctx context.Context, suite mutant.Suite, t *target, env []string) {
+	passed, output, err := suite.Run(ctx, t.judges(), append(env, within(time.Minute))...)
 	if err == nil && !passed {
 		err = fmt.Errorf("the healthy %s fails the tests that judge its mutants:\n%s", t.operator, output)
 	}
 	how.fail(err)
 }
 
-func (how *trying) runTrial(ctx context.Context, name string, trial *mutant.Trial) {
+func (how *trying) runTrial(ctx context.Context, name string, trial *mutant.Trial, env []string) {
 	if trial.Err != nil {
 		how.tell(ctx, name, trial.Mutant, mutant.Result{}, errors.Join(trial.Err, trial.Close()))
 		return
 	}
-	env := []string{within(how.timeout)}
+	env = append(env, within(how.timeout))
 	if !how.alone { // or nothing would show that the verdict is the same with more patience
 		env = append(env, "TESTBED_EXPECTED="+trial.Mutant.Assertion)
 	}

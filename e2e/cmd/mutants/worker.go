@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+)
+
+// job runs a suite that has been built, with more variables.
+type job func(ctx context.Context, env ...string)
+
+// work does jobs one after another, on one cluster that stays: each suite resets it first. It ends with this program, however that
+// ends.
+func work(ctx context.Context, name string, crds []string, jobs <-chan job) (err error) {
+	cluster := embedded.NewProvider()
+	cluster.WithName(name).WithOpts(embedded.WithCRDs(crds...))
+	if _, err := cluster.Create(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Destroy(context.WithoutCancel(ctx))) }()
+	for do := range jobs {
+		do(ctx, "TESTBED_CLUSTER="+name)
+	}
+	return nil
+}
+
+// workFresh does jobs one after another, each on a cluster of the suite's own.
+func workFresh(ctx context.Context, jobs <-chan job) {
+	for do := range jobs {
+		do(ctx)
+	}
+}
+
+// clusterName names a worker's cluster, beside those of other runs.
+func clusterName(worker int) string { return fmt.Sprintf("mutants-%d-%d", os.Getpid(), worker) }
+
+// definitions are the files of the operators' CustomResourceDefinitions, one of each name: a cluster that has one from its start
+// need not learn of it late, and another version takes its place.
+func definitions(targets []*target) ([]string, error) {
+	var files []string
+	known := map[string]bool{}
+	for _, t := range targets {
+		found, err := filepath.Glob(filepath.Join(t.root, t.operator, "config", "crd", "bases", "*.yaml"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range found {
+			if !known[filepath.Base(file)] {
+				known[filepath.Base(file)] = true
+				files = append(files, file)
+			}
+		}
+	}
+	return files, nil
+}
