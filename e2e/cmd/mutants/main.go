@@ -38,6 +38,7 @@ func run(ctx context.Context) error {
 	rights := flag.Bool("rights", false, "take away each right of the operators', one at a time, instead of trying the patches")
 	healthy := flag.Bool("healthy", true, "run the tests that judge the mutants on the healthy operators, too; for who has just done so, false")
 	alone := flag.Bool("alone", false, "compile each mutant by itself, try it on a cluster of its own and wait as long for what it must fail with as for anything else: slow, and the verdicts must be the same")
+	cached := flag.Bool("cached", true, "do not try again what was killed in a run with the same operator, suite, machinery and patch, in which the healthy operator passed")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [flags] OPERATOR=SUITE...\n\nThe folder of an operator, and that of its suite, with the mutants in its folder mutants, such as operator=e2e/memcached.")
 		flag.PrintDefaults()
@@ -68,6 +69,9 @@ func run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(work)
 	how := &trying{work: work, timeout: *timeout, parallel: *parallel, healthy: *healthy, alone: *alone}
+	if *cached && !*alone && !*rights {
+		how.kills = openKills()
+	}
 	return how.try(ctx, targets)
 }
 

@@ -19,6 +19,10 @@ type target struct {
 	operator, folder string // relative to root, with slashes
 	root             string
 	mutants          []mutant.Mutant
+	content          string // of the operator, the suite and what runs them, when it was asked for
+
+	passed bool            // the healthy operator, the same tests
+	killed []mutant.Mutant // in this run
 }
 
 // newTarget reads OPERATOR=SUITE, and the mutants of that name.
@@ -56,6 +60,9 @@ func (t *target) build(ctx context.Context, work string) (mutant.Suite, error) {
 	}
 	return suite, nil
 }
+
+// nameOf is what a mutant of the target's is called among all.
+func (t *target) nameOf(m mutant.Mutant) string { return path.Base(t.operator) + "/" + m.Name }
 
 // judges is a pattern of all tests that judge a mutant.
 func (t *target) judges() string {

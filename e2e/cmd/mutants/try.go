@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,6 +21,7 @@ type trying struct {
 	parallel int
 	healthy  bool
 	alone    bool
+	kills    kills
 
 	told   sync.Mutex
 	killed int
@@ -35,19 +35,29 @@ func (how *trying) try(ctx context.Context, targets []*target) error {
 	if err != nil {
 		return err
 	}
+	all := 0
+	for _, t := range targets {
+		all += len(t.mutants)
+		if err := how.recall(t); err != nil {
+			return err
+		}
+	}
 	// What is built ahead is enough for all who come for more at once. Clusters start meanwhile.
 	jobs := make(chan job, how.parallel)
 	group, working := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(jobs)
 		for _, t := range targets {
+			if len(t.mutants) == 0 {
+				continue
+			}
 			if err := how.prepare(working, t, jobs); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	for i := range how.parallel {
+	for i := range min(how.parallel, all-how.killed) {
 		group.Go(func() error {
 			if how.alone {
 				workFresh(working, jobs)
@@ -57,15 +67,12 @@ func (how *trying) try(ctx context.Context, targets []*target) error {
 		})
 	}
 	err = group.Wait()
+	how.remember(targets)
 	if ctx.Err() != nil {
 		return errors.New("stopped: nothing is left running")
 	}
 	if err != nil {
 		return err
-	}
-	all := 0
-	for _, t := range targets {
-		all += len(t.mutants)
 	}
 	fmt.Printf("%d of %d mutants killed by the assertion they name, in %.0f s\n", how.killed, all, time.Since(begin).Seconds())
 	if len(how.errs) == 0 && how.healthy {
@@ -75,6 +82,46 @@ func (how *trying) try(ctx context.Context, targets []*target) error {
 		how.fail(fmt.Errorf("%d mutants were not killed as they should be", all-how.killed))
 	}
 	return errors.Join(how.errs...)
+}
+
+// recall leaves of the target's mutants those that are not known to be killed.
+func (how *trying) recall(t *target) error {
+	if how.kills == "" {
+		return nil
+	}
+	var left []mutant.Mutant
+	for _, m := range t.mutants {
+		key, err := t.key(m)
+		if err != nil {
+			return err
+		}
+		if !how.kills.has(key) {
+			left = append(left, m)
+			continue
+		}
+		how.killed++
+		fmt.Printf("killed    %-44s by %s: %q (cached)\n", t.nameOf(m), m.Judges(), m.Assertion)
+	}
+	t.mutants = left
+	return nil
+}
+
+// remember keeps the kills of those targets whose healthy operator passed: a kill is worth nothing without. What was changed
+// meanwhile may not be what was tried.
+func (how *trying) remember(targets []*target) {
+	for _, t := range targets {
+		if !t.passed || len(t.killed) == 0 {
+			continue
+		}
+		if content, err := contentOf(t.root, t.parts()); err != nil || content != t.content {
+			continue
+		}
+		for _, m := range t.killed {
+			if key, err := t.key(m); err == nil {
+				how.kills.add(key)
+			}
+		}
+	}
 }
 
 // prepare builds the suite and the operators of one target, and sends what is ready to be run.
@@ -99,11 +146,10 @@ func (how *trying) prepare(ctx context.Context, t *target, jobs chan<- job) erro
 		})
 	}
 	for trial := range trials {
-		name := path.Base(t.operator) + "/" + trial.Mutant.Name
 		if trial.Alone != nil && !how.alone {
-			fmt.Printf("compiled alone: %s, because %v\n", name, trial.Alone)
+			fmt.Printf("compiled alone: %s, because %v\n", t.nameOf(trial.Mutant), trial.Alone)
 		}
-		send(func(ctx context.Context, env ...string) { how.runTrial(ctx, name, trial, env) })
+		send(func(ctx context.Context, env ...string) { how.runTrial(ctx, t, trial, env) })
 	}
 	return ctx.Err()
 }
@@ -114,12 +160,13 @@ func (how *trying) runHealthy(ctx context.Context, suite mutant.Suite, t *target
 	if err == nil && !passed {
 		err = fmt.Errorf("the healthy %s fails the tests that judge its mutants:\n%s", t.operator, output)
 	}
+	t.passed = err == nil
 	how.fail(err)
 }
 
-func (how *trying) runTrial(ctx context.Context, name string, trial *mutant.Trial, env []string) {
+func (how *trying) runTrial(ctx context.Context, t *target, trial *mutant.Trial, env []string) {
 	if trial.Err != nil {
-		how.tell(ctx, name, trial.Mutant, mutant.Result{}, errors.Join(trial.Err, trial.Close()))
+		how.tell(ctx, t, trial.Mutant, mutant.Result{}, errors.Join(trial.Err, trial.Close()))
 		return
 	}
 	env = append(env, within(how.timeout))
@@ -127,19 +174,20 @@ func (how *trying) runTrial(ctx context.Context, name string, trial *mutant.Tria
 		env = append(env, "TESTBED_EXPECTED="+trial.Mutant.Assertion)
 	}
 	result, err := trial.Run(ctx, env...)
-	how.tell(ctx, name, trial.Mutant, result, errors.Join(err, trial.Close()))
+	how.tell(ctx, t, trial.Mutant, result, errors.Join(err, trial.Close()))
 }
 
 // within is how long the assertions of a suite wait.
 func within(timeout time.Duration) string { return "TESTBED_TIMEOUT=" + timeout.String() }
 
 // tell prints what came of a mutant, unless it was stopped: then that says nothing about it.
-func (how *trying) tell(ctx context.Context, name string, m mutant.Mutant, result mutant.Result, err error) {
+func (how *trying) tell(ctx context.Context, t *target, m mutant.Mutant, result mutant.Result, err error) {
 	if ctx.Err() != nil {
 		return
 	}
 	how.told.Lock()
 	defer how.told.Unlock()
+	name := t.nameOf(m)
 	switch {
 	case err != nil:
 		fmt.Printf("error     %-44s %v\n", name, err)
@@ -147,6 +195,7 @@ func (how *trying) tell(ctx context.Context, name string, m mutant.Mutant, resul
 		fmt.Printf("survived  %-44s %s\n%s\n", name, result.Wrong, indent(result.Output))
 	default:
 		how.killed++
+		t.killed = append(t.killed, m)
 		fmt.Printf("killed    %-44s by %s: %q (%.1f s)\n", name, m.Judges(), m.Assertion, result.Took.Seconds())
 	}
 }

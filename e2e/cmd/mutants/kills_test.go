@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+)
+
+// write writes a file below root, for its owner alone.
+func write(t *testing.T, root, file, text string) {
+	t.Helper()
+	path := filepath.Join(root, file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// repository returns a folder with an operator, its suite with two mutants, and what runs them.
+func repository(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, file := range []string{"go.mod", "go.sum", "e2e/suite.go", "kind/build/main.go", "kind/kubernetes/go.mod", "operator/main.go", "suite/suite_test.go", "README.md"} {
+		write(t, root, file, file)
+	}
+	for _, name := range []string{"a", "b"} {
+		write(t, root, "suite/mutants/"+name+".patch", "Fault: "+name+"\nTest: Test\nAssertion: expected\n\n--- a/main.go\n+++ b/main.go\n")
+	}
+	return root
+}
+
+// recalled returns how many of the two mutants of the repository are known to be killed.
+func recalled(t *testing.T, root string, k kills) int {
+	t.Helper()
+	target, err := newTarget(root, "operator=suite", false, regexp.MustCompile(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	how := &trying{kills: k}
+	if err := how.recall(target); err != nil {
+		t.Fatal(err)
+	}
+	if len(target.mutants) != 2-how.killed {
+		t.Errorf("expected that what is not killed is left, got %d and %d", how.killed, len(target.mutants))
+	}
+	return how.killed
+}
+
+// remembered tries both mutants of the repository.
+func remembered(t *testing.T, root string, k kills, passed bool, meanwhile func()) {
+	t.Helper()
+	tried, err := newTarget(root, "operator=suite", false, regexp.MustCompile(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	how := &trying{kills: k}
+	if err := how.recall(tried); err != nil {
+		t.Fatal(err)
+	}
+	meanwhile()
+	tried.killed, tried.passed = tried.mutants, passed
+	how.remember([]*target{tried})
+}
+
+func TestKillsAreRemembered(t *testing.T) {
+	root, nothing := repository(t), func() {}
+	k := kills(filepath.Join(t.TempDir(), "mutants"))
+	expect := func(want int, what string) {
+		t.Helper()
+		if got := recalled(t, root, k); got != want {
+			t.Errorf("%s: expected %d kills to be known, got %d", what, want, got)
+		}
+	}
+	expect(0, "at first")
+	remembered(t, root, k, false, nothing)
+	expect(0, "after a run in which the healthy operator did not pass")
+	remembered(t, root, k, true, func() { write(t, root, "operator/main.go", "changed meanwhile") })
+	expect(0, "after a run in which the operator was changed")
+	remembered(t, root, k, true, nothing)
+	expect(2, "after a good run")
+
+	for _, file := range []string{"operator/main.go", "suite/suite_test.go", "e2e/suite.go", "go.sum", "kind/kubernetes/go.mod"} {
+		before, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, root, file, "another")
+		expect(0, "with another "+file)
+		write(t, root, file, string(before))
+	}
+	write(t, root, "README.md", "another")
+	write(t, root, "operator/bin/manager", "built")
+	expect(2, "with what has no part in it")
+	write(t, root, "suite/mutants/a.patch", "Fault: another\nTest: Test\nAssertion: expected\n\n--- a/main.go\n+++ b/main.go\n")
+	expect(1, "with another patch")
+}
+
+// A store that is damaged or can't be written is one that remembers nothing.
+func TestKillsAreForgotten(t *testing.T) {
+	folder := t.TempDir()
+	k := kills(filepath.Join(folder, "mutants"))
+	for i := range 4 {
+		key := fmt.Sprint(i)
+		k.add(key)
+		if !k.has(key) {
+			t.Errorf("expected %s to be there", key)
+		}
+		if err := os.Chtimes(filepath.Join(string(k), key), time.Time{}, time.Unix(int64(i), 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, string(k), "3", "")
+	if k.has("3") {
+		t.Error("expected that a damaged file is no kill")
+	}
+	k.forget(2)
+	for key, want := range map[string]bool{"0": false, "1": false, "2": true} {
+		if k.has(key) != want {
+			t.Errorf("%s: expected that of four the newest two are kept", key)
+		}
+	}
+	write(t, folder, "file", "")
+	blocked := kills(filepath.Join(folder, "file"))
+	blocked.add("1")
+	blocked.forget(0)
+	if blocked.has("1") || kills("").has("") {
+		t.Error("expected nothing to be remembered")
+	}
+}
