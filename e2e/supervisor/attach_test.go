@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net"
@@ -55,7 +54,7 @@ func TestAttachToOneThatHasJustGone(t *testing.T) {
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Shutdown(context.Background()); err != nil {
+	if err := s.Shutdown(t.Context()); err != nil {
 		t.Errorf("expected Shutdown to find nothing but a folder to remove, got %v", err)
 	}
 	if _, err := Attach(dir); !errors.Is(err, ErrNotRunning) {
