@@ -53,7 +53,7 @@ func (t *target) build(ctx context.Context, work string) (mutant.Suite, error) {
 	if _, err := os.Stat(filepath.Join(t.root, t.operator, "cmd")); err == nil {
 		suite.Package = "./" + path.Join(t.operator, "cmd")
 	}
-	compile := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-o", suite.Binary, "./"+t.folder)
+	compile := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-ldflags=-s -w", "-o", suite.Binary, "./"+t.folder)
 	compile.Dir = t.root
 	if out, err := compile.CombinedOutput(); err != nil {
 		return suite, fmt.Errorf("building the suite %s: %w\n%s", t.folder, err, out)
