@@ -9,8 +9,7 @@ import (
 
 // Component is a handle on one process of a cluster, to break it and to mend
 // it. Its constant (KubeAPIServer, ...) is its name. All do their work again as
-// soon as they run, but for kwok, which plays no pod for a few seconds after a
-// start that is not its first.
+// soon as they run.
 type Component struct {
 	provider *Provider
 	name     string

@@ -52,11 +52,11 @@ func (s *starter) start(ctx context.Context) error {
 		return err
 	}
 	s.say("etcd and kube-apiserver started")
-	if err := s.whileRunning(ctx, s.untilReady, Etcd, KubeAPIServer); err != nil {
+	if err := s.whileRunning(ctx, s.startEarly, Etcd, KubeAPIServer); err != nil {
 		return err
 	}
 	s.say("kube-apiserver is ready")
-	if err := s.whileRunning(ctx, s.startRest, Etcd, KubeAPIServer); err != nil {
+	if err := s.run(ctx, KubeControllerManager, 0); err != nil {
 		return err
 	}
 	if err := s.whileRunning(ctx, s.untilNodesReady, components...); err != nil {
@@ -142,43 +142,35 @@ func (s *starter) startAPI(ctx context.Context) error {
 	}
 }
 
-// untilReady installs the CRDs and returns when the API server is ready. An
-// administrator may create CRDs long before that.
-func (s *starter) untilReady(ctx context.Context) error {
+// startEarly does everything that an administrator may do long before the API server is ready, and returns when that is
+// ready. kube-controller-manager has to wait until then: it asks only once a second whether the API server is healthy.
+func (s *starter) startEarly(ctx context.Context) error {
 	config, err := s.config()
 	if err != nil {
 		return err
 	}
-	client, err := apiextensions.NewForConfig(config)
+	crds, err := apiextensions.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	core, err := corev1client.NewForConfig(config)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return installCRDs(ctx, client.CustomResourceDefinitions(), s.crds) })
 	group.Go(func() error { return s.untilOK(ctx, "/readyz") })
-	return group.Wait()
-}
-
-// startRest starts the other components and creates the nodes.
-func (s *starter) startRest(ctx context.Context) error {
-	// Before kube-controller-manager, so that it sees every CRD that one
-	// may have missed.
-	if err := s.sup.RunTask(ctx, lateCRDs, lateCRDs, lateCRDsArgs{Kubeconfig: s.layout.kubeconfigOf(self)}, nil); err != nil {
-		return err
-	}
-	config, err := s.config()
-	if err != nil {
-		return err
-	}
-	client, err := corev1client.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, component := range []string{KubeControllerManager, KubeScheduler, Kwok} {
+	group.Go(func() error {
+		if err := installCRDs(ctx, crds.CustomResourceDefinitions(), s.crds); err != nil {
+			return err
+		}
+		// After these CRDs, which are not late, and before kube-controller-manager, so that it sees every CRD that one may have
+		// missed.
+		return s.sup.RunTask(ctx, lateCRDs, lateCRDs, lateCRDsArgs{Kubeconfig: s.layout.kubeconfigOf(self)}, nil)
+	})
+	group.Go(func() error { return createNodes(ctx, core.Nodes(), s.options.nodes) })
+	for _, component := range []string{KubeScheduler, Kwok} {
 		group.Go(func() error { return s.run(ctx, component, 0) })
 	}
-	group.Go(func() error { return createNodes(ctx, client.Nodes(), s.options.nodes) })
 	return group.Wait()
 }
 
