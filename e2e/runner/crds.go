@@ -9,10 +9,13 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -53,7 +56,7 @@ func Define(ctx context.Context, config *rest.Config, m Manifests) error {
 	if err := replaceServed(ctx, config, c, changed); err != nil {
 		return err
 	}
-	return define(ctx, c, m.Select(definition))
+	return define(ctx, config, c, m.Select(definition))
 }
 
 // defineMissing is Define for those that are not there. Any that is just becoming Established is waited for.
@@ -71,7 +74,7 @@ func defineMissing(ctx context.Context, config *rest.Config, m Manifests) error 
 			return d.Name == wanted.GetName() && established(&d)
 		})
 	})
-	return define(ctx, c, missing)
+	return define(ctx, config, c, missing)
 }
 
 func definitionClient(config *rest.Config) (client.WithWatch, error) {
@@ -86,37 +89,63 @@ func definitionClient(config *rest.Config) (client.WithWatch, error) {
 	return c, nil
 }
 
-func define(ctx context.Context, c client.WithWatch, definitions []*unstructured.Unstructured) error {
+func define(ctx context.Context, config *rest.Config, c client.WithWatch, definitions []*unstructured.Unstructured) error {
 	if err := Apply(ctx, c, definitions); err != nil {
 		return err
 	}
+	resources, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connecting to the cluster: %w", err)
+	}
 	for _, d := range definitions {
-		if err := awaitEstablished(ctx, c, d.GetName()); err != nil {
+		present, err := awaitEstablished(ctx, c, d.GetName())
+		if err == nil {
+			err = untilDiscovered(ctx, resources, present)
+		}
+		if err != nil {
 			return fmt.Errorf("waiting until the API server serves %s: %w", d.GetName(), err)
 		}
 	}
 	return nil
 }
 
-func awaitEstablished(ctx context.Context, c client.WithWatch, name string) error {
+// untilDiscovered asks until discovery lists what is served, which is a moment later than it is Established: clients learn from
+// it where objects of the kind are.
+func untilDiscovered(ctx context.Context, resources discovery.DiscoveryInterface, d *apiextensionsv1.CustomResourceDefinition) error {
+	for _, version := range d.Spec.Versions {
+		for listed := !version.Served; !listed; {
+			list, err := resources.ServerResourcesForGroupVersion(d.Spec.Group + "/" + version.Name)
+			if err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			listed = err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == d.Spec.Names.Plural })
+		}
+	}
+	return nil
+}
+
+func awaitEstablished(ctx context.Context, c client.WithWatch, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	// Without a resource version, a watch begins with what there is.
 	events, err := c.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{},
 		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", name)})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer events.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		case event, open := <-events.ResultChan():
 			if !open {
-				return errors.New("the watch ended")
+				return nil, errors.New("the watch ended")
 			}
 			d, ok := event.Object.(*apiextensionsv1.CustomResourceDefinition)
 			if ok && event.Type != watch.Deleted && established(d) {
-				return nil
+				return d, nil
 			}
 		}
 	}

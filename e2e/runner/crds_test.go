@@ -48,7 +48,8 @@ func (h *gatehouse) definedInPlace(t *testing.T) {
 	guest.SetNamespace("default")
 	guest.SetName("somebody")
 	for round := range 20 {
-		for minimum, welcome := range map[string]bool{", minimum: 21": false, "": true} {
+		for _, minimum := range []string{", minimum: 21", ""} {
+			welcome := minimum == ""
 			write("crd.yaml", fmt.Sprintf(definitionOf, minimum))
 			manifests, err := runner.Render(folder)
 			if err == nil {

@@ -22,9 +22,9 @@ func isComponent(process string) bool { return slices.Contains(components, proce
 // isServer reports whether a component is one that the others talk to.
 func isServer(component string) bool { return component == Etcd || component == KubeAPIServer }
 
-// outlived returns the components that begin anew at a reset: each that does
-// not run, and each that is older than etcd or kube-apiserver. client-go lets
-// a watch that broke wait longer with every outage, up to a minute, and
+// outlived returns the components that a reset restarts: each that does not
+// run, and each that is older than etcd or kube-apiserver, because client-go
+// lets a watch that broke wait longer with every outage, up to a minute, and
 // forgets none for two minutes.
 func outlived(processes []supervisor.ProcessStatus) []string {
 	var outage time.Time
@@ -60,9 +60,9 @@ func (p *Provider) haveRun(ctx context.Context, processes []supervisor.ProcessSt
 	return nil
 }
 
-// stopOutlived stops the components that begin anew, and returns them. kwok is
-// one of them, too, while it waits for the end of its predecessor's claim on
-// the nodes.
+// stopOutlived stops the components that a reset restarts, and returns them.
+// kwok is one of them, too, while it waits until its predecessor's claim on the
+// nodes expires.
 func (p *Provider) stopOutlived(ctx context.Context, etcd *etcdClient, processes []supervisor.ProcessStatus) ([]string, error) {
 	names := outlived(processes)
 	at := slices.IndexFunc(processes, func(p supervisor.ProcessStatus) bool { return p.Name == Kwok })
@@ -103,9 +103,9 @@ func claimed(now contents, since time.Time) (bool, error) {
 	return true, nil
 }
 
-// startAnew starts the components and returns when a Deployment has been
+// restart starts the components and returns when a Deployment has been
 // through the hands of all of them. It is not removed again.
-func (p *Provider) startAnew(ctx context.Context, etcd *etcdClient, names []string) error {
+func (p *Provider) restart(ctx context.Context, etcd *etcdClient, names []string) error {
 	if slices.Contains(names, Kwok) {
 		if err := unclaim(ctx, etcd); err != nil {
 			return err

@@ -19,9 +19,9 @@ const resetLimit = time.Minute
 // there when Create returned, finalizers or not, puts back every other one as
 // it was, and empties the audit log.
 //
-// CustomResourceDefinitions stay as they are, but none of their objects do: a
-// new one would restart kube-controller-manager, so the next one who installs
-// another version updates it in place.
+// CustomResourceDefinitions stay as they are, but none of their objects do.
+// Creating one again would restart kube-controller-manager, so install another
+// version by updating it in place.
 //
 // The error names what could not be undone.
 func (p *Provider) Reset(ctx context.Context) error {
@@ -84,7 +84,7 @@ func (p *Provider) reset(ctx context.Context) (err error) {
 		}
 	}
 	if len(stopped) > 0 {
-		if err := p.startAnew(ctx, etcd, stopped); err != nil {
+		if err := p.restart(ctx, etcd, stopped); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (p *Provider) endOthers(ctx context.Context) error {
 
 // clean undoes what was changed since the baseline, until both etcd and
 // kube-apiserver say that nothing is left: a controller that was about to write
-// may do so once more. It adds the keys that it has changed to touched.
+// may still do so. It adds the keys that it has changed to touched.
 func (p *Provider) clean(ctx context.Context, etcd *etcdClient, baseline contents, touched map[string]bool) error {
 	for {
 		now, err := cleanStore(ctx, etcd, baseline, touched)

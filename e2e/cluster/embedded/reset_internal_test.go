@@ -66,6 +66,14 @@ func TestResetPlan(t *testing.T) {
 			},
 			want: []string{"-/registry/apiregistration.k8s.io/apiservices/v1.mine", "-/registry/group.example.com/things/n/thing"},
 		},
+		"a kind that is being deleted": {
+			baseline: contents{"/registry/apiextensions.k8s.io/customresourcedefinitions/old": is("{}", 1)},
+			now: contents{
+				"/registry/apiextensions.k8s.io/customresourcedefinitions/old": is(`{"metadata":{"deletionTimestamp":"2026-01-02T10:20:00Z"}}`, 8),
+				"/registry/apiextensions.k8s.io/customresourcedefinitions/new": is(`{"metadata":{"deletionTimestamp":"2026-01-02T10:20:00Z"}}`, 9),
+			},
+			want: []string{"-/registry/apiextensions.k8s.io/customresourcedefinitions/old", "-/registry/apiextensions.k8s.io/customresourcedefinitions/new"},
+		},
 	} {
 		var got []string
 		for _, change := range resetPlan(c.baseline, c.now) {
@@ -157,7 +165,7 @@ func TestOutlived(t *testing.T) {
 		},
 	} {
 		if got := outlived(c.processes); !slices.Equal(got, c.want) {
-			t.Errorf("%s: expected %q to begin anew, got %q", name, c.want, got)
+			t.Errorf("%s: expected %q to be restarted, got %q", name, c.want, got)
 		}
 	}
 }

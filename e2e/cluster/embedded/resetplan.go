@@ -20,7 +20,7 @@ type change struct {
 func resetPlan(baseline, now contents) []change {
 	var gone, back []string
 	for key, is := range now {
-		if _, known := baseline[key]; !known && !staysAfterReset(key, is.Value) {
+		if _, known := baseline[key]; !staysAfterReset(key, is.Value) && (!known || terminatingKind(key, is.Value)) {
 			gone = append(gone, key)
 		}
 	}
@@ -60,9 +60,8 @@ const (
 func staysAfterReset(key string, value []byte) bool {
 	switch {
 	case strings.HasPrefix(key, crdKeys):
-		// A new kind restarts kube-controller-manager: better the next one who
-		// installs it updates it in place.
-		return true
+		// A new kind restarts kube-controller-manager: better to update it in place.
+		return !terminatingKind(key, value)
 	case strings.HasPrefix(key, apiServiceKeys):
 		// kube-apiserver makes one for each group of such kinds.
 		return bytes.Contains(value, []byte(`"kube-aggregator.kubernetes.io/automanaged"`))
@@ -70,6 +69,12 @@ func staysAfterReset(key string, value []byte) bool {
 		// kube-apiserver's own addresses and identity.
 		return strings.HasPrefix(key, peerKeys) || strings.HasPrefix(key, leaseKeys+"kube-system/apiserver-")
 	}
+}
+
+// terminatingKind reports whether a CustomResourceDefinition only waits for its
+// objects to go. Nobody could install it until then.
+func terminatingKind(key string, value []byte) bool {
+	return strings.HasPrefix(key, crdKeys) && bytes.Contains(value, []byte(`"deletionTimestamp":"`))
 }
 
 // renewed reports whether the cluster itself changes what is in the baseline.
