@@ -42,6 +42,19 @@ func (h *gatehouse) definedInPlace(t *testing.T) {
 		}
 	}
 	write("kustomization.yaml", "resources: [crd.yaml]\n")
+	rendered := func(minimum string) runner.Manifests {
+		t.Helper()
+		write("crd.yaml", fmt.Sprintf(definitionOf, minimum))
+		manifests, err := runner.Render(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return manifests
+	}
+	// The fields of the first one are somebody else's.
+	if err := h.client.Create(t.Context(), rendered(", minimum: 21").Objects()[0]); err != nil {
+		t.Fatal(err)
+	}
 	guest := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"age": int64(18)}}}
 	guest.SetAPIVersion("test.example.com/v1")
 	guest.SetKind("Guest")
@@ -50,12 +63,7 @@ func (h *gatehouse) definedInPlace(t *testing.T) {
 	for round := range 20 {
 		for _, minimum := range []string{", minimum: 21", ""} {
 			welcome := minimum == ""
-			write("crd.yaml", fmt.Sprintf(definitionOf, minimum))
-			manifests, err := runner.Render(folder)
-			if err == nil {
-				err = runner.Define(t.Context(), h.options.Config, manifests)
-			}
-			if err != nil {
+			if err := runner.Define(t.Context(), h.options.Config, rendered(minimum)); err != nil {
 				t.Fatal(err)
 			}
 			if err := h.client.Create(t.Context(), guest.DeepCopy(), client.DryRunAll); (err == nil) != welcome {

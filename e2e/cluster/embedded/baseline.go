@@ -67,18 +67,25 @@ func readBaseline(l layout) (contents, error) {
 	return all, nil
 }
 
+// madeByServer are what kube-apiserver makes for itself in the background.
+var madeByServer = []string{
+	"services/specs/default/kubernetes",
+	"ipaddresses/10.0.0.1",
+	"configmaps/kube-system/kube-apiserver-legacy-service-account-token-tracking",
+}
+
 // unsettled names something that the cluster's own components will still make
 // or change; empty when there is nothing.
 func unsettled(all contents, nodes int) (string, error) {
+	made := slices.Clone(madeByServer)
 	for key := range all {
-		namespace, ok := strings.CutPrefix(key, registry+"namespaces/")
-		if !ok {
-			continue
+		if namespace, ok := strings.CutPrefix(key, registry+"namespaces/"); ok {
+			made = append(made, "serviceaccounts/"+namespace+"/default", "configmaps/"+namespace+"/kube-root-ca.crt")
 		}
-		for _, made := range []string{"serviceaccounts/" + namespace + "/default", "configmaps/" + namespace + "/kube-root-ca.crt"} {
-			if _, ok := all[registry+made]; !ok {
-				return made, nil
-			}
+	}
+	for _, key := range made {
+		if _, ok := all[registry+key]; !ok {
+			return key, nil
 		}
 	}
 	ready, err := decodeAll[*corev1.Node](all, nodeKeys)
