@@ -9,10 +9,13 @@ import (
 	"github.com/example/operator-testbed/docs/prose"
 )
 
+// built are executables that a page needs not link again.
+var built = []string{"bin/testbed", "bin/lab"}
+
 // TestText runs the commands of the chapters, as their readers type them. What else can be said of their text is checked
 // with that of the other pages, in docs.
 func TestText(t *testing.T) {
-	prose.Run(t, prose.Options{Root: "..", Files: texts(t)})
+	prose.Run(t, prose.Options{Root: "..", Files: texts(t), Built: built})
 }
 
 // TestTextInOrder runs them in one folder and the same terminals, one chapter after the other, as somebody does who reads them
@@ -23,7 +26,7 @@ func TestTextInOrder(t *testing.T) {
 	}
 	chapters := slices.DeleteFunc(texts(t), func(file string) bool { return file == "tutorial/README.md" })
 	slices.Sort(chapters)
-	prose.Run(t, prose.Options{Root: "..", Files: chapters, InOrder: true})
+	prose.Run(t, prose.Options{Root: "..", Files: chapters, Built: built, InOrder: true})
 }
 
 // texts are the files of the tutorial's text.
