@@ -3,9 +3,12 @@ package runner
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 )
 
 // Build compiles the main package pkg, as seen from the folder dir, to the file binary. Extra build flags, such as -overlay,
@@ -20,4 +23,36 @@ func Build(ctx context.Context, dir, pkg, binary string, flags ...string) error 
 		return fmt.Errorf("building %s in %s: %w\n%s", pkg, dir, err, bytes.TrimSpace(out))
 	}
 	return nil
+}
+
+// BuildSuite compiles the tests in a folder of the repository at root ("e2e/memcached"), and returns the test binary. It is
+// kept in the repository's folder bin and linked again only when something has changed, which the Go command finds out. Calls
+// side by side, in several processes too, do not disturb each other or a suite that runs.
+func BuildSuite(ctx context.Context, root, folder string) (_ string, err error) {
+	fail := func(err error) (string, error) { return "", fmt.Errorf("building the suite %s: %w", folder, err) }
+	kept, err := filepath.Abs(filepath.Join(root, "bin", "suites"))
+	if err != nil {
+		return fail(err)
+	}
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		return fail(err)
+	}
+	work, err := os.MkdirTemp(kept, ".build-")
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	binary, built := filepath.Join(kept, strings.ReplaceAll(folder, "/", "-")+".test"), filepath.Join(work, "suite.test")
+	// The last one, for the Go command to leave as it is if it is up to date. Else it writes another file in its place.
+	_ = os.Link(binary, built)
+	compile := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", built, "./"+folder)
+	compile.Dir = root
+	compile.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := compile.CombinedOutput(); err != nil {
+		return fail(fmt.Errorf("%w\n%s", err, bytes.TrimSpace(out)))
+	}
+	if err := os.Rename(built, binary); err != nil {
+		return fail(err)
+	}
+	return binary, nil
 }

@@ -53,3 +53,56 @@ func TestBuildKnowsNothingOfCommits(t *testing.T) {
 		}
 	}
 }
+
+// TestBuildSuite builds a package's tests, and again: with nothing changed, with a change, and with a mistake.
+func TestBuildSuite(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	suite := func(fails string) string {
+		return "package suite\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) { " + fails + " }\n"
+	}
+	build := func() (string, os.FileInfo) {
+		t.Helper()
+		binary, err := runner.BuildSuite(t.Context(), root, "e2e/suite")
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(binary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return binary, info
+	}
+	write("go.mod", "module example.com/program\n\ngo 1.26\n")
+	write("e2e/suite/suite_test.go", suite(""))
+	binary, first := build()
+	if out, err := exec.CommandContext(t.Context(), binary).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, again := build(); !os.SameFile(first, again) {
+		t.Error("it was linked again though nothing has changed")
+	}
+	write("e2e/suite/suite_test.go", suite(`t.Error("changed")`))
+	_, changed := build()
+	if os.SameFile(first, changed) {
+		t.Error("it was not linked again, or over the one that may be running")
+	}
+	if out, err := exec.CommandContext(t.Context(), binary).CombinedOutput(); err == nil || !strings.Contains(string(out), "changed") {
+		t.Errorf("after a change it says %v: %s", err, out)
+	}
+	write("e2e/suite/suite_test.go", suite("nonsense"))
+	if _, err := runner.BuildSuite(t.Context(), root, "e2e/suite"); err == nil || !strings.Contains(err.Error(), "undefined: nonsense") {
+		t.Errorf("a suite that does not compile: %v", err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(binary)); err != nil || len(entries) != 1 {
+		t.Errorf("in the folder of suites are %v, %v, expected one", entries, err)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/example/operator-testbed/e2e/mutant"
+	"github.com/example/operator-testbed/e2e/runner"
 )
 
 // target is an operator that is broken, and the suite that must notice.
@@ -42,23 +42,18 @@ func newTarget(root, pair string, rights bool, names *regexp.Regexp) (*target, e
 	return t, err
 }
 
-// build builds the suite into a folder.
-func (t *target) build(ctx context.Context, work string) (mutant.Suite, error) {
-	suite := mutant.Suite{
+// build builds the suite.
+func (t *target) build(ctx context.Context) (suite mutant.Suite, err error) {
+	suite = mutant.Suite{
 		Root: t.root, Folder: filepath.Join(t.root, t.folder),
-		Binary: filepath.Join(work, strings.ReplaceAll(t.folder, "/", "-")+".test"),
 		Config: path.Join(t.operator, "config"),
 		Env:    []string{"CLUSTER=embedded"},
 	}
 	if _, err := os.Stat(filepath.Join(t.root, t.operator, "cmd")); err == nil {
 		suite.Package = "./" + path.Join(t.operator, "cmd")
 	}
-	compile := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-ldflags=-s -w", "-o", suite.Binary, "./"+t.folder)
-	compile.Dir = t.root
-	if out, err := compile.CombinedOutput(); err != nil {
-		return suite, fmt.Errorf("building the suite %s: %w\n%s", t.folder, err, out)
-	}
-	return suite, nil
+	suite.Binary, err = runner.BuildSuite(ctx, t.root, t.folder)
+	return suite, err
 }
 
 // nameOf is what a mutant of the target's is called among all.

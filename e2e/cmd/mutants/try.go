@@ -132,7 +132,7 @@ func (how *trying) prepare(ctx context.Context, t *target, jobs chan<- job) erro
 		case <-ctx.Done():
 		}
 	}
-	suite, err := t.build(ctx, how.work)
+	suite, err := t.build(ctx)
 	if err != nil {
 		return err
 	}

@@ -131,13 +131,17 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	which := "-failfast"
+	which := "-test.failfast"
 	if only != "" {
-		which = "-run=" + only
+		which = "-test.run=" + only
 	}
-	// With the flag that the Makefile builds with, or all that was compiled for make demo would be compiled again.
-	suite := exec.CommandContext(ctx, "go", "test", "-trimpath", "-count=1", which, "./tutorial/"+stage+"/test/e2e/")
-	suite.Dir, suite.Stdout, suite.Stderr = root, out, out
+	folder := "tutorial/" + stage + "/test/e2e"
+	built, err := runner.BuildSuite(ctx, root, folder)
+	if err != nil {
+		return err
+	}
+	suite := exec.CommandContext(ctx, built, which, "-test.timeout=10m")
+	suite.Dir, suite.Stdout, suite.Stderr = filepath.Join(root, folder), out, out
 	// What was seen of a failure is told here, and to nobody who happens to call this.
 	suite.Env = append(os.Environ(), "CLUSTER=embedded", "OPERATOR="+binary, "MANIFESTS="+manifests, "TESTBED_TIMEOUT=10s", "TESTBED_FAILURES=")
 	suite.Cancel = func() error { return suite.Process.Signal(os.Interrupt) }
