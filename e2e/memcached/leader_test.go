@@ -34,7 +34,10 @@ func shortLease(s *suite.Scope) runner.Change {
 }
 
 // longLease lets a leader outlast what makes others give up, also on a slow machine.
-var longLease = runner.WithArgs("--leader-election-lease-duration=60s", "--leader-election-renew-deadline=50s")
+var (
+	longLease     = runner.WithArgs(longLeaseArgs...)
+	longLeaseArgs = []string{"--leader-election-lease-duration=60s", "--leader-election-renew-deadline=50s"}
+)
 
 // TestLeader owns the operator, of which two replicas run. Their executables have different names, by which the audit log
 // tells them apart.

@@ -28,6 +28,7 @@ var memcached = suite.New(suite.Options{
 	Package:       "../../operator/cmd",
 	Kustomization: "../../operator/config/default",
 	Project:       "../../operator",
+	Patience:      longLeaseArgs,
 	Sample:        "../../operator/config/samples",
 	Operand:       suite.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Record: []schema.GroupVersionKind{

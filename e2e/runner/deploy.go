@@ -26,6 +26,9 @@ import (
 // much else to do takes long.
 const deployTimeout = 3 * time.Minute
 
+// probePatience is how many seconds a probe waits for an answer where the machine is busy; the default is one.
+const probePatience = 10
+
 // BuildImage builds an operator's image as its users do: by `make docker-build` in the operator's folder, with the command of a
 // container engine. The image is called so. What the build has told is part of the error.
 func BuildImage(ctx context.Context, folder, engine, image string) error {
@@ -51,6 +54,9 @@ type DeployOptions struct {
 	Replicas int
 	// Env are variables ("NAME=value") that prevail over those of the manifests.
 	Env []string
+	// Patience are arguments that let a manager live on while its API server is slow; its probes are as patient then. Where
+	// there are none, it runs as the manifests say.
+	Patience []string
 	// Trial is an object that the operator's webhooks are asked about until they answer; nil where there are none.
 	Trial client.Object
 }
@@ -119,6 +125,14 @@ func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
 		name, value, _ := strings.Cut(variable, "=")
 		container.Env = slices.DeleteFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == name })
 		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	if len(o.Patience) > 0 {
+		container.Args = append(container.Args, o.Patience...)
+		for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
+			if probe != nil {
+				probe.TimeoutSeconds = probePatience
+			}
+		}
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(deployment)
 	return &unstructured.Unstructured{Object: object}, err

@@ -29,6 +29,13 @@ func TestWorkload(t *testing.T) {
 	g.Expect(container.Env).To(HaveLen(len(was.Env)+1), "a variable is there twice")
 	container.Image, container.Env, deployment.Spec.Replicas = was.Image, was.Env, before.Spec.Replicas
 	g.Expect(deployment).To(Equal(before), "more has changed than was asked for")
+
+	object, err = DeployOptions{Manifests: manifests, Image: was.Image, Patience: []string{"--slowly"}}.workload()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment)).To(Succeed())
+	g.Expect(deployment.Spec.Template.Spec.Containers[0].Args).To(Equal(append(was.Args, "--slowly")))
+	g.Expect(deployment.Spec.Template.Spec.Containers[0].LivenessProbe.TimeoutSeconds).To(BeEquivalentTo(probePatience))
+	g.Expect(deployment.Spec.Template.Spec.Containers[0].ReadinessProbe.TimeoutSeconds).To(BeEquivalentTo(probePatience))
 }
 
 func TestComplete(t *testing.T) {

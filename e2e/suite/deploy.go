@@ -19,7 +19,7 @@ func (s *Scope) Deploy(ctx context.Context, t *testing.T, replicas int) {
 	if s.deploy == nil {
 		t.Skip("the operator is not deployed as an image here: its executable was given in $OPERATOR, or the nodes of this cluster run no image that is brought to them; make e2e shows it")
 	}
-	deployed, err := s.deploy(ctx, replicas)
+	deployed, err := s.deploy(ctx, replicas, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,13 +41,13 @@ func (s *Suite) deploys() bool {
 func (s *Suite) image() string { return "operator-testbed/operator-of-" + s.options.Name + ":suite" }
 
 // deploy deploys the operator as its image, which the nodes have.
-func (s *Suite) deploy(ctx context.Context, replicas int) (*runner.Deployed, error) {
+func (s *Suite) deploy(ctx context.Context, replicas int, patience []string) (*runner.Deployed, error) {
 	trial, err := s.sample()
 	if err != nil {
 		return nil, err
 	}
 	return runner.Deploy(ctx, runner.DeployOptions{
-		Config: s.config, Manifests: s.manifests, Image: s.image(), Replicas: replicas, Env: s.operand, Trial: trial,
+		Config: s.config, Manifests: s.manifests, Image: s.image(), Replicas: replicas, Env: s.operand, Patience: patience, Trial: trial,
 	})
 }
 
@@ -77,6 +77,6 @@ func (s *Suite) handOver(ctx context.Context) error {
 		return err
 	}
 	var err error
-	s.deployed, err = s.deploy(ctx, 1)
+	s.deployed, err = s.deploy(ctx, 1, s.options.Patience)
 	return err
 }

@@ -46,7 +46,7 @@ type Scope struct {
 
 	timeout time.Duration
 	cluster cluster.Provider
-	deploy  func(ctx context.Context, replicas int) (*runner.Deployed, error) // nil where no image can run
+	deploy  func(ctx context.Context, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
 }
 
 // Expect returns the assertions, on behalf of t.

@@ -79,6 +79,9 @@ type Options struct {
 	// is brought to them, features that run beside others meet the operator deployed as this image; those that run alone have the
 	// process, which they may stop. Empty means that there is only the process.
 	Project string
+	// Patience are arguments of the operator's, deployed for features that run beside others: many pods that start at once keep
+	// its API server from answering in time for a lease.
+	Patience []string
 	// Sample is a kustomization of one object, which the operator's webhooks are asked about to find out whether they answer
 	// yet. Empty means that it has none.
 	Sample string

@@ -28,6 +28,7 @@ var stage = suite.New(suite.Options{
 	Package:       "../../cmd",
 	Kustomization: "../../config/default",
 	Project:       "../..",
+	Patience:      []string{"--leader-election-lease-duration=60s"},
 	Sample:        "../../config/samples",
 	Operand:       suite.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Record: []schema.GroupVersionKind{
