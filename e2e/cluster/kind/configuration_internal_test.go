@@ -29,7 +29,7 @@ func TestConfigurations(t *testing.T) {
 	for _, sooner := range []string{
 		"  - name: default-not-ready-toleration-seconds\n    value: \"10\"\n",
 		"  - name: default-unreachable-toleration-seconds\n    value: \"10\"\n",
-		"# With the two above, the pods of a node that has gone are elsewhere within a minute, and not after six.\ncontrollerManager:\n  extraArgs:\n  - name: node-monitor-grace-period\n    value: 30s\n",
+		"  # With the tolerations below, the pods of a node that has gone are elsewhere within a minute, and not after six.\n  - name: node-monitor-grace-period\n    value: 30s\n",
 	} {
 		for i, patch := range three.KubeadmConfigPatches {
 			three.KubeadmConfigPatches[i] = strings.Replace(patch, sooner, "", 1)
