@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -93,11 +94,15 @@ var typeConverters = sync.OnceValue(func() []managedfields.TypeConverter {
 	return []managedfields.TypeConverter{acclientgo.NewTypeConverter(clientGo), accache.NewTypeConverter(testScheme())}
 })
 
+// restMapper knows the kinds of testScheme. It is slow to make, too.
+var restMapper = sync.OnceValue(func() meta.RESTMapper { return testrestmapper.TestOnlyStaticRESTMapper(testScheme()) })
+
 // newWorld returns a world with one Memcached of that size, which nobody has reconciled yet.
 func newWorld(t *testing.T, size int32) *world {
 	t.Helper()
 	builder := fake.NewClientBuilder().
 		WithScheme(testScheme()).
+		WithRESTMapper(restMapper()).
 		WithTypeConverters(typeConverters()...).
 		WithGlobalResourceVersionCounter().
 		WithReturnManagedFields().
