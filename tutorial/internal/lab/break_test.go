@@ -179,11 +179,12 @@ func TestHeal(t *testing.T) {
 	needsCluster(t)
 	t.Parallel()
 	g := NewWithT(t)
+	cluster := takeCluster(t)
 	fault := faultOf(t, "left-behind")
 	dir, sound := filepath.Join(t.TempDir(), "broken"), filepath.Join(t.TempDir(), "sound")
 	var out bytes.Buffer
 	g.Expect(lab.Break(t.Context(), root, fault.Name, dir, &out)).To(Succeed())
-	g.Expect(lab.Check(t.Context(), root, dir, mutantOf(t, fault).Test, &out)).To(MatchError(HavePrefix("not yet")))
+	g.Expect(lab.Check(t.Context(), root, dir, mutantOf(t, fault).Test, &out, cluster)).To(MatchError(HavePrefix("not yet")))
 	g.Expect(out.String()).To(And(ContainSubstring("--- FAIL: "), Not(ContainSubstring(fault.Point))))
 
 	g.Expect(lab.Solution(t.Context(), root, fault.Chapter, sound, &out)).To(Succeed())
@@ -193,7 +194,7 @@ func TestHeal(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(os.WriteFile(filepath.Join(dir, file), text, 0o600)).To(Succeed())
 	}
-	g.Expect(lab.Check(t.Context(), root, dir, "", &out)).To(Succeed(), out.String())
+	g.Expect(lab.Check(t.Context(), root, dir, "", &out, cluster)).To(Succeed(), out.String())
 	g.Expect(out.String()).To(HaveSuffix("Healed. " + fault.Point + "\nOthers have stumbled over it: " + strings.Join(fault.Others, ", ") + ".\n"))
 }
 

@@ -103,8 +103,9 @@ func chapterOf(root, dir string) (chapter.Chapter, error) {
 var errNotYet = errors.New("not yet: each line with FAIL names a feature, what was expected and what was last seen")
 
 // Check runs the suite of the chapter that the copy in dir is for, against that copy, on a cluster of its own: up to the first
-// feature that fails, which is enough to go on with, or of the features that only matches, a regular expression, all.
-func Check(ctx context.Context, root, dir, only string, out io.Writer) error {
+// feature that fails, which is enough to go on with, or of the features that only matches, a regular expression, all. More
+// variables for the suite, such as one that names another cluster, are in env.
+func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...string) error {
 	stage, err := stageOf(dir)
 	if err != nil {
 		return err
@@ -144,6 +145,7 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer) error {
 	suite.Dir, suite.Stdout, suite.Stderr = filepath.Join(root, folder), out, out
 	// What was seen of a failure is told here, and to nobody who happens to call this.
 	suite.Env = append(os.Environ(), "CLUSTER=embedded", "OPERATOR="+binary, "MANIFESTS="+manifests, "TESTBED_TIMEOUT=10s", "TESTBED_FAILURES=")
+	suite.Env = append(suite.Env, env...)
 	suite.Cancel = func() error { return suite.Process.Signal(os.Interrupt) }
 	if err := suite.Run(); err != nil {
 		var exit *exec.ExitError

@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/supervisor"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/lab"
 )
@@ -22,6 +23,8 @@ const root = "../../.."
 
 // TestMain keeps what is seen of failures apart, which are meant to be here, and throws it away unless a test fails, too.
 func TestMain(m *testing.M) {
+	supervisor.Main()
+
 	const variable = "TESTBED_ARTIFACTS"
 	artifacts, err := filepath.Abs(cmp.Or(os.Getenv(variable), os.TempDir()))
 	if err == nil {
@@ -38,6 +41,10 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	if err := destroyClusters(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	if code == 0 {
 		_ = os.RemoveAll(artifacts)
 	}
@@ -91,7 +98,7 @@ func TestEachChapterBeginsRed(t *testing.T) {
 			return
 		}
 		only := "^(" + strings.Join(slices.Sorted(maps.Keys(c.Fails)), "|") + ")$"
-		g.Expect(lab.Check(t.Context(), root, dir, only, &out)).To(MatchError(HavePrefix("not yet")), out.String())
+		g.Expect(lab.Check(t.Context(), root, dir, only, &out, takeCluster(t))).To(MatchError(HavePrefix("not yet")), out.String())
 		g.Expect(out.String()).To(ContainSubstring("What was seen of a failure: " + os.Getenv("TESTBED_ARTIFACTS")))
 		for feature, words := range c.Fails {
 			g.Expect(out.String()).To(And(ContainSubstring("\n--- FAIL: "+feature+" "), ContainSubstring(words)))
@@ -105,7 +112,7 @@ func TestEachChapterEndsGreen(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "solution")
 		var out bytes.Buffer
 		g.Expect(lab.Solution(t.Context(), root, c.Name, dir, &out)).To(Succeed())
-		g.Expect(lab.Check(t.Context(), root, dir, "", &out)).To(Succeed(), out.String())
+		g.Expect(lab.Check(t.Context(), root, dir, "", &out, takeCluster(t))).To(Succeed(), out.String())
 		g.Expect(out.String()).To(HaveSuffix("Well done: this is what " + c.Name + " is about.\n"))
 	})
 }
