@@ -43,7 +43,8 @@ func Line(ctx context.Context, progress io.Writer, folder string, args ...string
 }
 
 func line(ctx context.Context, progress io.Writer, folder string, p pace, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"-C", folder, "run", ".", "-until-eof"}, args...)...)
+	// With -trimpath, as make compiles everything, or the standard library would be compiled a second time.
+	cmd := exec.CommandContext(ctx, "go", append([]string{"-C", folder, "run", "-trimpath", ".", "-until-eof"}, args...)...)
 	// A process group of its own: one signal reaches the go command, what it runs
 	// and its compilers, and a terminal's Ctrl-C reaches them through us only.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -65,7 +65,7 @@ func TestLine(t *testing.T) {
 			want: "/cache/assets", told: "[1/3] read, 0s\n[2/3] compile, 5s\n",
 		},
 		{
-			name: "how it is called", does: `[ -p /dev/stdin ] && echo "$*"`, want: "-C /clone/kubernetes run . -until-eof",
+			name: "how it is called", does: `[ -p /dev/stdin ] && echo "$*"`, want: "-C /clone/kubernetes run -trimpath . -until-eof",
 		},
 		{
 			name: "the command's own sentence", does: `echo '[1/3] read, 0s' >&2; echo 'kubernetes: the disk is full: make room' >&2; echo 'exit status 1' >&2; exit 1`,
