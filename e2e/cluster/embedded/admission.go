@@ -16,13 +16,13 @@ import (
 )
 
 // sentinels make one object of each kind that kube-apiserver's admission goes
-// by, of the name, which has everything refused that is labelled with it.
+// by, of the name, which has everything refused that is labeled with it.
 var sentinels = map[string]func(context.Context, admissionregistration.AdmissionregistrationV1Interface, string) error{
 	"validatingwebhookconfigurations": func(ctx context.Context, c admissionregistration.AdmissionregistrationV1Interface, name string) error {
 		_, err := c.ValidatingWebhookConfigurations().Create(ctx, &admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-				Name: webhookName(name), ClientConfig: nobody(), Rules: rules(), ObjectSelector: labelled(name),
+				Name: webhookName(name), ClientConfig: nobody(), Rules: rules(), ObjectSelector: labeled(name),
 				SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 			}},
 		}, metav1.CreateOptions{})
@@ -32,7 +32,7 @@ var sentinels = map[string]func(context.Context, admissionregistration.Admission
 		_, err := c.MutatingWebhookConfigurations().Create(ctx, &admissionregistrationv1.MutatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Webhooks: []admissionregistrationv1.MutatingWebhook{{
-				Name: webhookName(name), ClientConfig: nobody(), Rules: rules(), ObjectSelector: labelled(name),
+				Name: webhookName(name), ClientConfig: nobody(), Rules: rules(), ObjectSelector: labeled(name),
 				SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 			}},
 		}, metav1.CreateOptions{})
@@ -87,7 +87,7 @@ func nobody() admissionregistrationv1.WebhookClientConfig {
 	return admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")}
 }
 
-func labelled(name string) *metav1.LabelSelector {
+func labeled(name string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{sentinelLabel: name}}
 }
 
@@ -100,7 +100,7 @@ func rules() []admissionregistrationv1.RuleWithOperations {
 
 func constraints(name string) *admissionregistrationv1.MatchResources {
 	return &admissionregistrationv1.MatchResources{
-		ObjectSelector: labelled(name),
+		ObjectSelector: labeled(name),
 		ResourceRules:  []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: rules()[0]}},
 	}
 }
@@ -145,7 +145,7 @@ func (p *Provider) admissionForgets(ctx context.Context, kinds map[string]bool) 
 	return nil
 }
 
-// untilRefused returns when what is labelled with the name is refused for it.
+// untilRefused returns when what is labeled with the name is refused for it.
 func untilRefused(ctx context.Context, client kubernetes.Interface, name string) error {
 	trial := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "reset", Labels: map[string]string{sentinelLabel: name}}}
 	for {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,19 +52,6 @@ func TestComponents(t *testing.T) {
 		b.settles(t, namespace, name)
 		if after := b.process(t, component); after.Restarts != before.Restarts+1 || after.PID == before.PID || after.State != supervisor.Running {
 			t.Errorf("expected %s to run again after one restart, before: %+v, after: %+v", component, before, after)
-		}
-	}
-	// A killed kwok is replaced when its lease has ended, which usually takes 40 seconds.
-	leases := &coordinationv1.LeaseList{}
-	if err := b.List(t.Context(), leases, client.InNamespace(corev1.NamespaceNodeLease)); err != nil {
-		t.Fatal(err)
-	}
-	if len(leases.Items) == 0 {
-		t.Error("expected leases of the nodes, got none")
-	}
-	for _, lease := range leases.Items {
-		if seconds := lease.Spec.LeaseDurationSeconds; seconds == nil || *seconds > 5 {
-			t.Errorf("expected that the lease of the node %s lasts for some seconds, got %v", lease.Name, seconds)
 		}
 	}
 	attached, err := embedded.Attach("components")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -30,7 +31,7 @@ func ensureNetwork(ctx context.Context) error {
 		options = append(options, "--opt="+mtu+"="+usual)
 	}
 	for _, ipv6 := range [][]string{{"--ipv6", "--subnet=" + subnet(network())}, nil} { // not all machines have it
-		if _, err = docker(ctx, append(append(options[:len(options):len(options)], ipv6...), network())...); err == nil {
+		if _, err = docker(ctx, append(append(slices.Clip(options), ipv6...), network())...); err == nil {
 			break
 		}
 	}

@@ -19,7 +19,7 @@ func TestDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{filepath.Join(root, "one/config/crd/bases/tickets.yaml"), filepath.Join(root, "two/config/crd/bases/caches.yaml")}
+	want := []string{filepath.Join(root, "one", "config", "crd", "bases", "tickets.yaml"), filepath.Join(root, "two", "config", "crd", "bases", "caches.yaml")}
 	if !slices.Equal(got, want) {
 		t.Errorf("expected one file of each name, %q, got %q", want, got)
 	}

@@ -59,7 +59,16 @@ func TestSideBySide(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != 3 {
 		t.Errorf("expected the exit code of the one that failed, got %v", err)
 	}
-	const want = "\n== quick\nquick is here\n\n== fails\nfails has failed\n\n== stays\nstays was interrupted\n"
+	const want = `
+== quick
+quick is here
+
+== fails
+fails has failed
+
+== stays
+stays was interrupted
+`
 	if string(output) != want {
 		t.Errorf("expected\n%s\ngot\n%s", want, output)
 	}

@@ -156,9 +156,11 @@ func removeConfigurations(ctx context.Context, t *testing.T, s *suite.Scope) {
 	// When the API server goes by it can't be watched, only tried.
 	s.Expect(t).Until(ctx, "a trial", func(ctx context.Context) error {
 		trial := memcached(s, "trial", 1)
-		err := s.Client.Create(ctx, trial, client.DryRunAll)
-		if err != nil || trial.Annotations[cachev1alpha1.AnnotationRequestedBy] != "" {
-			return fmt.Errorf("expected that nobody asks webhooks that are not configured; last seen: %v, %v", trial.Annotations, err)
+		if err := s.Client.Create(ctx, trial, client.DryRunAll); err != nil {
+			return fmt.Errorf("expected that nobody asks webhooks that are not configured; last seen: %w", err)
+		}
+		if trial.Annotations[cachev1alpha1.AnnotationRequestedBy] != "" {
+			return fmt.Errorf("expected that nobody asks webhooks that are not configured; last seen: %v", trial.Annotations)
 		}
 		return nil
 	})
