@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -59,16 +60,10 @@ func TestSideBySide(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != 3 {
 		t.Errorf("expected the exit code of the one that failed, got %v", err)
 	}
-	const want = `
-== quick
-quick is here
-
-== fails
-fails has failed
-
-== stays
-stays was interrupted
-`
+	want := ""
+	for _, shown := range [][2]string{{"quick", "is here"}, {"fails", "has failed"}, {"stays", "was interrupted"}} {
+		want += fmt.Sprintf("\n== %[1]s\n%[1]s %[2]s\n", shown[0], shown[1])
+	}
 	if string(output) != want {
 		t.Errorf("expected\n%s\ngot\n%s", want, output)
 	}
