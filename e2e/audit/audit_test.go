@@ -3,6 +3,7 @@ package audit_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,30 @@ func TestSinceReadsNoHalfWrittenLine(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(rest).To(HaveLen(1))
 	g.Expect(rest[0].Verb).To(Equal("patch"))
+}
+
+// Now is asked for before every assertion about writes, on a log of megabytes: it reads no event.
+func TestNowIsBehindTheLastWholeLine(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	for content, want := range map[string]int{
+		"":                          0,
+		"half":                      0,
+		long:                        0,
+		"one\n":                     4,
+		"one\ntwo\n":                8,
+		"one\nhalf":                 4,
+		"one\n" + long:              4,
+		long + "\n":                 100_001,
+		long + "\n" + long + "\nha": 200_002,
+	} {
+		log, _ := writeLog(t, content)
+		if mark, err := log.Now(); err != nil || mark != audit.Mark(want) {
+			t.Errorf("in %d bytes, %.10q...: got %d, %v, expected %d", len(content), content, mark, err, want)
+		}
+	}
+	if mark, err := audit.Open(filepath.Join(t.TempDir(), "none.log")).Now(); err != nil || mark != 0 {
+		t.Errorf("without a file: got %d, %v, expected 0", mark, err)
+	}
 }
 
 func TestSinceOfAMissingLogIsEmpty(t *testing.T) {
