@@ -56,7 +56,7 @@ func TestParts(t *testing.T) {
 	}
 	script := exec.Command("bash", "-c", `. scripts/parts
 part "quick" true
-part "busy" bash -c '(ulimit -t 1; while :; do :; done); true' # until a second of processor time is over
+part "busy" bash -c '(ulimit -t 2; while :; do :; done); true' # until two seconds of processor time are over
 part "bad" false
 part "never" true`)
 	script.Dir = root
