@@ -19,9 +19,8 @@ PLATFORMS ?=
 # No C compiler is needed, and none is used where there is one: what is built is the same everywhere.
 export CGO_ENABLED = 0
 
-# The flags of every Go command below here, as Kubernetes is built with (kind/build): a package is compiled again for each
-# set of flags, and everything is when -trimpath comes or goes. Without the commit in it, an executable changes only when
-# the code does.
+# Every Go command below gets the flags that Kubernetes is built with (kind/build), because the build cache holds a package
+# once for each set of flags. Without the commit in it, an executable changes only when the code does.
 export GOFLAGS += -trimpath -buildvcs=false
 
 # `eval "$(make env)"` must see nothing but what the recipe prints.
@@ -280,8 +279,8 @@ embedded-cluster: own-cluster
 own-cluster: legal-cluster
 	@$(if $(on-existing),$(error make $(firstword $(MAKECMDGOALS)) is about the testbed's own clusters: leave CLUSTER=existing out),:)
 
-# The Go command knows best whether it is up to date, and takes a third of a second to say so. It is asked when a file or a
-# folder is newer, of those that it is made of.
+# Only the Go command knows whether an executable is up to date, and it takes a third of a second to find out. So it is asked
+# only when a file or directory that the executable is built from is newer.
 up-to-date = [ -x $@ ] && [ -z "$$(find go.mod go.sum $(1) -newer $@ | head -n 1)" ]
 
 .PHONY: $(TESTBED)

@@ -130,6 +130,6 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 )
 
-// gomega asks for it, Kubernetes v1.37.0 has v3.0.4. A module that both kind/kubernetes and this one require has the same
-// version in both, because half of Kubernetes would be compiled twice otherwise: docs/versions_test.go.
+// gomega requires it, but Kubernetes v1.37.0 is built with v3.0.4. Modules that kind/kubernetes requires, too, have the same
+// version here, or half of Kubernetes would be compiled twice: see docs/versions_test.go.
 exclude go.yaml.in/yaml/v3 v3.0.5

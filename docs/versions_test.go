@@ -7,8 +7,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Kubernetes is compiled from a module of its own. What this module and that one both import is compiled once if its version
-// is the same in both, and that of all that it imports: a newer logr alone compiles client-go a second time, for minutes.
+// Kubernetes is compiled from a module of its own. A package that both modules import is compiled once only if its version, and
+// the version of everything that it imports, is the same in both: a newer logr alone compiles client-go again, for minutes.
 func TestVersionsAreThoseOfKubernetes(t *testing.T) {
 	kubernetes := map[string]string{}
 	for _, require := range requirements(t, "../kind/kubernetes/go.mod") {

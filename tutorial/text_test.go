@@ -9,7 +9,7 @@ import (
 	"github.com/example/operator-testbed/docs/prose"
 )
 
-// built are executables that a page needs not link again.
+// built are executables that a page need not link again.
 var built = []string{"bin/testbed", "bin/lab"}
 
 // TestText runs the commands of the chapters, as their readers type them. What else can be said of their text is checked

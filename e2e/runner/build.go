@@ -25,8 +25,8 @@ func Build(ctx context.Context, dir, pkg, binary string, flags ...string) error 
 	return nil
 }
 
-// BuildSuite compiles the tests in a folder of the repository at root ("e2e/memcached"), and returns the test binary. It is
-// kept in the repository's folder bin and linked again only when something has changed, which the Go command finds out. Calls
+// BuildSuite compiles the tests in a directory of the repository at root ("e2e/memcached"), and returns the test binary. It is
+// kept in the repository's directory bin and linked again only when something has changed, which the Go command finds out. Calls
 // side by side, in several processes too, do not disturb each other or a suite that runs.
 func BuildSuite(ctx context.Context, root, folder string) (_ string, err error) {
 	fail := func(err error) (string, error) { return "", fmt.Errorf("building the suite %s: %w", folder, err) }

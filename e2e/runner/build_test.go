@@ -103,6 +103,6 @@ func TestBuildSuite(t *testing.T) {
 		t.Errorf("a suite that does not compile: %v", err)
 	}
 	if entries, err := os.ReadDir(filepath.Dir(binary)); err != nil || len(entries) != 1 {
-		t.Errorf("in the folder of suites are %v, %v, expected one", entries, err)
+		t.Errorf("in the directory of suites are %v, %v, expected one", entries, err)
 	}
 }

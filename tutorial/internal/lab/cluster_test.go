@@ -47,7 +47,7 @@ func freeCluster(ctx context.Context) (string, error) {
 	clusters.up = append(clusters.up, cluster)
 	name := fmt.Sprintf("lab-%d-%d", os.Getpid(), len(clusters.up))
 	clusters.Unlock()
-	// It knows both kinds from its start, and gets each chapter's version of them: a new kind would take it longer.
+	// The cluster has both CRDs from its start, because adding one later takes it longer than replacing a version.
 	crds := embedded.WithCRDs(filepath.Join(root, "operator", "config", "crd", "bases"), filepath.Join(root, "tutorial", "09-finalizers", "config", "crd", "bases"))
 	_, err := cluster.WithName(name).WithOpts(crds).Create(ctx)
 	return name, err

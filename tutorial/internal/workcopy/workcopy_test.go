@@ -39,8 +39,8 @@ func TestEjectLeavesNothingBehindWhenItFails(t *testing.T) {
 }
 
 // A copy of each chapter and of the finished operator is a project of its own: it compiles with its tests where there is no
-// repository, names nothing of it, and what is generated is what its own Makefile generates. The tests that may read a file
-// pass there, too: to the others a copy is no different, and they are run where the operator is.
+// repository, names nothing of it, and what is generated is what its own Makefile generates. The tests that can read a file
+// pass there, too. The others can't see a difference, so they run only where the operator is.
 func TestEject(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles operators and runs controller-gen, which takes seconds: leave out -short")
