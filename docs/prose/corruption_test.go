@@ -93,7 +93,7 @@ func TestCorruptions(t *testing.T) {
 		"a failure":                  {"page.md", "console exit=3", "console", "$ echo before", "exit code 3, expected 0"},
 		"the server's words":         {"page.md", "listening …", "listens …", "$ bash server.sh", "does not print what is shown"},
 		"the server itself":          {"server.sh", "listening on", "failing on", "$ bash server.sh", "does not print what is shown"},
-		"a server that ends":         {"server.sh", "trap", "exit; trap", "", "interrupted, bye"},
+		"a server that ends":         {"server.sh", "while true", "exit; while true", "", "interrupted, bye"},
 		"a server without a word":    {"page.md", "starting\nlistening …\n", "...\n", "~~~console terminal=2 background", "shows what it prints when it has begun"},
 		"words after Ctrl-C":         {"page.md", "\ninterrupted, bye", "\ninterrupted, by", "~~~console terminal=2\n", "does not print what is shown"},
 		"the terminal":               {"page.md", "console terminal=2\n", "console terminal=3\n", "~~~console terminal=3", "no command runs in the background of terminal 3"},
