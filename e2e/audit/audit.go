@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
@@ -25,42 +26,49 @@ type Log struct {
 // Open returns the log at path. The file need not exist yet: a log without a file has no events.
 func Open(path string) *Log { return &Log{path: path} }
 
-// Mark is a place in a log, between two events. The zero Mark is the log's beginning.
-type Mark int64
+// Mark is a moment: what the API server received before it does not count after it, also when it is logged later. The
+// zero Mark is the log's beginning.
+type Mark struct {
+	offset int64 // every line before it was written before
+	at     time.Time
+}
 
-// Now returns the place behind the last line that was written whole: the API server may be in the middle of the
+// Now returns a Mark behind the last line that was written whole: the API server may be in the middle of the
 // line after it. It reads the log's end only, because a log that hundreds of objects have written to is long, and
 // every assertion about writes begins with a Mark.
 func (l *Log) Now() (Mark, error) {
+	// A request is logged a moment after its effects can be seen: by then, a test may have asked for a Mark.
+	mark := Mark{at: time.Now()}
 	file, err := os.Open(l.path)
 	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
+		return mark, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading the audit log: %w", err)
+		return mark, fmt.Errorf("reading the audit log: %w", err)
 	}
 	defer file.Close()
 	end, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
-		return 0, fmt.Errorf("reading the audit log %s: %w", l.path, err)
+		return mark, fmt.Errorf("reading the audit log %s: %w", l.path, err)
 	}
 	buffer := make([]byte, 64<<10)
 	for end > 0 {
 		chunk := buffer[:min(int64(len(buffer)), end)]
 		begin := end - int64(len(chunk))
 		if _, err := file.ReadAt(chunk, begin); err != nil {
-			return 0, fmt.Errorf("reading the audit log %s: %w", l.path, err)
+			return mark, fmt.Errorf("reading the audit log %s: %w", l.path, err)
 		}
 		if last := bytes.LastIndexByte(chunk, '\n'); last >= 0 {
-			return Mark(begin + int64(last) + 1), nil
+			mark.offset = begin + int64(last) + 1
+			return mark, nil
 		}
 		end = begin
 	}
-	return 0, nil
+	return mark, nil
 }
 
-// Since returns the completed requests behind mark that pass every filter, in the order in which the API
-// server finished them.
+// Since returns the completed requests that the API server has received since mark and that pass every filter, in the
+// order in which it finished them.
 func (l *Log) Since(mark Mark, filters ...Filter) ([]auditv1.Event, error) {
 	file, err := os.Open(l.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -70,7 +78,7 @@ func (l *Log) Since(mark Mark, filters ...Filter) ([]auditv1.Event, error) {
 		return nil, fmt.Errorf("reading the audit log: %w", err)
 	}
 	defer file.Close()
-	if _, err := file.Seek(int64(mark), io.SeekStart); err != nil {
+	if _, err := file.Seek(mark.offset, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("reading the audit log %s: %w", l.path, err)
 	}
 
@@ -88,7 +96,7 @@ func (l *Log) Since(mark Mark, filters ...Filter) ([]auditv1.Event, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the audit log %s: %w", l.path, err)
 		}
-		if event != nil && All(filters...)(event) {
+		if event != nil && !event.RequestReceivedTimestamp.Time.Before(mark.at) && All(filters...)(event) {
 			events = append(events, *event)
 		}
 	}

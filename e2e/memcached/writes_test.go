@@ -50,7 +50,7 @@ func TestWrites(t *testing.T) {
 		})).
 		Assess("and never one that is in conflict", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			s.NeedsAudit(t)
-			s.Expect(t).AtMost(0, s.Writes(0, audit.Code(409)))
+			s.Expect(t).AtMost(0, s.Writes(audit.Mark{}, audit.Code(409)))
 		})).
 		Feature())
 }

@@ -120,7 +120,7 @@ func (f failure) write(ctx context.Context, folder string) error {
 		file(replica+".log", content, err)
 	}
 	if f.audit != nil {
-		events, err := f.audit.Since(0, audit.Writes, audit.InNamespace(f.namespace))
+		events, err := f.audit.Since(audit.Mark{}, audit.Writes, audit.InNamespace(f.namespace))
 		file("writes.txt", []byte(audit.Describe(events)), err)
 	}
 	return errors.Join(errs...)

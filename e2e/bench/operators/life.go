@@ -50,7 +50,7 @@ func (w *world) measure(ctx context.Context, subject Subject, n int, withForeign
 		return Result{}, err
 	}
 	result.Available = time.Since(begin)
-	if _, err := w.untilQuiet(ctx, user, 0); err != nil {
+	if _, err := w.untilQuiet(ctx, user, audit.Mark{}); err != nil {
 		return Result{}, err
 	}
 	versions, err := recorder.CaughtUp(ctx)
@@ -59,7 +59,7 @@ func (w *world) measure(ctx context.Context, subject Subject, n int, withForeign
 	}
 	recorder.Stop()
 	result.FalseAvailable = falseAvailable(versions)
-	events, err := w.audit.Since(0, requests(user))
+	events, err := w.audit.Since(audit.Mark{}, requests(user))
 	if err != nil {
 		return Result{}, err
 	}
@@ -76,7 +76,7 @@ func (w *world) measure(ctx context.Context, subject Subject, n int, withForeign
 	if result.Repairs, err = w.repairs(ctx, n); err != nil {
 		return Result{}, err
 	}
-	if _, err := w.untilQuiet(ctx, user, 0); err != nil {
+	if _, err := w.untilQuiet(ctx, user, audit.Mark{}); err != nil {
 		return Result{}, err
 	}
 	result.PeakMemory = peak()

@@ -55,7 +55,7 @@ func TestAuditLog(t *testing.T) {
 		if want.verb != "get" {
 			b.expect(t).Logged(ctx, name, entries, audit.All())
 		}
-		events, err := log.Since(0, append(filters, audit.ByUser(admin))...)
+		events, err := log.Since(audit.Mark{}, append(filters, audit.ByUser(admin))...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func TestLife(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "witnessed"}}
 	_, err = client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
-	events, err := log.Since(0, audit.Writes, audit.Resource("namespaces", ""), audit.About("witnessed"))
+	events, err := log.Since(audit.Mark{}, audit.Writes, audit.Resource("namespaces", ""), audit.About("witnessed"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(events).NotTo(BeEmpty())
 
