@@ -2,12 +2,24 @@ package memcached
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
 	"testing"
 
+	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
@@ -16,8 +28,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// TestConflictStorm has somebody write to the Memcached and its Deployment without a pause, so that whatever resource version
-// the operator has read is old by the time it writes.
+// TestConflictStorm has somebody write to the Memcached and its Deployment without a pause.
 func TestConflictStorm(t *testing.T) {
 	memcached.Test(t, features.New("conflict storm").
 		WithLabel("contract", "6").
@@ -46,6 +57,91 @@ func TestConflictStorm(t *testing.T) {
 			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
 		})).
 		Feature())
+}
+
+// TestForestalled owns the operator. Somebody always writes to an object just before the operator does, so that whatever resource
+// version the operator has read is old by the time it writes.
+func TestForestalled(t *testing.T) {
+	memcached.TestAlone(t, features.New("forestalled").
+		WithLabel("contract", "6").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(ownOperator)).
+		Assess("changes are made at the first try", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			forestall(ctx, t, s)
+			mark := s.Mark(t)
+			mc := create(ctx, t, s, "cache", 1)
+			settled(ctx, t, s, mc)
+			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			settled(ctx, t, s, mc)
+			barrier(ctx, t, s)
+			s.Expect(t).AtMost(0, s.Writes(mark, audit.Code(409)))
+			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
+			truthful(ctx, t, s, mc)
+			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(mc), mc); err != nil {
+				t.Fatal(err)
+			}
+			NewWithT(t).Expect(mc.Labels).To(HaveKey(forestalled), "the label of who wrote before the operator did")
+		})).
+		Feature())
+}
+
+// forestalled is a label that changes with each write to an object just before the operator's own.
+const forestalled = "example.com/forestalled"
+
+// forestall restarts the operator, which reaches the API server by a proxy from now on: before it passes on a write to a Memcached
+// or a Deployment, it changes a label there.
+func forestall(ctx context.Context, t *testing.T, s *suite.Scope) {
+	t.Helper()
+	server, err := url.Parse(s.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	anonymous, err := rest.TransportFor(rest.AnonymousClientConfig(s.Config)) // who asks says itself who it is
+	if err != nil {
+		t.Fatal(err)
+	}
+	var count atomic.Int64
+	proxy := &httputil.ReverseProxy{
+		Transport:     anonymous,
+		FlushInterval: -1, // what is watched is passed on at once
+		Rewrite: func(request *httputil.ProxyRequest) {
+			request.SetURL(server)
+			if object := written(request.In); object != nil {
+				patch := fmt.Sprintf(`{"metadata":{"labels":{%q:"%d"}}}`, forestalled, count.Add(1))
+				if err := s.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)), vandal); err != nil {
+					t.Errorf("writing before the operator does: %v", err)
+				}
+			}
+		},
+	}
+	listener := httptest.NewUnstartedServer(proxy)
+	listener.EnableHTTP2 = true
+	listener.StartTLS() // over plain HTTP, a client does not say who it is
+	t.Cleanup(func() {
+		restart(context.WithoutCancel(ctx), t, s)
+		listener.CloseClientConnections()
+		listener.Close()
+	})
+	restartVia(ctx, t, s, func(cluster *clientcmdapi.Cluster) {
+		cluster.Server, cluster.TLSServerName = listener.URL, ""
+		cluster.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: listener.Certificate().Raw})
+	})
+}
+
+// written returns the Memcached or Deployment that a request is about to change, or nil.
+func written(request *http.Request) client.Object {
+	parts := strings.Split(strings.TrimPrefix(request.URL.Path, "/apis/"), "/") // GROUP VERSION namespaces NAMESPACE RESOURCE NAME
+	if request.Method != http.MethodPatch && request.Method != http.MethodPut || len(parts) < 6 {
+		return nil
+	}
+	at := metav1.ObjectMeta{Namespace: parts[3], Name: parts[5]}
+	switch parts[4] {
+	case "memcacheds":
+		return &cachev1alpha1.Memcached{ObjectMeta: at}
+	case "deployments":
+		return &appsv1.Deployment{ObjectMeta: at}
+	}
+	return nil
 }
 
 // storm changes a label of the objects, each as fast as the API server takes it, until stop is called, which returns how often

@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
@@ -11,7 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/loopback"
@@ -50,18 +52,32 @@ func behindWire(ctx context.Context, t *testing.T, s *suite.Scope, changes ...ru
 	})
 	go w.serve()
 
-	config := rest.CopyConfig(s.Config)
-	config.Host = "https://" + listener.Addr().String()
-	if config.ServerName == "" {
-		config.ServerName = server.Hostname()
-	}
+	restartVia(ctx, t, s, func(cluster *clientcmdapi.Cluster) {
+		cluster.Server = "https://" + listener.Addr().String()
+		cluster.TLSServerName = cmp.Or(cluster.TLSServerName, server.Hostname())
+	}, changes...)
+	return w
+}
+
+// restartVia restarts the operator, which reaches the API server another way until its next restart.
+func restartVia(ctx context.Context, t *testing.T, s *suite.Scope, other func(*clientcmdapi.Cluster), changes ...runner.Change) {
+	t.Helper()
 	account := strings.Split(s.Operator.UserName(), ":") // system:serviceaccount:NAMESPACE:NAME
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := runner.Kubeconfig(ctx, config, client.ObjectKey{Namespace: account[2], Name: account[3]}, kubeconfig); err != nil {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := runner.Kubeconfig(ctx, s.Config, client.ObjectKey{Namespace: account[2], Name: account[3]}, path); err != nil {
 		t.Fatal(err)
 	}
-	restart(ctx, t, s, append(changes, runner.WithEnv("KUBECONFIG="+kubeconfig))...)
-	return w
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		other(cluster)
+	}
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	restart(ctx, t, s, append(changes, runner.WithEnv("KUBECONFIG="+path))...)
 }
 
 func (w *wire) serve() {

@@ -23,9 +23,10 @@ type trying struct {
 	alone    bool
 	kills    kills
 
-	told   sync.Mutex
-	killed int
-	errs   []error
+	told     sync.Mutex
+	killed   int
+	survived []string // by name, where something went wrong too
+	errs     []error
 }
 
 // try runs the healthy operators and all mutants, prints a line for each, and fails when any is not killed as it should be.
@@ -79,7 +80,7 @@ func (how *trying) try(ctx context.Context, targets []*target) error {
 		fmt.Println("the healthy operators pass the same tests")
 	}
 	if how.killed < all {
-		how.fail(fmt.Errorf("%d mutants were not killed as they should be", all-how.killed))
+		how.fail(fmt.Errorf("not killed as they should be: %s", strings.Join(how.survived, ", ")))
 	}
 	return errors.Join(how.errs...)
 }
@@ -190,8 +191,10 @@ func (how *trying) tell(ctx context.Context, t *target, m mutant.Mutant, result 
 	name := t.nameOf(m)
 	switch {
 	case err != nil:
+		how.survived = append(how.survived, name)
 		fmt.Printf("error     %-44s %v\n", name, err)
 	case result.Wrong != "":
+		how.survived = append(how.survived, name)
 		fmt.Printf("survived  %-44s %s\n%s\n", name, result.Wrong, indent(result.Output))
 	default:
 		how.killed++
