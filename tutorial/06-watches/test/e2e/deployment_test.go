@@ -70,6 +70,7 @@ func TestRepair(t *testing.T) {
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc = create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
+			settled(ctx, t, s, create(ctx, t, s, "later", 1)) // so that the first one's pods have no more news
 		})).
 		// The first one: what comes after it makes pods come and go, and each wakes the operator up, too.
 		Assess("a label that somebody changed, of which no pod tells", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
