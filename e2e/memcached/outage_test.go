@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -141,6 +143,99 @@ func TestCompaction(t *testing.T) {
 			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
 		})).
 		Feature())
+}
+
+// TestRecreated owns the operator. It does not see that a Memcached is deleted and made again: its watch is broken all the while,
+// and then it has to list. To client-go that is an update from the one to the other.
+func TestRecreated(t *testing.T) {
+	memcached.TestAlone(t, features.New("recreated").
+		WithLabel("contract", "10").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(ownOperator)).
+		Assess("while the watch is broken, it is served", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			watch := &memcachedsWatch{}
+			behindProxy(ctx, t, s, watch.intercept)
+			mc := create(ctx, t, s, "cache", 1)
+			settled(ctx, t, s, mc)
+			asked, mend := watch.cut("cache")
+			t.Cleanup(mend)
+			remove(ctx, t, s, mc)
+			s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
+			bounded, cancel := s.Bounded(ctx)
+			defer cancel()
+			select {
+			case <-asked: // it knows that the Deployment is gone, and that there is no Memcached for which to make another one
+			case <-bounded.Done():
+				t.Fatal("expected that the operator asks for the Memcached whose Deployment is gone; last seen: it does not")
+			}
+			mc = create(ctx, t, s, "cache", 1)
+			mend()
+			settled(ctx, t, s, mc)
+		})).
+		Feature())
+}
+
+// memcachedsWatch is the operator's watch of Memcacheds, behind a proxy. A test can cut it.
+type memcachedsWatch struct {
+	mu    sync.Mutex
+	open  []context.CancelFunc // ends the watches that are passed on
+	held  chan struct{}        // while the watch is cut; closed when it is mended
+	asked func(name string)    // is told of whom the operator asks for
+}
+
+// cut breaks the watch and holds the next ones until mend, when they are told that they have missed too much. The channel is
+// closed when the operator, which is left with what it remembers, has asked the API server itself for the Memcached of that name.
+func (w *memcachedsWatch) cut(name string) (asked <-chan struct{}, mend func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held, answered := make(chan struct{}), make(chan struct{})
+	once := sync.OnceFunc(func() { close(answered) })
+	w.held = held
+	w.asked = func(other string) {
+		if other == name {
+			once()
+		}
+	}
+	for _, end := range w.open {
+		end()
+	}
+	w.open = nil
+	return answered, sync.OnceFunc(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.held, w.asked = nil, nil
+		close(held)
+	})
+}
+
+func (w *memcachedsWatch) intercept(pass http.Handler) http.Handler {
+	return http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		of, name, _ := strings.Cut(request.URL.Path, "/memcacheds")
+		if !strings.HasPrefix(of, "/apis/"+cachev1alpha1.GroupVersion.Group) || request.Method != http.MethodGet {
+			pass.ServeHTTP(answer, request)
+			return
+		}
+		ctx, end := context.WithCancel(request.Context())
+		defer end()
+		w.mu.Lock()
+		held, asked := w.held, w.asked
+		if name == "" && held == nil {
+			w.open = append(w.open, end)
+		}
+		w.mu.Unlock()
+		if name == "" && held != nil {
+			select {
+			case <-held:
+			case <-ctx.Done():
+			}
+			http.Error(answer, "what was missed is forgotten", http.StatusGone)
+			return
+		}
+		pass.ServeHTTP(answer, request.WithContext(ctx))
+		if name != "" && asked != nil {
+			asked(strings.TrimPrefix(name, "/"))
+		}
+	})
 }
 
 // TestBrokenWatches owns the operator. Its connections break again and again, in the middle of lists, of watches and of

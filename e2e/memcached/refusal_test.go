@@ -1,21 +1,32 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fieldvalidation "k8s.io/apimachinery/pkg/util/validation/field"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/audit"
@@ -118,6 +129,152 @@ func TestRefusals(t *testing.T) {
 				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsRefused, Message: "violates PodSecurity",
 			})
 			damage(ctx, t, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":null}}}}`)
+			settled(ctx, t, s, mc)
+		})).
+		Assess("a policy", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			lift := forbidDeployments(ctx, t, s)
+			mc := create(ctx, t, s, "policy", 1)
+			degraded(ctx, t, s, mc, cachev1alpha1.ReasonForbidden, "no caches here")
+			lift()
+			settled(ctx, t, s, mc)
+		})).
+		Assess("a webhook that objects to a field", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.NeedsSimulation(t, "a webhook of the test's can't be reached from it")
+			lift := objectToDeployments(ctx, t, s)
+			mc := create(ctx, t, s, "webhook", 1)
+			degraded(ctx, t, s, mc, cachev1alpha1.ReasonInvalid, "spec.replicas: Invalid value: 1: no caches here")
+			lift()
+			settled(ctx, t, s, mc)
+		})).
+		Feature())
+}
+
+// forbidDeployments makes a policy of the namespace that forbids Deployments, and returns when the API server acts on it. It is
+// lifted by lift, or else at the end of the test.
+func forbidDeployments(ctx context.Context, t *testing.T, s *suite.Scope) (lift func()) {
+	t.Helper()
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule:       deploymentsRule,
+				},
+			}}},
+			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "no caches here", Reason: new(metav1.StatusReasonInvalid)}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        policy.Name,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			MatchResources:    &admissionregistrationv1.MatchResources{NamespaceSelector: onlyNamespace(s)},
+		},
+	}
+	return inForce(ctx, t, s, "no caches here", policy, binding)
+}
+
+// objectToDeployments makes a webhook of the namespace that calls a field of every Deployment invalid, as ours calls those of a
+// Memcached. It is lifted by lift, or else at the end of the test.
+func objectToDeployments(ctx context.Context, t *testing.T, s *suite.Scope) (lift func()) {
+	t.Helper()
+	webhook := httptest.NewTLSServer(&admission.Webhook{Handler: admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {
+		objection := fieldvalidation.Invalid(fieldvalidation.NewPath("spec", "replicas"), 1, "no caches here")
+		err := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), request.Name, fieldvalidation.ErrorList{objection})
+		return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &err.ErrStatus}}
+	})})
+	t.Cleanup(webhook.Close)
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "somebody.example.com",
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{
+				URL:      new(webhook.URL),
+				CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: webhook.Certificate().Raw}),
+			},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+				Rule:       deploymentsRule,
+			}},
+			NamespaceSelector:       onlyNamespace(s),
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}
+	return inForce(ctx, t, s, "no caches here", configuration)
+}
+
+var deploymentsRule = admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}}
+
+// onlyNamespace selects the feature's namespace.
+func onlyNamespace(s *suite.Scope) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.Namespace}}
+}
+
+// inForce creates what refuses Deployments, and returns when the API server refuses one with the words. It is lifted by lift, or
+// else at the end of the test.
+func inForce(ctx context.Context, t *testing.T, s *suite.Scope, words string, objects ...client.Object) (lift func()) {
+	t.Helper()
+	lift = sync.OnceFunc(func() {
+		for _, object := range objects {
+			if err := s.Client.Delete(context.WithoutCancel(ctx), object); err != nil {
+				t.Errorf("deleting what refuses Deployments: %v", err)
+			}
+		}
+	})
+	for _, object := range objects {
+		if err := s.Client.Create(ctx, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(lift)
+	s.Expect(t).Until(ctx, "a Deployment", func(ctx context.Context) error {
+		err := s.Client.Create(ctx, stranger(s, "tried"), client.DryRunAll)
+		if err == nil || !strings.Contains(err.Error(), words) {
+			return fmt.Errorf("expected it to be refused with %q; last seen: %w", words, cmp.Or(err, errors.New("it was taken")))
+		}
+		return nil
+	})
+	return lift
+}
+
+// TestLaxDefinition owns the cluster. Where the definition is laxer than ours, a size that cannot be is told of, too.
+func TestLaxDefinition(t *testing.T) {
+	memcached.TestAlone(t, features.New("a laxer definition").
+		WithLabel("contract", "8").
+		WithLabel("disruptive", "cluster").
+		Assess("lets a size pass that the operator refuses", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
+			s.Expect(t).Object(ctx, definition, Not(BeNil()))
+			lax := definition.DeepCopy()
+			spec := lax.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+			size := spec.Properties["size"]
+			size.Minimum = nil
+			spec.Properties["size"] = size
+			if err := s.Client.Patch(ctx, lax, client.MergeFrom(definition)); err != nil {
+				t.Fatal(err)
+			}
+			mc := named(s, "cache")
+			t.Cleanup(func() {
+				ctx := context.WithoutCancel(ctx)
+				remove(ctx, t, s, mc) // before the definition calls it illegal
+				s.Expect(t).Gone(ctx, mc)
+				before := lax.DeepCopy()
+				lax.Spec = definition.Spec
+				if err := s.Client.Patch(ctx, lax, client.MergeFrom(before)); err != nil {
+					t.Errorf("putting the definition back: %v", err)
+				}
+			})
+			// The API server takes a moment to act on it.
+			s.Expect(t).Until(ctx, "a Memcached of size 0", func(ctx context.Context) error {
+				mc = named(s, "cache")
+				mc.Spec.Size = new(int32(0))
+				return s.Client.Create(ctx, mc)
+			})
+			degraded(ctx, t, s, mc, cachev1alpha1.ReasonInvalid, "spec.size is 0")
+			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
 			settled(ctx, t, s, mc)
 		})).
 		Feature())

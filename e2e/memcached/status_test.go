@@ -3,6 +3,7 @@ package memcached
 import (
 	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/suite"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -53,6 +55,48 @@ func podNames(ctx context.Context, t *testing.T, s *suite.Scope) []string {
 		names = append(names, pod.Name)
 	}
 	return names
+}
+
+// TestFlapping shows that a container that was restarted some time ago, and whose readiness probe fails now, is not in a crash loop.
+func TestFlapping(t *testing.T) {
+	memcached.Test(t, features.New("a probe that fails after a restart").
+		WithLabel("contract", "8").
+		Assess("is no crash loop", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.NeedsSimulation(t, "their kubelets say how a pod is")
+			mc := create(ctx, t, s, "cache", 1)
+			settled(ctx, t, s, mc)
+			pods := &corev1.PodList{}
+			if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil {
+				t.Fatal(err)
+			}
+			pod := &pods.Items[0]
+			before := pod.DeepCopy()
+			pod.Status.Phase = corev1.PodUnknown // so that nobody plays its kubelet, and says something else
+			setReady(pod, corev1.ConditionFalse)
+			status := &pod.Status.ContainerStatuses[0]
+			status.Ready, status.RestartCount = false, 1
+			status.State.Running.StartedAt = metav1.NewTime(time.Now().Add(-time.Hour))
+			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: status.State.Running.StartedAt}
+			if err := s.Client.Status().Patch(ctx, pod, client.StrategicMergeFrom(before)); err != nil {
+				t.Fatal(err)
+			}
+			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse})
+			if err := s.Client.Status().Patch(ctx, pod, rawMergePatch(`{"status":{"phase":"Running"}}`)); err != nil {
+				t.Fatal(err)
+			}
+			settled(ctx, t, s, mc)
+		})).
+		Feature())
+}
+
+// setReady sets the pod's condition Ready, as of now.
+func setReady(pod *corev1.Pod, value corev1.ConditionStatus) {
+	for i := range pod.Status.Conditions {
+		if condition := &pod.Status.Conditions[i]; condition.Type == corev1.PodReady {
+			condition.Status, condition.LastTransitionTime = value, metav1.Now()
+		}
+	}
 }
 
 // TestPort shows that the port is no decoration: memcached is told to listen there, in all pods, before the status says so.

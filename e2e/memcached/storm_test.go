@@ -2,13 +2,9 @@ package memcached
 
 import (
 	"context"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,8 +14,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
@@ -88,43 +82,21 @@ func TestForestalled(t *testing.T) {
 // forestalled is a label that changes with each write to an object just before the operator's own.
 const forestalled = "example.com/forestalled"
 
-// forestall restarts the operator, which reaches the API server by a proxy from now on: before it passes on a write to a Memcached
-// or a Deployment, it changes a label there.
+// forestall restarts the operator behind a proxy. Before it passes on a write to a Memcached or a Deployment, it changes a label
+// there.
 func forestall(ctx context.Context, t *testing.T, s *suite.Scope) {
 	t.Helper()
-	server, err := url.Parse(s.Config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	anonymous, err := rest.TransportFor(rest.AnonymousClientConfig(s.Config)) // who asks says itself who it is
-	if err != nil {
-		t.Fatal(err)
-	}
 	var count atomic.Int64
-	proxy := &httputil.ReverseProxy{
-		Transport:     anonymous,
-		FlushInterval: -1, // what is watched is passed on at once
-		Rewrite: func(request *httputil.ProxyRequest) {
-			request.SetURL(server)
-			if object := written(request.In); object != nil {
-				patch := fmt.Sprintf(`{"metadata":{"labels":{%q:"%d"}}}`, forestalled, count.Add(1))
-				if err := s.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)), vandal); err != nil {
+	behindProxy(ctx, t, s, func(pass http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+			if object := written(request); object != nil {
+				patch := rawMergePatch(fmt.Sprintf(`{"metadata":{"labels":{%q:"%d"}}}`, forestalled, count.Add(1)))
+				if err := s.Client.Patch(ctx, object, patch, vandal); err != nil {
 					t.Errorf("writing before the operator does: %v", err)
 				}
 			}
-		},
-	}
-	listener := httptest.NewUnstartedServer(proxy)
-	listener.EnableHTTP2 = true
-	listener.StartTLS() // over plain HTTP, a client does not say who it is
-	t.Cleanup(func() {
-		restart(context.WithoutCancel(ctx), t, s)
-		listener.CloseClientConnections()
-		listener.Close()
-	})
-	restartVia(ctx, t, s, func(cluster *clientcmdapi.Cluster) {
-		cluster.Server, cluster.TLSServerName = listener.URL, ""
-		cluster.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: listener.Certificate().Raw})
+			pass.ServeHTTP(w, request)
+		})
 	})
 }
 

@@ -54,8 +54,8 @@ const (
 	// is.
 	ReasonNameTaken = "NameTaken"
 
-	// ReasonInvalid (True): the spec, or the Deployment that follows from it, is invalid. Nothing is tried again until the
-	// spec changes.
+	// ReasonInvalid (True): the spec is one that no Memcached may have, which waits for another spec; or the API server, or a
+	// webhook of somebody's, objects to a field of the Deployment, which is tried again.
 	ReasonInvalid = "Invalid"
 
 	// ReasonQuotaExceeded (True): a ResourceQuota leaves no room for the Deployment or for one of its pods.
@@ -75,7 +75,7 @@ const (
 	// ReasonContainerStartFailed (True): the container of a pod cannot be created or started.
 	ReasonContainerStartFailed = "ContainerStartFailed"
 
-	// ReasonCrashLoop (True): memcached ended in a pod, and is not ready again yet.
+	// ReasonCrashLoop (True): memcached ended in a pod, and has not been ready since.
 	ReasonCrashLoop = "CrashLoop"
 
 	// ReasonUnschedulable (True): no node can take a pod.
@@ -126,7 +126,7 @@ func ConditionReasons() []ConditionReason {
 		{ConditionDegraded, metav1.ConditionTrue, ReasonNameTaken,
 			"there is a Deployment of the same name that belongs to somebody else"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonInvalid,
-			"the spec, or the Deployment that follows from it, is invalid; nothing is tried again until the spec changes"},
+			"the spec is invalid, or the API server or a webhook objects to a field of the Deployment"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonQuotaExceeded,
 			"a ResourceQuota leaves no room for the Deployment or for one of its pods"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonForbidden,
@@ -138,7 +138,7 @@ func ConditionReasons() []ConditionReason {
 		{ConditionDegraded, metav1.ConditionTrue, ReasonContainerStartFailed,
 			"the container of a pod cannot be created or started"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonCrashLoop,
-			"memcached ended in a pod, and is not ready again yet"},
+			"memcached ended in a pod, and has not been ready since"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonUnschedulable,
 			"no node can take a pod"},
 		{ConditionDegraded, metav1.ConditionFalse, ReasonAsExpected,

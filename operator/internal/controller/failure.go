@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -68,13 +69,26 @@ func waitingFor(reasons ...string) func(corev1.Pod) bool {
 	}
 }
 
-// inCrashLoop returns whether a container of the pod ended and is not ready again. Between two crashes it is Terminated,
-// then Waiting (CrashLoopBackOff), then Running for a while: to a user that is one failure, not three states.
+// inCrashLoop returns whether a container of the pod ended and has not been ready since. Between two crashes it is
+// Terminated, then Waiting (CrashLoopBackOff), then Running for a while: to a user that is one failure, not three states.
 func inCrashLoop(pod corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
-		ended := status.State.Terminated != nil || status.LastTerminationState.Terminated != nil ||
-			status.State.Waiting != nil && status.State.Waiting.Reason == "CrashLoopBackOff"
-		return ended && !status.Ready
+		switch {
+		case status.State.Terminated != nil:
+			return true
+		case status.State.Waiting != nil:
+			return status.State.Waiting.Reason == "CrashLoopBackOff"
+		case status.State.Running == nil || status.LastTerminationState.Terminated == nil:
+			return false
+		}
+		return !status.Ready && !hasBeenReadySince(pod, status.State.Running.StartedAt)
+	})
+}
+
+// hasBeenReadySince returns whether the pod, which is not ready now, was so after a time: then it has turned unready since.
+func hasBeenReadySince(pod corev1.Pod, since metav1.Time) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.LastTransitionTime.After(since.Time)
 	})
 }
 

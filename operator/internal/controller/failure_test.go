@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -41,12 +42,38 @@ var (
 		status.RestartCount = 1
 	})
 
+	// flapping is a container that ended long ago, and whose readiness probe fails now.
+	flapping = func(p *corev1.Pod) {
+		container(func(status *corev1.ContainerStatus) {
+			status.State.Running = &corev1.ContainerStateRunning{StartedAt: at(10)}
+			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: at(9)}
+		})(p)
+		turnedUnready(at(500))(p)
+	}
+
+	// crashing is one that ended, which its pod noticed, and runs again.
+	crashing = func(p *corev1.Pod) {
+		container(func(status *corev1.ContainerStatus) {
+			status.State.Running = &corev1.ContainerStateRunning{StartedAt: at(10)}
+			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: at(9)}
+		})(p)
+		turnedUnready(at(10))(p)
+	}
+
 	recovered = container(func(status *corev1.ContainerStatus) {
 		status.State.Running = &corev1.ContainerStateRunning{}
 		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
 		status.Ready = true
 	})
 )
+
+func at(seconds int64) metav1.Time { return metav1.Unix(seconds, 0) }
+
+func turnedUnready(at metav1.Time) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: at})
+	}
+}
 
 var failureCases = []statusCase{
 	degraded("ImagePullFailed", testSnapshot(1, pod("a", waiting("ErrImagePull")))).named("first try"),
@@ -57,6 +84,12 @@ var failureCases = []statusCase{
 	degraded("CrashLoop", testSnapshot(1, pod("a", terminated))).named("ended"),
 	degraded("CrashLoop", testSnapshot(1, pod("a", waiting("CrashLoopBackOff")))).named("back off"),
 	degraded("CrashLoop", testSnapshot(1, pod("a", restarted, notReady))).named("runs again, not ready"),
+	degraded("CrashLoop", testSnapshot(1, pod("a", crashing))).named("runs again since a moment"),
+	{
+		name:     "a restart long ago, and a readiness probe that fails now",
+		snapshot: testSnapshot(1, pod("a", flapping)),
+		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
+	},
 	degraded("Unschedulable", testSnapshot(1, pod("a", unschedulable))),
 	degraded("ImagePullFailed", testSnapshot(4, pod("a", unschedulable), pod("b", terminated), pod("c", waiting("RunContainerError")), pod("d", waiting("ErrImagePull")))).
 		named("before all others"),

@@ -96,11 +96,13 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 }
 
 // next says when the Memcached is looked at again if nothing changes that is watched, given what came of its Deployment.
+// Only another spec mends an invalid one. What somebody else refuses is tried again, whatever they call it: nobody tells when a
+// webhook, a policy or a quota is no longer in the way.
 func (r *MemcachedReconciler) next(state deploymentState, err error) (ctrl.Result, error) {
 	switch {
 	case errors.Is(err, errNameTaken), err == nil && state.uid == "":
 		return ctrl.Result{RequeueAfter: r.RecheckInterval}, nil
-	case isInvalidForGood(err):
+	case errors.Is(err, errInvalidSpec):
 		return ctrl.Result{}, reconcile.TerminalError(err)
 	}
 	return ctrl.Result{}, err

@@ -34,7 +34,7 @@ func refusalOf(err error) refusal {
 		return refusal{cachev1alpha1.ReasonNameTaken, capitalized(sentence(err.Error()))}
 	case errors.Is(err, errInvalidSpec):
 		return refusal{cachev1alpha1.ReasonInvalid, capitalized(sentence(err.Error()))}
-	case isInvalidForGood(err):
+	case isAboutField(err):
 		return refusal{cachev1alpha1.ReasonInvalid, stable(err.Error())}
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		if isAboutQuota(err.Error()) {
@@ -57,12 +57,9 @@ func podsRefusal(message string) refusal {
 	return refusal{cachev1alpha1.ReasonPodsRefused, stable(message)}
 }
 
-// isInvalidForGood returns whether the same request can only fail again: the spec is one that no Memcached may have, or
-// the API server objects to the value of a field. A policy that calls a request invalid names no field, and may change.
-func isInvalidForGood(err error) bool {
-	if errors.Is(err, errInvalidSpec) {
-		return true
-	}
+// isAboutField returns whether the API server, or a webhook that it asked, objects to the value of a field. A policy that
+// calls a request invalid names none.
+func isAboutField(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return false

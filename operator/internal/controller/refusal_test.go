@@ -48,36 +48,32 @@ func TestRefusalOf(t *testing.T) {
 		name            string
 		err             error
 		reason, message string
-		forGood         bool
 	}{
-		{"nothing", nil, "", "", false},
+		{"nothing", nil, "", ""},
 		{"name taken", nameTaken(testMemcached(1)), cachev1alpha1.ReasonNameTaken,
-			"The name is taken: the Deployment team/sessions does not belong to this Memcached, so it is left as it is: delete it, or give the Memcached another name.", false},
+			"The name is taken: the Deployment team/sessions does not belong to this Memcached, so it is left as it is: delete it, or give the Memcached another name."},
 		{"quota", errQuota, cachev1alpha1.ReasonQuotaExceeded,
-			`deployments.apps "sessions" is forbidden: exceeded quota: small, requested: count/deployments.apps=1, limited: count/deployments.apps=3.`, false},
+			`deployments.apps "sessions" is forbidden: exceeded quota: small, requested: count/deployments.apps=1, limited: count/deployments.apps=3.`},
 		{"missing right", errRight, cachev1alpha1.ReasonForbidden,
-			`deployments.apps is forbidden: user "operator" cannot create resource "deployments" in API group "apps" in the namespace "team".`, false},
+			`deployments.apps is forbidden: user "operator" cannot create resource "deployments" in API group "apps" in the namespace "team".`},
 		{"wrapped", fmt.Errorf("reading: %w", errRight), cachev1alpha1.ReasonForbidden,
-			`reading: deployments.apps is forbidden: user "operator" cannot create resource "deployments" in API group "apps" in the namespace "team".`, false},
-		{"policy", errPolicy, cachev1alpha1.ReasonForbidden, errPolicy.ErrStatus.Message + ".", false},
-		{"bad request", apierrors.NewBadRequest("no"), cachev1alpha1.ReasonForbidden, "no.", false},
+			`reading: deployments.apps is forbidden: user "operator" cannot create resource "deployments" in API group "apps" in the namespace "team".`},
+		{"policy", errPolicy, cachev1alpha1.ReasonForbidden, errPolicy.ErrStatus.Message + "."},
+		{"bad request", apierrors.NewBadRequest("no"), cachev1alpha1.ReasonForbidden, "no."},
 		{"field", errField, cachev1alpha1.ReasonInvalid,
-			`Deployment.apps "sessions" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0.`, true},
-		{"spec", fmt.Errorf("%w: spec.size is 9", errInvalidSpec), cachev1alpha1.ReasonInvalid, "The spec is invalid: spec.size is 9.", true},
-		{"fields changed hands", fmt.Errorf("%w: %w", errOwnershipMoved, errField), "", "", true},
-		{"conflict", apierrors.NewConflict(deployments, testName, errors.New("uid")), "", "", false},
-		{"not found", apierrors.NewNotFound(deployments, testName), "", "", false},
-		{"server error", apierrors.NewInternalError(errors.New("etcd")), "", "", false},
-		{"too many requests", apierrors.NewTooManyRequests("wait", 1), "", "", false},
-		{"no answer", errors.New("connection refused"), "", "", false},
+			`Deployment.apps "sessions" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0.`},
+		{"spec", fmt.Errorf("%w: spec.size is 9", errInvalidSpec), cachev1alpha1.ReasonInvalid, "The spec is invalid: spec.size is 9."},
+		{"fields changed hands", fmt.Errorf("%w: %w", errOwnershipMoved, errField), "", ""},
+		{"conflict", apierrors.NewConflict(deployments, testName, errors.New("uid")), "", ""},
+		{"not found", apierrors.NewNotFound(deployments, testName), "", ""},
+		{"server error", apierrors.NewInternalError(errors.New("etcd")), "", ""},
+		{"too many requests", apierrors.NewTooManyRequests("wait", 1), "", ""},
+		{"no answer", errors.New("connection refused"), "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := refusalOf(test.err)
 			if got.reason != test.reason || got.message != test.message {
 				t.Errorf("got %q: %s\nwant %q: %s", got.reason, got.message, test.reason, test.message)
-			}
-			if forGood := isInvalidForGood(test.err); forGood != test.forGood {
-				t.Errorf("invalid for good = %t, want %t", forGood, test.forGood)
 			}
 		})
 	}

@@ -175,8 +175,8 @@ func TestInvalidDeploymentOnAPIServer(t *testing.T) {
 	s := newSite(t)
 	s.reconciler.Image = ""
 	mc := s.create("a")
-	if err := s.tryToReconcile(mc); !errors.Is(err, reconcile.TerminalError(nil)) || !apierrors.IsInvalid(err) {
-		t.Errorf("error = %v, want Invalid and terminal", err)
+	if err := s.tryToReconcile(mc); !apierrors.IsInvalid(err) || errors.Is(err, reconcile.TerminalError(nil)) {
+		t.Errorf("error = %v, want Invalid, and to be tried again", err)
 	}
 	s.expectDegraded(mc, cachev1alpha1.ReasonInvalid, "spec.template.spec.containers[0].image")
 }

@@ -25,27 +25,24 @@ func (w *world) refuse(write string, err error) {
 }
 
 func TestRefusedCreationShowsAndHeals(t *testing.T) {
-	for reason, refused := range map[string]struct {
-		err      error
-		terminal bool
-	}{
-		"QuotaExceeded": {errQuota, false},
-		"Forbidden":     {errRight, false},
-		"Invalid":       {errField, true},
+	for reason, refused := range map[string]error{
+		"QuotaExceeded": errQuota,
+		"Forbidden":     errRight,
+		"Invalid":       errField,
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t, 1)
-			w.refuse(createDeployment, refused.err)
+			w.refuse(createDeployment, refused)
 			for range 3 {
-				err := w.reconcileOnce()
-				if !errors.Is(err, refused.err) || errors.Is(err, reconcile.TerminalError(nil)) != refused.terminal {
-					t.Fatalf("error = %v, want %v, terminal: %t", err, refused.err, refused.terminal)
+				// Whatever is refused may be allowed later, and nobody tells.
+				if err := w.reconcileOnce(); !errors.Is(err, refused) || errors.Is(err, reconcile.TerminalError(nil)) {
+					t.Fatalf("error = %v, want %v, not terminal", err, refused)
 				}
 			}
 			expectWrites(t, w.writes, applyStatus)
 			expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/"+reason)
 			degraded := meta.FindStatusCondition(w.memcached().Status.Conditions, cachev1alpha1.ConditionDegraded)
-			if want := refusalOf(refused.err).message; degraded.Message != want {
+			if want := refusalOf(refused).message; degraded.Message != want {
 				t.Errorf("message = %q, want %q", degraded.Message, want)
 			}
 			expectEvents(t, w, "Warning "+reason)
@@ -105,6 +102,22 @@ func TestInvalidSpec(t *testing.T) {
 	w.reconcile()
 	expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
 	expectEvents(t, w, "Warning Invalid", "Normal Recovered")
+}
+
+// A size of nothing, before there is a Deployment, is a failure like any other.
+func TestInvalidSpecFromTheStart(t *testing.T) {
+	for _, size := range []int32{0, -1} {
+		w := newWorld(t, size)
+		if err := w.reconcileOnce(); !errors.Is(err, reconcile.TerminalError(nil)) {
+			t.Errorf("size %d: error = %v, want a terminal one", size, err)
+		}
+		expectWrites(t, w.writes, applyStatus)
+		expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/Invalid")
+
+		w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 1 })
+		w.start()
+		expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
+	}
 }
 
 func TestRefusedPodsShowAndHeal(t *testing.T) {

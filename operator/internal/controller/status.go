@@ -51,9 +51,9 @@ func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 	case s.deployment.terminating:
 		set(cachev1alpha1.ConditionAvailable, metav1.ConditionFalse, cachev1alpha1.ReasonDeploymentTerminating,
 			"The Deployment is being deleted.")
-	case enough && !s.deployment.observed:
+	case enough && s.deployment.uid != "" && !s.deployment.observed:
 		return cachev1alpha1.MemcachedStatus{}, false
-	case enough:
+	case enough && s.deployment.observed:
 		set(cachev1alpha1.ConditionAvailable, metav1.ConditionTrue, cachev1alpha1.ReasonAllReplicasReady, counted)
 	default:
 		set(cachev1alpha1.ConditionAvailable, metav1.ConditionFalse, cachev1alpha1.ReasonReplicasNotReady, counted)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -52,8 +53,7 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	}
 	toMemcached := handler.EnqueueRequestsFromMapFunc(r.memcachedOf)
 	return ctrl.NewControllerManagedBy(mgr).
-		// A change of its own status must not wake the reconciler up.
-		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isAnotherSpec})).
 		Owns(&appsv1.Deployment{}).
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached).
 		Watches(&corev1.Pod{}, toMemcached).
@@ -63,6 +63,13 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, r.RecheckInterval),
 		}).
 		Complete(r)
+}
+
+// isAnotherSpec returns whether an update of a Memcached is one of its spec, which the generation counts. A change of its own
+// status must not wake the reconciler up. Where a watch broke while a Memcached was deleted and made again, client-go tells
+// of an update from the one to the other, and both may have the same generation.
+func isAnotherSpec(update event.UpdateEvent) bool {
+	return update.ObjectOld.GetUID() != update.ObjectNew.GetUID() || update.ObjectOld.GetGeneration() != update.ObjectNew.GetGeneration()
 }
 
 // index is a way to find cached objects.

@@ -7,10 +7,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
+
+func TestIsAnotherSpec(t *testing.T) {
+	memcached := func(uid types.UID, generation int64, resourceVersion string) *cachev1alpha1.Memcached {
+		return &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation, ResourceVersion: resourceVersion}}
+	}
+	for name, test := range map[string]struct {
+		after *cachev1alpha1.Memcached
+		want  bool
+	}{
+		"of the status":          {memcached("first", 1, "2"), false},
+		"of the spec":            {memcached("first", 2, "2"), true},
+		"another of that name":   {memcached("second", 1, "2"), true},
+		"another, changed twice": {memcached("second", 3, "4"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isAnotherSpec(event.UpdateEvent{ObjectOld: memcached("first", 1, "1"), ObjectNew: test.after}); got != test.want {
+				t.Errorf("isAnotherSpec = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
 
 func TestMemcachedOf(t *testing.T) {
 	w := newWorld(t, 1)
