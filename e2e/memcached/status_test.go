@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/suite"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -65,38 +66,86 @@ func TestFlapping(t *testing.T) {
 			s.NeedsSimulation(t, "their kubelets say how a pod is")
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
-			pods := &corev1.PodList{}
-			if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil {
-				t.Fatal(err)
-			}
-			pod := &pods.Items[0]
-			before := pod.DeepCopy()
-			pod.Status.Phase = corev1.PodUnknown // so that nobody plays its kubelet, and says something else
-			setReady(pod, corev1.ConditionFalse)
-			status := &pod.Status.ContainerStatuses[0]
-			status.Ready, status.RestartCount = false, 1
-			status.State.Running.StartedAt = metav1.NewTime(time.Now().Add(-time.Hour))
-			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: status.State.Running.StartedAt}
-			if err := s.Client.Status().Patch(ctx, pod, client.StrategicMergeFrom(before)); err != nil {
-				t.Fatal(err)
-			}
+			release := unready(ctx, t, s, mc, func(container *corev1.ContainerStatus) {
+				container.RestartCount = 1
+				container.State.Running.StartedAt = metav1.NewTime(time.Now().Add(-time.Hour))
+				container.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: container.State.Running.StartedAt}
+			})
 			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
 			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse})
-			if err := s.Client.Status().Patch(ctx, pod, rawMergePatch(`{"status":{"phase":"Running"}}`)); err != nil {
-				t.Fatal(err)
-			}
+			release()
 			settled(ctx, t, s, mc)
 		})).
 		Feature())
 }
 
-// setReady sets the pod's condition Ready, as of now.
-func setReady(pod *corev1.Pod, value corev1.ConditionStatus) {
+// unready makes the only pod of the Memcached unready, its container as edited, and keeps its kubelet from saying something else
+// until release, which returns when it is ready again.
+func unready(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, edit func(*corev1.ContainerStatus)) (release func()) {
+	t.Helper()
+	pods := &corev1.PodList{}
+	if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}); err != nil {
+		t.Fatal(err)
+	}
+	if len(pods.Items) != 1 {
+		t.Fatalf("expected that the Memcached %s has one pod; last seen: it has %d", mc.Name, len(pods.Items))
+	}
+	pod := &pods.Items[0]
+	before := pod.DeepCopy()
+	pod.Status.Phase = corev1.PodUnknown // nobody plays the kubelet of such a pod
 	for i := range pod.Status.Conditions {
 		if condition := &pod.Status.Conditions[i]; condition.Type == corev1.PodReady {
-			condition.Status, condition.LastTransitionTime = value, metav1.Now()
+			condition.Status, condition.LastTransitionTime = corev1.ConditionFalse, metav1.Now()
 		}
 	}
+	container := &pod.Status.ContainerStatuses[0]
+	container.Ready = false
+	edit(container)
+	if err := s.Client.Status().Patch(ctx, pod, client.StrategicMergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := s.Client.Status().Patch(ctx, pod, rawMergePatch(`{"status":{"phase":"Running"}}`)); err != nil {
+			t.Fatal(err)
+		}
+		s.Expect(t).Object(ctx, pod, HaveField("Status.Conditions", ContainElement(And(
+			HaveField("Type", corev1.PodReady), HaveField("Status", corev1.ConditionTrue),
+		))))
+	}
+}
+
+// TestAvailableWhenBothSaySo owns the cluster. Whoever waits for Available and then looks at the Deployment finds the same: while
+// the Deployment's controller is held and has not counted a pod that is ready again, its Memcached is not Available.
+func TestAvailableWhenBothSaySo(t *testing.T) {
+	memcached.TestAlone(t, features.New("the Deployment agrees").
+		WithLabel("contract", "1").
+		WithLabel("disruptive", "cluster").
+		Assess("before the Memcached is Available", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.NeedsSimulation(t, "their kubelets say how a pod is")
+			mc, later := create(ctx, t, s, "cache", 1), create(ctx, t, s, "later", 1)
+			settled(ctx, t, s, mc)
+			settled(ctx, t, s, later)
+			release := unready(ctx, t, s, mc, func(*corev1.ContainerStatus) {})
+			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeZero()))
+
+			controllers := s.Component(t, embedded.KubeControllerManager)
+			if err := controllers.Pause(ctx); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = controllers.Resume(context.WithoutCancel(ctx)) }) // where the test does not come to it
+			release()
+			change(ctx, t, s, later, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			s.Expect(t).Object(ctx, deploymentOf(later), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2)))) // the operator has come so far
+			if err := controllers.Resume(ctx); err != nil {
+				t.Fatal(err)
+			}
+			settled(ctx, t, s, mc)
+			settled(ctx, t, s, later)
+			noLies(t, mc, falseAvailable(s.Versions(ctx, t), mc.UID, lastCounted))
+		})).
+		Feature())
 }
 
 // TestPort shows that the port is no decoration: memcached is told to listen there, in all pods, before the status says so.

@@ -40,6 +40,7 @@ func trimDeployment(object any) (any, error) {
 		deployment.ManagedFields = nil
 		deployment.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: deployment.Status.ObservedGeneration,
+			ReadyReplicas:      deployment.Status.ReadyReplicas,
 			Conditions: slices.DeleteFunc(deployment.Status.Conditions, func(condition appsv1.DeploymentCondition) bool {
 				return condition.Type != appsv1.DeploymentReplicaFailure
 			}),

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
@@ -85,7 +86,14 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	if err != nil && refused.reason == "" {
 		return ctrl.Result{}, err
 	}
-	snapshot := snapshot{memcached: mc, deployment: state, refused: refused, templateHash: templateHash(desired), image: r.Image}
+	snapshot := snapshot{
+		memcached:    mc,
+		deployment:   state,
+		refused:      refused,
+		wasAvailable: meta.IsStatusConditionTrue(r.memory.lastStatus(mc).Conditions, cachev1alpha1.ConditionAvailable),
+		templateHash: templateHash(desired),
+		image:        r.Image,
+	}
 	if err := r.readPods(ctx, &snapshot); err != nil {
 		return ctrl.Result{}, err
 	}

@@ -20,6 +20,9 @@ type snapshot struct {
 	replicaSets []metav1.PartialObjectMetadata
 	pods        []corev1.Pod
 
+	// wasAvailable is whether the last status said Available=True.
+	wasAvailable bool
+
 	// templateHash is the hash that pods of the current configuration carry, and image is what they run.
 	templateHash string
 	image        string
@@ -30,6 +33,9 @@ type deploymentState struct {
 	uid types.UID
 	// replicas is how many pods the Deployment is set to.
 	replicas int32
+	// ready is how many of its pods the Deployment's controller calls ready. It hears of them later than the operator does, or
+	// earlier.
+	ready int32
 	// observed is whether the Deployment's controller has seen its current spec.
 	observed bool
 	// terminating is whether it is being deleted. Without a UID, it is the Deployment of an earlier Memcached of the same
@@ -43,6 +49,7 @@ type deploymentState struct {
 func stateOf(deployment *appsv1.Deployment) deploymentState {
 	state := deploymentState{
 		uid:         deployment.UID,
+		ready:       deployment.Status.ReadyReplicas,
 		observed:    deployment.Status.ObservedGeneration >= deployment.Generation,
 		terminating: deployment.DeletionTimestamp != nil,
 	}

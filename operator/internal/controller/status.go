@@ -22,7 +22,9 @@ var conditionTypes = []string{
 
 // computeStatus returns what the snapshot says, without the times at which conditions changed. It returns false when the
 // snapshot is too early to tell: enough pods are ready, but the Deployment's controller has not seen the Deployment's
-// spec yet, so they may be about to go. That controller's next write ends this.
+// spec yet, so they may be about to go, or has not counted them yet, so that whoever waits for Available and then looks at
+// the Deployment would find fewer. That controller's next write ends this. What was available and is not, is told at once,
+// whoever notices first.
 func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 	var (
 		size    = *s.memcached.Spec.Size
@@ -30,7 +32,7 @@ func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 		ready   = int32(len(pods.ready))
 		total   = len(pods.current) + pods.outdated
 		status  = cachev1alpha1.MemcachedStatus{Nodes: pods.ready, ReadyReplicas: ready, Selector: selector(s.memcached)}
-		counted = fmt.Sprintf("%d of %d replicas are ready.", ready, size)
+		counted = fmt.Sprintf("%d of %d replicas are ready.", min(ready, s.deployment.ready), size)
 	)
 	// What the Deployment is set to, not how many pods there are at the moment: those come and go one by one, and each
 	// would be a write that tells nobody anything that nodes does not.
@@ -46,12 +48,12 @@ func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 		})
 	}
 
-	enough := ready >= size
+	enough := ready >= size && s.deployment.ready >= size
 	switch {
 	case s.deployment.terminating:
 		set(cachev1alpha1.ConditionAvailable, metav1.ConditionFalse, cachev1alpha1.ReasonDeploymentTerminating,
 			"The Deployment is being deleted.")
-	case enough && s.deployment.uid != "" && !s.deployment.observed:
+	case ready >= size && s.deployment.uid != "" && (!s.deployment.observed || !enough && !s.wasAvailable):
 		return cachev1alpha1.MemcachedStatus{}, false
 	case enough && s.deployment.observed:
 		set(cachev1alpha1.ConditionAvailable, metav1.ConditionTrue, cachev1alpha1.ReasonAllReplicasReady, counted)

@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,12 +31,23 @@ func testSnapshot(size int32, pods ...corev1.Pod) snapshot {
 	}
 	return snapshot{
 		memcached:    testMemcached(size),
-		deployment:   deploymentState{uid: deploymentUID, replicas: size, observed: true},
+		deployment:   deploymentState{uid: deploymentUID, replicas: size, ready: countReady(pods), observed: true},
 		replicaSets:  []metav1.PartialObjectMetadata{replicaSet(replicaSetUID, deploymentUID), replicaSet(strangeReplicaSetUID, "predecessor-uid")},
 		pods:         pods,
 		templateHash: currentHash,
 		image:        testImage,
 	}
+}
+
+// countReady counts as the Deployment's controller does, which minds no labels.
+func countReady(pods []corev1.Pod) int32 {
+	var count int32
+	for _, pod := range pods {
+		if isReady(pod) && pod.DeletionTimestamp == nil {
+			count++
+		}
+	}
+	return count
 }
 
 func pod(name string, options ...func(*corev1.Pod)) corev1.Pod {
@@ -215,6 +227,43 @@ func TestNoStatusBeforeTheDeploymentIsObserved(t *testing.T) {
 	s.deployment.observed = false
 	if _, settled := computeStatus(s); settled {
 		t.Error("got a status, but the pods may be about to go")
+	}
+}
+
+// The operator may hear of pods before the Deployment's controller has counted them, or after.
+func TestAvailableWhenBothSaySo(t *testing.T) {
+	for name, test := range map[string]struct {
+		pods         []corev1.Pod
+		counted      int32
+		wasAvailable bool
+		settled      bool
+		want         string // Available, where it is settled
+	}{
+		"both":                                {[]corev1.Pod{pod("a", ready), pod("b", ready)}, 2, false, true, "Available=True/AllReplicasReady"},
+		"not counted yet":                     {[]corev1.Pod{pod("a", ready), pod("b", ready)}, 1, false, false, ""},
+		"counted, and not seen yet":           {[]corev1.Pod{pod("a", ready)}, 2, false, true, "Available=False/ReplicasNotReady"},
+		"lost, which the controller sees":     {[]corev1.Pod{pod("a", ready), pod("b", ready)}, 1, true, true, "Available=False/ReplicasNotReady"},
+		"lost, which only the operator sees":  {[]corev1.Pod{pod("a", ready), pod("b", notReady)}, 2, true, true, "Available=False/ReplicasNotReady"},
+		"none lost":                           {[]corev1.Pod{pod("a", ready), pod("b", ready)}, 2, true, true, "Available=True/AllReplicasReady"},
+		"neither, and there is more to await": {[]corev1.Pod{pod("a", ready)}, 1, false, true, "Available=False/ReplicasNotReady"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testSnapshot(2, test.pods...)
+			s.deployment.ready, s.wasAvailable = test.counted, test.wasAvailable
+			status, settled := computeStatus(s)
+			if settled != test.settled {
+				t.Fatalf("settled = %t, want %t", settled, test.settled)
+			}
+			if !settled {
+				return
+			}
+			if got := conditionStrings(status)[0]; got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if counted := fmt.Sprintf("%d of 2 ", min(countReady(test.pods), test.counted)); !strings.HasPrefix(status.Conditions[0].Message, counted) {
+				t.Errorf("message = %q, want it to begin with %q", status.Conditions[0].Message, counted)
+			}
+		})
 	}
 }
 

@@ -231,8 +231,8 @@ func (w *world) checkTruth() {
 			ready++
 		}
 	}
-	if ready < int(*mc.Spec.Size) {
-		w.t.Errorf("Available=True with %d of %d pods ready", ready, *mc.Spec.Size)
+	if counted := int(w.deployment().Status.ReadyReplicas); min(ready, counted) < int(*mc.Spec.Size) {
+		w.t.Errorf("Available=True with %d of %d pods ready, %d of them counted by the Deployment", ready, *mc.Spec.Size, counted)
 	}
 }
 
@@ -353,17 +353,24 @@ func (w *world) controlDeployment() {
 		}
 	}
 	deployment.Status.ObservedGeneration = deployment.Generation
+	deployment.Status.ReadyReplicas = countReady(w.pods())
 	if err := w.cluster.Status().Update(w.t.Context(), deployment); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// setReady plays the kubelets: it makes the i-th pod, in the order of names, ready or not.
+// setReady plays the kubelets, and the Deployment's controller, which counts: it makes the i-th pod, in the order of names, ready
+// or not.
 func (w *world) setReady(i int, ready corev1.ConditionStatus) {
 	w.t.Helper()
 	pod := w.pods()[i]
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 	if err := w.cluster.Status().Update(w.t.Context(), &pod); err != nil {
+		w.t.Fatal(err)
+	}
+	deployment := w.deployment()
+	deployment.Status.ReadyReplicas = countReady(w.pods())
+	if err := w.cluster.Status().Update(w.t.Context(), deployment); err != nil {
 		w.t.Fatal(err)
 	}
 }
