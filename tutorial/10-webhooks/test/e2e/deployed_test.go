@@ -8,6 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/suite"
@@ -45,7 +47,9 @@ func TestDeployed(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			// While a pod goes, the API server may ask it, or nobody: who is refused for that tries again.
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":2}}`))
+			s.Expect(t).Until(ctx, "changing the Memcached", func(ctx context.Context) error { return s.Client.Patch(ctx, mc, patch) })
 			settled(ctx, t, s, mc)
 		})).
 		Feature())
