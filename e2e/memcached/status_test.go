@@ -152,15 +152,17 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 func TestPort(t *testing.T) {
 	memcached.Test(t, features.New("containerPort").
 		WithLabel("contract", "3").
-		Assess("reaches memcached's arguments and rolls out", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("reaches memcached's arguments and rolls out, and no capacity is lost", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
+			since := len(s.Versions(ctx, t))
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = ptr.To[int32](11311) })
 			s.Expect(t).Objects(ctx, &corev1.PodList{}, And(HaveLen(2), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
 				HaveField("Args", ContainElements("-p", "11311")),
 				HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))),
 			))))), client.InNamespace(s.Namespace))
 			settled(ctx, t, s, mc)
+			stayedAvailable(ctx, t, s, mc, since)
 		})).
 		Feature())
 }

@@ -68,6 +68,23 @@ func falseAvailable(versions []history.Version, uid types.UID, counted count) []
 	return lies
 }
 
+// stayedAvailable fails the test unless every version of the Memcached since then, counted over all that is recorded, says
+// Available=True, and one of them that there was something to do: a rollout that loses no capacity is told by Progressing.
+func stayedAvailable(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, since int) {
+	t.Helper()
+	progressed := false
+	for _, v := range history.Of(s.Versions(ctx, t)[since:], mc.UID) {
+		if !saysAvailable(v.Object) {
+			t.Fatalf("Memcached %s: expected that it stays Available; last seen: in revision %d it is not", mc.Name, v.Revision)
+		}
+		conditions, err := expect.ConditionsOf(v.Object)
+		progressed = progressed || err == nil && meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionProgressing)
+	}
+	if !progressed {
+		t.Fatalf("Memcached %s: expected that it is Progressing while pods are replaced; last seen: it never was", mc.Name)
+	}
+}
+
 func saysAvailable(object *unstructured.Unstructured) bool {
 	conditions, err := expect.ConditionsOf(object)
 	return err == nil && meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable)

@@ -6,10 +6,12 @@ import (
 
 // The types of the conditions in a Memcached's status. All three are present from the operator's first write on.
 const (
-	// ConditionAvailable is true when at least spec.size pods are ready with the current configuration.
+	// ConditionAvailable is true when at least spec.size pods are ready. It is about capacity: while pods that serve are
+	// replaced by others, it stays true.
 	ConditionAvailable = "Available"
 
-	// ConditionProgressing is true while the pods are on their way to what the spec asks for.
+	// ConditionProgressing is true while the pods are on their way to what the spec asks for. Who waits for a change to be
+	// done, waits for Available to be true and for Progressing to be false.
 	ConditionProgressing = "Progressing"
 
 	// ConditionDegraded is true while something fails that does not look like mending itself.
@@ -106,9 +108,9 @@ type ConditionReason struct {
 func ConditionReasons() []ConditionReason {
 	return []ConditionReason{
 		{ConditionAvailable, metav1.ConditionTrue, ReasonAllReplicasReady,
-			"at least spec.size replicas are ready with the current configuration"},
+			"at least spec.size replicas are ready, of whatever configuration"},
 		{ConditionAvailable, metav1.ConditionFalse, ReasonReplicasNotReady,
-			"fewer than spec.size replicas are ready with the current configuration"},
+			"fewer than spec.size replicas are ready"},
 		{ConditionAvailable, metav1.ConditionFalse, ReasonDeploymentTerminating,
 			"the Deployment, or that of an earlier Memcached of the same name, is being deleted"},
 		{ConditionProgressing, metav1.ConditionTrue, ReasonStartingReplicas,

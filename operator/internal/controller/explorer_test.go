@@ -293,20 +293,28 @@ func (l *life) checkStatus() {
 		l.violate("I2 truth: Available=True for generation %d, which this Memcached never had", available.ObservedGeneration)
 		return
 	}
-	wanted := [2]string{templateHash(desiredDeployment(judged, testImage)), string(mc.UID)}
+	current := templateHash(desiredDeployment(judged, testImage))
+	l.checkReady("Available=True", *judged.Spec.Size, func(_, uid string) bool { return uid == string(mc.UID) })
+	if meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing).Reason == cachev1alpha1.ReasonConverged {
+		l.checkReady("Converged", *judged.Spec.Size, func(hash, uid string) bool { return uid == string(mc.UID) && hash == current })
+	}
+}
+
+// checkReady is what must hold when a status claims that size pods of some kind, told by their hash and their Memcached, are ready.
+func (l *life) checkReady(claim string, size int32, are func(hash, uid string) bool) {
 	before, now := int32(0), int32(0)
 	for _, pod := range l.everReady {
-		if pod == wanted {
+		if are(pod[0], pod[1]) {
 			before++
 		}
 	}
 	for _, pod := range l.pods() {
-		if l.everReady[pod.Name] == wanted && pod.DeletionTimestamp == nil && isReady(pod) {
+		if was, ok := l.everReady[pod.Name]; ok && are(was[0], was[1]) && pod.DeletionTimestamp == nil && isReady(pod) {
 			now++
 		}
 	}
-	if size := *judged.Spec.Size; before < size || !l.misled && now < size {
-		l.violate("I2 truth: Available=True with %d of %d pods ready, %d ever", now, size, before)
+	if before < size || !l.misled && now < size {
+		l.violate("I2 truth: %s with %d of %d pods ready, %d ever", claim, now, size, before)
 	}
 }
 

@@ -123,7 +123,7 @@ func TestChangingThePortReplacesThePods(t *testing.T) {
 
 	w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(22122)) })
 	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, applyStatus)
-	expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected")
+	expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected")
 
 	container := w.deployment().Spec.Template.Spec.Containers[0]
 	if want := []corev1.ContainerPort{{Name: "memcached", ContainerPort: 22122, Protocol: corev1.ProtocolTCP}}; !cmp.Equal(container.Ports, want) {

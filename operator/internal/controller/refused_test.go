@@ -92,7 +92,7 @@ func TestInvalidSpec(t *testing.T) {
 			t.Errorf("error = %v, want a terminal one", err)
 		}
 	}
-	expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/Invalid")
+	expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Blocked", "Degraded=True/Invalid")
 	if slices.Contains(w.writes, applyDeployment) {
 		t.Errorf("writes = %q, want the Deployment left as it was", w.writes)
 	}

@@ -67,9 +67,9 @@ func stateOf(deployment *appsv1.Deployment) deploymentState {
 // census sorts the pods that the Deployment owns and keeps. Pods that ended or are being deleted are not in it: the
 // ReplicaSet has replaced them, or will.
 type census struct {
-	// ready are the names of the ready pods of the current configuration, sorted.
+	// ready are the names of the ready pods, sorted. Those of an earlier configuration serve until they are replaced.
 	ready []string
-	// current are all pods of the current configuration, the ready ones included.
+	// current are all pods of the current configuration, ready or not.
 	current []corev1.Pod
 	// outdated is the number of pods of earlier configurations.
 	outdated int
@@ -90,14 +90,14 @@ func (s snapshot) census() census {
 			pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 			continue
 		}
+		if isReady(pod) {
+			result.ready = append(result.ready, pod.Name)
+		}
 		if pod.Labels[cachev1alpha1.LabelTemplateHash] != s.templateHash {
 			result.outdated++
 			continue
 		}
 		result.current = append(result.current, pod)
-		if isReady(pod) {
-			result.ready = append(result.ready, pod.Name)
-		}
 	}
 	slices.Sort(result.ready)
 	return result

@@ -164,13 +164,26 @@ var statusCases = []statusCase{
 	{
 		name:     "rollout begins",
 		snapshot: testSnapshot(2, pod("a", ready, outdated), pod("b", ready, withoutHash)),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected"},
+		nodes:    []string{"a", "b"},
+	},
+	{
+		name:     "rollout that loses a replica",
+		snapshot: testSnapshot(2, pod("a", ready, outdated), pod("b", notReady)),
 		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected"},
+		nodes:    []string{"a"},
+	},
+	{
+		name:     "rollout that fails and loses none",
+		snapshot: testSnapshot(1, pod("a", ready, outdated), pod("b", waiting("ErrImagePull"))),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=True/ImagePullFailed"},
+		nodes:    []string{"a"},
 	},
 	{
 		name:     "rollout ends",
 		snapshot: testSnapshot(1, pod("a", ready, outdated), pod("b", ready)),
 		want:     []string{"Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected"},
-		nodes:    []string{"b"},
+		nodes:    []string{"a", "b"},
 	},
 	{
 		name:     "the Deployment is being deleted",

@@ -34,11 +34,15 @@ func computeStatus(mc *cachev1alpha1.Memcached, deployment *appsv1.Deployment, p
 
 	size := *mc.Spec.Size
 	counted := fmt.Sprintf("%d of %d replicas are ready.", len(status.Nodes), size)
-	if rolledOut(deployment, size) && len(status.Nodes) == int(size) {
+	// Pods of an earlier template serve until they are replaced: Available is about how many there are, Progressing about which.
+	if len(status.Nodes) >= int(size) && availableReplicas(deployment) >= size {
 		set(cachev1alpha1.ConditionAvailable, true, cachev1alpha1.ReasonAllReplicasReady, counted)
-		set(cachev1alpha1.ConditionProgressing, false, cachev1alpha1.ReasonConverged, "There is nothing to do.")
 	} else {
 		set(cachev1alpha1.ConditionAvailable, false, cachev1alpha1.ReasonReplicasNotReady, counted)
+	}
+	if len(status.Nodes) == int(size) && rolledOut(deployment, size) {
+		set(cachev1alpha1.ConditionProgressing, false, cachev1alpha1.ReasonConverged, "There is nothing to do.")
+	} else {
 		set(cachev1alpha1.ConditionProgressing, true, cachev1alpha1.ReasonRollingOut, "Waiting for the Deployment.")
 	}
 
@@ -52,6 +56,14 @@ func computeStatus(mc *cachev1alpha1.Memcached, deployment *appsv1.Deployment, p
 		set(cachev1alpha1.ConditionDegraded, false, cachev1alpha1.ReasonAsExpected, "Nothing reports a failure.")
 	}
 	return status
+}
+
+// availableReplicas returns how many pods of the Deployment its controller calls available.
+func availableReplicas(deployment *appsv1.Deployment) int32 {
+	if deployment == nil {
+		return 0
+	}
+	return deployment.Status.AvailableReplicas
 }
 
 // rolledOut returns whether the Deployment has size pods, all of them ready and made from its current template. What its

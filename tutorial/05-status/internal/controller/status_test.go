@@ -44,22 +44,23 @@ func TestComputeStatus(t *testing.T) {
 		{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota"},
 	}
 	for name, test := range map[string]struct {
-		deployment *appsv1.Deployment
-		pods       []corev1.Pod
-		refusal    error
-		available  metav1.ConditionStatus
-		degraded   string
+		deployment  *appsv1.Deployment
+		pods        []corev1.Pod
+		refusal     error
+		available   metav1.ConditionStatus
+		progressing metav1.ConditionStatus
+		degraded    string
 	}{
-		"all is well":                     {deploymentWith(2, 2, 2, 2), two, nil, metav1.ConditionTrue, cachev1alpha1.ReasonAsExpected},
-		"a status of an earlier spec":     {deploymentWith(1, 2, 2, 2), two, nil, metav1.ConditionFalse, cachev1alpha1.ReasonAsExpected},
-		"pods of an earlier template":     {deploymentWith(2, 3, 1, 2), two, nil, metav1.ConditionFalse, cachev1alpha1.ReasonAsExpected},
-		"a pod is not available":          {deploymentWith(2, 2, 2, 1), two, nil, metav1.ConditionFalse, cachev1alpha1.ReasonAsExpected},
-		"a pod that was not read yet":     {deploymentWith(2, 2, 2, 2), two[:1], nil, metav1.ConditionFalse, cachev1alpha1.ReasonAsExpected},
-		"no Deployment":                   {nil, nil, errors.New("forbidden"), metav1.ConditionFalse, cachev1alpha1.ReasonDeploymentRefused},
-		"no pods":                         {refused, nil, nil, metav1.ConditionFalse, cachev1alpha1.ReasonPodsRefused},
-		"an image that can't be pulled":   {deploymentWith(2, 2, 2, 0), []corev1.Pod{waitingPod("ErrImagePull")}, nil, metav1.ConditionFalse, cachev1alpha1.ReasonPodsFailing},
-		"the same, under its second name": {deploymentWith(2, 2, 2, 0), []corev1.Pod{waitingPod("ImagePullBackOff")}, nil, metav1.ConditionFalse, cachev1alpha1.ReasonPodsFailing},
-		"memcached crashes":               {deploymentWith(2, 2, 2, 0), []corev1.Pod{waitingPod("CrashLoopBackOff")}, nil, metav1.ConditionFalse, cachev1alpha1.ReasonPodsFailing},
+		"all is well":                     {deploymentWith(2, 2, 2, 2), two, nil, metav1.ConditionTrue, metav1.ConditionFalse, cachev1alpha1.ReasonAsExpected},
+		"a status of an earlier spec":     {deploymentWith(1, 2, 2, 2), two, nil, metav1.ConditionTrue, metav1.ConditionTrue, cachev1alpha1.ReasonAsExpected},
+		"pods of an earlier template":     {deploymentWith(2, 3, 1, 2), two, nil, metav1.ConditionTrue, metav1.ConditionTrue, cachev1alpha1.ReasonAsExpected},
+		"a pod is not available":          {deploymentWith(2, 2, 2, 1), two, nil, metav1.ConditionFalse, metav1.ConditionTrue, cachev1alpha1.ReasonAsExpected},
+		"a pod that was not read yet":     {deploymentWith(2, 2, 2, 2), two[:1], nil, metav1.ConditionFalse, metav1.ConditionTrue, cachev1alpha1.ReasonAsExpected},
+		"no Deployment":                   {nil, nil, errors.New("forbidden"), metav1.ConditionFalse, metav1.ConditionTrue, cachev1alpha1.ReasonDeploymentRefused},
+		"no pods":                         {refused, nil, nil, metav1.ConditionFalse, metav1.ConditionTrue, cachev1alpha1.ReasonPodsRefused},
+		"an image that can't be pulled":   {deploymentWith(2, 2, 2, 0), []corev1.Pod{waitingPod("ErrImagePull")}, nil, metav1.ConditionFalse, metav1.ConditionTrue, cachev1alpha1.ReasonPodsFailing},
+		"the same, under its second name": {deploymentWith(2, 2, 2, 0), []corev1.Pod{waitingPod("ImagePullBackOff")}, nil, metav1.ConditionFalse, metav1.ConditionTrue, cachev1alpha1.ReasonPodsFailing},
+		"memcached crashes":               {deploymentWith(2, 2, 2, 0), []corev1.Pod{waitingPod("CrashLoopBackOff")}, nil, metav1.ConditionFalse, metav1.ConditionTrue, cachev1alpha1.ReasonPodsFailing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -69,6 +70,7 @@ func TestComputeStatus(t *testing.T) {
 			g.Expect(status.Conditions).To(HaveLen(3))
 			g.Expect(status.Conditions).To(HaveEach(HaveField("ObservedGeneration", BeEquivalentTo(7))))
 			g.Expect(meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionAvailable).Status).To(Equal(test.available))
+			g.Expect(meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionProgressing).Status).To(Equal(test.progressing))
 			g.Expect(meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionDegraded).Reason).To(Equal(test.degraded))
 		})
 	}

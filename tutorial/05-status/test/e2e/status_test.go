@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,6 +59,16 @@ func TestAvailable(t *testing.T) {
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			settled(ctx, t, s, mc)
 			NewWithT(t).Expect(tooEarly(s.Versions(ctx, t), mc.UID)).To(BeEmpty(), "expected no untrue Available=True")
+		})).
+		Assess("stays true while pods are replaced, and none is missing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			since := len(s.Versions(ctx, t))
+			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
+			settled(ctx, t, s, mc)
+			for _, version := range history.Of(s.Versions(ctx, t)[since:], mc.UID) {
+				conditions, err := expect.ConditionsOf(version.Object)
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+				NewWithT(t).Expect(meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable)).To(BeTrue(), "expected that it stays Available")
+			}
 		})).
 		Feature())
 }

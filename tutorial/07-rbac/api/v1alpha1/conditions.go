@@ -2,7 +2,7 @@ package v1alpha1
 
 // The types of the conditions of a Memcached.
 const (
-	// ConditionAvailable is true when as many pods are ready as are wanted.
+	// ConditionAvailable is true when as many pods are ready as are wanted, of the current template or an earlier one.
 	ConditionAvailable = "Available"
 	// ConditionProgressing is true while the operator or Kubernetes is on its way to what is wanted.
 	ConditionProgressing = "Progressing"

@@ -50,16 +50,6 @@ func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size
 	return mc
 }
 
-// change patches the Memcached's spec and keeps mc up to date.
-func change(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
-	t.Helper()
-	before := mc.DeepCopy()
-	edit(&mc.Spec)
-	if err := s.Client.Patch(ctx, mc, client.MergeFrom(before)); err != nil {
-		t.Fatalf("changing the Memcached %s: %v", mc.Name, err)
-	}
-}
-
 var (
 	available = expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonAllReplicasReady}
 	converged = expect.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonConverged}
