@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
@@ -56,6 +57,7 @@ type Operator struct {
 	admin    client.Client
 	served   bool // it has webhooks that the API server calls
 	replicas []*Replica
+	moving   sync.Mutex // held by a replica that chooses other ports while others start
 }
 
 // Start installs the operator's manifests, but for the workload, starts the replicas and waits until they are ready. A

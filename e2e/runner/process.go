@@ -33,7 +33,7 @@ func chooseAddresses(m Manager, webhook bool) (addresses, error) {
 }
 
 // freeAddresses sets each to another loopback address that is free now. Another process may take the port before the operator
-// does; it then says so and ends.
+// does, which then says so and ends: see [Replica.run].
 func freeAddresses(addresses ...*string) error {
 	var held []net.Listener // until all are found, so that none is found twice
 	defer func() {

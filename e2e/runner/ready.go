@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,7 +18,12 @@ const (
 	readyTimeout = 60 * time.Second
 	// readyPoll is how often the probe is made: a probe is asked, as a kubelet does it; there is nothing to watch.
 	readyPoll = 20 * time.Millisecond
+	// portTries is how often a replica gets other ports when somebody has taken one of them before it could listen there.
+	portTries = 5
 )
+
+// errPortTaken is what ready returns when the process has ended because somebody else listens on one of its ports.
+var errPortTaken = errors.New("a port was taken meanwhile")
 
 // ready waits until the readiness probe succeeds or the process has ended.
 func (r *Replica) ready(ctx context.Context) error {
@@ -35,7 +41,12 @@ func (r *Replica) ready(ctx context.Context) error {
 		select {
 		case <-exited:
 			if ctx.Err() == nil {
-				return fmt.Errorf("the operator %s ended before it was ready: %s", r.name, r.lastWords())
+				words := r.lastWords()
+				err := fmt.Errorf("the operator %s ended before it was ready: %s", r.name, words)
+				if strings.Contains(words, "address already in use") {
+					err = fmt.Errorf("%w: %w", errPortTaken, err)
+				}
+				return err
 			}
 			return r.notReady(ctx)
 		case <-ctx.Done():

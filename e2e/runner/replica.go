@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -136,8 +137,30 @@ func (r *Replica) start(ctx context.Context, changes ...Change) error {
 	return r.run(ctx, changes...)
 }
 
-// run starts the process and waits until it is ready.
+// run starts the process and waits until it is ready; on other ports, if it could not have one of its own.
 func (r *Replica) run(ctx context.Context, changes ...Change) error {
+	for try := 1; ; try++ {
+		err := r.tryToRun(ctx, changes...)
+		if !errors.Is(err, errPortTaken) || try == portTries {
+			return err
+		}
+		if err := r.move(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// move gives the next run other ports. The other replicas may be starting.
+func (r *Replica) move(ctx context.Context) error {
+	r.operator.moving.Lock()
+	defer r.operator.moving.Unlock()
+	if err := r.choosePorts(); err != nil {
+		return err
+	}
+	return r.operator.settle(ctx)
+}
+
+func (r *Replica) tryToRun(ctx context.Context, changes ...Change) error {
 	options := r.operator.options
 	for _, change := range changes {
 		change(&options)

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -59,6 +60,7 @@ func TestWebhooks(t *testing.T) {
 		{"the certificate is verified", (*gatehouse).certificate},
 		{"allowed and denied", (*gatehouse).verdicts},
 		{"metrics", (*gatehouse).metrics},
+		{"a port that somebody takes", (*gatehouse).portTaken},
 		{"replicas killed and paused", (*gatehouse).replicas},
 		{"a replica held behind the supervisor's back", (*gatehouse).held},
 		{"all killed", (*gatehouse).allKilled},
@@ -366,6 +368,22 @@ func (h *gatehouse) startedAnew(t *testing.T) {
 }
 
 // removed takes away what the installation has brought, and nothing else.
+// portTaken runs a gatekeeper that finds its port taken: once, and then always.
+func (h *gatehouse) portTaken(t *testing.T) {
+	g := NewWithT(t)
+	unlucky := func(until string) string {
+		script := filepath.Join(t.TempDir(), "unlucky")
+		said := "listen tcp 127.0.0.1:1: bind: address already in use"
+		g.Expect(os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nif [ %s ]; then exec '%s' \"$@\"; fi\ntouch '%s.ran'\necho '%s'\nexit 1\n",
+			strings.ReplaceAll(until, "RAN", "'"+script+".ran'"), h.options.Binary, script, said), 0o700)).To(Succeed())
+		return script
+	}
+	g.Expect(h.operator.Restart(t.Context(), runner.WithBinary(unlucky("-e RAN")))).To(Succeed())
+	h.until(t, "the webhooks lead to where it listens then", signed)
+	g.Expect(h.operator.Restart(t.Context(), runner.WithBinary(unlucky("")))).To(MatchError(ContainSubstring("address already in use")))
+	g.Expect(h.operator.Restart(t.Context())).To(Succeed())
+}
+
 func (h *gatehouse) removed(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(h.operator.Stop(t.Context())).To(Succeed())
