@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
-	"github.com/example/operator-testbed/operator/internal/controller"
 	"github.com/example/operator-testbed/operator/internal/leadership"
 )
 
@@ -69,14 +68,7 @@ func serve(options options, log logr.Logger) error {
 	}
 
 	ctx := ctrl.SetupSignalHandler()
-	reconciler := &controller.MemcachedReconciler{
-		Client:    manager.GetClient(),
-		APIReader: manager.GetAPIReader(),
-		Image:     options.image,
-
-		RecheckInterval: options.recheckInterval,
-	}
-	if err := reconciler.SetupWithManager(ctx, manager); err != nil {
+	if err := newReconciler(options, manager).SetupWithManager(ctx, manager); err != nil {
 		return err
 	}
 	// Alive is who answers. Ready is who sees the cluster: before that, nothing would be done for a Memcached.

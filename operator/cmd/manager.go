@@ -45,6 +45,16 @@ func managerOptions(o options, c certificate, scheme *runtime.Scheme, log logr.L
 	}
 }
 
+// newReconciler returns the reconciler that the options ask for, which reads and writes as the manager does.
+func newReconciler(o options, manager ctrl.Manager) *controller.MemcachedReconciler {
+	return &controller.MemcachedReconciler{
+		Client:          manager.GetClient(),
+		APIReader:       manager.GetAPIReader(),
+		Image:           o.image,
+		RecheckInterval: o.recheckInterval,
+	}
+}
+
 // cacheOptions says what of the cluster is read.
 func cacheOptions(o options, c certificate) cache.Options {
 	result := controller.CacheOptions()

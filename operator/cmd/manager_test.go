@@ -1,0 +1,154 @@
+package main
+
+import (
+	"crypto/tls"
+	"io"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/example/operator-testbed/operator/internal/controller"
+)
+
+// everythingSaid gives every flag that reaches the manager another value than it has by itself.
+var everythingSaid = []string{
+	"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=127.0.0.1:2", "--namespaces=a,b-c", "--name-prefix=p-",
+	"--webhook-bind-address=127.0.0.1:3", "--webhook-ca-duration=5h", "--webhook-certificate-duration=2h",
+	"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=4m", "--leader-elect", "--leader-election-namespace=l",
+	"--leader-election-lease-duration=70s", "--leader-election-renew-deadline=50s", "--leader-election-retry-period=10s",
+}
+
+func parsed(t *testing.T, arguments ...string) (options, certificate) {
+	t.Helper()
+	o, err := parseOptions(arguments, environment(withImage("example.com/memcached:1")), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCertificate(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o, c
+}
+
+// What is said on the command line, the manager hears; and it hears nothing else.
+func TestManagerOptions(t *testing.T) {
+	o, c := parsed(t, everythingSaid...)
+	scheme := runtime.NewScheme()
+	got := managerOptions(o, c, scheme, logr.Discard())
+	want := ctrl.Options{
+		HealthProbeBindAddress:        "127.0.0.1:1",
+		Controller:                    config.Controller{MaxConcurrentReconciles: 5, ReconciliationTimeout: 6 * time.Second, EnableWarmup: new(true)},
+		LeaderElection:                true,
+		LeaderElectionID:              "memcached-operator.cache.example.com",
+		LeaderElectionNamespace:       "l",
+		LeaseDuration:                 new(70 * time.Second),
+		RenewDeadline:                 new(50 * time.Second),
+		RetryPeriod:                   new(10 * time.Second),
+		LeaderElectionReleaseOnCancel: true,
+		// GracefulShutdownTimeout is not set: controller-runtime's, which is longer than what a kubelet gives the pod.
+	}
+	if got.Scheme != scheme {
+		t.Error("the manager does not know the scheme")
+	}
+	// The servers and the cache have tests of their own.
+	others := cmpopts.IgnoreFields(ctrl.Options{}, "Scheme", "Metrics", "WebhookServer", "Cache")
+	if diff := cmp.Diff(want, got, others, cmpopts.IgnoreUnexported(ctrl.Options{}, logr.Logger{})); diff != "" {
+		t.Errorf("the manager's options (-want +got):\n%s", diff)
+	}
+}
+
+func TestServers(t *testing.T) {
+	o, c := parsed(t, everythingSaid...)
+	got := managerOptions(o, c, runtime.NewScheme(), logr.Discard())
+	server := got.WebhookServer.(*webhook.DefaultServer).Options
+	if server.Host != "127.0.0.1" || server.Port != 3 {
+		t.Errorf("webhooks are served at %s:%d, want 127.0.0.1:3", server.Host, server.Port)
+	}
+	if got.Metrics.BindAddress != "127.0.0.1:2" || !got.Metrics.SecureServing || got.Metrics.FilterProvider == nil {
+		t.Errorf("metrics are served at %s, secure: %t, to everybody: %t; want 127.0.0.1:2, secure, not to everybody",
+			got.Metrics.BindAddress, got.Metrics.SecureServing, got.Metrics.FilterProvider == nil)
+	}
+	for name, change := range map[string][]func(*tls.Config){"webhooks": server.TLSOpts, "metrics": got.Metrics.TLSOpts} {
+		served := &tls.Config{NextProtos: []string{"h2", "http/1.1"}}
+		for _, change := range change {
+			change(served)
+		}
+		if served.MinVersion != tls.VersionTLS13 || !slices.Equal(served.NextProtos, []string{"http/1.1"}) || served.GetCertificate == nil {
+			t.Errorf("%s: TLS from %x, protocols %q, a certificate: %t; want TLS 1.3, HTTP/1.1 alone, and a certificate",
+				name, served.MinVersion, served.NextProtos, served.GetCertificate != nil)
+		}
+	}
+
+	o, c = parsed(t, "--metrics-bind-address=:2", "--metrics-secure=false")
+	if open := metricsOptions(o, c); open.SecureServing || open.FilterProvider != nil || open.TLSOpts != nil {
+		t.Errorf("metrics that are for everybody are served with %+v", open)
+	}
+}
+
+func TestCacheOptions(t *testing.T) {
+	o, c := parsed(t, everythingSaid...)
+	got := cacheOptions(o, c)
+	if names := slices.Sorted(maps.Keys(got.DefaultNamespaces)); !slices.Equal(names, []string{"a", "b-c"}) {
+		t.Errorf("the cache is of the namespaces %q, want a and b-c", names)
+	}
+	kinds := func(of map[client.Object]cache.ByObject) int { return len(of) }
+	if want := kinds(controller.CacheOptions().ByObject) + kinds(c.own.CacheByObject()); kinds(got.ByObject) != want {
+		t.Errorf("the cache is of %d kinds by name, want the reconciler's and the certificates', %d", kinds(got.ByObject), want)
+	}
+	if !got.ReaderFailOnMissingInformer {
+		t.Error("the cache begins to watch whatever is read")
+	}
+
+	o, c = parsed(t)
+	if got := cacheOptions(o, c); got.DefaultNamespaces != nil {
+		t.Errorf("the cache is of the namespaces %v, want all", got.DefaultNamespaces)
+	}
+}
+
+func TestCertificatesOptions(t *testing.T) {
+	o, _ := parsed(t, everythingSaid...)
+	got := certificatesOptions(o)
+	if got.AuthorityDuration != 5*time.Hour || got.CertificateDuration != 2*time.Hour {
+		t.Errorf("an authority is valid for %s and a certificate for %s, want 5h and 2h", got.AuthorityDuration, got.CertificateDuration)
+	}
+	if got.Secret != (client.ObjectKey{Namespace: "operator-system", Name: "p-webhook-ca"}) ||
+		got.MutatingWebhookConfiguration != "p-mutating-webhook-configuration" || got.ValidatingWebhookConfiguration != "p-validating-webhook-configuration" ||
+		!slices.Equal(got.DNSNames, []string{"p-webhook-service.operator-system.svc", "p-controller-manager-metrics-service.operator-system.svc"}) {
+		t.Errorf("the prefix does not reach every name: %+v", got)
+	}
+}
+
+// clients is a manager of which no more is asked than its clients.
+type clients struct {
+	ctrl.Manager
+	client client.Client
+	reader client.Reader
+}
+
+func (c clients) GetClient() client.Client    { return c.client }
+func (c clients) GetAPIReader() client.Reader { return c.reader }
+
+func TestNewReconciler(t *testing.T) {
+	o, _ := parsed(t, everythingSaid...)
+	type named struct{ client.Client }
+	manager := clients{client: &named{}, reader: &named{}}
+	got := newReconciler(o, manager)
+	if got.Image != "example.com/memcached:1" || got.RecheckInterval != 4*time.Minute {
+		t.Errorf("image %q, looked at again after %s; want example.com/memcached:1 and 4m", got.Image, got.RecheckInterval)
+	}
+	if got.Client != manager.client || got.APIReader != manager.reader {
+		t.Error("it does not read and write as the manager does")
+	}
+}
