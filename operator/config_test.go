@@ -1,6 +1,7 @@
 package operator_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,9 +12,12 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -358,6 +362,130 @@ func TestNamespacedInstallStaysInItsNamespace(t *testing.T) {
 		if object.GetNamespace() != "operator-system" {
 			t.Errorf("%s %s is in no namespace, or in another", object.GetKind(), object.GetName())
 		}
+	}
+}
+
+// What a kubelet, Prometheus and the network are told of the manager's pods is so: cmd's tests hold the ports against the flags.
+func TestPortsAndProbes(t *testing.T) {
+	objects := render(t, "default")
+	manager := one[appsv1.Deployment](t, objects, "Deployment")
+	container := manager.Spec.Template.Spec.Containers[0]
+	numbers := map[string]int32{}
+	for _, port := range container.Ports {
+		numbers[port.Name] = port.ContainerPort
+	}
+	for path, probe := range map[string]*corev1.Probe{"/healthz": container.LivenessProbe, "/readyz": container.ReadinessProbe} {
+		if probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port != intstr.FromString("health") {
+			t.Errorf("a probe asks %+v, want %s at the port health", probe.HTTPGet, path)
+		}
+	}
+
+	services := all[corev1.Service](t, objects, "Service")
+	monitor := objectOf(t, render(t, "prometheus"), "ServiceMonitor")
+	selected := selectedBy(t, monitor, "spec", "selector", "matchLabels")
+	endpoints, _, err := unstructured.NestedSlice(monitor.Object, "spec", "endpoints")
+	if err != nil || len(endpoints) != 1 {
+		t.Fatalf("the ServiceMonitor has the endpoints %v, want one: %v", endpoints, err)
+	}
+	endpoint := endpoints[0].(map[string]any)
+	var scraped []string
+	for _, service := range services {
+		if !selected.Matches(labels.Set(service.Labels)) || service.Namespace != monitor.GetNamespace() {
+			continue
+		}
+		for _, port := range service.Spec.Ports {
+			if port.Name == endpoint["port"] {
+				scraped = append(scraped, service.Name+" "+port.TargetPort.String())
+			}
+		}
+	}
+	if !slices.Equal(scraped, []string{"operator-controller-manager-metrics-service metrics"}) || endpoint["path"] != "/metrics" || endpoint["scheme"] != "https" {
+		t.Errorf("Prometheus scrapes %q at %v by %v", scraped, endpoint["path"], endpoint["scheme"])
+	}
+
+	allowed := map[string]int32{}
+	for _, policy := range all[networkingv1.NetworkPolicy](t, render(t, "network-policy"), "NetworkPolicy") {
+		pods, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
+		if err != nil || !pods.Matches(labels.Set(manager.Spec.Template.Labels)) || policy.Namespace != manager.Namespace {
+			t.Errorf("the NetworkPolicy %s is not about the manager's pods: %v", policy.Name, err)
+		}
+		for _, rule := range policy.Spec.Ingress {
+			for _, port := range rule.Ports {
+				allowed[policy.Name] = port.Port.IntVal
+			}
+		}
+	}
+	want := map[string]int32{"operator-allow-metrics-traffic": numbers["metrics"], "operator-allow-webhook-traffic": numbers["webhook"]}
+	if diff := cmp.Diff(want, allowed); diff != "" {
+		t.Errorf("ports that the NetworkPolicies open (-want +got):\n%s", diff)
+	}
+}
+
+// objectOf returns the only object of a kind.
+func objectOf(t *testing.T, m manifests, kind string) *unstructured.Unstructured {
+	t.Helper()
+	at := slices.IndexFunc(m, func(object *unstructured.Unstructured) bool { return object.GetKind() == kind })
+	if at < 0 {
+		t.Fatalf("there is no %s", kind)
+	}
+	return m[at]
+}
+
+// selectedBy returns the selector of the labels in a field.
+func selectedBy(t *testing.T, object *unstructured.Unstructured, fields ...string) labels.Selector {
+	t.Helper()
+	match, ok, err := unstructured.NestedStringMap(object.Object, fields...)
+	if err != nil || !ok {
+		t.Fatalf("%s %s selects nothing: %v", object.GetKind(), object.GetName(), err)
+	}
+	return labels.SelectorFromSet(match)
+}
+
+// What people may do, by the commands that they type, and no more.
+func TestUserRolesByVerb(t *testing.T) {
+	read := []string{"memcacheds get", "memcacheds list", "memcacheds watch", "memcacheds/scale get", "memcacheds/status get"}
+	// kubectl create, replace, apply and edit, delete; kubectl scale.
+	edit := []string{"memcacheds create", "memcacheds delete", "memcacheds patch", "memcacheds update", "memcacheds/scale patch", "memcacheds/scale update"}
+	for name, want := range map[string][]string{
+		"operator-memcached-viewer-role": read,
+		"operator-memcached-editor-role": slices.Concat(read, edit),
+		"operator-memcached-admin-role":  slices.Concat(read, edit, []string{"memcacheds deletecollection"}), // kubectl delete --all
+	} {
+		got := sets.New[string]()
+		for _, r := range roles(t, render(t, "default")) {
+			if r.name != name {
+				continue
+			}
+			for _, rule := range r.rules {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						got.Insert(resource + " " + verb)
+					}
+				}
+			}
+		}
+		if diff := cmp.Diff(slices.Sorted(slices.Values(want)), sets.List(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What kubectl get shows is what its heads say.
+func TestPrintedColumns(t *testing.T) {
+	crd := one[apiextensionsv1.CustomResourceDefinition](t, render(t, "default"), "CustomResourceDefinition")
+	want := map[string]string{
+		"Size": ".spec.size", "Ready": ".status.readyReplicas", "Port": ".spec.containerPort", "Age": ".metadata.creationTimestamp",
+		"Reason": `.status.conditions[?(@.type=="Degraded")].reason`,
+	}
+	for _, conditionType := range []string{cachev1alpha1.ConditionAvailable, cachev1alpha1.ConditionProgressing, cachev1alpha1.ConditionDegraded} {
+		want[conditionType] = fmt.Sprintf(`.status.conditions[?(@.type==%q)].status`, conditionType)
+	}
+	got := map[string]string{}
+	for _, column := range crd.Spec.Versions[0].AdditionalPrinterColumns {
+		got[column.Name] = column.JSONPath
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("columns (-want +got):\n%s", diff)
 	}
 }
 

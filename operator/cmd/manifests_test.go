@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
@@ -73,7 +76,29 @@ func TestManifestsAndOptionsAgree(t *testing.T) {
 				t.Fatal(err)
 			}
 			test.check(t, options, text)
+			checkPorts(t, options, container)
 		})
+	}
+}
+
+// checkPorts fails the test unless the container names the ports that the operator listens on, and no others.
+func checkPorts(t *testing.T, o options, container corev1.Container) {
+	t.Helper()
+	want := map[string]string{}
+	for name, address := range map[string]string{"health": o.healthProbeAddress, "metrics": o.metricsAddress} {
+		if address != off {
+			want[name] = strings.TrimPrefix(address, ":")
+		}
+	}
+	if o.webhooks.enabled {
+		want["webhook"] = strconv.Itoa(o.webhooks.port)
+	}
+	got := map[string]string{}
+	for _, port := range container.Ports {
+		got[port.Name] = strconv.Itoa(int(port.ContainerPort))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ports (-what the operator listens on +what the manifests name):\n%s", diff)
 	}
 }
 
