@@ -80,6 +80,9 @@ func TestDeletionProtection(t *testing.T) {
 			}
 			refused(t, s.Client.Delete(ctx, mc), "protects the Memcached from deletion", "kubectl annotate")
 			refused(t, s.Client.DeleteAllOf(ctx, mc, client.InNamespace(s.Namespace)), "protects the Memcached from deletion")
+			// Programs delete by mistake, too. Only Kubernetes' own clean up.
+			pipeline := as(t, s, "system:serviceaccount:"+s.Namespace+":pipeline")
+			refused(t, pipeline.Delete(ctx, mc), "protects the Memcached from deletion")
 		}))).
 		Assess("until it is taken off", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := named(s, "cache")
