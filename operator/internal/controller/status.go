@@ -32,8 +32,12 @@ func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 		ready   = int32(len(pods.ready))
 		total   = len(pods.current) + pods.outdated
 		status  = cachev1alpha1.MemcachedStatus{Nodes: pods.ready, ReadyReplicas: ready, Selector: selector(s.memcached)}
-		counted = fmt.Sprintf("%d of %d replicas are ready.", min(ready, s.deployment.ready), size)
+		counted = fmt.Sprintf("%d of %d replicas are ready.", ready, size)
 	)
+	if ready >= size {
+		// Before, the Deployment's count tells nothing that is worth a write of its own.
+		counted = fmt.Sprintf("%d of %d replicas are ready.", min(ready, s.deployment.ready), size)
+	}
 	// What the Deployment is set to, not how many pods there are at the moment: those come and go one by one, and each
 	// would be a write that tells nobody anything that nodes does not.
 	status.Replicas = s.deployment.replicas

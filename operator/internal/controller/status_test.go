@@ -273,6 +273,13 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 			if got := conditionStrings(status)[0]; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
+			// How far the Deployment has counted makes no other status while there are too few.
+			if countReady(test.pods) < 2 {
+				s.deployment.ready = 0
+				if slower, _ := computeStatus(s); !sameStatus(slower, status) {
+					t.Errorf("with a Deployment that has counted none, the status is %+v, want %+v", slower, status)
+				}
+			}
 			if counted := fmt.Sprintf("%d of 2 ", min(countReady(test.pods), test.counted)); !strings.HasPrefix(status.Conditions[0].Message, counted) {
 				t.Errorf("message = %q, want it to begin with %q", status.Conditions[0].Message, counted)
 			}
