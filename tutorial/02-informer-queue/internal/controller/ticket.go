@@ -43,8 +43,9 @@ func booked(t *ticket, booking string) *unstructured.Unstructured {
 	applied.SetGroupVersionKind(ticketKind)
 	applied.SetNamespace(t.Namespace)
 	applied.SetName(t.Name)
-	// One that was made anew under the same name does not get its predecessor's booking.
-	applied.SetUID(t.UID)
+	// With the version that was looked at: a ticket that was deleted and created again under the same name does not get its
+	// predecessor's booking. (A UID would not do: the API server ignores it in a write to a custom resource's status.)
+	applied.SetResourceVersion(t.ResourceVersion)
 	applied.Object["status"] = map[string]any{"booking": booking}
 	return applied
 }

@@ -66,9 +66,8 @@ func applied(t *ticket) (*unstructured.Unstructured, error) {
 	object.SetGroupVersionKind(ticketKind)
 	object.SetNamespace(t.Namespace)
 	object.SetName(t.Name)
-	// One that was made anew under the same name does not get its predecessor's status, and a look at an old version of the
-	// ticket does not undo what a later one has written.
-	object.SetUID(t.UID)
+	// With the version that was looked at: an old one does not undo what has been written since, and a ticket that was deleted
+	// and created again under the same name does not get its predecessor's status.
 	object.SetResourceVersion(t.ResourceVersion)
 	object.Object["status"] = status
 	return object, nil

@@ -143,8 +143,7 @@ func (r *MemcachedReconciler) writeStatus(ctx context.Context, mc *cachev1alpha1
 			WithReason(condition.Reason).
 			WithMessage(condition.Message))
 	}
-	// With the UID: one that was made anew under the same name does not get its predecessor's status.
-	config := accachev1alpha1.Memcached(mc.Name, mc.Namespace).WithUID(mc.UID).WithStatus(applied)
+	config := accachev1alpha1.Memcached(mc.Name, mc.Namespace).WithStatus(applied)
 	if err := r.Status().Apply(ctx, config, fieldManager, client.ForceOwnership); err != nil {
 		return client.IgnoreNotFound(err)
 	}
