@@ -421,7 +421,7 @@ func TestPortsAndProbes(t *testing.T) {
 	}
 }
 
-// objectOf returns the only object of a kind.
+// objectOf returns the first object of a kind that Go has no type for here.
 func objectOf(t *testing.T, m manifests, kind string) *unstructured.Unstructured {
 	t.Helper()
 	at := slices.IndexFunc(m, func(object *unstructured.Unstructured) bool { return object.GetKind() == kind })
@@ -446,13 +446,14 @@ func TestUserRolesByVerb(t *testing.T) {
 	read := []string{"memcacheds get", "memcacheds list", "memcacheds watch", "memcacheds/scale get", "memcacheds/status get"}
 	// kubectl create, replace, apply and edit, delete; kubectl scale.
 	edit := []string{"memcacheds create", "memcacheds delete", "memcacheds patch", "memcacheds update", "memcacheds/scale patch", "memcacheds/scale update"}
+	installed := roles(t, render(t, "default"))
 	for name, want := range map[string][]string{
 		"operator-memcached-viewer-role": read,
 		"operator-memcached-editor-role": slices.Concat(read, edit),
 		"operator-memcached-admin-role":  slices.Concat(read, edit, []string{"memcacheds deletecollection"}), // kubectl delete --all
 	} {
 		got := sets.New[string]()
-		for _, r := range roles(t, render(t, "default")) {
+		for _, r := range installed {
 			if r.name != name {
 				continue
 			}

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -148,82 +149,135 @@ func TestCompaction(t *testing.T) {
 // TestRecreated owns the operator. It does not see that a Memcached is deleted and made again: its watch is broken all the while,
 // and then it has to list. To client-go that is an update from the one to the other.
 func TestRecreated(t *testing.T) {
+	watch := &memcachedsWatch{}
 	memcached.TestAlone(t, features.New("recreated").
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator)).
-		Assess("while the watch is broken, it is served", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			watch := &memcachedsWatch{}
+		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			ownOperator(ctx, t, s)
 			behindProxy(ctx, t, s, watch.intercept)
+		})).
+		Assess("while the watch is broken, it is served", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
-			asked, mend := watch.cut("cache")
+			mend := watch.cut()
 			t.Cleanup(mend)
+			// Then it knows that the Deployment is gone, and that there is no Memcached for which to make another one.
+			asked := watch.next("GET cache")
 			remove(ctx, t, s, mc)
 			s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
-			bounded, cancel := s.Bounded(ctx)
-			defer cancel()
-			select {
-			case <-asked: // it knows that the Deployment is gone, and that there is no Memcached for which to make another one
-			case <-bounded.Done():
-				t.Fatal("expected that the operator asks for the Memcached whose Deployment is gone; last seen: it does not")
-			}
+			made(ctx, t, s, asked)
 			mc = create(ctx, t, s, "cache", 1)
 			mend()
 			settled(ctx, t, s, mc)
 		})).
+		Assess("and does not get its predecessor's status", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			predecessor := create(ctx, t, s, "held", 1)
+			settled(ctx, t, s, predecessor)
+			damage(ctx, t, s, predecessor, `{"metadata":{"finalizers":["`+hold+`"]}}`)
+			mend := watch.cut()
+			t.Cleanup(mend)
+			// The Deployment is going, which the operator sees, and tells the Memcached that it knows.
+			told := watch.next("PATCH held/status")
+			remove(ctx, t, s, predecessor)
+			s.Expect(t).Gone(ctx, predecessor)
+			made(ctx, t, s, told)
+			mc := create(ctx, t, s, "held", 1)
+			told = watch.next("PATCH held/status")
+			damage(ctx, t, s, mc, `{"metadata":{"labels":{"example.com/news":"some"}}}`)
+			made(ctx, t, s, told)
+			mend()
+			release(ctx, t, s, deploymentOf(mc))
+			settled(ctx, t, s, mc)
+			for _, version := range s.Versions(ctx, t) {
+				selector, _, _ := unstructured.NestedString(version.Object.Object, "status", "selector")
+				if version.Object.GetUID() == mc.UID && strings.Contains(selector, string(predecessor.UID)) {
+					t.Fatalf("Memcached %s: expected a status of its own; last seen: the selector %s, which is its predecessor's", mc.Name, selector)
+				}
+			}
+		})).
 		Feature())
+}
+
+// made waits until the operator has made a request.
+func made(ctx context.Context, t *testing.T, s *suite.Scope, request <-chan struct{}) {
+	t.Helper()
+	bounded, cancel := s.Bounded(ctx)
+	defer cancel()
+	select {
+	case <-request:
+	case <-bounded.Done():
+		t.Fatal("expected that the operator makes a request about the Memcached that it still knows; last seen: it does not")
+	}
 }
 
 // memcachedsWatch is the operator's watch of Memcacheds, behind a proxy. A test can cut it.
 type memcachedsWatch struct {
-	mu    sync.Mutex
-	open  []context.CancelFunc // ends the watches that are passed on
-	held  chan struct{}        // while the watch is cut; closed when it is mended
-	asked func(name string)    // is told of whom the operator asks for
+	mu       sync.Mutex
+	open     []context.CancelFunc     // ends the watches that are passed on
+	held     chan struct{}            // while the watch is cut; closed when it is mended
+	requests map[string]chan struct{} // closed when such a request has been answered, and then left out
 }
 
-// cut breaks the watch and holds the next ones until mend, when they are told that they have missed too much. The channel is
-// closed when the operator, which is left with what it remembers, has asked the API server itself for the Memcached of that name.
-func (w *memcachedsWatch) cut(name string) (asked <-chan struct{}, mend func()) {
+// cut breaks the watch and holds the next ones until mend, when they are told that they have missed too much.
+func (w *memcachedsWatch) cut() (mend func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	held, answered := make(chan struct{}), make(chan struct{})
-	once := sync.OnceFunc(func() { close(answered) })
+	held := make(chan struct{})
 	w.held = held
-	w.asked = func(other string) {
-		if other == name {
-			once()
-		}
-	}
 	for _, end := range w.open {
 		end()
 	}
 	w.open = nil
-	return answered, sync.OnceFunc(func() {
+	return sync.OnceFunc(func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.held, w.asked = nil, nil
+		w.held = nil
 		close(held)
 	})
+}
+
+// next returns a channel that is closed when the next such request has been answered: "GET name", or "PATCH name/status".
+func (w *memcachedsWatch) next(request string) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.requests == nil {
+		w.requests = map[string]chan struct{}{}
+	}
+	w.requests[request] = make(chan struct{})
+	return w.requests[request]
+}
+
+func (w *memcachedsWatch) answered(request string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if waits := w.requests[request]; waits != nil {
+		delete(w.requests, request)
+		close(waits)
+	}
 }
 
 func (w *memcachedsWatch) intercept(pass http.Handler) http.Handler {
 	return http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		of, name, _ := strings.Cut(request.URL.Path, "/memcacheds")
-		if !strings.HasPrefix(of, "/apis/"+cachev1alpha1.GroupVersion.Group) || request.Method != http.MethodGet {
+		if !strings.HasPrefix(of, "/apis/"+cachev1alpha1.GroupVersion.Group) {
 			pass.ServeHTTP(answer, request)
+			return
+		}
+		if name != "" {
+			pass.ServeHTTP(answer, request)
+			w.answered(request.Method + " " + strings.TrimPrefix(name, "/"))
 			return
 		}
 		ctx, end := context.WithCancel(request.Context())
 		defer end()
 		w.mu.Lock()
-		held, asked := w.held, w.asked
-		if name == "" && held == nil {
+		held := w.held
+		if held == nil {
 			w.open = append(w.open, end)
 		}
 		w.mu.Unlock()
-		if name == "" && held != nil {
+		if held != nil {
 			select {
 			case <-held:
 			case <-ctx.Done():
@@ -232,9 +286,6 @@ func (w *memcachedsWatch) intercept(pass http.Handler) http.Handler {
 			return
 		}
 		pass.ServeHTTP(answer, request.WithContext(ctx))
-		if name != "" && asked != nil {
-			asked(strings.TrimPrefix(name, "/"))
-		}
 	})
 }
 

@@ -137,15 +137,19 @@ func readyReplicas(deployment *unstructured.Unstructured) int {
 	return int(ready)
 }
 
+// deploymentAt is a version of a Deployment that counts so many ready pods.
+func deploymentAt(revision uint64, name string, ready int64) history.Version {
+	return history.Version{Revision: revision, Object: &unstructured.Unstructured{Object: map[string]any{
+		"kind":     "Deployment",
+		"metadata": map[string]any{"uid": name, "name": name},
+		"status":   map[string]any{"readyReplicas": ready},
+	}}}
+}
+
 func TestCounted(t *testing.T) {
-	deployment := func(revision uint64, name string, ready int64) history.Version {
-		return history.Version{Revision: revision, Object: &unstructured.Unstructured{Object: map[string]any{
-			"kind":     "Deployment",
-			"metadata": map[string]any{"uid": name, "name": name},
-			"status":   map[string]any{"readyReplicas": ready},
-		}}}
+	versions := []history.Version{
+		deploymentAt(1, "a", 1), deploymentAt(2, "a", 3), deploymentAt(3, "b", 5), deploymentAt(4, "a", 2), deploymentAt(6, "a", 4),
 	}
-	versions := []history.Version{deployment(1, "a", 1), deployment(2, "a", 3), deployment(3, "b", 5), deployment(4, "a", 2), deployment(6, "a", 4)}
 	g := NewWithT(t)
 	g.Expect(lastCounted(versions, "a", 5)).To(Equal(2))
 	g.Expect(mostCounted(versions, "a", 5)).To(Equal(3))
@@ -174,13 +178,7 @@ func TestFalseAvailable(t *testing.T) {
 			"status":   map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
 		}}}
 	}
-	deployment := func(revision uint64, ready int64) history.Version {
-		return history.Version{Revision: revision, Object: &unstructured.Unstructured{Object: map[string]any{
-			"kind":     "Deployment",
-			"metadata": map[string]any{"uid": "d1", "name": "cache"},
-			"status":   map[string]any{"readyReplicas": ready},
-		}}}
-	}
+	deployment := func(revision uint64, ready int64) history.Version { return deploymentAt(revision, "cache", ready) }
 	for name, tc := range map[string]struct {
 		versions []history.Version
 		lies     int

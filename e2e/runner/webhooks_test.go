@@ -367,7 +367,6 @@ func (h *gatehouse) startedAnew(t *testing.T) {
 	g.Expect(h.configurations(t)).To(BeZero())
 }
 
-// removed takes away what the installation has brought, and nothing else.
 // portTaken runs a gatekeeper that finds its port taken: once, and then always.
 func (h *gatehouse) portTaken(t *testing.T) {
 	g := NewWithT(t)
@@ -384,6 +383,7 @@ func (h *gatehouse) portTaken(t *testing.T) {
 	g.Expect(h.operator.Restart(t.Context())).To(Succeed())
 }
 
+// removed takes away what the installation has brought, and nothing else.
 func (h *gatehouse) removed(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(h.operator.Stop(t.Context())).To(Succeed())

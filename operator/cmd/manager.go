@@ -52,6 +52,8 @@ func newReconciler(o options, manager ctrl.Manager) *controller.MemcachedReconci
 		APIReader:       manager.GetAPIReader(),
 		Image:           o.image,
 		RecheckInterval: o.recheckInterval,
+
+		ProgressDeadline: o.progressDeadline,
 	}
 }
 

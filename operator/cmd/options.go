@@ -60,6 +60,8 @@ type options struct {
 	image string
 	// recheckInterval is after how long the operator looks again at what it can't watch.
 	recheckInterval time.Duration
+	// progressDeadline is how long the pods of a Memcached may go without progress.
+	progressDeadline time.Duration
 
 	webhooks       webhookOptions
 	leaderElection leaderElectionOptions
@@ -116,6 +118,8 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 		"How long the work on one Memcached may take before it is given up and tried again.")
 	flags.DurationVar(&result.recheckInterval, "recheck-interval", 30*time.Second,
 		"After how long to look again at a Deployment that is somebody else's, and the longest wait between two tries of what is refused.")
+	flags.DurationVar(&result.progressDeadline, "progress-deadline", 10*time.Minute,
+		"How long the pods of a Memcached may go without progress before it is Degraded. A rollout ends with the Deployment's spec.progressDeadlineSeconds, too.")
 	flags.StringVar(&webhooksAt, "webhook-bind-address", ":9443",
 		"The address of the admission webhooks.")
 	bindWebhooks(flags, &result.webhooks)
@@ -156,6 +160,9 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	}
 	if result.recheckInterval < time.Second {
 		return options{}, fmt.Errorf("--recheck-interval=%s would keep the operator busy for nothing: give 1s or more", result.recheckInterval)
+	}
+	if result.progressDeadline < time.Second {
+		return options{}, fmt.Errorf("--progress-deadline=%s is too short for a pod to start: give 1s or more", result.progressDeadline)
 	}
 	if text := getenv(webhooksVariable); text != "" {
 		if result.webhooks.enabled, err = strconv.ParseBool(text); err != nil {

@@ -42,9 +42,15 @@ const (
 	// ReasonConverged (False): there are exactly spec.size replicas, all ready.
 	ReasonConverged = "Converged"
 
-	// ReasonBlocked (False): the Deployment cannot be made as the spec asks for. ConditionDegraded says why.
+	// ReasonBlocked (False): the Deployment cannot be made as the spec asks for, or somebody has paused it. ConditionDegraded
+	// says why.
 	ReasonBlocked = "Blocked"
 )
+
+// ReasonProgressDeadlineExceeded is the reason of ConditionProgressing (False) when nothing has moved for longer than the
+// operator's progress deadline, or the Deployment's. It is the reason of ConditionDegraded (True), too, where the pods show no
+// better one.
+const ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 
 // ReasonDeploymentTerminating is the reason of ConditionAvailable (False) and ConditionProgressing (True) while the
 // Deployment, or that of an earlier Memcached of the same name, is being deleted. A new one is created when it is gone.
@@ -82,6 +88,15 @@ const (
 
 	// ReasonUnschedulable (True): no node can take a pod.
 	ReasonUnschedulable = "Unschedulable"
+
+	// ReasonDeploymentPaused (True): a rollout is due, and somebody has paused the Deployment.
+	ReasonDeploymentPaused = "DeploymentPaused"
+
+	// ReasonContainerCreationStuck (True): the progress deadline is over, and the container of a pod is still being created.
+	ReasonContainerCreationStuck = "ContainerCreationStuck"
+
+	// ReasonProbeFailed (True): the progress deadline is over, and memcached runs in a pod that is not ready.
+	ReasonProbeFailed = "ProbeFailed"
 
 	// ReasonAsExpected (False): nothing is refused, and no pod of the current configuration reports a failure.
 	ReasonAsExpected = "AsExpected"
@@ -124,7 +139,9 @@ func ConditionReasons() []ConditionReason {
 		{ConditionProgressing, metav1.ConditionFalse, ReasonConverged,
 			"there are exactly spec.size replicas, all ready"},
 		{ConditionProgressing, metav1.ConditionFalse, ReasonBlocked,
-			"the Deployment cannot be made as the spec asks for; Degraded says why"},
+			"the Deployment cannot be made as the spec asks for, or is paused while a rollout is due; Degraded says why"},
+		{ConditionProgressing, metav1.ConditionFalse, ReasonProgressDeadlineExceeded,
+			"nothing has moved for longer than the progress deadline; Degraded says what is known"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonNameTaken,
 			"there is a Deployment of the same name that belongs to somebody else"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonInvalid,
@@ -143,6 +160,14 @@ func ConditionReasons() []ConditionReason {
 			"memcached ended in a pod, and has not been ready since"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonUnschedulable,
 			"no node can take a pod"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonDeploymentPaused,
+			"a rollout is due, and somebody has paused the Deployment"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonContainerCreationStuck,
+			"the progress deadline is over, and the container of a pod is still being created"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonProbeFailed,
+			"the progress deadline is over, and memcached runs in a pod that is not ready"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonProgressDeadlineExceeded,
+			"the progress deadline is over, and no pod shows why"},
 		{ConditionDegraded, metav1.ConditionFalse, ReasonAsExpected,
 			"nothing is refused, and no pod of the current configuration reports a failure"},
 	}

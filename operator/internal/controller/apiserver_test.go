@@ -133,7 +133,8 @@ func newSiteAs(t *testing.T, config *rest.Config) *site {
 	live, err := client.New(config, client.Options{Scheme: testScheme()})
 	s.do(err)
 	s.reconciler = &MemcachedReconciler{
-		Client: writer, APIReader: live, Image: testImage, RecheckInterval: testRecheck, Recorder: newRecorder(t, config),
+		Client: writer, APIReader: live, Image: testImage, RecheckInterval: testRecheck,
+		ProgressDeadline: testDeadline, Recorder: newRecorder(t, config),
 	}
 	return s
 }
@@ -307,10 +308,10 @@ func (s *site) expectNoDrift(mc *cachev1alpha1.Memcached) {
 
 // What the operator writes, as traffic shows it.
 const (
-	createByPost       = "POST deployments"
-	takeOverByPatch    = "PATCH deployments json-patch+json"
-	applyByPatch       = "PATCH deployments apply-patch+yaml"
-	applyStatusByPatch = "PATCH memcacheds/status apply-patch+yaml"
+	createByPost    = "POST deployments"
+	takeOverByPatch = "PATCH deployments json-patch+json"
+	applyByPatch    = "PATCH deployments apply-patch+yaml"
+	statusByPatch   = "PATCH memcacheds/status json-patch+json"
 )
 
 func TestSchemaOnAPIServer(t *testing.T) {
@@ -449,14 +450,14 @@ func TestFirstWritesOnAPIServer(t *testing.T) {
 	s := newSite(t)
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "a"}}
 	s.do(s.user.Create(t.Context(), mc))
-	expectWrites(t, s.reconcile(mc), createByPost, applyStatusByPatch)
+	expectWrites(t, s.reconcile(mc), createByPost, statusByPatch)
 
 	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
-	expectWrites(t, s.reconcile(mc), takeOverByPatch, applyByPatch, applyStatusByPatch)
+	expectWrites(t, s.reconcile(mc), takeOverByPatch, applyByPatch, statusByPatch)
 	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(5)) })
-	expectWrites(t, s.reconcile(mc), applyByPatch, applyStatusByPatch)
+	expectWrites(t, s.reconcile(mc), applyByPatch, statusByPatch)
 	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(22122)) })
-	expectWrites(t, s.reconcile(mc), applyByPatch, applyStatusByPatch)
+	expectWrites(t, s.reconcile(mc), applyByPatch, statusByPatch)
 	expectWrites(t, s.reconcile(mc))
 }
 
@@ -597,7 +598,7 @@ func TestEditedPortOnAPIServer(t *testing.T) {
 	}
 	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(9999)) })
 	want[0].ContainerPort = 9999
-	expectWrites(t, s.reconcile(mc), applyByPatch, applyStatusByPatch)
+	expectWrites(t, s.reconcile(mc), applyByPatch, statusByPatch)
 	if diff := cmp.Diff(want, s.deployment(mc).Spec.Template.Spec.Containers[0].Ports); diff != "" {
 		t.Errorf("ports (-want +got):\n%s", diff)
 	}
@@ -628,7 +629,8 @@ func TestLateWritesOnAPIServer(t *testing.T) {
 			}
 			late := testSnapshot(1)
 			late.memcached = mc
-			s.do(s.reconciler.ensureStatus(t.Context(), late))
+			status, _ := computeStatus(late)
+			s.do(s.reconciler.ensureStatus(t.Context(), late, status))
 			if recreate {
 				s.do(s.user.Get(t.Context(), nameOf(mc), successor))
 				if len(successor.Status.Conditions) > 0 {

@@ -42,7 +42,7 @@ func trimDeployment(object any) (any, error) {
 			ObservedGeneration: deployment.Status.ObservedGeneration,
 			ReadyReplicas:      deployment.Status.ReadyReplicas,
 			Conditions: slices.DeleteFunc(deployment.Status.Conditions, func(condition appsv1.DeploymentCondition) bool {
-				return condition.Type != appsv1.DeploymentReplicaFailure
+				return condition.Type != appsv1.DeploymentReplicaFailure && !isOverdueRollout(condition)
 			}),
 		}
 	}
@@ -71,13 +71,14 @@ func trimPod(object any) (any, error) {
 	return pod, nil
 }
 
-// trimMeta keeps what identifies an object, selects it, owns it and ends it.
+// trimMeta keeps what identifies an object, selects it, owns it, begins it and ends it.
 func trimMeta(full metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:              full.Name,
 		Namespace:         full.Namespace,
 		UID:               full.UID,
 		ResourceVersion:   full.ResourceVersion,
+		CreationTimestamp: full.CreationTimestamp,
 		Labels:            full.Labels,
 		OwnerReferences:   full.OwnerReferences,
 		DeletionTimestamp: full.DeletionTimestamp,

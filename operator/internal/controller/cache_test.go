@@ -11,7 +11,7 @@ import (
 
 // What the cache leaves out, no decision is made from.
 func TestTrimmedObjectsReadTheSame(t *testing.T) {
-	for _, test := range append(statusCases, failureCases...) {
+	for _, test := range everyCase() {
 		t.Run(test.name, func(t *testing.T) {
 			trimmed := test.snapshot
 			trimmed.pods, trimmed.replicaSets = nil, nil
@@ -39,7 +39,9 @@ func TestTrimmedObjectsReadTheSame(t *testing.T) {
 		deployment.Status.Conditions = []appsv1.DeploymentCondition{
 			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Message: "no"},
 			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "quota"},
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"},
 		}
+		deployment.CreationTimestamp = metav1.Now()
 		want := stateOf(deployment)
 		trimmed := trim(t, trimDeployment, deployment)
 		if got := stateOf(trimmed); got != want {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
-	accachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
 )
 
 // The explorer lets an operator live a whole life again and again, and each time another fault befalls another of its calls
@@ -189,8 +189,10 @@ func (l *life) faultyCalls(cached bool) interceptor.Funcs {
 		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
 			return do("apply "+kindOf(object), true, func() error { return c.Apply(ctx, object, options...) }, nil)
 		},
-		SubResourceApply: func(ctx context.Context, c client.Client, subResource string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-			return do("apply "+kindOf(object)+" "+subResource, true, func() error { return c.SubResource(subResource).Apply(ctx, object, options...) }, nil)
+		SubResourcePatch: func(ctx context.Context, c client.Client, subResource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			return do("patch "+kindOf(object)+" "+subResource, true, func() error {
+				return testFailed(c.SubResource(subResource).Patch(ctx, object, patch, options...))
+			}, nil)
 		},
 	}
 }
@@ -664,6 +666,20 @@ func TestFaultExplorer(t *testing.T) {
 	}
 }
 
+// edited returns a JSON patch as another JSON patch leaves it.
+func edited(object client.Object, patch client.Patch, edits string) (client.Patch, error) {
+	operations, err := patch.Data(object)
+	if err != nil {
+		return nil, err
+	}
+	edit, err := jsonpatch.DecodePatch([]byte(edits))
+	if err != nil {
+		return nil, err
+	}
+	operations, err = edit.Apply(operations)
+	return client.RawPatch(patch.Type(), operations), err
+}
+
 // TestFaultExplorerFindsFaultyOperators proves that the explorer sees something: each of these operators has one fault.
 func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 	for _, test := range []struct {
@@ -711,9 +727,12 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 			name: "says Available whatever the pods do", life: "whole", want: "I2 truth",
 			sabotage: func(_ *life, cluster client.WithWatch) client.WithWatch {
 				return interceptor.NewClient(cluster, interceptor.Funcs{
-					SubResourceApply: func(ctx context.Context, c client.Client, subResource string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-						object.(*accachev1alpha1.MemcachedApplyConfiguration).Status.Conditions[0].WithStatus(metav1.ConditionTrue)
-						return c.SubResource(subResource).Apply(ctx, object, options...)
+					SubResourcePatch: func(ctx context.Context, c client.Client, subResource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+						patch, err := edited(object, patch, `[{"op": "replace", "path": "/1/value/conditions/0/status", "value": "True"}]`)
+						if err != nil {
+							return err
+						}
+						return c.SubResource(subResource).Patch(ctx, object, patch, options...)
 					},
 				})
 			},
@@ -746,12 +765,12 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 		{
 			// Only a fault tells this one from a sound operator.
 			name: "takes a failed write for a success", life: "whole", want: "I1 in the end",
-			atLast: "apply Memcached status", fault: serverError,
+			atLast: "patch Memcached status", fault: serverError,
 			sabotage: func(_ *life, cluster client.WithWatch) client.WithWatch {
 				return interceptor.NewClient(cluster, interceptor.Funcs{
-					SubResourceApply: func(ctx context.Context, c client.Client, subResource string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-						if c.SubResource(subResource).Apply(ctx, object, options...) != nil {
-							object.(*accachev1alpha1.MemcachedApplyConfiguration).WithResourceVersion("1000000")
+					SubResourcePatch: func(ctx context.Context, c client.Client, subResource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+						if c.SubResource(subResource).Patch(ctx, object, patch, options...) != nil {
+							object.SetResourceVersion("1000000")
 						}
 						return nil
 					},
@@ -770,9 +789,12 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 						}
 						return err
 					},
-					SubResourceApply: func(ctx context.Context, c client.Client, subResource string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-						object.(*accachev1alpha1.MemcachedApplyConfiguration).UID = nil
-						return c.SubResource(subResource).Apply(ctx, object, options...)
+					SubResourcePatch: func(ctx context.Context, c client.Client, subResource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+						patch, err := edited(object, patch, `[{"op": "remove", "path": "/0"}]`)
+						if err != nil {
+							return err
+						}
+						return c.SubResource(subResource).Patch(ctx, object, patch, options...)
 					},
 				})
 			},

@@ -10,13 +10,16 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// failures are the reasons of Degraded in the order in which they are looked for, and how a user reads them. The texts
-// hold nothing that differs between pods or changes while the failure lasts, so one failure is one write of the status.
-var failures = []struct {
+// failure is a reason of Degraded that a pod shows, and how a user reads it. The text holds nothing that differs between pods
+// or changes while the failure lasts, so one failure is one write of the status.
+type failure struct {
 	reason  string
 	message func(image string) string
 	inPod   func(corev1.Pod) bool
-}{
+}
+
+// failures are what a pod shows at once, in the order in which they are looked for.
+var failures = []failure{
 	{
 		cachev1alpha1.ReasonImagePullFailed,
 		func(image string) string {
@@ -50,8 +53,26 @@ var failures = []struct {
 	},
 }
 
-// failure returns the first of the failures that any of the pods shows, or two empty strings.
-func failure(pods []corev1.Pod, image string) (reason, message string) {
+// stalls are what a pod shows at its start, too: only the progress deadline makes failures of them.
+var stalls = []failure{
+	{
+		cachev1alpha1.ReasonContainerCreationStuck,
+		func(string) string {
+			return "The container of a pod is still being created; the events of the pods say why."
+		},
+		isBeingCreated,
+	},
+	{
+		cachev1alpha1.ReasonProbeFailed,
+		func(string) string {
+			return "memcached runs in a pod that is not ready; the events of the pods say what the probe found."
+		},
+		runsUnready,
+	},
+}
+
+// firstOf returns the first of the failures that any of the pods shows, or two empty strings.
+func firstOf(failures []failure, pods []corev1.Pod, image string) (reason, message string) {
 	for _, candidate := range failures {
 		if slices.ContainsFunc(pods, candidate.inPod) {
 			return candidate.reason, candidate.message(image)
@@ -96,5 +117,16 @@ func isUnschedulable(pod corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
 		return condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
 			condition.Reason == corev1.PodReasonUnschedulable
+	})
+}
+
+// isBeingCreated returns whether a kubelet has yet to create a container of the pod, as far as it says.
+func isBeingCreated(pod corev1.Pod) bool {
+	return waitingFor("ContainerCreating", "PodInitializing")(pod) || len(pod.Status.ContainerStatuses) == 0 && !isReady(pod)
+}
+
+func runsUnready(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		return status.State.Running != nil && !status.Ready
 	})
 }

@@ -40,6 +40,9 @@ type MemcachedReconciler struct {
 	// that it waits between two tries of what is refused.
 	RecheckInterval time.Duration
 
+	// ProgressDeadline is how long the pods of a Memcached may go without progress before it is Degraded.
+	ProgressDeadline time.Duration
+
 	// Recorder takes the events. SetupWithManager sets it to the manager's, unless it is set already.
 	Recorder events.EventRecorder
 
@@ -61,7 +64,8 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile makes the Deployment of one Memcached as it should be, and its status say what is. What it waits for, it
-// watches, as a rule. It asks to be called again only where it can't: when it waits for a stranger's Deployment to go.
+// watches, as a rule. It asks to be called again only where nobody tells: when it waits for a stranger's Deployment to go, and
+// when the pods have to be ready.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {
@@ -90,28 +94,36 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 		memcached:    mc,
 		deployment:   state,
 		refused:      refused,
-		wasAvailable: meta.IsStatusConditionTrue(r.memory.lastStatus(mc).Conditions, cachev1alpha1.ConditionAvailable),
+		previous:     r.memory.lastStatus(mc),
 		templateHash: templateHash(desired),
 		image:        r.Image,
+
+		progressDeadline: r.ProgressDeadline,
 	}
 	if err := r.readPods(ctx, &snapshot); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.ensureStatus(ctx, snapshot); err != nil {
-		return ctrl.Result{}, err
+	status, settled := computeStatus(snapshot)
+	if settled {
+		if err := r.ensureStatus(ctx, snapshot, status); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
-	return r.next(state, err)
+	isProgressing := !settled || meta.IsStatusConditionTrue(status.Conditions, cachev1alpha1.ConditionProgressing)
+	return r.next(snapshot, isProgressing, err)
 }
 
 // next says when the Memcached is looked at again if nothing changes that is watched, given what came of its Deployment.
 // Only another spec mends an invalid one. What somebody else refuses is tried again, whatever they call it: nobody tells when a
-// webhook, a policy or a quota is no longer in the way.
-func (r *MemcachedReconciler) next(state deploymentState, err error) (ctrl.Result, error) {
+// webhook, a policy or a quota is no longer in the way. Nor does anybody tell when the pods have had enough time.
+func (r *MemcachedReconciler) next(s snapshot, isProgressing bool, err error) (ctrl.Result, error) {
 	switch {
-	case errors.Is(err, errNameTaken), err == nil && state.uid == "":
+	case errors.Is(err, errNameTaken), err == nil && s.deployment.uid == "":
 		return ctrl.Result{RequeueAfter: r.RecheckInterval}, nil
 	case errors.Is(err, errInvalidSpec):
 		return ctrl.Result{}, reconcile.TerminalError(err)
+	case err == nil && isProgressing:
+		return ctrl.Result{RequeueAfter: s.untilOverdue()}, nil
 	}
 	return ctrl.Result{}, err
 }
@@ -296,22 +308,24 @@ func (r *MemcachedReconciler) readPods(ctx context.Context, s *snapshot) error {
 	if err := r.List(ctx, pods, ofMemcached...); err != nil {
 		return err
 	}
-	s.replicaSets, s.pods = replicaSets.Items, pods.Items
+	s.replicaSets, s.pods, s.now = replicaSets.Items, pods.Items, time.Now()
 	return nil
 }
 
-// ensureStatus writes the status that the snapshot calls for, unless a user would read nothing new in it.
-func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot) error {
-	status, settled := computeStatus(s)
-	previous := r.memory.lastStatus(s.memcached)
-	if !settled || sameStatus(status, previous) {
+// ensureStatus writes the status of the snapshot's Memcached, unless a user would read nothing new in it.
+func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, status cachev1alpha1.MemcachedStatus) error {
+	if sameStatus(status, s.previous) {
 		return nil
 	}
-	status = withTransitionTimes(status, previous, metav1.Now())
-	applied := statusApplyConfiguration(s.memcached, status)
-	err := r.Status().Apply(ctx, applied, client.FieldOwner(cachev1alpha1.FieldManager), client.ForceOwnership)
-	if apierrors.IsConflict(err) {
-		// Made anew under the same name, as a rule. But where many write at once, the API server gives up after some tries.
+	status = withTransitionTimes(status, s.previous, metav1.NewTime(s.now))
+	patch, err := statusPatch(s.memcached, status)
+	if err != nil {
+		return err
+	}
+	written := s.memcached.DeepCopy()
+	err = r.Status().Patch(ctx, written, patch, client.FieldOwner(cachev1alpha1.FieldManager))
+	if apierrors.IsInvalid(err) {
+		// Another UID, as a rule: created again under the same name.
 		err = errors.Join(err, r.checkExists(ctx, s.memcached))
 	}
 	if apierrors.IsNotFound(err) || errors.Is(err, errGone) {
@@ -321,11 +335,11 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot) erro
 	if err != nil {
 		return err
 	}
-	r.memory.noteStatus(s.memcached, status, *applied.ResourceVersion)
+	r.memory.noteStatus(s.memcached, status, written.ResourceVersion)
 	metrics.StatusWrites.Inc()
-	if r.memory.noteAvailability(s.memcached, previous, status) {
+	if r.memory.noteAvailability(s.memcached, s.previous, status) {
 		metrics.TimeToAvailable.Observe(time.Since(s.memcached.CreationTimestamp.Time).Seconds())
 	}
-	announce(r.Recorder, s.memcached, previous, status)
+	announce(r.Recorder, s.memcached, s.previous, status)
 	return nil
 }

@@ -19,7 +19,7 @@ const (
 	createDeployment = "create Deployment"
 	applyDeployment  = "apply Deployment"
 	patchDeployment  = "patch Deployment"
-	applyStatus      = "apply Memcached status"
+	patchStatus      = "patch Memcached status"
 )
 
 func TestFromCreationToAvailable(t *testing.T) {
@@ -27,7 +27,7 @@ func TestFromCreationToAvailable(t *testing.T) {
 		t.Run(fmt.Sprintf("size %d", size), func(t *testing.T) {
 			w := newWorld(t, size)
 
-			expectWrites(t, w.reconcile(), createDeployment, applyStatus)
+			expectWrites(t, w.reconcile(), createDeployment, patchStatus)
 			expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 
 			w.controlDeployment()
@@ -35,7 +35,7 @@ func TestFromCreationToAvailable(t *testing.T) {
 
 			for i := range size {
 				w.setReady(int(i), corev1.ConditionTrue)
-				expectWrites(t, w.reconcile(), applyStatus)
+				expectWrites(t, w.reconcile(), patchStatus)
 			}
 			expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
 			if len(w.writes) > most {
@@ -90,12 +90,12 @@ func TestScaling(t *testing.T) {
 	w.start()
 
 	w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
-	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, applyStatus)
+	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, patchStatus)
 	expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 	w.controlDeployment()
 	w.setReady(1, corev1.ConditionTrue)
 	w.setReady(2, corev1.ConditionTrue)
-	expectWrites(t, w.reconcile(), applyStatus)
+	expectWrites(t, w.reconcile(), patchStatus)
 	expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
 
 	// On the way down there is nothing to tell until the Deployment's controller has seen it: then two are left over or,
@@ -122,7 +122,7 @@ func TestChangingThePortReplacesThePods(t *testing.T) {
 	w.start()
 
 	w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(22122)) })
-	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, applyStatus)
+	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, patchStatus)
 	expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected")
 
 	container := w.deployment().Spec.Template.Spec.Containers[0]
@@ -135,7 +135,7 @@ func TestChangingThePortReplacesThePods(t *testing.T) {
 
 	w.controlDeployment()
 	w.setReady(0, corev1.ConditionTrue)
-	expectWrites(t, w.reconcile(), applyStatus)
+	expectWrites(t, w.reconcile(), patchStatus)
 	expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
 }
 
@@ -179,7 +179,7 @@ func TestDeploymentComesBack(t *testing.T) {
 	if err := w.cluster.Delete(t.Context(), w.deployment()); err != nil {
 		t.Fatal(err)
 	}
-	expectWrites(t, w.reconcile(), createDeployment, applyStatus)
+	expectWrites(t, w.reconcile(), createDeployment, patchStatus)
 }
 
 // A Memcached takes its Deployment with it, and the operator may see that before it sees the Memcached go.
@@ -234,7 +234,7 @@ func TestTerminatingDeploymentIsWaitedFor(t *testing.T) {
 	}
 	w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 
-	expectWrites(t, w.reconcile(), applyStatus)
+	expectWrites(t, w.reconcile(), patchStatus)
 	expectConditions(t, w, "Available=False/DeploymentTerminating", "Progressing=True/DeploymentTerminating", "Degraded=False/AsExpected")
 }
 
@@ -242,7 +242,7 @@ func TestNewImageRollsOut(t *testing.T) {
 	w := newWorld(t, 1)
 	w.start()
 	w.restartOperator("memcached@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
-	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, applyStatus)
+	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, patchStatus)
 	if got := w.deployment().Spec.Template.Spec.Containers[0].Image; got != w.reconciler.Image {
 		t.Errorf("image = %s, want %s", got, w.reconciler.Image)
 	}
@@ -253,15 +253,15 @@ func TestCacheThatLagsBehind(t *testing.T) {
 	t.Run("the status was written", func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.stale = w.memcached()
-		expectWrites(t, w.reconcile(), createDeployment, applyStatus)
+		expectWrites(t, w.reconcile(), createDeployment, patchStatus)
 		first := w.memcached().Status.Conditions[0].LastTransitionTime
 
 		w.controlDeployment()
 		w.setReady(0, corev1.ConditionTrue)
-		expectWrites(t, w.reconcile(), applyStatus)
+		expectWrites(t, w.reconcile(), patchStatus)
 		w.stale = w.memcached()
 		w.setReady(0, corev1.ConditionFalse)
-		expectWrites(t, w.reconcile(), applyStatus)
+		expectWrites(t, w.reconcile(), patchStatus)
 		expectWrites(t, w.reconcile())
 		if w.memcached().Status.Conditions[0].LastTransitionTime.Before(&first) {
 			t.Error("Available goes back in time")
@@ -270,7 +270,7 @@ func TestCacheThatLagsBehind(t *testing.T) {
 	t.Run("the Deployment was created", func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.noDeployment = true
-		expectWrites(t, w.reconcile(), createDeployment, applyStatus)
+		expectWrites(t, w.reconcile(), createDeployment, patchStatus)
 	})
 	t.Run("the Deployment was applied", func(t *testing.T) {
 		w := newWorld(t, 1)
@@ -286,7 +286,7 @@ func TestCacheThatLagsBehind(t *testing.T) {
 		if err := w.cluster.Status().Update(t.Context(), mc); err != nil {
 			t.Fatal(err)
 		}
-		expectWrites(t, w.reconcile(), applyStatus)
+		expectWrites(t, w.reconcile(), patchStatus)
 	})
 }
 
@@ -304,7 +304,7 @@ func TestRecreatedMemcached(t *testing.T) {
 	if err := w.cluster.Create(t.Context(), successor); err != nil {
 		t.Fatal(err)
 	}
-	expectWrites(t, w.reconcile(), createDeployment, applyStatus)
+	expectWrites(t, w.reconcile(), createDeployment, patchStatus)
 	expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 }
 

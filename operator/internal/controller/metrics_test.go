@@ -23,7 +23,7 @@ func TestMetricsCountWrites(t *testing.T) {
 			createDeployment: int(testutil.ToFloat64(metrics.DeploymentWrites.WithLabelValues(metrics.OperationCreate))),
 			patchDeployment:  int(testutil.ToFloat64(metrics.DeploymentWrites.WithLabelValues(metrics.OperationTakeOver))),
 			applyDeployment:  int(testutil.ToFloat64(metrics.DeploymentWrites.WithLabelValues(metrics.OperationApply))),
-			applyStatus:      int(testutil.ToFloat64(metrics.StatusWrites)),
+			patchStatus:      int(testutil.ToFloat64(metrics.StatusWrites)),
 			"first time":     int(histogram.GetHistogram().GetSampleCount()),
 		}
 	}
@@ -35,14 +35,14 @@ func TestMetricsCountWrites(t *testing.T) {
 	w.controlDeployment()
 	w.setReady(1, corev1.ConditionTrue)
 	w.reconcile()
-	w.refuse(applyStatus, errRight)
+	w.refuse(patchStatus, errRight)
 	w.setReady(1, corev1.ConditionFalse)
 	if err := w.reconcileOnce(); err == nil {
 		t.Error("no error, want the refusal")
 	}
 
 	want := map[string]int{"first time": 1}
-	for _, write := range []string{createDeployment, patchDeployment, applyDeployment, applyStatus} {
+	for _, write := range []string{createDeployment, patchDeployment, applyDeployment, patchStatus} {
 		for _, written := range w.writes {
 			if written == write {
 				want[write]++

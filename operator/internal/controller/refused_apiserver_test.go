@@ -96,14 +96,14 @@ func TestStrangerOnAPIServer(t *testing.T) {
 	s := newSite(t)
 	mc := s.create("a")
 	stranger := s.newStranger(mc)
-	expectWrites(t, withoutEvents(s.reconcile(mc)), createByPost, applyStatusByPatch)
+	expectWrites(t, withoutEvents(s.reconcile(mc)), createByPost, statusByPatch)
 	s.expectDegraded(mc, cachev1alpha1.ReasonNameTaken, s.namespace+"/a")
 	expectWrites(t, withoutEvents(s.reconcile(mc)))
 	if diff := cmp.Diff(stranger.ObjectMeta, s.deployment(mc).ObjectMeta); diff != "" {
 		t.Errorf("the stranger was changed (-before +after):\n%s", diff)
 	}
 	s.do(s.user.Delete(t.Context(), stranger))
-	expectWrites(t, withoutEvents(s.reconcile(mc)), createByPost, applyStatusByPatch)
+	expectWrites(t, withoutEvents(s.reconcile(mc)), createByPost, statusByPatch)
 	s.expectDegraded(mc, cachev1alpha1.ReasonAsExpected, "")
 }
 

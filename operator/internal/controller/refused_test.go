@@ -39,7 +39,7 @@ func TestRefusedCreationShowsAndHeals(t *testing.T) {
 					t.Fatalf("error = %v, want %v, not terminal", err, refused)
 				}
 			}
-			expectWrites(t, w.writes, applyStatus)
+			expectWrites(t, w.writes, patchStatus)
 			expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/"+reason)
 			degraded := meta.FindStatusCondition(w.memcached().Status.Conditions, cachev1alpha1.ConditionDegraded)
 			if want := refusalOf(refused).message; degraded.Message != want {
@@ -48,7 +48,7 @@ func TestRefusedCreationShowsAndHeals(t *testing.T) {
 			expectEvents(t, w, "Warning "+reason)
 
 			w.fail = nil
-			expectWrites(t, w.reconcile(), createDeployment, applyStatus)
+			expectWrites(t, w.reconcile(), createDeployment, patchStatus)
 			expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 			expectEvents(t, w, "Warning "+reason, "Normal Recovered")
 		})
@@ -77,7 +77,7 @@ func TestRefusedChangeShowsAndHeals(t *testing.T) {
 	}
 
 	w.fail = nil
-	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, applyStatus)
+	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, patchStatus)
 	expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 	expectEvents(t, w, "Warning Forbidden", "Normal Recovered")
 }
@@ -111,7 +111,7 @@ func TestInvalidSpecFromTheStart(t *testing.T) {
 		if err := w.reconcileOnce(); !errors.Is(err, reconcile.TerminalError(nil)) {
 			t.Errorf("size %d: error = %v, want a terminal one", size, err)
 		}
-		expectWrites(t, w.writes, applyStatus)
+		expectWrites(t, w.writes, patchStatus)
 		expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/Invalid")
 
 		w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 1 })
@@ -134,12 +134,12 @@ func TestRefusedPodsShowAndHeal(t *testing.T) {
 		}
 	}
 	fail(corev1.ConditionTrue, "aaaaa")
-	expectWrites(t, w.reconcile(), applyStatus)
+	expectWrites(t, w.reconcile(), patchStatus)
 	expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=True/QuotaExceeded")
 	fail(corev1.ConditionTrue, "bbbbb")
 	expectWrites(t, w.reconcile())
 	fail(corev1.ConditionFalse, "bbbbb")
-	expectWrites(t, w.reconcile(), applyStatus)
+	expectWrites(t, w.reconcile(), patchStatus)
 	expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 	expectEvents(t, w, "Warning QuotaExceeded", "Normal Recovered")
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,17 +21,22 @@ type snapshot struct {
 	replicaSets []metav1.PartialObjectMetadata
 	pods        []corev1.Pod
 
-	// wasAvailable is whether the last status said Available=True.
-	wasAvailable bool
+	// previous is the last status.
+	previous cachev1alpha1.MemcachedStatus
 
 	// templateHash is the hash that pods of the current configuration carry, and image is what they run.
 	templateHash string
 	image        string
+
+	// now is when the snapshot was taken, and progressDeadline is how long the pods may go without progress.
+	now              time.Time
+	progressDeadline time.Duration
 }
 
 // deploymentState is what a status needs to know of a Deployment.
 type deploymentState struct {
-	uid types.UID
+	uid     types.UID
+	created metav1.Time
 	// replicas is how many pods the Deployment is set to.
 	replicas int32
 	// ready is how many of its pods the Deployment's controller calls ready. It hears of them later than the operator does, or
@@ -41,6 +47,10 @@ type deploymentState struct {
 	// terminating is whether it is being deleted. Without a UID, it is the Deployment of an earlier Memcached of the same
 	// name.
 	terminating bool
+	// paused is whether somebody keeps the Deployment's controller from rolling out.
+	paused bool
+	// overdue is whether the Deployment's controller says that a rollout has exceeded the Deployment's own deadline.
+	overdue bool
 	// podsRefused is the message with which the Deployment's controller says that it cannot make pods.
 	podsRefused string
 }
@@ -49,6 +59,8 @@ type deploymentState struct {
 func stateOf(deployment *appsv1.Deployment) deploymentState {
 	state := deploymentState{
 		uid:         deployment.UID,
+		created:     deployment.CreationTimestamp,
+		paused:      deployment.Spec.Paused,
 		ready:       deployment.Status.ReadyReplicas,
 		observed:    deployment.Status.ObservedGeneration >= deployment.Generation,
 		terminating: deployment.DeletionTimestamp != nil,
@@ -57,11 +69,20 @@ func stateOf(deployment *appsv1.Deployment) deploymentState {
 		state.replicas = *deployment.Spec.Replicas
 	}
 	for _, condition := range deployment.Status.Conditions {
-		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
+		switch {
+		case condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue:
 			state.podsRefused = condition.Message
+		case isOverdueRollout(condition):
+			state.overdue = state.observed
 		}
 	}
 	return state
+}
+
+// isOverdueRollout returns whether a Deployment's condition says that a rollout has exceeded the Deployment's own deadline.
+func isOverdueRollout(condition appsv1.DeploymentCondition) bool {
+	return condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionFalse &&
+		condition.Reason == cachev1alpha1.ReasonProgressDeadlineExceeded
 }
 
 // census sorts the pods that the Deployment owns and keeps. Pods that ended or are being deleted are not in it: the

@@ -1,13 +1,16 @@
 package controller
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 	accachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
@@ -21,89 +24,134 @@ var conditionTypes = []string{
 }
 
 // computeStatus returns what the snapshot says, without the times at which conditions changed. It returns false when the
-// snapshot is too early to tell: enough pods are ready, but the Deployment's controller has not seen the Deployment's
-// spec yet, so they may be about to go, or has not counted them yet, so that whoever waits for Available and then looks at
-// the Deployment would find fewer. That controller's next write ends this. What was available and is not, is told at once,
-// whoever notices first.
+// snapshot is too early to tell; another one follows.
 func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
-	var (
-		size    = *s.memcached.Spec.Size
-		pods    = s.census()
-		ready   = int32(len(pods.ready))
-		total   = len(pods.current) + pods.outdated
-		status  = cachev1alpha1.MemcachedStatus{Nodes: pods.ready, ReadyReplicas: ready, Selector: selector(s.memcached)}
-		counted = fmt.Sprintf("%d of %d replicas are ready.", ready, size)
-	)
-	if ready >= size {
-		// Before, the Deployment's count tells nothing that is worth a write of its own.
-		counted = fmt.Sprintf("%d of %d replicas are ready.", min(ready, s.deployment.ready), size)
+	pods := s.census()
+	available, settled := s.available(pods)
+	if !settled {
+		return cachev1alpha1.MemcachedStatus{}, false
 	}
-	// What the Deployment is set to, not how many pods there are at the moment: those come and go one by one, and each
-	// would be a write that tells nobody anything that nodes does not.
-	status.Replicas = s.deployment.replicas
+	return cachev1alpha1.MemcachedStatus{
+		Conditions: []metav1.Condition{available, s.progressing(pods), s.degraded(pods)},
+		Nodes:      pods.ready,
+		// What the Deployment is set to, not how many pods there are at the moment: those come and go one by one, and each would
+		// be a write that tells nobody anything that nodes does not.
+		Replicas:      s.deployment.replicas,
+		ReadyReplicas: int32(len(pods.ready)),
+		Selector:      selector(s.memcached),
+	}, true
+}
 
-	set := func(conditionType string, value metav1.ConditionStatus, reason, message string) {
-		status.Conditions = append(status.Conditions, metav1.Condition{
-			Type:               conditionType,
-			Status:             value,
-			ObservedGeneration: s.memcached.Generation,
-			Reason:             reason,
-			Message:            message,
-		})
+// condition returns a condition of the Memcached as it is in this snapshot.
+func (s snapshot) condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{
+		Type:               conditionType,
+		Status:             status,
+		ObservedGeneration: s.memcached.Generation,
+		Reason:             reason,
+		Message:            message,
 	}
+}
 
-	enough := ready >= size && s.deployment.ready >= size
+// available returns the condition Available, or false when it is too early to tell: enough pods are ready, but the
+// Deployment's controller has not seen the Deployment's spec yet, so they may be about to go, or has not counted them yet, so
+// that whoever waits for Available and then looks at the Deployment would find fewer. That controller's next write ends this.
+// What was available and is not, is told at once, whoever notices first.
+func (s snapshot) available(pods census) (metav1.Condition, bool) {
+	size, ready := *s.memcached.Spec.Size, s.readyReplicas(pods)
+	counted := fmt.Sprintf("%d of %d replicas are ready.", ready, size)
+	enough := ready >= size
+	wasAvailable := meta.IsStatusConditionTrue(s.previous.Conditions, cachev1alpha1.ConditionAvailable)
+	isEarly := !s.deployment.observed || !enough && !wasAvailable
 	switch {
 	case s.deployment.terminating:
-		set(cachev1alpha1.ConditionAvailable, metav1.ConditionFalse, cachev1alpha1.ReasonDeploymentTerminating,
-			"The Deployment is being deleted.")
-	case ready >= size && s.deployment.uid != "" && (!s.deployment.observed || !enough && !s.wasAvailable):
-		return cachev1alpha1.MemcachedStatus{}, false
+		return s.condition(cachev1alpha1.ConditionAvailable, metav1.ConditionFalse, cachev1alpha1.ReasonDeploymentTerminating,
+			"The Deployment is being deleted."), true
+	case len(pods.ready) >= int(size) && s.deployment.uid != "" && isEarly && !s.isOverdue():
+		return metav1.Condition{}, false
 	case enough && s.deployment.observed:
-		set(cachev1alpha1.ConditionAvailable, metav1.ConditionTrue, cachev1alpha1.ReasonAllReplicasReady, counted)
-	default:
-		set(cachev1alpha1.ConditionAvailable, metav1.ConditionFalse, cachev1alpha1.ReasonReplicasNotReady, counted)
+		return s.condition(cachev1alpha1.ConditionAvailable, metav1.ConditionTrue, cachev1alpha1.ReasonAllReplicasReady, counted), true
 	}
+	return s.condition(cachev1alpha1.ConditionAvailable, metav1.ConditionFalse, cachev1alpha1.ReasonReplicasNotReady, counted), true
+}
 
+// readyReplicas returns how many of the pods are ready. Once there are enough of them, the Deployment's controller has to agree;
+// before, its count is not worth a write.
+func (s snapshot) readyReplicas(pods census) int32 {
+	ready := int32(len(pods.ready))
+	if ready >= *s.memcached.Spec.Size {
+		return min(ready, s.deployment.ready)
+	}
+	return ready
+}
+
+// progressing returns the condition Progressing.
+func (s snapshot) progressing(pods census) metav1.Condition {
+	reason, message := s.wayToGo(pods)
 	switch {
 	case s.refused.reason != "":
-		set(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonBlocked,
+		return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonBlocked,
 			"The Deployment cannot be made as the spec asks for; Degraded says why.")
-	case s.deployment.terminating:
-		set(cachev1alpha1.ConditionProgressing, metav1.ConditionTrue, cachev1alpha1.ReasonDeploymentTerminating,
-			"A new Deployment is created when this one is gone.")
-	case pods.outdated > 0:
-		set(cachev1alpha1.ConditionProgressing, metav1.ConditionTrue, cachev1alpha1.ReasonRollingOut,
-			"Replicas of an earlier configuration are being replaced.")
-	case !enough:
-		set(cachev1alpha1.ConditionProgressing, metav1.ConditionTrue, cachev1alpha1.ReasonStartingReplicas,
-			"Waiting for replicas to become ready.")
-	case total > int(size):
-		set(cachev1alpha1.ConditionProgressing, metav1.ConditionTrue, cachev1alpha1.ReasonRemovingReplicas,
-			"Replicas beyond the size are being removed.")
-	default:
-		set(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonConverged,
+	case s.isHeld(pods):
+		return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonBlocked,
+			"A rollout is due, and the Deployment is paused.")
+	case reason == "":
+		return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonConverged,
 			"There are as many replicas as asked for, all ready.")
+	case s.isOverdue():
+		return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonProgressDeadlineExceeded,
+			"Nothing has moved within the progress deadline; Degraded says what is known.")
 	}
+	return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionTrue, reason, message)
+}
 
-	if reason, message := degradation(s, pods); reason != "" {
-		set(cachev1alpha1.ConditionDegraded, metav1.ConditionTrue, reason, message)
-	} else {
-		set(cachev1alpha1.ConditionDegraded, metav1.ConditionFalse, cachev1alpha1.ReasonAsExpected,
-			"No replica reports a failure.")
+// wayToGo returns what is still to be done until the pods are as the spec asks for, or two empty strings.
+func (s snapshot) wayToGo(pods census) (reason, message string) {
+	size := *s.memcached.Spec.Size
+	switch {
+	case s.deployment.terminating:
+		return cachev1alpha1.ReasonDeploymentTerminating, "A new Deployment is created when this one is gone."
+	case pods.outdated > 0:
+		return cachev1alpha1.ReasonRollingOut, "Replicas of an earlier configuration are being replaced."
+	case s.readyReplicas(pods) < size:
+		return cachev1alpha1.ReasonStartingReplicas, "Waiting for replicas to become ready."
+	case len(pods.current) > int(size):
+		return cachev1alpha1.ReasonRemovingReplicas, "Replicas beyond the size are being removed."
 	}
-	return status, true
+	return "", ""
+}
+
+// degraded returns the condition Degraded.
+func (s snapshot) degraded(pods census) metav1.Condition {
+	if reason, message := s.degradation(pods); reason != "" {
+		return s.condition(cachev1alpha1.ConditionDegraded, metav1.ConditionTrue, reason, message)
+	}
+	return s.condition(cachev1alpha1.ConditionDegraded, metav1.ConditionFalse, cachev1alpha1.ReasonAsExpected,
+		"No replica reports a failure.")
 }
 
 // degradation returns the first thing that fails, or two empty strings: what keeps the Deployment from being as desired,
 // what keeps it from having pods, what keeps the pods from running.
-func degradation(s snapshot, pods census) (reason, message string) {
+func (s snapshot) degradation(pods census) (reason, message string) {
 	for _, refused := range []refusal{s.refused, podsRefusal(s.deployment.podsRefused)} {
 		if refused.reason != "" {
 			return refused.reason, refused.message
 		}
 	}
-	return failure(pods.current, s.image)
+	if reason, message = firstOf(failures, pods.current, s.image); reason != "" {
+		return reason, message
+	}
+	if s.isHeld(pods) {
+		return cachev1alpha1.ReasonDeploymentPaused,
+			fmt.Sprintf("A rollout is due, and the Deployment is paused: kubectl rollout resume deployment %s.", s.memcached.Name)
+	}
+	if way, _ := s.wayToGo(pods); way == "" || !s.isOverdue() {
+		return "", ""
+	}
+	if reason, message = firstOf(stalls, pods.current, s.image); reason != "" {
+		return reason, message
+	}
+	return cachev1alpha1.ReasonProgressDeadlineExceeded, "Nothing has moved within the progress deadline, and no pod shows why."
 }
 
 // sameStatus returns whether a user reads the same in both, timestamps aside. Conditions of other types are not ours.
@@ -138,15 +186,19 @@ func withTransitionTimes(status, previous cachev1alpha1.MemcachedStatus, now met
 	return status
 }
 
-// statusApplyConfiguration returns what to apply so that the status of mc becomes status.
-func statusApplyConfiguration(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) *accachev1alpha1.MemcachedApplyConfiguration {
-	applied := accachev1alpha1.MemcachedStatus().
+// statusPatch returns the patch that makes status the status of mc. It tests the UID first: a Memcached that was deleted and
+// created again under the same name does not get its predecessor's status. A server-side apply can't do that: the API server
+// takes the metadata of the live object, UID included, before it compares anything (PrepareForUpdate in
+// k8s.io/apiextensions-apiserver/pkg/registry/customresource/status_strategy.go).
+func statusPatch(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) (client.Patch, error) {
+	// Unlike a MemcachedStatus it leaves no zero out: a user reads "0", and not nothing.
+	full := accachev1alpha1.MemcachedStatus().
 		WithNodes(status.Nodes...).
 		WithReplicas(status.Replicas).
 		WithReadyReplicas(status.ReadyReplicas).
 		WithSelector(status.Selector)
 	for _, condition := range status.Conditions {
-		applied.WithConditions(acmetav1.Condition().
+		full.WithConditions(acmetav1.Condition().
 			WithType(condition.Type).
 			WithStatus(condition.Status).
 			WithObservedGeneration(condition.ObservedGeneration).
@@ -154,6 +206,9 @@ func statusApplyConfiguration(mc *cachev1alpha1.Memcached, status cachev1alpha1.
 			WithReason(condition.Reason).
 			WithMessage(condition.Message))
 	}
-	// With the UID, a Memcached that was deleted and made anew under the same name does not get its predecessor's status.
-	return accachev1alpha1.Memcached(mc.Name, mc.Namespace).WithUID(mc.UID).WithStatus(applied)
+	patch, err := json.Marshal([]patchOperation{
+		{Op: "test", Path: "/metadata/uid", Value: mc.UID},
+		{Op: "add", Path: "/status", Value: full},
+	})
+	return client.RawPatch(types.JSONPatchType, patch), err
 }

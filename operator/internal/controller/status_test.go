@@ -29,13 +29,18 @@ func testSnapshot(size int32, pods ...corev1.Pod) snapshot {
 	replicaSet := func(uid, owner types.UID) metav1.PartialObjectMetadata {
 		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: uid, OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: new(true)}}}}
 	}
+	mc := testMemcached(size)
+	mc.Generation = 7
 	return snapshot{
-		memcached:    testMemcached(size),
+		memcached:    mc,
 		deployment:   deploymentState{uid: deploymentUID, replicas: size, ready: countReady(pods), observed: true},
 		replicaSets:  []metav1.PartialObjectMetadata{replicaSet(replicaSetUID, deploymentUID), replicaSet(strangeReplicaSetUID, "predecessor-uid")},
 		pods:         pods,
 		templateHash: currentHash,
 		image:        testImage,
+
+		now:              time.Unix(10_000, 0),
+		progressDeadline: testDeadline,
 	}
 }
 
@@ -204,10 +209,11 @@ var statusCases = []statusCase{
 	},
 }
 
+func everyCase() []statusCase { return slices.Concat(statusCases, failureCases, deadlineCases) }
+
 func TestStatus(t *testing.T) {
-	for _, test := range slices.Concat(statusCases, failureCases) {
+	for _, test := range everyCase() {
 		t.Run(test.name, func(t *testing.T) {
-			test.snapshot.memcached.Generation = 7
 			test.snapshot.deployment.replicas = 4
 			status, settled := computeStatus(test.snapshot)
 			if !settled {
@@ -217,8 +223,8 @@ func TestStatus(t *testing.T) {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 			for _, condition := range status.Conditions {
-				if condition.ObservedGeneration != 7 {
-					t.Errorf("%s has observedGeneration %d, want 7", condition.Type, condition.ObservedGeneration)
+				if want := test.snapshot.memcached.Generation; condition.ObservedGeneration != want {
+					t.Errorf("%s has observedGeneration %d, want %d", condition.Type, condition.ObservedGeneration, want)
 				}
 				if condition.Message == "" {
 					t.Errorf("%s has no message", condition.Type)
@@ -262,7 +268,10 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := testSnapshot(2, test.pods...)
-			s.deployment.ready, s.wasAvailable = test.counted, test.wasAvailable
+			s.deployment.ready = test.counted
+			if test.wasAvailable {
+				s.previous.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}}
+			}
 			status, settled := computeStatus(s)
 			if settled != test.settled {
 				t.Fatalf("settled = %t, want %t", settled, test.settled)
@@ -307,6 +316,18 @@ func TestStateOf(t *testing.T) {
 		{"with pods again", appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
 			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionFalse, Message: "quota"},
 		}}}, deploymentState{observed: true}},
+		{"paused", appsv1.Deployment{Spec: appsv1.DeploymentSpec{Paused: true}}, deploymentState{observed: true, paused: true}},
+		{"old", appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: now}}, deploymentState{observed: true, created: now}},
+		{"too slow", appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"},
+		}}}, deploymentState{observed: true, overdue: true}},
+		{"too slow, and changed since", appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"},
+		}}}, deploymentState{}},
+		{"on its way", appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionUnknown, Reason: "DeploymentPaused"},
+			{Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, Reason: "ProgressDeadlineExceeded"},
+		}}}, deploymentState{observed: true}},
 		{"being deleted", appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}},
 			deploymentState{observed: true, terminating: true}},
 	} {
@@ -323,7 +344,7 @@ func TestConditionReasonsIsTrue(t *testing.T) {
 		listed[fmt.Sprintf("%s=%s/%s", row.Type, row.Status, row.Reason)] = true
 	}
 	seen := map[string]bool{}
-	for _, test := range slices.Concat(statusCases, failureCases) {
+	for _, test := range everyCase() {
 		for _, condition := range test.want {
 			seen[condition] = true
 		}

@@ -45,6 +45,9 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	if r.RecheckInterval < firstRetry {
 		return fmt.Errorf("RecheckInterval is %s, which would keep the operator busy for nothing: it must be %s or more", r.RecheckInterval, firstRetry)
 	}
+	if r.ProgressDeadline <= 0 {
+		return fmt.Errorf("ProgressDeadline is %s, which no pod could keep: it must be more", r.ProgressDeadline)
+	}
 	if r.Recorder == nil {
 		r.Recorder = mgr.GetEventRecorder(cachev1alpha1.FieldManager)
 	}

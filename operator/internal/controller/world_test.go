@@ -2,7 +2,9 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4" // the one that the fake client uses
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -40,6 +44,7 @@ const (
 	testNamespace = "team"
 	testName      = "sessions"
 	testRecheck   = 7 * time.Second
+	testDeadline  = time.Hour
 )
 
 // world is a cluster without an API server: a fake client, and functions that play a user, the Deployment's controller
@@ -132,8 +137,9 @@ func (w *world) restartOperator(image string) {
 		APIReader: w.cluster,
 		Image:     image,
 
-		RecheckInterval: testRecheck,
-		Recorder:        (*worldRecorder)(w),
+		RecheckInterval:  testRecheck,
+		ProgressDeadline: testDeadline,
+		Recorder:         (*worldRecorder)(w),
 	}
 }
 
@@ -199,16 +205,24 @@ func (w *world) operatorCalls() interceptor.Funcs {
 				return nil
 			})
 		},
-		SubResourceApply: func(ctx context.Context, c client.Client, subResource string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
-			return write("apply "+kindOf(object)+" "+subResource, func() error {
-				if err := c.SubResource(subResource).Apply(ctx, object, options...); err != nil {
-					return err
+		SubResourcePatch: func(ctx context.Context, c client.Client, subResource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			return write("patch "+kindOf(object)+" "+subResource, func() error {
+				if err := c.SubResource(subResource).Patch(ctx, object, patch, options...); err != nil {
+					return testFailed(err)
 				}
 				w.afterStatus()
 				return nil
 			})
 		},
 	}
+}
+
+// testFailed makes of the fake's error, when the test in a JSON patch failed, the API server's.
+func testFailed(err error) error {
+	if errors.Is(err, jsonpatch.ErrTestFailed) {
+		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	return err
 }
 
 // kindOf returns the kind of an object or an apply configuration.

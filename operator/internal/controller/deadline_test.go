@@ -1,0 +1,185 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// said makes the last status say something of Progressing, since a while ago.
+func said(status metav1.ConditionStatus, reason string, ago time.Duration) func(*snapshot) {
+	return func(s *snapshot) {
+		s.previous.Conditions = []metav1.Condition{{
+			Type: cachev1alpha1.ConditionProgressing, Status: status, Reason: reason,
+			ObservedGeneration: s.memcached.Generation, LastTransitionTime: metav1.NewTime(s.now.Add(-ago)),
+		}}
+	}
+}
+
+// underWay makes the pods be on their way since a while ago.
+func underWay(ago time.Duration) func(*snapshot) {
+	return said(metav1.ConditionTrue, cachev1alpha1.ReasonStartingReplicas, ago)
+}
+
+// givenUp makes the last status say that the deadline is over.
+func givenUp(s *snapshot) {
+	said(metav1.ConditionFalse, cachev1alpha1.ReasonProgressDeadlineExceeded, time.Minute)(s)
+	s.deployment.created = metav1.NewTime(s.now.Add(-2 * testDeadline))
+}
+
+// created lets a pod be so old.
+func created(ago time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(testSnapshot(1).now.Add(-ago)) }
+}
+
+func running(p *corev1.Pod) {
+	container(func(status *corev1.ContainerStatus) { status.State.Running = &corev1.ContainerStateRunning{} })(p)
+}
+
+func overdueRollout(s *snapshot) { s.deployment.overdue = true }
+
+func paused(s *snapshot) { s.deployment.paused = true }
+
+// withCurrentReplicaSet lets the Deployment have a ReplicaSet of the current configuration.
+func withCurrentReplicaSet(s *snapshot) {
+	s.replicaSets[0].Labels = map[string]string{cachev1alpha1.LabelTemplateHash: currentHash}
+}
+
+func anotherSpec(s *snapshot) { s.memcached.Generation++ }
+
+var (
+	starting = []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"}
+	serving  = []string{"Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected"}
+)
+
+// overdue is what the conditions are when the deadline is over and the pods show this.
+func overdue(reason string) []string {
+	return []string{"Available=False/ReplicasNotReady", "Progressing=False/ProgressDeadlineExceeded", "Degraded=True/" + reason}
+}
+
+var deadlineCases = []statusCase{
+	{name: "no pods, in time", snapshot: testSnapshot(1).with(underWay(testDeadline - time.Second)), want: starting},
+	{name: "no pods", snapshot: testSnapshot(1).with(underWay(testDeadline)), want: overdue("ProgressDeadlineExceeded")},
+	{name: "no word of the pod", snapshot: testSnapshot(1, pod("a")).with(underWay(testDeadline)), want: overdue("ContainerCreationStuck")},
+	{name: "stuck in creation", snapshot: testSnapshot(1, pod("a", waiting("ContainerCreating"))).with(underWay(testDeadline)), want: overdue("ContainerCreationStuck")},
+	{name: "never ready", snapshot: testSnapshot(2, pod("a", running, notReady), pod("b", running, notReady)).with(underWay(testDeadline)), want: overdue("ProbeFailed")},
+	{name: "never ready, in time", snapshot: testSnapshot(1, pod("a", running, notReady)).with(underWay(testDeadline - time.Second)), want: starting},
+	{name: "a failure that shows at once", snapshot: testSnapshot(1, pod("a", waiting("ErrImagePull"))).with(underWay(testDeadline)), want: overdue("ImagePullFailed")},
+	{
+		name:     "an old pod that is never replaced",
+		snapshot: testSnapshot(1, pod("a", ready, outdated), pod("b", waiting("ContainerCreating"))).with(underWay(testDeadline)),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/ProgressDeadlineExceeded", "Degraded=True/ContainerCreationStuck"},
+		nodes:    []string{"a"},
+	},
+	{
+		name:     "a pod that never goes",
+		snapshot: testSnapshot(1, pod("a", ready), pod("b", ready)).with(underWay(testDeadline)),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/ProgressDeadlineExceeded", "Degraded=True/ProgressDeadlineExceeded"},
+		nodes:    []string{"a", "b"},
+	},
+	{
+		name: "a Deployment that never goes",
+		snapshot: testSnapshot(1).with(underWay(testDeadline)).with(func(s *snapshot) {
+			s.deployment.terminating = true
+		}),
+		want: []string{"Available=False/DeploymentTerminating", "Progressing=False/ProgressDeadlineExceeded", "Degraded=True/ProgressDeadlineExceeded"},
+	},
+	{
+		name:     "ready pods that nobody counts",
+		snapshot: testSnapshot(1, pod("a", ready)).with(underWay(testDeadline)).with(func(s *snapshot) { s.deployment.ready = 0 }),
+		want:     overdue("ProgressDeadlineExceeded"),
+		nodes:    []string{"a"},
+	},
+	{name: "all is well since long", snapshot: testSnapshot(1, pod("a", ready)).with(underWay(testDeadline)), want: serving, nodes: []string{"a"}},
+
+	{name: "a new pod", snapshot: testSnapshot(1, pod("a", created(testDeadline-time.Second))).with(underWay(2 * testDeadline)), want: starting},
+	{name: "an old pod", snapshot: testSnapshot(1, pod("a", created(testDeadline))).with(underWay(2 * testDeadline)), want: overdue("ContainerCreationStuck")},
+	{
+		name: "a new Deployment",
+		snapshot: testSnapshot(1).with(underWay(2 * testDeadline)).with(func(s *snapshot) {
+			s.deployment.created = metav1.NewTime(s.now.Add(time.Second - testDeadline))
+		}),
+		want: starting,
+	},
+	{
+		name:     "a pod that was lost just now",
+		snapshot: testSnapshot(1, pod("a", created(3*testDeadline))).with(said(metav1.ConditionFalse, cachev1alpha1.ReasonConverged, 2*testDeadline)),
+		want:     starting,
+	},
+	{name: "another spec", snapshot: testSnapshot(1).with(underWay(testDeadline)).with(anotherSpec), want: starting},
+
+	{name: "given up", snapshot: testSnapshot(1, pod("a", created(testDeadline))).with(givenUp), want: overdue("ContainerCreationStuck")},
+	{name: "given up, and a new pod", snapshot: testSnapshot(1, pod("a", created(time.Second))).with(givenUp), want: starting},
+	{name: "given up, and another spec", snapshot: testSnapshot(1).with(givenUp).with(anotherSpec), want: starting},
+	{name: "given up, and well", snapshot: testSnapshot(1, pod("a", ready)).with(givenUp), want: serving, nodes: []string{"a"}},
+
+	{name: "the Deployment's deadline", snapshot: testSnapshot(1).with(underWay(time.Second)).with(overdueRollout), want: overdue("ProgressDeadlineExceeded")},
+	{name: "the Deployment's deadline, of another spec", snapshot: testSnapshot(1).with(underWay(time.Second)).with(overdueRollout).with(anotherSpec), want: starting},
+	{name: "the Deployment's deadline, and well", snapshot: testSnapshot(1, pod("a", ready)).with(underWay(time.Second)).with(overdueRollout), want: serving, nodes: []string{"a"}},
+
+	{
+		name:     "paused with an old pod",
+		snapshot: testSnapshot(1, pod("a", ready, outdated)).with(underWay(time.Second)).with(paused),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/Blocked", "Degraded=True/DeploymentPaused"},
+		nodes:    []string{"a"},
+	},
+	{
+		name:     "paused before the first pod",
+		snapshot: testSnapshot(1).with(paused),
+		want:     []string{"Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/DeploymentPaused"},
+	},
+	{
+		name:     "paused, and a pod that fails",
+		snapshot: testSnapshot(1, pod("a", ready, outdated), pod("b", waiting("ErrImagePull"))).with(paused),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/Blocked", "Degraded=True/ImagePullFailed"},
+		nodes:    []string{"a"},
+	},
+	{name: "paused, and well", snapshot: testSnapshot(1, pod("a", ready)).with(paused).with(withCurrentReplicaSet), want: serving, nodes: []string{"a"}},
+	{name: "paused while it scales", snapshot: testSnapshot(2, pod("a", notReady)).with(paused).with(withCurrentReplicaSet), want: starting},
+}
+
+// Nobody tells when time has passed, so the operator has itself called again.
+func TestCalledAgainAtTheDeadline(t *testing.T) {
+	w := newWorld(t, 2)
+	w.reconcile()
+	expectRecheck := func(want time.Duration) {
+		t.Helper()
+		if d := want - w.recheck; d < 0 || d > time.Minute {
+			t.Errorf("called again after %s, want %s", w.recheck, want)
+		}
+	}
+	expectRecheck(testDeadline)
+
+	began := func(ago time.Duration) {
+		t.Helper()
+		mc := w.memcached()
+		for i := range mc.Status.Conditions {
+			mc.Status.Conditions[i].LastTransitionTime = metav1.NewTime(time.Now().Add(-ago))
+		}
+		if err := w.cluster.Status().Update(t.Context(), mc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began(testDeadline / 2)
+	expectWrites(t, w.reconcile())
+	expectRecheck(testDeadline / 2)
+
+	began(testDeadline)
+	expectWrites(t, w.reconcile(), patchStatus)
+	expectConditions(t, w, overdue("ProgressDeadlineExceeded")...)
+	if w.recheck != 0 {
+		t.Errorf("called again after %s, want it to wait for changes", w.recheck)
+	}
+	w.restartOperator(testImage)
+	expectWrites(t, w.reconcile())
+
+	w.start()
+	expectConditions(t, w, serving...)
+	if w.recheck != 0 {
+		t.Errorf("called again after %s, want it to wait for changes", w.recheck)
+	}
+}
