@@ -172,6 +172,10 @@ mutants: legal-stage $(TESTBED) ## Break the operators on purpose, or that of ST
 rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
 	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)') 11-finished
 
+.PHONY: soak
+soak: $(TESTBED) ## Let the operator live through 10 minutes in which all sorts of things happen, and judge it. ARGS="-soak.for=1h -soak.seed=N"
+	@CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^TestSoak$$' ./e2e/memcached -soak.for=10m $(ARGS)
+
 .PHONY: conformance
 conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING=file
 	@$(TESTBED) conformance $(if $(OPERATOR),--operator=$(OPERATOR)) $(if $(MANIFESTS),--manifests=$(MANIFESTS)) $(if $(MAPPING),--mapping=$(MAPPING)) $(ARGS)

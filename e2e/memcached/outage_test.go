@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +24,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/audit"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/suite"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -149,7 +152,7 @@ func TestCompaction(t *testing.T) {
 // TestRecreated owns the operator. It does not see that a Memcached is deleted and made again: its watch is broken all the while,
 // and then it has to list. To client-go that is an update from the one to the other.
 func TestRecreated(t *testing.T) {
-	watch := &memcachedsWatch{}
+	watch := &interceptedWatch{group: cachev1alpha1.GroupVersion.Group, resource: "memcacheds"}
 	memcached.TestAlone(t, features.New("recreated").
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "operator").
@@ -166,7 +169,7 @@ func TestRecreated(t *testing.T) {
 			asked := watch.next("GET cache")
 			remove(ctx, t, s, mc)
 			s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
-			made(ctx, t, s, asked)
+			made(ctx, t, asked)
 			mc = create(ctx, t, s, "cache", 1)
 			mend()
 			settled(ctx, t, s, mc)
@@ -181,11 +184,11 @@ func TestRecreated(t *testing.T) {
 			told := watch.next("PATCH held/status")
 			remove(ctx, t, s, predecessor)
 			s.Expect(t).Gone(ctx, predecessor)
-			made(ctx, t, s, told)
+			made(ctx, t, told)
 			mc := create(ctx, t, s, "held", 1)
 			told = watch.next("PATCH held/status")
 			damage(ctx, t, s, mc, `{"metadata":{"labels":{"example.com/news":"some"}}}`)
-			made(ctx, t, s, told)
+			made(ctx, t, told)
 			mend()
 			release(ctx, t, s, deploymentOf(mc))
 			settled(ctx, t, s, mc)
@@ -199,10 +202,59 @@ func TestRecreated(t *testing.T) {
 		Feature())
 }
 
+// TestBehind owns the operator. While a watch of it is broken, its cache has what was before.
+func TestBehind(t *testing.T) {
+	var mc *cachev1alpha1.Memcached
+	memcacheds := &interceptedWatch{group: cachev1alpha1.GroupVersion.Group, resource: "memcacheds"}
+	replicaSets := &interceptedWatch{group: appsv1.GroupName, resource: "replicasets"}
+	memcached.TestAlone(t, features.New("a cache that is behind").
+		WithLabel("contract", "6").
+		WithLabel("contract", "1").
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			ownOperator(ctx, t, s)
+			behindProxy(ctx, t, s, func(pass http.Handler) http.Handler { return memcacheds.intercept(replicaSets.intercept(pass)) })
+			mc = create(ctx, t, s, "cache", 1)
+			settled(ctx, t, s, mc)
+		})).
+		Assess("does not keep the status from changing back", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.NeedsSimulation(t, "their kubelets say how a pod is")
+			mend := memcacheds.cut()
+			t.Cleanup(mend)
+			mark := s.Mark(t)
+			release := unready(ctx, t, s, mc, func(*corev1.ContainerStatus) {})
+			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			release()
+			s.Expect(t).Condition(ctx, mc, available, converged, healthy)
+			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
+			mend()
+		})).
+		Assess("and a pod whose ReplicaSet it does not know yet is no loss", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			since := len(s.Versions(ctx, t))
+			mend := replicaSets.cut()
+			t.Cleanup(mend)
+			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
+			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue})
+			s.Expect(t).Object(ctx, deploymentOf(mc), And(
+				HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))))),
+				WithTransform(rolledOut, BeTrue())))
+			mend()
+			settled(ctx, t, s, mc)
+			stayedAvailable(ctx, t, s, mc, since)
+		})).
+		Feature())
+}
+
+// rolledOut returns whether all pods of a Deployment are of its present template.
+func rolledOut(deployment *appsv1.Deployment) bool {
+	status := deployment.Status
+	return status.ObservedGeneration == deployment.Generation && status.UpdatedReplicas == status.Replicas && status.ReadyReplicas == status.Replicas
+}
+
 // made waits until the operator has made a request.
-func made(ctx context.Context, t *testing.T, s *suite.Scope, request <-chan struct{}) {
+func made(ctx context.Context, t *testing.T, request <-chan struct{}) {
 	t.Helper()
-	bounded, cancel := s.Bounded(ctx)
+	bounded, cancel := context.WithTimeout(ctx, expect.Converge)
 	defer cancel()
 	select {
 	case <-request:
@@ -211,24 +263,34 @@ func made(ctx context.Context, t *testing.T, s *suite.Scope, request <-chan stru
 	}
 }
 
-// memcachedsWatch is the operator's watch of Memcacheds, behind a proxy. A test can cut it.
-type memcachedsWatch struct {
+// interceptedWatch is the operator's watch of a kind, behind a proxy. A test can cut it.
+type interceptedWatch struct {
+	group, resource string
+
 	mu       sync.Mutex
-	open     []context.CancelFunc     // ends the watches that are passed on
+	open     map[*stream]bool         // the watches that are passed on
 	held     chan struct{}            // while the watch is cut; closed when it is mended
 	requests map[string]chan struct{} // closed when such a request has been answered, and then left out
 }
 
-// cut breaks the watch and holds the next ones until mend, when they are told that they have missed too much.
-func (w *memcachedsWatch) cut() (mend func()) {
+// stream is a watch that is passed on.
+type stream struct {
+	end   context.CancelFunc
+	ended chan struct{}
+}
+
+// cut breaks the watch and holds the next ones until mend, when they are told that they have missed too much. When it returns,
+// nothing comes through any more.
+func (w *interceptedWatch) cut() (mend func()) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	held := make(chan struct{})
 	w.held = held
-	for _, end := range w.open {
-		end()
+	open := slices.Collect(maps.Keys(w.open))
+	w.mu.Unlock()
+	for _, stream := range open {
+		stream.end()
+		<-stream.ended
 	}
-	w.open = nil
 	return sync.OnceFunc(func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -238,7 +300,7 @@ func (w *memcachedsWatch) cut() (mend func()) {
 }
 
 // next returns a channel that is closed when the next such request has been answered: "GET name", or "PATCH name/status".
-func (w *memcachedsWatch) next(request string) <-chan struct{} {
+func (w *interceptedWatch) next(request string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.requests == nil {
@@ -248,7 +310,7 @@ func (w *memcachedsWatch) next(request string) <-chan struct{} {
 	return w.requests[request]
 }
 
-func (w *memcachedsWatch) answered(request string) {
+func (w *interceptedWatch) answered(request string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if waits := w.requests[request]; waits != nil {
@@ -257,10 +319,30 @@ func (w *memcachedsWatch) answered(request string) {
 	}
 }
 
-func (w *memcachedsWatch) intercept(pass http.Handler) http.Handler {
+// begin notes a watch that is about to be passed on; or returns, while the watch is cut, what it has to wait for.
+func (w *interceptedWatch) begin(passed *stream) (held <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held != nil {
+		return w.held
+	}
+	if w.open == nil {
+		w.open = map[*stream]bool{}
+	}
+	w.open[passed] = true
+	return nil
+}
+
+func (w *interceptedWatch) forget(passed *stream) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, passed)
+}
+
+func (w *interceptedWatch) intercept(pass http.Handler) http.Handler {
 	return http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
-		of, name, _ := strings.Cut(request.URL.Path, "/memcacheds")
-		if !strings.HasPrefix(of, "/apis/"+cachev1alpha1.GroupVersion.Group) {
+		of, name, found := strings.Cut(request.URL.Path, "/"+w.resource)
+		if !found || !strings.HasPrefix(of, "/apis/"+w.group+"/") {
 			pass.ServeHTTP(answer, request)
 			return
 		}
@@ -270,13 +352,10 @@ func (w *memcachedsWatch) intercept(pass http.Handler) http.Handler {
 			return
 		}
 		ctx, end := context.WithCancel(request.Context())
+		passed := &stream{end: end, ended: make(chan struct{})}
+		defer close(passed.ended)
 		defer end()
-		w.mu.Lock()
-		held := w.held
-		if held == nil {
-			w.open = append(w.open, end)
-		}
-		w.mu.Unlock()
+		held := w.begin(passed)
 		if held != nil {
 			select {
 			case <-held:
@@ -285,6 +364,7 @@ func (w *memcachedsWatch) intercept(pass http.Handler) http.Handler {
 			http.Error(answer, "what was missed is forgotten", http.StatusGone)
 			return
 		}
+		defer w.forget(passed)
 		pass.ServeHTTP(answer, request.WithContext(ctx))
 	})
 }

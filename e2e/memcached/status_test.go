@@ -143,7 +143,7 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 			}
 			settled(ctx, t, s, mc)
 			settled(ctx, t, s, later)
-			noLies(t, mc, falseAvailable(s.Versions(ctx, t), mc.UID, lastCounted))
+			noLies(t, mc, falseAvailable(s.Versions(ctx, t), mc.UID, readyPods, lastCounted))
 		})).
 		Feature())
 }

@@ -3,6 +3,7 @@ package memcached
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func describeLies(lies []lie) string {
 // truthful fails the test if the Memcached ever said Available=True too early.
 func truthful(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
 	t.Helper()
-	noLies(t, mc, falseAvailable(s.Versions(ctx, t), mc.UID, mostCounted))
+	noLies(t, mc, falseAvailable(s.Versions(ctx, t), mc.UID, readyPods, mostCounted))
 }
 
 func noLies(t *testing.T, mc *cachev1alpha1.Memcached, lies []lie) {
@@ -47,22 +48,25 @@ func noLies(t *testing.T, mc *cachev1alpha1.Memcached, lies []lie) {
 
 // falseAvailable returns the versions of a Memcached that say Available=True although fewer pods of it than its size were
 // ready just before, or fewer were counted by its Deployment. Only the versions in which the status changed count: the API server
-// repeats an old status when somebody changes the spec, and observedGeneration tells so.
-func falseAvailable(versions []history.Version, uid types.UID, counted count) []lie {
+// repeats an old status when somebody changes the spec. The size is that of the generation which the condition speaks of.
+func falseAvailable(versions []history.Version, uid types.UID, ready, counted count) []lie {
 	var lies []lie
 	before := ""
+	sizes := map[int64]int64{}
 	for _, v := range history.Of(versions, uid) {
+		size, _, _ := unstructured.NestedInt64(v.Object.Object, "spec", "size")
+		sizes[v.Object.GetGeneration()] = size
 		status := fmt.Sprint(v.Object.Object["status"])
 		written := status != before
 		before = status
-		if v.Deleted || !written || !saysAvailable(v.Object) {
+		conditions, err := expect.ConditionsOf(v.Object)
+		if err != nil || v.Deleted || !written || !meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable) {
 			continue
 		}
-		size, _, _ := unstructured.NestedInt64(v.Object.Object, "spec", "size")
-		ready := readyPods(history.Before(versions, "Pod", v.Revision), uid)
-		counted := counted(versions, v.Object.GetName(), v.Revision)
-		if min(ready, counted) < int(size) {
-			lies = append(lies, lie{revision: v.Revision, size: int(size), ready: ready, counted: counted})
+		l := lie{revision: v.Revision, ready: ready(versions, v.Object, v.Revision), counted: counted(versions, v.Object, v.Revision)}
+		l.size = int(sizes[meta.FindStatusCondition(conditions, cachev1alpha1.ConditionAvailable).ObservedGeneration])
+		if min(l.ready, l.counted) < l.size {
+			lies = append(lies, l)
 		}
 	}
 	return lies
@@ -90,31 +94,47 @@ func saysAvailable(object *unstructured.Unstructured) bool {
 	return err == nil && meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable)
 }
 
+// count is how many ready pods of a Memcached there are just before a revision, according to somebody.
+type count func(versions []history.Version, mc *unstructured.Unstructured, revision uint64) int
+
 // readyPods counts the pods that carry the Memcached's UID, are ready and not on their way out.
-func readyPods(pods []*unstructured.Unstructured, uid types.UID) int {
+func readyPods(versions []history.Version, mc *unstructured.Unstructured, revision uint64) int {
 	ready := 0
-	for _, pod := range pods {
-		if pod.GetLabels()[cachev1alpha1.LabelMemcachedUID] != string(uid) || pod.GetDeletionTimestamp() != nil {
-			continue
-		}
-		conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
-		for _, c := range conditions {
-			if c, ok := c.(map[string]any); ok && c["type"] == "Ready" && c["status"] == "True" {
-				ready++
-			}
+	for _, pod := range history.Before(versions, "Pod", revision) {
+		if isReadyPodOf(pod, mc) {
+			ready++
 		}
 	}
 	return ready
 }
 
-// count is how many ready pods the Deployment of that name counts before a revision.
-type count func(versions []history.Version, name string, revision uint64) int
+// everReadyPods counts those that have ever been ready. Where pods go at any time, the operator may not have heard of it yet.
+func everReadyPods(versions []history.Version, mc *unstructured.Unstructured, revision uint64) int {
+	ready := map[types.UID]bool{}
+	for _, v := range versions {
+		if v.Revision < revision && v.Object.GetKind() == "Pod" && isReadyPodOf(v.Object, mc) {
+			ready[v.Object.GetUID()] = true
+		}
+	}
+	return len(ready)
+}
+
+func isReadyPodOf(pod, mc *unstructured.Unstructured) bool {
+	if pod.GetLabels()[cachev1alpha1.LabelMemcachedUID] != string(mc.GetUID()) || pod.GetDeletionTimestamp() != nil {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(condition any) bool {
+		c, ok := condition.(map[string]any)
+		return ok && c["type"] == "Ready" && c["status"] == "True"
+	})
+}
 
 // lastCounted is what the Deployment says at that revision. The operator may not have heard of it yet: where pods go and come, a test
 // has to see to it that there was time.
-func lastCounted(versions []history.Version, name string, revision uint64) int {
+func lastCounted(versions []history.Version, mc *unstructured.Unstructured, revision uint64) int {
 	for _, deployment := range history.Before(versions, "Deployment", revision) {
-		if deployment.GetName() == name {
+		if deployment.GetName() == mc.GetName() {
 			return readyReplicas(deployment)
 		}
 	}
@@ -122,10 +142,10 @@ func lastCounted(versions []history.Version, name string, revision uint64) int {
 }
 
 // mostCounted is the most that the Deployment has ever said.
-func mostCounted(versions []history.Version, name string, revision uint64) int {
+func mostCounted(versions []history.Version, mc *unstructured.Unstructured, revision uint64) int {
 	most := 0
 	for _, v := range versions {
-		if v.Object.GetKind() == "Deployment" && v.Object.GetName() == name && v.Revision < revision {
+		if v.Object.GetKind() == "Deployment" && v.Object.GetName() == mc.GetName() && v.Revision < revision {
 			most = max(most, readyReplicas(v.Object))
 		}
 	}
@@ -151,10 +171,30 @@ func TestCounted(t *testing.T) {
 		deploymentAt(1, "a", 1), deploymentAt(2, "a", 3), deploymentAt(3, "b", 5), deploymentAt(4, "a", 2), deploymentAt(6, "a", 4),
 	}
 	g := NewWithT(t)
-	g.Expect(lastCounted(versions, "a", 5)).To(Equal(2))
-	g.Expect(mostCounted(versions, "a", 5)).To(Equal(3))
-	g.Expect(lastCounted(versions, "c", 5)).To(BeZero())
-	g.Expect(mostCounted(versions, "a", 1)).To(BeZero())
+	named := func(name string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}}}
+	}
+	g.Expect(lastCounted(versions, named("a"), 5)).To(Equal(2))
+	g.Expect(mostCounted(versions, named("a"), 5)).To(Equal(3))
+	g.Expect(lastCounted(versions, named("c"), 5)).To(BeZero())
+	g.Expect(mostCounted(versions, named("a"), 1)).To(BeZero())
+}
+
+// podAt is a version of a pod of the Memcached with the UID m1, which is ready or not.
+func podAt(revision uint64, name, ready string) history.Version {
+	return history.Version{Revision: revision, Object: &unstructured.Unstructured{Object: map[string]any{
+		"kind":     "Pod",
+		"metadata": map[string]any{"uid": name, "name": name, "labels": map[string]any{cachev1alpha1.LabelMemcachedUID: "m1"}},
+		"status":   map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
+	}}}
+}
+
+func TestReadyPods(t *testing.T) {
+	mc := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "m1"}}}
+	versions := []history.Version{podAt(1, "a", "True"), podAt(2, "b", "False"), podAt(3, "a", "False"), podAt(4, "c", "True"), podAt(5, "d", "True")}
+	g := NewWithT(t)
+	g.Expect(readyPods(versions, mc, 5)).To(Equal(1))
+	g.Expect(everReadyPods(versions, mc, 5)).To(Equal(2))
 }
 
 func TestFalseAvailable(t *testing.T) {
@@ -171,30 +211,33 @@ func TestFalseAvailable(t *testing.T) {
 		}}
 		return history.Version{Revision: revision, Object: object}
 	}
-	pod := func(revision uint64, name string, ready string) history.Version {
-		return history.Version{Revision: revision, Object: &unstructured.Unstructured{Object: map[string]any{
-			"kind":     "Pod",
-			"metadata": map[string]any{"uid": name, "name": name, "labels": map[string]any{cachev1alpha1.LabelMemcachedUID: uid}},
-			"status":   map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
-		}}}
-	}
 	deployment := func(revision uint64, ready int64) history.Version { return deploymentAt(revision, "cache", ready) }
+	// of gives a Memcached a generation, and a status that speaks of one.
+	of := func(generation, observed int64, v history.Version) history.Version {
+		v.Object.SetGeneration(generation)
+		conditions, _, _ := unstructured.NestedSlice(v.Object.Object, "status", "conditions")
+		conditions[0].(map[string]any)["observedGeneration"] = observed
+		_ = unstructured.SetNestedSlice(v.Object.Object, conditions, "status", "conditions")
+		return v
+	}
 	for name, tc := range map[string]struct {
 		versions []history.Version
 		lies     int
 	}{
-		"true":                        {[]history.Version{pod(1, "a", "True"), pod(2, "b", "True"), deployment(3, 2), cr(4, 2, "True", 2)}, 0},
-		"a pod is missing":            {[]history.Version{deployment(1, 2), pod(2, "a", "True"), cr(3, 2, "True", 1)}, 1},
-		"a pod is not ready":          {[]history.Version{deployment(1, 2), pod(2, "a", "True"), pod(3, "b", "False"), cr(4, 2, "True", 1)}, 1},
-		"a pod gets ready too late":   {[]history.Version{deployment(1, 2), pod(2, "a", "True"), cr(3, 2, "True", 1), pod(4, "b", "True")}, 1},
-		"the Deployment has fewer":    {[]history.Version{pod(1, "a", "True"), pod(2, "b", "True"), deployment(3, 1), cr(4, 2, "True", 2), deployment(5, 2)}, 1},
-		"there is no Deployment":      {[]history.Version{pod(1, "a", "True"), cr(2, 1, "True", 1)}, 1},
+		"true":                        {[]history.Version{podAt(1, "a", "True"), podAt(2, "b", "True"), deployment(3, 2), cr(4, 2, "True", 2)}, 0},
+		"a pod is missing":            {[]history.Version{deployment(1, 2), podAt(2, "a", "True"), cr(3, 2, "True", 1)}, 1},
+		"a pod is not ready":          {[]history.Version{deployment(1, 2), podAt(2, "a", "True"), podAt(3, "b", "False"), cr(4, 2, "True", 1)}, 1},
+		"a pod gets ready too late":   {[]history.Version{deployment(1, 2), podAt(2, "a", "True"), cr(3, 2, "True", 1), podAt(4, "b", "True")}, 1},
+		"the Deployment has fewer":    {[]history.Version{podAt(1, "a", "True"), podAt(2, "b", "True"), deployment(3, 1), cr(4, 2, "True", 2), deployment(5, 2)}, 1},
+		"there is no Deployment":      {[]history.Version{podAt(1, "a", "True"), cr(2, 1, "True", 1)}, 1},
 		"says False":                  {[]history.Version{cr(3, 2, "False", 0)}, 0},
-		"an old status, another size": {[]history.Version{deployment(1, 1), pod(2, "a", "True"), cr(3, 1, "True", 1), cr(4, 5, "True", 1)}, 0},
-		"written again after a loss":  {[]history.Version{deployment(1, 1), pod(2, "a", "True"), cr(3, 1, "True", 1), pod(4, "a", "False"), cr(5, 1, "True", 0)}, 1},
+		"an old status, another size": {[]history.Version{deployment(1, 1), podAt(2, "a", "True"), cr(3, 1, "True", 1), cr(4, 5, "True", 1)}, 0},
+		"another size since then":     {[]history.Version{deployment(1, 1), podAt(2, "a", "True"), of(1, 1, cr(3, 1, "False", 1)), of(2, 1, cr(4, 5, "True", 1))}, 0},
+		"too few of the size since":   {[]history.Version{deployment(1, 1), podAt(2, "a", "True"), of(1, 1, cr(3, 1, "False", 1)), of(2, 2, cr(4, 5, "True", 1))}, 1},
+		"written again after a loss":  {[]history.Version{deployment(1, 1), podAt(2, "a", "True"), cr(3, 1, "True", 1), podAt(4, "a", "False"), cr(5, 1, "True", 0)}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(falseAvailable(tc.versions, uid, mostCounted)).To(HaveLen(tc.lies))
+			NewWithT(t).Expect(falseAvailable(tc.versions, uid, readyPods, mostCounted)).To(HaveLen(tc.lies))
 		})
 	}
 }

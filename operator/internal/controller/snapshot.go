@@ -94,21 +94,29 @@ type census struct {
 	current []corev1.Pod
 	// outdated is the number of pods of earlier configurations.
 	outdated int
+	// unclear is the number of ready pods whose ReplicaSet is not in the cache. It is about to be, as a rule: each kind has a
+	// watch of its own, and one may be ahead of another.
+	unclear int
 }
 
 // census counts the pods of the snapshot.
 func (s snapshot) census() census {
-	owners := map[types.UID]bool{}
+	isOwner := map[types.UID]bool{}
 	for i := range s.replicaSets {
-		if isControlledBy(&s.replicaSets[i], s.deployment.uid) {
-			owners[s.replicaSets[i].UID] = true
-		}
+		isOwner[s.replicaSets[i].UID] = isControlledBy(&s.replicaSets[i], s.deployment.uid)
 	}
 	var result census
 	for _, pod := range s.pods {
 		controller := metav1.GetControllerOfNoCopy(&pod)
-		if controller == nil || !owners[controller.UID] || pod.DeletionTimestamp != nil ||
+		if controller == nil || pod.DeletionTimestamp != nil ||
 			pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+			continue
+		}
+		isOwned, known := isOwner[controller.UID]
+		if !known && isReady(pod) {
+			result.unclear++
+		}
+		if !isOwned {
 			continue
 		}
 		if isReady(pod) {

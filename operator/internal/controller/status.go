@@ -53,26 +53,40 @@ func (s snapshot) condition(conditionType string, status metav1.ConditionStatus,
 	}
 }
 
-// available returns the condition Available, or false when it is too early to tell: enough pods are ready, but the
-// Deployment's controller has not seen the Deployment's spec yet, so they may be about to go, or has not counted them yet, so
-// that whoever waits for Available and then looks at the Deployment would find fewer. That controller's next write ends this.
-// What was available and is not, is told at once, whoever notices first.
+// available returns the condition Available, or false when it is too early to tell. What was available and is not, is told at
+// once, whoever notices first.
 func (s snapshot) available(pods census) (metav1.Condition, bool) {
 	size, ready := *s.memcached.Spec.Size, s.readyReplicas(pods)
 	counted := fmt.Sprintf("%d of %d replicas are ready.", ready, size)
 	enough := ready >= size
-	wasAvailable := meta.IsStatusConditionTrue(s.previous.Conditions, cachev1alpha1.ConditionAvailable)
-	isEarly := !s.deployment.observed || !enough && !wasAvailable
 	switch {
 	case s.deployment.terminating:
 		return s.condition(cachev1alpha1.ConditionAvailable, metav1.ConditionFalse, cachev1alpha1.ReasonDeploymentTerminating,
 			"The Deployment is being deleted."), true
-	case len(pods.ready) >= int(size) && s.deployment.uid != "" && isEarly && !s.isOverdue():
+	case s.isEarly(pods) && !s.isOverdue():
 		return metav1.Condition{}, false
 	case enough && s.deployment.observed:
 		return s.condition(cachev1alpha1.ConditionAvailable, metav1.ConditionTrue, cachev1alpha1.ReasonAllReplicasReady, counted), true
 	}
 	return s.condition(cachev1alpha1.ConditionAvailable, metav1.ConditionFalse, cachev1alpha1.ReasonReplicasNotReady, counted), true
+}
+
+// isEarly returns whether one of those who tell of the pods is behind the others. What it tells next ends this.
+func (s snapshot) isEarly(pods census) bool {
+	size, ready := int(*s.memcached.Spec.Size), len(pods.ready)
+	wasAvailable := meta.IsStatusConditionTrue(s.previous.Conditions, cachev1alpha1.ConditionAvailable)
+	switch {
+	case s.deployment.uid == "":
+		return false
+	case ready < size:
+		// A pod whose ReplicaSet has not been heard of yet may have replaced one that is gone.
+		return wasAvailable && ready+pods.unclear >= size
+	case !s.deployment.observed:
+		// The Deployment's controller has not seen the Deployment's spec: the pods may be about to go.
+		return true
+	}
+	// It has not counted the pods: whoever waits for Available and then looks at the Deployment would find fewer.
+	return !wasAvailable && s.deployment.ready < int32(size)
 }
 
 // readyReplicas returns how many of the pods are ready. Once there are enough of them, the Deployment's controller has to agree;

@@ -270,7 +270,7 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 			s := testSnapshot(2, test.pods...)
 			s.deployment.ready = test.counted
 			if test.wasAvailable {
-				s.previous.Conditions = []metav1.Condition{{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}}
+				served(&s)
 			}
 			status, settled := computeStatus(s)
 			if settled != test.settled {
@@ -294,6 +294,38 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The operator may hear of a pod before it hears of the pod's ReplicaSet.
+func TestReplicaSetNotHeardOf(t *testing.T) {
+	unclear := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "replicaset-to-come" }
+	for name, test := range map[string]struct {
+		snapshot snapshot
+		settled  bool
+	}{
+		"nothing is lost, perhaps":        {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)).with(served), false},
+		"it was not available":            {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)), true},
+		"too few even so":                 {testSnapshot(2, pod("b", ready, unclear)).with(served), true},
+		"it is not ready":                 {testSnapshot(2, pod("a", ready), pod("b", notReady, unclear)).with(served), true},
+		"it is going":                     {testSnapshot(2, pod("a", ready), pod("b", ready, unclear, deleting)).with(served), true},
+		"it is known to be somebody's":    {testSnapshot(2, pod("a", ready), pod("b", ready, ownedByStranger)).with(served), true},
+		"nobody controls it":              {testSnapshot(2, pod("a", ready), pod("b", ready, notControlled)).with(served), true},
+		"enough without it":               {testSnapshot(1, pod("a", ready), pod("b", ready, unclear)).with(served), true},
+		"not heard of until the deadline": {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)).with(underWay(testDeadline)).with(served), true},
+		"not heard of, but there is time": {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)).with(underWay(time.Second)).with(served), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, settled := computeStatus(test.snapshot)
+			if settled != test.settled {
+				t.Errorf("settled = %t, want %t: %q", settled, test.settled, conditionStrings(status))
+			}
+		})
+	}
+}
+
+// served makes the last status say that the Memcached is Available.
+func served(s *snapshot) {
+	s.previous.Conditions = append(s.previous.Conditions, metav1.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue})
 }
 
 func TestStateOf(t *testing.T) {

@@ -1,0 +1,268 @@
+package memcached
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/history"
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+var (
+	soakFor  = flag.Duration("soak.for", 0, "how long TestSoak goes on; it is skipped if 0")
+	soakSeed = flag.Uint64("soak.seed", 0, "the seed of TestSoak's schedule; another one each time if 0")
+)
+
+const (
+	soakNames = 6  // how many Memcacheds there may be at once
+	soakActs  = 60 // how much happens in a round, before it is quiet
+	soakPause = 200 * time.Millisecond
+)
+
+// TestSoak owns the cluster. In each round much happens at random, and the operator, the API server or etcd is killed in the middle
+// of it. Then it is quiet: what is asked for has to be there, no status may ever have said Available too early, the operator has
+// to write nothing more, and nothing may stay of what is deleted. make soak runs it.
+func TestSoak(t *testing.T) {
+	if *soakFor == 0 {
+		t.Skip("takes as long as it is told to: make soak")
+	}
+	seed := *soakSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("to replay it: make soak ARGS=-soak.seed=%d", seed)
+	memcached.TestAlone(t, features.New("soak").
+		WithLabel("contract", "manager").
+		WithLabel("disruptive", "cluster").
+		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			ownOperator(ctx, t, s)
+			restart(ctx, t, s, soaking...)
+		})).
+		Assess("no violation, and no write when it is quiet", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			end := time.Now().Add(*soakFor)
+			for round := uint64(0); time.Now().Before(end); round++ {
+				soak(ctx, t, s, seed, round)
+			}
+		})).
+		Feature())
+}
+
+// soaking are the operator's flags: it looks again soon, and outlasts a control plane that starts again.
+var soaking = []runner.Change{longLease, runner.WithArgs("--recheck-interval=1s")}
+
+// soak plays one round, and judges it.
+func soak(ctx context.Context, t *testing.T, s *suite.Scope, seed, round uint64) {
+	t.Helper()
+	start := len(s.Versions(ctx, t))
+	foreign := stranger(s, "foreign")
+	if err := s.Client.Create(ctx, foreign); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, a := range schedule(seed, round) {
+		pace := time.NewTimer(a.pause)
+		if err := acts[a.what].do(ctx, t, s, a); err != nil && !isExpected(err) {
+			t.Fatalf("round %d: %s %s: %v", round, a.what, a.name, err)
+		}
+		counts[a.what]++
+		<-pace.C
+	}
+
+	// The faults stop.
+	for _, object := range []client.Object{quotaOf(s), foreign} {
+		if err := client.IgnoreNotFound(s.Client.Delete(ctx, object)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := &cachev1alpha1.MemcachedList{}
+	if err := s.Client.List(ctx, list, client.InNamespace(s.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		mc := &list.Items[i]
+		s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
+		s.Expect(t).Patient(expect.Converge).Condition(ctx, mc, available, converged, healthy)
+	}
+	mark := s.Mark(t)
+	barrier(ctx, t, s)
+	s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
+	versions := s.Versions(ctx, t)[start:]
+	for uid, name := range memcachedsIn(versions) {
+		noLies(t, named(s, name), falseAvailable(versions, uid, everReadyPods, mostCounted))
+	}
+	for i := range list.Items {
+		remove(ctx, t, s, &list.Items[i])
+	}
+	s.Expect(t).NoneLeft(ctx, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
+	nothingLeft(ctx, t, s)
+	t.Logf("round %d: %v; %d Memcacheds in the end, %d versions, no violation", round, counts, len(list.Items), len(versions))
+}
+
+// memcachedsIn returns the names of the Memcacheds that there were, by UID.
+func memcachedsIn(versions []history.Version) map[types.UID]string {
+	found := map[types.UID]string{}
+	for _, v := range versions {
+		if v.Object.GetKind() == "Memcached" {
+			found[v.Object.GetUID()] = v.Object.GetName()
+		}
+	}
+	return found
+}
+
+// isExpected returns whether an error comes of what happens at the same time: what is to be changed is gone, or the API server is.
+// What the API server refuses is a mistake of the test's.
+func isExpected(err error) bool {
+	return !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err)
+}
+
+// act is something that happens in a round.
+type act struct {
+	what, name string
+	size       int32
+	pause      time.Duration
+}
+
+// acts are what may happen, and how often beside the others.
+var acts = map[string]struct {
+	weight int
+	do     func(ctx context.Context, t *testing.T, s *suite.Scope, a act) error
+}{
+	"ask": {10, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+		mc := named(s, a.name)
+		mc.Spec.Size = new(a.size)
+		if err := s.Client.Create(ctx, mc); !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		return s.Client.Patch(ctx, named(s, a.name), rawMergePatch(fmt.Sprintf(`{"spec":{"size":%d}}`, a.size)))
+	}},
+	"move": {2, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+		return s.Client.Patch(ctx, named(s, a.name), rawMergePatch(fmt.Sprintf(`{"spec":{"containerPort":%d}}`, 11211+a.size)))
+	}},
+	"delete": {3, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+		return s.Client.Delete(ctx, named(s, a.name))
+	}},
+	"recreate": {3, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+		if err := s.Client.Delete(ctx, named(s, a.name)); err != nil {
+			return err
+		}
+		mc := named(s, a.name)
+		mc.Spec.Size = new(a.size)
+		return s.Client.Create(ctx, mc)
+	}},
+	"drift": {5, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+		return s.Client.Patch(ctx, deploymentOf(named(s, a.name)),
+			client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"app.kubernetes.io/name":null}},"spec":{"replicas":%d}}`, a.size)), vandal)
+	}},
+	"delete the Deployment": {2, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+		return s.Client.Delete(ctx, deploymentOf(named(s, a.name)))
+	}},
+	"delete a pod": {4, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+		pods := &corev1.PodList{}
+		if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil || len(pods.Items) == 0 {
+			return err
+		}
+		return s.Client.Delete(ctx, &pods.Items[int(a.size)%len(pods.Items)])
+	}},
+	"limit": {2, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+		quota := quotaOf(s)
+		quota.Spec.Hard = corev1.ResourceList{"count/deployments.apps": resource.MustParse("3"), corev1.ResourcePods: *resource.NewQuantity(int64(2*a.size), resource.DecimalSI)}
+		return s.Client.Create(ctx, quota)
+	}},
+	"lift the limit": {4, func(ctx context.Context, _ *testing.T, s *suite.Scope, _ act) error {
+		return s.Client.Delete(ctx, quotaOf(s))
+	}},
+	"kill the operator": {1, func(ctx context.Context, t *testing.T, s *suite.Scope, _ act) error {
+		if err := s.Operator.Kill(ctx); err != nil {
+			t.Fatal(err)
+		}
+		// The next one need not wait until the lease of the one before is over.
+		if err := client.IgnoreNotFound(s.Client.Delete(ctx, leaseOf(s))); err != nil {
+			t.Fatal(err)
+		}
+		restart(ctx, t, s, soaking...)
+		return nil
+	}},
+	// Not drawn with the others: once in a round at most.
+	"kill the API server": {0, killed(embedded.KubeAPIServer)},
+	"kill etcd":           {0, killed(embedded.Etcd)},
+}
+
+func killed(component string) func(context.Context, *testing.T, *suite.Scope, act) error {
+	return func(ctx context.Context, t *testing.T, s *suite.Scope, _ act) error {
+		if err := s.Component(t, component).Kill(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s.ControlPlane(ctx, t)
+		return nil
+	}
+}
+
+func quotaOf(s *suite.Scope) *corev1.ResourceQuota {
+	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "soak"}}
+}
+
+// schedule returns what happens in a round: for a seed, always the same.
+func schedule(seed, round uint64) []act {
+	random := rand.New(rand.NewPCG(seed, round))
+	var urn []string
+	for _, what := range slices.Sorted(maps.Keys(acts)) {
+		urn = append(urn, slices.Repeat([]string{what}, acts[what].weight)...)
+	}
+	var result []act
+	for range soakActs {
+		result = append(result, act{
+			what:  urn[random.IntN(len(urn))],
+			name:  append([]string{"foreign"}, soakNamed()...)[random.IntN(soakNames+1)],
+			size:  1 + random.Int32N(5),
+			pause: time.Duration(random.Int64N(int64(soakPause))),
+		})
+	}
+	disaster := [][]act{nil, {{what: "kill the API server"}}, {{what: "kill etcd"}}}[round%3]
+	return slices.Insert(result, soakActs/4+random.IntN(soakActs/2), disaster...)
+}
+
+func soakNamed() []string {
+	var names []string
+	for i := range soakNames {
+		names = append(names, fmt.Sprintf("cache-%d", i))
+	}
+	return names
+}
+
+func TestSchedule(t *testing.T) {
+	if !slices.Equal(schedule(1, 2), schedule(1, 2)) {
+		t.Error("a seed does not replay its schedule")
+	}
+	if slices.Equal(schedule(1, 2), schedule(2, 2)) || slices.Equal(schedule(1, 2), schedule(1, 5)) {
+		t.Error("another seed, or another round, plays the same")
+	}
+	seen := map[string]bool{}
+	for round := range uint64(6) {
+		for _, a := range schedule(1, round) {
+			seen[a.what] = true
+		}
+	}
+	for what := range acts {
+		if !seen[what] {
+			t.Errorf("it never happens: %s", what)
+		}
+	}
+}
