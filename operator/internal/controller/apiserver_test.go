@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
 // apiServer is a real API server with our CustomResourceDefinition, and nothing else: no controller acts on what is there.
@@ -299,7 +300,7 @@ func (s *site) setSpec(mc *cachev1alpha1.Memcached, change func(*cachev1alpha1.M
 func (s *site) expectNoDrift(mc *cachev1alpha1.Memcached) {
 	s.t.Helper()
 	s.do(s.user.Get(s.t.Context(), nameOf(mc), mc))
-	paths, err := drift(desiredDeployment(mc, s.reconciler.Image), s.deployment(mc))
+	paths, err := ssa.Drift(desiredDeployment(mc, s.reconciler.Image), s.deployment(mc))
 	s.do(err)
 	if len(paths) > 0 {
 		s.t.Errorf("not as it should be: %q", paths)
@@ -405,7 +406,7 @@ func TestNothingToDoOnAPIServer(t *testing.T) {
 					t.Errorf("writes = %q, want none", writes)
 				}
 				// The rest with an operator that remembers nothing.
-				s.reconciler.memory = memory{}
+				s.reconciler.lastWrites = lastWrites{}
 			}
 		})
 	}
@@ -481,7 +482,7 @@ func TestWhatIsNoLongerSetGoesAwayOnAPIServer(t *testing.T) {
 			s.do(err)
 			if applied {
 				s.do(s.update(mc, func(deployment *appsv1.Deployment) { deployment.Spec.Replicas = new(int32(4)) }))
-				_, err = s.reconciler.applyDeployment(t.Context(), s.deployment(mc), earlier(mc))
+				_, err = ssa.Apply(t.Context(), s.reconciler.Client, cachev1alpha1.FieldManager, s.deployment(mc), earlier(mc))
 				s.do(err)
 			}
 			s.do(s.update(mc, func(deployment *appsv1.Deployment) {
@@ -563,7 +564,7 @@ func TestEveryOwnedFieldIsRestoredOnAPIServer(t *testing.T) {
 					t.Skip("the API server does not let anybody change it so")
 				}
 				s.do(err)
-				if paths, _ := drift(desiredDeployment(mc, testImage), s.deployment(mc)); len(paths) == 0 {
+				if paths, _ := ssa.Drift(desiredDeployment(mc, testImage), s.deployment(mc)); len(paths) == 0 {
 					t.Skip("the API server puts it back as a default")
 				}
 				drifts++
@@ -611,7 +612,7 @@ func TestLateWritesOnAPIServer(t *testing.T) {
 		mc := s.newMemcached("a")
 		live := s.deployment(mc)
 		s.do(s.user.Delete(t.Context(), live.DeepCopy()))
-		if _, err := s.reconciler.applyDeployment(t.Context(), live, desiredDeployment(mc, testImage)); err == nil {
+		if _, err := ssa.Apply(t.Context(), s.reconciler.Client, cachev1alpha1.FieldManager, live, desiredDeployment(mc, testImage)); err == nil {
 			t.Error("applied, want an error")
 		}
 		if err := s.user.Get(t.Context(), nameOf(mc), live); !apierrors.IsNotFound(err) {

@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
 // What the cache leaves out, no decision is made from.
@@ -31,7 +33,7 @@ func TestTrimmedObjectsReadTheSame(t *testing.T) {
 
 	t.Run("the Deployment", func(t *testing.T) {
 		desired := desiredDeployment(testMemcached(3), testImage)
-		deployment, err := toDeployment(desired)
+		deployment, err := ssa.Deployment(desired)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +49,7 @@ func TestTrimmedObjectsReadTheSame(t *testing.T) {
 		if got := stateOf(trimmed); got != want {
 			t.Errorf("state = %+v, want %+v", got, want)
 		}
-		if paths, err := drift(desired, trimmed); len(paths) > 0 || err != nil {
+		if paths, err := ssa.Drift(desired, trimmed); len(paths) > 0 || err != nil {
 			t.Errorf("drift = %q, %v, want none", paths, err)
 		}
 	})

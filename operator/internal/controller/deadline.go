@@ -56,7 +56,7 @@ func later(a, b time.Time) time.Time {
 
 // isHeld returns whether somebody has paused the Deployment while a rollout is due. A pause alone holds nothing up: the
 // Deployment's controller still scales.
-func (s snapshot) isHeld(pods census) bool {
+func (s snapshot) isHeld(pods podCounts) bool {
 	return s.deployment.paused && (pods.outdated > 0 || !s.hasCurrentReplicaSet())
 }
 

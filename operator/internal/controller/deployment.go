@@ -147,14 +147,3 @@ func hash(applyConfiguration any) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
-
-// toDeployment returns what an apply configuration says as a Deployment, to be created or compared.
-func toDeployment(applyConfiguration *acappsv1.DeploymentApplyConfiguration) (*appsv1.Deployment, error) {
-	text, err := json.Marshal(applyConfiguration)
-	if err != nil {
-		return nil, err
-	}
-	deployment := &appsv1.Deployment{}
-	err = json.Unmarshal(text, deployment)
-	return deployment, err
-}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
 // oddImages are all legal references.
@@ -32,7 +33,7 @@ func TestAnyImageMakesLegalLabels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mc := testMemcached(1)
 			mc.Name = strings.Repeat("n", 63) // the longest that the schema allows
-			deployment, err := toDeployment(desiredDeployment(mc, image))
+			deployment, err := ssa.Deployment(desiredDeployment(mc, image))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +55,7 @@ func TestAnyImageMakesLegalLabels(t *testing.T) {
 func TestDesiredDeployment(t *testing.T) {
 	mc := testMemcached(3)
 	mc.Spec.ContainerPort = new(int32(22122))
-	deployment, err := toDeployment(desiredDeployment(mc, testImage))
+	deployment, err := ssa.Deployment(desiredDeployment(mc, testImage))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,11 +123,11 @@ func TestTemplateHash(t *testing.T) {
 // that Go leaves out, would differ from the live object for ever.
 func TestDesiredDeploymentIsCanonical(t *testing.T) {
 	desired := desiredDeployment(testMemcached(1), testImage)
-	deployment, err := toDeployment(desired)
+	deployment, err := ssa.Deployment(desired)
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths, err := drift(desired, deployment)
+	paths, err := ssa.Drift(desired, deployment)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
 // Every field that the operator sets, as listed by the apply configuration itself, changed and removed.
@@ -22,7 +23,7 @@ func TestEveryOwnedFieldIsWatched(t *testing.T) {
 		for how, change := range map[string]func(any) any{"changed": changed, "removed": removed} {
 			t.Run(fmt.Sprintf("%v %s", path, how), func(t *testing.T) {
 				live := edit(t, desired, path, change)
-				paths, err := drift(desired, live)
+				paths, err := ssa.Drift(desired, live)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -55,7 +56,7 @@ func TestEveryOwnedFieldIsRestored(t *testing.T) {
 				if applies := slices.DeleteFunc(writes, func(write string) bool { return write != applyDeployment }); len(applies) != 1 {
 					t.Errorf("the Deployment was applied %d times, want once", len(applies))
 				}
-				paths, err := drift(desired, w.deployment())
+				paths, err := ssa.Drift(desired, w.deployment())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -92,12 +93,12 @@ func TestWhatOthersAddIsNoDrift(t *testing.T) {
 		"a default of the server": func(d *appsv1.Deployment) { d.Spec.Template.Spec.DNSPolicy = corev1.DNSClusterFirst },
 	} {
 		t.Run(name, func(t *testing.T) {
-			live, err := toDeployment(desired)
+			live, err := ssa.Deployment(desired)
 			if err != nil {
 				t.Fatal(err)
 			}
 			add(live)
-			paths, err := drift(desired, live)
+			paths, err := ssa.Drift(desired, live)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +112,7 @@ func TestWhatOthersAddIsNoDrift(t *testing.T) {
 // The paths are for a reader of the log.
 func TestDriftNamesTheFields(t *testing.T) {
 	desired := desiredDeployment(testMemcached(3), testImage)
-	live, err := toDeployment(desired)
+	live, err := ssa.Deployment(desired)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestDriftNamesTheFields(t *testing.T) {
 	live.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 9999
 	live.OwnerReferences = nil
 
-	paths, err := drift(desired, live)
+	paths, err := ssa.Drift(desired, live)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,21 +135,6 @@ func TestDriftNamesTheFields(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
-	}
-}
-
-// A list of objects that is not in mapLists would be compared whole, and the defaults that the API server puts into its
-// elements would be drift for ever.
-func TestEveryListOfObjectsIsAMapList(t *testing.T) {
-	for _, path := range ownedFields(t) {
-		for i, element := range path[:len(path)-1] {
-			if _, isIndex := element.(int); !isIndex {
-				continue
-			}
-			if list := path[i-1].(string); mapLists[list].keys == nil {
-				t.Errorf("%v goes through the list %s, which mapLists does not know", path, list)
-			}
-		}
 	}
 }
 

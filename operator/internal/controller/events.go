@@ -17,15 +17,10 @@ type announcement struct {
 	eventType, reason, note string
 }
 
-// announcementOf returns the event for the step from one status to the next, if it is one that a user should hear of:
-// something fails, something else fails, nothing fails any more. A new message for the same failure is no such step.
+// announcementOf returns the event for the step from one status to the next. It reports false where there is nothing that a user
+// should hear about. The steps that count: something fails, something else fails, nothing fails anymore.
 func announcementOf(previous, current cachev1alpha1.MemcachedStatus) (announcement, bool) {
-	var before, now metav1.Condition
-	for condition, status := range map[*metav1.Condition]cachev1alpha1.MemcachedStatus{&before: previous, &now: current} {
-		if found := meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionDegraded); found != nil {
-			*condition = *found
-		}
-	}
+	before, now := degradedOf(previous), degradedOf(current)
 	switch {
 	case now.Status == metav1.ConditionTrue && (before.Status != metav1.ConditionTrue || before.Reason != now.Reason):
 		return announcement{corev1.EventTypeWarning, now.Reason, now.Message}, true
@@ -35,8 +30,16 @@ func announcementOf(previous, current cachev1alpha1.MemcachedStatus) (announceme
 	return announcement{}, false
 }
 
-// announce tells of a step of mc from one status to the next, once the API server has the next. An operator that ends in
-// between tells nothing; the condition is there to be read.
+// degradedOf returns the condition Degraded of a status; an empty one if it has none.
+func degradedOf(status cachev1alpha1.MemcachedStatus) metav1.Condition {
+	if found := meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionDegraded); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
+
+// announce records the event for the step of mc from one status to the next, once the API server has the next. If the operator
+// exits in between, there is no event; the condition still says what is wrong.
 func announce(recorder events.EventRecorder, mc *cachev1alpha1.Memcached, previous, current cachev1alpha1.MemcachedStatus) {
 	event, worthy := announcementOf(previous, current)
 	if !worthy {

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
 // The explorer lets an operator live a whole life again and again, and each time another fault befalls another of its calls
@@ -411,7 +412,7 @@ func (l *life) expectServing(phase string) {
 	if !isControlledBy(deployment, mc.UID) {
 		l.violate("I3 ownership: after %q the Deployment belongs to %v", phase, deployment.OwnerReferences)
 	}
-	if paths, err := drift(desiredDeployment(mc, testImage), deployment); err != nil || len(paths) > 0 {
+	if paths, err := ssa.Drift(desiredDeployment(mc, testImage), deployment); err != nil || len(paths) > 0 {
 		l.violate("I1 in the end: after %q not as it should be: %q %v", phase, paths, err)
 	}
 	l.expectConditions(phase, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
@@ -754,7 +755,7 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 					Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 						err := c.Get(ctx, key, object, options...)
 						if mc, ok := object.(*cachev1alpha1.Memcached); ok {
-							l.reconciler.memory = memory{}
+							l.reconciler.lastWrites = lastWrites{}
 							mc.Status = cachev1alpha1.MemcachedStatus{}
 						}
 						return err

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/retry"
@@ -23,6 +21,7 @@ import (
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 	"github.com/example/operator-testbed/operator/internal/metrics"
+	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
 // MemcachedReconciler keeps the Deployment and the status of each Memcached true.
@@ -46,7 +45,7 @@ type MemcachedReconciler struct {
 	// Recorder takes the events. SetupWithManager sets it to the manager's, unless it is set already.
 	Recorder events.EventRecorder
 
-	memory memory
+	lastWrites lastWrites
 }
 
 // Reading is done through watches; "get" is for a Deployment that is about to be changed, and for a Memcached whose
@@ -63,14 +62,14 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile makes the Deployment of one Memcached as it should be, and its status say what is. What it waits for, it
-// watches, as a rule. It asks to be called again only where nobody tells: when it waits for a stranger's Deployment to go, and
-// when the pods have to be ready.
+// Reconcile gives one Memcached its Deployment, and a status that says what there is. In this order: fill in the defaults of the
+// spec, ensure the Deployment, observe the pods, report. If the Deployment is refused, the rest is done all the same, so that the
+// status says why.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.memory.forget(request.NamespacedName)
+			r.lastWrites.forget(request.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -78,44 +77,38 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 		// What the Memcached owns is garbage collected after it.
 		return ctrl.Result{}, nil
 	}
-
 	setDefaults(&mc.Spec)
+
 	desired := desiredDeployment(mc, r.Image)
-	state, err := r.ensureDeployment(ctx, mc, desired)
-	if errors.Is(err, errGone) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	deployment, refusedBecause := r.ensureDeployment(ctx, mc, desired)
+	if errors.Is(refusedBecause, errGone) || apierrors.HasStatusCause(refusedBecause, corev1.NamespaceTerminatingCause) {
 		// The Memcached goes with its namespace.
 		return ctrl.Result{}, nil
 	}
-	refused := refusalOf(err)
-	if err != nil && refused.reason == "" {
-		return ctrl.Result{}, err
+	refused := refusalOf(refusedBecause)
+	if refusedBecause != nil && refused.reason == "" {
+		return ctrl.Result{}, refusedBecause
 	}
-	snapshot := snapshot{
-		memcached:    mc,
-		deployment:   state,
-		refused:      refused,
-		previous:     r.memory.lastStatus(mc),
-		templateHash: templateHash(desired),
-		image:        r.Image,
 
-		progressDeadline: r.ProgressDeadline,
-	}
-	if err := r.readPods(ctx, &snapshot); err != nil {
+	observed, err := r.observe(ctx, mc)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	status, settled := computeStatus(snapshot)
+	observed.deployment, observed.refused, observed.templateHash = deployment, refused, templateHash(desired)
+
+	status, settled := computeStatus(observed)
 	if settled {
-		if err := r.ensureStatus(ctx, snapshot, status); err != nil {
+		if err := r.ensureStatus(ctx, observed, status); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
 	isProgressing := !settled || meta.IsStatusConditionTrue(status.Conditions, cachev1alpha1.ConditionProgressing)
-	return r.next(snapshot, isProgressing, err)
+	return r.next(observed, isProgressing, refusedBecause)
 }
 
-// next says when the Memcached is looked at again if nothing changes that is watched, given what came of its Deployment.
-// Only another spec mends an invalid one. What somebody else refuses is tried again, whatever they call it: nobody tells when a
-// webhook, a policy or a quota is no longer in the way. Nor does anybody tell when the pods have had enough time.
+// next returns when to reconcile again if nothing changes that is watched, given what became of the Deployment. An invalid spec
+// waits for another spec. What somebody else refuses is retried, whatever they call it: no event says that a webhook, a policy or
+// a quota is no longer in the way, that a foreign Deployment is gone, or that the pods have had enough time.
 func (r *MemcachedReconciler) next(s snapshot, isProgressing bool, err error) (ctrl.Result, error) {
 	switch {
 	case errors.Is(err, errNameTaken), err == nil && s.deployment.uid == "":
@@ -147,7 +140,7 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 	}
 	switch {
 	case isCached:
-		paths, err := drift(desired, cached)
+		paths, err := ssa.Drift(desired, cached)
 		if err != nil {
 			return known, err
 		}
@@ -156,7 +149,7 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 		}
 	// Where there is a status there was an operator at work, so a Deployment that is not in the cache was made and is gone,
 	// or could not be made: the live objects tell.
-	case !r.memory.hasCreated(mc) && len(mc.Status.Conditions) == 0:
+	case !r.lastWrites.hasCreated(mc) && len(mc.Status.Conditions) == 0:
 		state, err := r.createDeployment(ctx, mc, desired)
 		// One that exists and is not in the cache has lost the label by which the cache selects, or is not ours.
 		if !apierrors.IsAlreadyExists(err) {
@@ -199,16 +192,16 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 			return stateOf(live), err
 		}
 	}
-	paths, err := drift(desired, live)
+	paths, err := ssa.Drift(desired, live)
 	if err != nil || len(paths) == 0 {
 		return stateOf(live), err
 	}
 	logf.FromContext(ctx).Info("Applying the Deployment", "differences", paths)
-	state, err := r.applyDeployment(ctx, live, desired)
+	applied, err := ssa.Apply(ctx, r.Client, cachev1alpha1.FieldManager, live, desired)
 	if err != nil {
 		return stateOf(live), err
 	}
-	return state, nil
+	return stateOf(applied), nil
 }
 
 // checkExists returns errGone if mc, which was read from the cache, is not there any more or is being deleted. When a
@@ -224,7 +217,7 @@ func (r *MemcachedReconciler) checkExists(ctx context.Context, mc *cachev1alpha1
 
 // createDeployment creates the Deployment of mc. It fails if there is one of that name, whosever it is.
 func (r *MemcachedReconciler) createDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
-	deployment, err := toDeployment(desired)
+	deployment, err := ssa.Deployment(desired)
 	if err != nil {
 		return deploymentState{}, err
 	}
@@ -232,49 +225,14 @@ func (r *MemcachedReconciler) createDeployment(ctx context.Context, mc *cachev1a
 		return deploymentState{}, err
 	}
 	metrics.DeploymentWrites.WithLabelValues(metrics.OperationCreate).Inc()
-	r.memory.noteCreated(mc)
+	r.lastWrites.recordCreation(mc)
 	return stateOf(deployment), nil
-}
-
-// applyDeployment makes live as desired: every field that desired sets gets its value, every field that the operator set
-// before and desired does not set goes away, all others stay.
-func (r *MemcachedReconciler) applyDeployment(ctx context.Context, live *appsv1.Deployment, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
-	patch, err := takeOver(live.ManagedFields)
-	if err != nil {
-		return deploymentState{}, err
-	}
-	if patch != nil {
-		err := r.Patch(ctx, live.DeepCopy(), client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(cachev1alpha1.FieldManager))
-		if apierrors.IsInvalid(err) {
-			return deploymentState{}, fmt.Errorf("%w: %w", errOwnershipMoved, err)
-		}
-		if err != nil {
-			return deploymentState{}, err
-		}
-		metrics.DeploymentWrites.WithLabelValues(metrics.OperationTakeOver).Inc()
-	}
-	// With the UID, an apply that comes after a deletion does not create the Deployment anew.
-	desired.WithUID(live.UID)
-	if err := r.Apply(ctx, desired, client.FieldOwner(cachev1alpha1.FieldManager), client.ForceOwnership); err != nil {
-		return deploymentState{}, err
-	}
-	metrics.DeploymentWrites.WithLabelValues(metrics.OperationApply).Inc()
-	// Apply has put the API server's answer into desired.
-	answer, err := toDeployment(desired)
-	if err != nil {
-		return deploymentState{}, err
-	}
-	return stateOf(answer), nil
 }
 
 // errGone is what ensureDeployment returns when there is no Memcached to keep a Deployment for.
 var errGone = errors.New("the Memcached is gone")
 
-// errOwnershipMoved is what applyDeployment returns when the owners of the Deployment's fields are not as it read them: a
-// new reading is due.
-var errOwnershipMoved = errors.New("taking over the fields of the Deployment")
-
-func isOwnershipMoved(err error) bool { return errors.Is(err, errOwnershipMoved) }
+func isOwnershipMoved(err error) bool { return errors.Is(err, ssa.ErrOwnershipMoved) }
 
 // isOurs returns whether the Deployment belongs to mc: it controls it, or it did (the Deployment selects by its UID) and
 // nobody does now.
@@ -293,23 +251,31 @@ func isPredecessors(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) 
 		strings.HasPrefix(controller.APIVersion, cachev1alpha1.GroupVersion.Group+"/")
 }
 
-// readPods reads the pods of the snapshot's Memcached, and the ReplicaSets that may own them, from the cache.
-func (r *MemcachedReconciler) readPods(ctx context.Context, s *snapshot) error {
+// observe reads, from the cache, the pods of mc and the ReplicaSets that may own them. The rest of the snapshot is up to the caller:
+// the Deployment, what became of it, and the hash of its template.
+func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (snapshot, error) {
 	ofMemcached := []client.ListOption{
-		client.InNamespace(s.memcached.Namespace),
-		client.MatchingFields{memcachedUIDIndex: string(s.memcached.UID)},
+		client.InNamespace(mc.Namespace),
+		client.MatchingFields{memcachedUIDIndex: string(mc.UID)},
 	}
 	replicaSets := &metav1.PartialObjectMetadataList{}
 	replicaSets.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSetList"))
 	if err := r.List(ctx, replicaSets, ofMemcached...); err != nil {
-		return err
+		return snapshot{}, err
 	}
 	pods := &corev1.PodList{}
 	if err := r.List(ctx, pods, ofMemcached...); err != nil {
-		return err
+		return snapshot{}, err
 	}
-	s.replicaSets, s.pods, s.now = replicaSets.Items, pods.Items, time.Now()
-	return nil
+	return snapshot{
+		memcached:        mc,
+		replicaSets:      replicaSets.Items,
+		pods:             pods.Items,
+		previous:         r.lastWrites.lastStatus(mc),
+		image:            r.Image,
+		now:              time.Now(),
+		progressDeadline: r.ProgressDeadline,
+	}, nil
 }
 
 // ensureStatus writes the status of the snapshot's Memcached, unless a user would read nothing new in it.
@@ -335,9 +301,9 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, stat
 	if err != nil {
 		return err
 	}
-	r.memory.noteStatus(s.memcached, status, written.ResourceVersion)
+	r.lastWrites.recordStatus(s.memcached, status, written.ResourceVersion)
 	metrics.StatusWrites.Inc()
-	if r.memory.noteAvailability(s.memcached, s.previous, status) {
+	if r.lastWrites.recordAvailability(s.memcached, s.previous, status) {
 		metrics.TimeToAvailable.Observe(time.Since(s.memcached.CreationTimestamp.Time).Seconds())
 	}
 	announce(r.Recorder, s.memcached, s.previous, status)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
 // refusal is why the Deployment is not as desired, or has no pods, when somebody refuses it. The zero refusal is none.
@@ -21,14 +22,14 @@ type refusal struct {
 }
 
 // errNameTaken is what ensureDeployment returns when there is a Deployment of the Memcached's name that is not the
-// Memcached's. Nothing tells when that goes away, because the cache holds no strangers.
+// Memcached's. No event says that it is gone, because the cache holds no foreign Deployments.
 var errNameTaken = errors.New("the name is taken")
 
 // refusalOf returns how the status tells of err, which kept the Deployment from being made as desired. It returns the zero
 // refusal if there is nothing to tell a user: the next try may well succeed.
 func refusalOf(err error) refusal {
 	switch {
-	case err == nil, errors.Is(err, errOwnershipMoved):
+	case err == nil, errors.Is(err, ssa.ErrOwnershipMoved):
 		return refusal{}
 	case errors.Is(err, errNameTaken):
 		return refusal{cachev1alpha1.ReasonNameTaken, capitalized(sentence(err.Error()))}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
 var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
@@ -63,7 +64,7 @@ func TestRefusalOf(t *testing.T) {
 		{"field", errField, cachev1alpha1.ReasonInvalid,
 			`Deployment.apps "sessions" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0.`},
 		{"spec", fmt.Errorf("%w: spec.size is 9", errInvalidSpec), cachev1alpha1.ReasonInvalid, "The spec is invalid: spec.size is 9."},
-		{"fields changed hands", fmt.Errorf("%w: %w", errOwnershipMoved, errField), "", ""},
+		{"fields changed hands", fmt.Errorf("%w: %w", ssa.ErrOwnershipMoved, errField), "", ""},
 		{"conflict", apierrors.NewConflict(deployments, testName, errors.New("uid")), "", ""},
 		{"not found", apierrors.NewNotFound(deployments, testName), "", ""},
 		{"server error", apierrors.NewInternalError(errors.New("etcd")), "", ""},

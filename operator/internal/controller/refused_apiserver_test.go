@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
 // newStranger creates a Deployment of the Memcached's name as somebody else does.
@@ -127,7 +128,7 @@ func TestQuotaOnAPIServer(t *testing.T) {
 	// The API server learns of the quota by a watch of its own.
 	s.do(poll(t.Context(), func(ctx context.Context) (bool, error) {
 		probe := desiredDeployment(mc, testImage)
-		deployment, err := toDeployment(probe)
+		deployment, err := ssa.Deployment(probe)
 		s.do(err)
 		err = s.user.Create(ctx, deployment, client.DryRunAll)
 		return apierrors.IsForbidden(err), nil
@@ -189,7 +190,7 @@ func TestTerminatingNamespaceOnAPIServer(t *testing.T) {
 	s.do(s.user.Delete(t.Context(), s.deployment(mc)))
 	// The API server's admission learns of the deletion by a watch of its own; before, it lets a Deployment be made.
 	s.do(poll(t.Context(), func(ctx context.Context) (bool, error) {
-		deployment, err := toDeployment(desiredDeployment(mc, testImage))
+		deployment, err := ssa.Deployment(desiredDeployment(mc, testImage))
 		s.do(err)
 		return apierrors.HasStatusCause(s.user.Create(ctx, deployment, client.DryRunAll), corev1.NamespaceTerminatingCause), nil
 	}))

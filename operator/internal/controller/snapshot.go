@@ -39,19 +39,18 @@ type deploymentState struct {
 	created metav1.Time
 	// replicas is how many pods the Deployment is set to.
 	replicas int32
-	// ready is how many of its pods the Deployment's controller calls ready. It hears of them later than the operator does, or
-	// earlier.
+	// ready is how many of its pods the Deployment's controller has counted as ready. It may be ahead of the operator, or behind.
 	ready int32
 	// observed is whether the Deployment's controller has seen its current spec.
 	observed bool
 	// terminating is whether it is being deleted. Without a UID, it is the Deployment of an earlier Memcached of the same
 	// name.
 	terminating bool
-	// paused is whether somebody keeps the Deployment's controller from rolling out.
+	// paused is whether spec.paused keeps the Deployment's controller from rolling out.
 	paused bool
-	// overdue is whether the Deployment's controller says that a rollout has exceeded the Deployment's own deadline.
+	// overdue is whether the Deployment's controller reports that a rollout has exceeded spec.progressDeadlineSeconds.
 	overdue bool
-	// podsRefused is the message with which the Deployment's controller says that it cannot make pods.
+	// podsRefused is the message with which the Deployment's controller reports that it cannot create pods.
 	podsRefused string
 }
 
@@ -79,33 +78,33 @@ func stateOf(deployment *appsv1.Deployment) deploymentState {
 	return state
 }
 
-// isOverdueRollout returns whether a Deployment's condition says that a rollout has exceeded the Deployment's own deadline.
+// isOverdueRollout reports whether a Deployment's condition says that a rollout has exceeded spec.progressDeadlineSeconds.
 func isOverdueRollout(condition appsv1.DeploymentCondition) bool {
 	return condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionFalse &&
 		condition.Reason == cachev1alpha1.ReasonProgressDeadlineExceeded
 }
 
-// census sorts the pods that the Deployment owns and keeps. Pods that ended or are being deleted are not in it: the
+// podCounts are the pods that the Deployment owns and keeps. Pods that ended or are being deleted are not among them: the
 // ReplicaSet has replaced them, or will.
-type census struct {
+type podCounts struct {
 	// ready are the names of the ready pods, sorted. Those of an earlier configuration serve until they are replaced.
 	ready []string
 	// current are all pods of the current configuration, ready or not.
 	current []corev1.Pod
 	// outdated is the number of pods of earlier configurations.
 	outdated int
-	// unclear is the number of ready pods whose ReplicaSet is not in the cache. It is about to be, as a rule: each kind has a
-	// watch of its own, and one may be ahead of another.
+	// unclear is the number of ready pods whose ReplicaSet is not in the cache. It soon will be: each kind has a watch of its own,
+	// and one watch may be ahead of another.
 	unclear int
 }
 
-// census counts the pods of the snapshot.
-func (s snapshot) census() census {
+// countPods counts the pods of the snapshot.
+func (s snapshot) countPods() podCounts {
 	isOwner := map[types.UID]bool{}
 	for i := range s.replicaSets {
 		isOwner[s.replicaSets[i].UID] = isControlledBy(&s.replicaSets[i], s.deployment.uid)
 	}
-	var result census
+	var counts podCounts
 	for _, pod := range s.pods {
 		controller := metav1.GetControllerOfNoCopy(&pod)
 		if controller == nil || pod.DeletionTimestamp != nil ||
@@ -114,22 +113,22 @@ func (s snapshot) census() census {
 		}
 		isOwned, known := isOwner[controller.UID]
 		if !known && isReady(pod) {
-			result.unclear++
+			counts.unclear++
 		}
 		if !isOwned {
 			continue
 		}
 		if isReady(pod) {
-			result.ready = append(result.ready, pod.Name)
+			counts.ready = append(counts.ready, pod.Name)
 		}
 		if pod.Labels[cachev1alpha1.LabelTemplateHash] != s.templateHash {
-			result.outdated++
+			counts.outdated++
 			continue
 		}
-		result.current = append(result.current, pod)
+		counts.current = append(counts.current, pod)
 	}
-	slices.Sort(result.ready)
-	return result
+	slices.Sort(counts.ready)
+	return counts
 }
 
 func isControlledBy(object metav1.Object, uid types.UID) bool {

@@ -26,7 +26,7 @@ var conditionTypes = []string{
 // computeStatus returns what the snapshot says, without the times at which conditions changed. It returns false when the
 // snapshot is too early to tell; another one follows.
 func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
-	pods := s.census()
+	pods := s.countPods()
 	available, settled := s.available(pods)
 	if !settled {
 		return cachev1alpha1.MemcachedStatus{}, false
@@ -55,7 +55,7 @@ func (s snapshot) condition(conditionType string, status metav1.ConditionStatus,
 
 // available returns the condition Available, or false when it is too early to tell. What was available and is not, is told at
 // once, whoever notices first.
-func (s snapshot) available(pods census) (metav1.Condition, bool) {
+func (s snapshot) available(pods podCounts) (metav1.Condition, bool) {
 	size, ready := *s.memcached.Spec.Size, s.readyReplicas(pods)
 	counted := fmt.Sprintf("%d of %d replicas are ready.", ready, size)
 	enough := ready >= size
@@ -72,7 +72,7 @@ func (s snapshot) available(pods census) (metav1.Condition, bool) {
 }
 
 // isEarly returns whether one of those who tell of the pods is behind the others. What it tells next ends this.
-func (s snapshot) isEarly(pods census) bool {
+func (s snapshot) isEarly(pods podCounts) bool {
 	size, ready := int(*s.memcached.Spec.Size), len(pods.ready)
 	wasAvailable := meta.IsStatusConditionTrue(s.previous.Conditions, cachev1alpha1.ConditionAvailable)
 	switch {
@@ -91,7 +91,7 @@ func (s snapshot) isEarly(pods census) bool {
 
 // readyReplicas returns how many of the pods are ready. Once there are enough of them, the Deployment's controller has to agree;
 // before, its count is not worth a write.
-func (s snapshot) readyReplicas(pods census) int32 {
+func (s snapshot) readyReplicas(pods podCounts) int32 {
 	ready := int32(len(pods.ready))
 	if ready >= *s.memcached.Spec.Size {
 		return min(ready, s.deployment.ready)
@@ -100,7 +100,7 @@ func (s snapshot) readyReplicas(pods census) int32 {
 }
 
 // progressing returns the condition Progressing.
-func (s snapshot) progressing(pods census) metav1.Condition {
+func (s snapshot) progressing(pods podCounts) metav1.Condition {
 	reason, message := s.wayToGo(pods)
 	switch {
 	case s.refused.reason != "":
@@ -120,7 +120,7 @@ func (s snapshot) progressing(pods census) metav1.Condition {
 }
 
 // wayToGo returns what is still to be done until the pods are as the spec asks for, or two empty strings.
-func (s snapshot) wayToGo(pods census) (reason, message string) {
+func (s snapshot) wayToGo(pods podCounts) (reason, message string) {
 	size := *s.memcached.Spec.Size
 	switch {
 	case s.deployment.terminating:
@@ -136,7 +136,7 @@ func (s snapshot) wayToGo(pods census) (reason, message string) {
 }
 
 // degraded returns the condition Degraded.
-func (s snapshot) degraded(pods census) metav1.Condition {
+func (s snapshot) degraded(pods podCounts) metav1.Condition {
 	if reason, message := s.degradation(pods); reason != "" {
 		return s.condition(cachev1alpha1.ConditionDegraded, metav1.ConditionTrue, reason, message)
 	}
@@ -146,7 +146,7 @@ func (s snapshot) degraded(pods census) metav1.Condition {
 
 // degradation returns the first thing that fails, or two empty strings: what keeps the Deployment from being as desired,
 // what keeps it from having pods, what keeps the pods from running.
-func (s snapshot) degradation(pods census) (reason, message string) {
+func (s snapshot) degradation(pods podCounts) (reason, message string) {
 	for _, refused := range []refusal{s.refused, podsRefusal(s.deployment.podsRefused)} {
 		if refused.reason != "" {
 			return refused.reason, refused.message
@@ -220,9 +220,9 @@ func statusPatch(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStat
 			WithReason(condition.Reason).
 			WithMessage(condition.Message))
 	}
-	patch, err := json.Marshal([]patchOperation{
-		{Op: "test", Path: "/metadata/uid", Value: mc.UID},
-		{Op: "add", Path: "/status", Value: full},
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": mc.UID},
+		{"op": "add", "path": "/status", "value": full},
 	})
 	return client.RawPatch(types.JSONPatchType, patch), err
 }

@@ -61,8 +61,8 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached).
 		Watches(&corev1.Pod{}, toMemcached).
 		WithOptions(controller.Options{
-			// What is refused is tried again soon at first and then less and less often, but no less often than strangers are
-			// looked after: nobody tells the operator that a quota was raised or a right given back.
+			// What is refused is tried again soon at first and then less and less often, but at least as often as a
+			// foreign Deployment is looked at: no event says that a quota was raised or a permission restored.
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, r.RecheckInterval),
 		}).
 		Complete(r)

@@ -1,4 +1,4 @@
-package controller
+package ssa
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 func TestTakeOver(t *testing.T) {
@@ -30,6 +31,7 @@ func TestTakeOver(t *testing.T) {
 		entry.Subresource = "status"
 		return entry
 	}
+	exclusive := []fieldpath.Path{fieldpath.MakePathOrDie("spec", "template", "spec", "containers", fieldpath.KeyByFields("name", "memcached"), "ports")}
 	applied, updated := metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
 
 	for _, test := range []struct {
@@ -77,7 +79,7 @@ func TestTakeOver(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			patch, err := takeOver(test.before)
+			patch, err := takeOver(test.before, ours, exclusive)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +96,7 @@ func TestTakeOver(t *testing.T) {
 			if diff := cmp.Diff(asJSON(t, test.want), asJSON(t, got)); diff != "" {
 				t.Errorf("managed fields (-want +got):\n%s", diff)
 			}
-			if again, err := takeOver(got); again != nil || err != nil {
+			if again, err := takeOver(got, ours, exclusive); again != nil || err != nil {
 				t.Errorf("a second time: %s, %v, want nothing to do", again, err)
 			}
 

@@ -18,7 +18,7 @@ func TestLastStatus(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		cached *cachev1alpha1.Memcached
-		after  func(*memory)
+		after  func(*lastWrites)
 		want   string
 	}{
 		{"the cache is behind", inCache("9"), nil, "written"},
@@ -29,23 +29,23 @@ func TestLastStatus(t *testing.T) {
 			mc.UID = "successor-uid"
 			return mc
 		}(), nil, "cached"},
-		{"forgotten", inCache("9"), func(m *memory) { m.forget(nameOf(inCache("9"))) }, "cached"},
+		{"forgotten", inCache("9"), func(w *lastWrites) { w.forget(nameOf(inCache("9"))) }, "cached"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var m memory
-			m.noteStatus(inCache("9"), written, "10")
+			var w lastWrites
+			w.recordStatus(inCache("9"), written, "10")
 			if test.after != nil {
-				test.after(&m)
+				test.after(&w)
 			}
-			if got := m.lastStatus(test.cached).Selector; got != test.want {
+			if got := w.lastStatus(test.cached).Selector; got != test.want {
 				t.Errorf("got the status that is %s, want the one that is %s", got, test.want)
 			}
 		})
 	}
 	t.Run("nothing was written", func(t *testing.T) {
-		var m memory
-		m.noteCreated(inCache("9"))
-		if got := m.lastStatus(inCache("9")).Selector; got != "cached" {
+		var w lastWrites
+		w.recordCreation(inCache("9"))
+		if got := w.lastStatus(inCache("9")).Selector; got != "cached" {
 			t.Errorf("got the status that is %s", got)
 		}
 	})
@@ -53,22 +53,22 @@ func TestLastStatus(t *testing.T) {
 
 // For go test -race.
 func TestMemoryIsSafeForConcurrentUse(t *testing.T) {
-	var m memory
+	var w lastWrites
 	var users sync.WaitGroup
 	for range 4 {
 		users.Go(func() {
 			mc := testMemcached(1)
 			for range 100 {
-				m.noteCreated(mc)
-				m.noteStatus(mc, cachev1alpha1.MemcachedStatus{}, "1")
-				m.lastStatus(mc)
-				m.hasCreated(mc)
-				m.forget(nameOf(mc))
+				w.recordCreation(mc)
+				w.recordStatus(mc, cachev1alpha1.MemcachedStatus{}, "1")
+				w.lastStatus(mc)
+				w.hasCreated(mc)
+				w.forget(nameOf(mc))
 			}
 		})
 	}
 	users.Wait()
-	if len(m.records) > 0 {
-		t.Errorf("%d records are left of a Memcached that was forgotten", len(m.records))
+	if len(w.records) > 0 {
+		t.Errorf("%d records are left of a Memcached that was forgotten", len(w.records))
 	}
 }

@@ -1,7 +1,6 @@
-package controller
+package ssa
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -27,9 +26,9 @@ type mapList struct {
 	exclusive bool
 }
 
-// drift returns the paths of the fields that desired sets and live does not have with the same value, sorted. Fields that
-// desired does not set belong to others and are no drift.
-func drift(desired *acappsv1.DeploymentApplyConfiguration, live *appsv1.Deployment) ([]string, error) {
+// Drift returns the sorted paths, such as "spec.replicas", of the fields that desired sets and live does not have with the same
+// value. Fields that desired does not set belong to others and are not drift. It sends no request.
+func Drift(desired *acappsv1.DeploymentApplyConfiguration, live *appsv1.Deployment) ([]string, error) {
 	want, err := toJSON(desired)
 	if err != nil {
 		return nil, err
@@ -106,13 +105,8 @@ func join(path, field string) string {
 	return path + "." + field
 }
 
-// toJSON returns the value as encoding/json reads its JSON, which makes values of different Go types comparable.
+// toJSON returns the value as encoding/json reads its JSON, so that values of different Go types can be compared.
 func toJSON(value any) (map[string]any, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	var fields map[string]any
-	err = json.Unmarshal(text, &fields)
-	return fields, err
+	fields, err := convert[map[string]any](value)
+	return *fields, err
 }

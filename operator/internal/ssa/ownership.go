@@ -1,4 +1,4 @@
-package controller
+package ssa
 
 import (
 	"encoding/json"
@@ -8,30 +8,20 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// portsOfOurs is the path of the ports of our container: the list that holds our elements and no others (see mapLists).
-var portsOfOurs = fieldpath.MakePathOrDie("spec", "template", "spec", "containers",
-	fieldpath.KeyByFields("name", containerName), "ports")
-
-// takeOver returns the JSON patch to metadata.managedFields that has to come before a server-side apply, or nil when none
-// is needed.
+// takeOver returns the JSON patch to metadata.managedFields that has to come before a server-side apply by the owner, or nil if
+// none is needed. Where others have put elements into the exclusive lists, these become the owner's.
 //
-// A server-side apply removes what the applier owned by an earlier apply, sets no longer, and nobody else owns. Two things
-// stand in its way. Creating is no apply: what the operator set by it, it owns as by an update. And ports that others put
-// into our container are theirs. The patch hands both to the operator's entry of applied fields, and touches nothing else.
-//
-// It tests the entries that it changes instead of the resource version, so that the Deployment's controller may write the
-// status at the same time, as it does all through a rollout. Only if that moves our entry in the list, which is sorted by
-// time in seconds, the patch is refused as invalid. client-go's csaupgrade does the first half, but any write in between
-// is a conflict.
-func takeOver(entries []metav1.ManagedFieldsEntry) ([]byte, error) {
+// It tests the entries that it changes instead of the resource version, so that the Deployment's controller can write the
+// status at the same time, as it does all through a rollout. Only if such a write moves the owner's entry within the list, which
+// is sorted by time in seconds, does the API server refuse the patch as invalid. client-go's csaupgrade does the first half, but
+// any write in between is a conflict for it.
+func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fieldpath.Path) ([]byte, error) {
 	var (
-		ours = -1                       // the index of the entry that ends up with everything
+		ours = -1                       // the index of the owner's entry, which ends up with everything
 		sets = map[int]*fieldpath.Set{} // what each entry that may change owns
-		all  = fieldpath.NewSet()       // what our entry shall own
+		all  = fieldpath.NewSet()       // what the owner's entry has to own
 		kept = map[int]*fieldpath.Set{} // what others keep
 	)
 	for i, entry := range entries {
@@ -43,16 +33,16 @@ func takeOver(entries []metav1.ManagedFieldsEntry) ([]byte, error) {
 			return nil, fmt.Errorf("reading the fields that %q owns: %w", entry.Manager, err)
 		}
 		sets[i] = set
-		if entry.Manager == cachev1alpha1.FieldManager {
+		if entry.Manager == owner {
 			all = all.Union(set)
 			if ours < 0 || entry.Operation == metav1.ManagedFieldsOperationApply {
 				ours = i
 			}
 			continue
 		}
-		ports := below(portsOfOurs, set)
-		all = all.Union(ports)
-		kept[i] = set.Difference(ports)
+		taken := below(exclusive, set)
+		all = all.Union(taken)
+		kept[i] = set.Difference(taken)
 	}
 	if ours < 0 {
 		return nil, nil
@@ -70,7 +60,7 @@ func takeOver(entries []metav1.ManagedFieldsEntry) ([]byte, error) {
 		case i == ours:
 			after.Operation = metav1.ManagedFieldsOperationApply
 			fields = all
-		case entry.Manager != cachev1alpha1.FieldManager:
+		case entry.Manager != owner:
 			fields = kept[i]
 		}
 		if after.Operation == entry.Operation && fields.Equals(before) {
@@ -103,12 +93,14 @@ type patchOperation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// below returns the members of set at or below path.
-func below(path fieldpath.Path, set *fieldpath.Set) *fieldpath.Set {
+// below returns the members of set at or below one of the paths.
+func below(paths []fieldpath.Path, set *fieldpath.Set) *fieldpath.Set {
 	result := fieldpath.NewSet()
 	for member := range set.All() {
-		if len(member) >= len(path) && member[:len(path)].Equals(path) {
-			result.Insert(member.Copy())
+		for _, path := range paths {
+			if len(member) >= len(path) && member[:len(path)].Equals(path) {
+				result.Insert(member.Copy())
+			}
 		}
 	}
 	return result

@@ -1,0 +1,102 @@
+package controller
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+)
+
+// lastWrites holds what this process wrote for each Memcached, because the cache shows it only later. Without it, a reconcile
+// in between would write the same again. It is safe for concurrent use, and its zero value is empty.
+type lastWrites struct {
+	mutex   sync.Mutex
+	records map[types.NamespacedName]record
+}
+
+// record is what was written for one Memcached.
+type record struct {
+	uid types.UID
+	// created is whether a Deployment was created: from then on, a cache without one may just be behind.
+	created bool
+	// status is the last status written, and resourceVersion what the Memcached had from then on.
+	status          cachev1alpha1.MemcachedStatus
+	resourceVersion string
+	// awaited is whether the Memcached has been without a status and not been Available since.
+	awaited bool
+}
+
+// recordCreation records that a Deployment was created for mc.
+func (w *lastWrites) recordCreation(mc *cachev1alpha1.Memcached) {
+	w.update(mc, func(r *record) { r.created = true })
+}
+
+// hasCreated reports whether a Deployment was created for mc.
+func (w *lastWrites) hasCreated(mc *cachev1alpha1.Memcached) bool {
+	return w.read(mc).created
+}
+
+// recordStatus records a status that was written, and the resource version that mc has with it.
+func (w *lastWrites) recordStatus(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, resourceVersion string) {
+	w.update(mc, func(r *record) { r.status, r.resourceVersion = status, resourceVersion })
+}
+
+// recordAvailability records whether mc has been Available, given its status before and after a write. It reports whether mc is
+// so for the first time since its creation. For a Memcached that had a status before this process started, it reports false.
+func (w *lastWrites) recordAvailability(mc *cachev1alpha1.Memcached, previous, current cachev1alpha1.MemcachedStatus) (first bool) {
+	w.update(mc, func(r *record) {
+		awaited := r.awaited || len(previous.Conditions) == 0
+		available := meta.IsStatusConditionTrue(current.Conditions, cachev1alpha1.ConditionAvailable)
+		r.awaited, first = awaited && !available, awaited && available
+	})
+	return first
+}
+
+// lastStatus returns the newest status known of mc, which was read from the cache: what the cache has, unless it has not
+// caught up with the last write.
+func (w *lastWrites) lastStatus(mc *cachev1alpha1.Memcached) cachev1alpha1.MemcachedStatus {
+	written := w.read(mc)
+	if age, err := resourceversion.CompareResourceVersion(mc.ResourceVersion, written.resourceVersion); err != nil || age >= 0 {
+		return mc.Status
+	}
+	return written.status
+}
+
+// forget drops the record of a Memcached that is gone.
+func (w *lastWrites) forget(name types.NamespacedName) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	delete(w.records, name)
+}
+
+// read returns the record of mc; one of a predecessor with the same name does not count.
+func (w *lastWrites) read(mc *cachev1alpha1.Memcached) record {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.current(mc)
+}
+
+func (w *lastWrites) update(mc *cachev1alpha1.Memcached, change func(*record)) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.records == nil {
+		w.records = map[types.NamespacedName]record{}
+	}
+	updated := w.current(mc)
+	change(&updated)
+	w.records[nameOf(mc)] = updated
+}
+
+func (w *lastWrites) current(mc *cachev1alpha1.Memcached) record {
+	if found := w.records[nameOf(mc)]; found.uid == mc.UID {
+		return found
+	}
+	return record{uid: mc.UID}
+}
+
+func nameOf(mc *cachev1alpha1.Memcached) types.NamespacedName {
+	return types.NamespacedName{Namespace: mc.Namespace, Name: mc.Name}
+}
