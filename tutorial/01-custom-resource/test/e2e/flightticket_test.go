@@ -42,10 +42,12 @@ func TestPosted(t *testing.T) {
 				ContainSubstring(`unknown field "spec.names.shortnames"`), ContainSubstring(`unknown field "spec.schema"`),
 			)))
 		})).
-		Assess("and, where these are dropped, for its missing schema", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and, where these are dropped, for its scope and its missing schema", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			lax := client.WithFieldValidation(s.Client, metav1.FieldValidationIgnore)
 			err := lax.Create(ctx, read(t, "crd/posted.yaml"))
-			NewWithT(t).Expect(err).To(MatchError(ContainSubstring("spec.versions[0].schema.openAPIV3Schema: Required value")))
+			NewWithT(t).Expect(err).To(MatchError(And(
+				ContainSubstring(`spec.scope: Unsupported value: "Namespced"`), ContainSubstring("spec.versions[0].schema.openAPIV3Schema: Required value"),
+			)))
 		})).
 		Feature())
 }
