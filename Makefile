@@ -1,4 +1,5 @@
-# `make` alone prints the targets. Everything acts on the testbed's own clusters and kubeconfig, never on yours.
+# `make` alone prints the targets. Everything acts on the testbed's own clusters and kubeconfig, and on yours only with
+# CLUSTER=existing, which asks first.
 #
 # Works with GNU make 3.81 (macOS) and later. Go, make and git are all it needs.
 
@@ -25,6 +26,10 @@ export GOFLAGS += -trimpath -buildvcs=false
 
 # `eval "$(make env)"` must see nothing but what the recipe prints.
 MAKEFLAGS += --no-print-directory
+
+ifneq ($(words $(NAME)),1)
+$(error NAME=$(NAME) is not a name for a cluster: use lower-case letters, digits and -)
+endif
 
 TESTBED = bin/testbed
 LEARNER = bin/lab

@@ -114,6 +114,10 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 	if err != nil {
 		return err
 	}
+	folder := "tutorial/" + stage + "/test/e2e"
+	if err := checkOnly(filepath.Join(root, folder), only); err != nil {
+		return err
+	}
 	for _, needed := range []string{"cmd", "config/default"} {
 		if _, err := os.Stat(filepath.Join(dir, needed)); err != nil {
 			return fmt.Errorf("%s has no folder %s yet: tutorial/%s/README.md says what belongs there", dir, needed, stage)
@@ -136,7 +140,6 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 	if only != "" {
 		which = "-test.run=" + only
 	}
-	folder := "tutorial/" + stage + "/test/e2e"
 	built, err := runner.BuildSuite(ctx, root, folder)
 	if err != nil {
 		return err

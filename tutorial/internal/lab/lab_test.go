@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -49,6 +50,22 @@ func TestMain(m *testing.M) {
 		_ = os.RemoveAll(artifacts)
 	}
 	os.Exit(code)
+}
+
+// A suite of which nothing runs passes, so whoever misspells a feature is told before it runs.
+func TestCheckRefusesAnOnlyThatMatchesNothing(t *testing.T) {
+	for only, want := range map[string]string{
+		"TestFoo": "ONLY=TestFoo matches none of the features: use one of TestAvailable, ",
+		"Test[":   "ONLY=Test[ is not a regular expression",
+		"Node":    "has no folder cmd yet", // TestNodes is one
+	} {
+		t.Run(only, func(t *testing.T) {
+			g := NewWithT(t)
+			dir := t.TempDir()
+			g.Expect(os.WriteFile(filepath.Join(dir, ".stage"), []byte("05-status\n"), 0o600)).To(Succeed())
+			g.Expect(lab.Check(t.Context(), root, dir, only, io.Discard)).To(MatchError(ContainSubstring(want)))
+		})
+	}
 }
 
 // What begins with nothing, or is no chapter, has no copy to begin with, and none to end with.

@@ -86,6 +86,10 @@ func Eject(ctx context.Context, o Options) (err error) {
 
 // empty returns an error if there is anything in the folder.
 func empty(folder string) error {
+	// make passes DIR on as it is: only a shell makes a home directory of it, and only where it is not quoted.
+	if strings.HasPrefix(folder, "~") {
+		return fmt.Errorf(`%s would be a folder called "~" in the repository: write $HOME instead of ~`, folder)
+	}
 	entries, err := os.ReadDir(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -30,6 +30,12 @@ func TestEjectNeedsAnEmptyFolder(t *testing.T) {
 	g.Expect(mine).To(BeAnExistingFile())
 }
 
+// make DIR='~/copy' passes the tilde on, and a folder called ~ is dangerous to clean up.
+func TestEjectRefusesATilde(t *testing.T) {
+	err := workcopy.Eject(t.Context(), workcopy.Options{Root: root, Folder: "tutorial/04-controller", Module: "example.com/copy", To: "~/copy"})
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("write $HOME instead of ~")))
+}
+
 func TestEjectLeavesNothingBehindWhenItFails(t *testing.T) {
 	g := NewWithT(t)
 	to := filepath.Join(t.TempDir(), "copy")
