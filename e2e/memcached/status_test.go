@@ -79,18 +79,20 @@ func TestFlapping(t *testing.T) {
 		Feature())
 }
 
-// unready makes the only pod of the Memcached unready, its container as edited, and keeps its kubelet from saying something else
-// until release, which returns when it is ready again.
+// unready is unreadyPod for the only pod of a Memcached.
 func unready(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, edit func(*corev1.ContainerStatus)) (release func()) {
 	t.Helper()
-	pods := &corev1.PodList{}
-	if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}); err != nil {
-		t.Fatal(err)
+	pods := podsOf(ctx, t, s, mc)
+	if len(pods) != 1 {
+		t.Fatalf("expected that the Memcached %s has one pod; last seen: it has %d", mc.Name, len(pods))
 	}
-	if len(pods.Items) != 1 {
-		t.Fatalf("expected that the Memcached %s has one pod; last seen: it has %d", mc.Name, len(pods.Items))
-	}
-	pod := &pods.Items[0]
+	return unreadyPod(ctx, t, s, &pods[0], edit)
+}
+
+// unreadyPod makes a pod unready, its container as edited, and keeps its kubelet from saying something else until release, which
+// returns when the pod is ready again.
+func unreadyPod(ctx context.Context, t *testing.T, s *suite.Scope, pod *corev1.Pod, edit func(*corev1.ContainerStatus)) (release func()) {
+	t.Helper()
 	before := pod.DeepCopy()
 	pod.Status.Phase = corev1.PodUnknown // nobody plays the kubelet of such a pod
 	for i := range pod.Status.Conditions {

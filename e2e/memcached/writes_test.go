@@ -6,35 +6,64 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/e2e/suite"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// The write budget: one write creates the Deployment, one says that it is there, and each pod that gets ready may be told.
-const (
-	budgetOfOne   = 3
-	budgetOfThree = 5
-)
+// writeBudget is how many writes a Memcached may take from its creation until it is Available, or from a change of its size: one is
+// for the Deployment, one says that pods are on their way, and one that they are ready. Pods that get ready one by one are mere
+// progress.
+const writeBudget = 3
 
+// TestWrites owns the operator, which holds mere progress back for so long that it makes no difference how fast the machine is.
 func TestWrites(t *testing.T) {
-	budget := func(name string, size int32, limit int) suite.StepFunc {
+	within := func(limit int, do func(context.Context, *testing.T, *suite.Scope)) suite.StepFunc {
 		return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			t.Helper()
 			mark := s.Mark(t)
-			mc := create(ctx, t, s, name, size)
-			settled(ctx, t, s, mc)
+			do(ctx, t, s)
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(limit, s.Writes(mark, notThe(canary)))
 			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
 		}
 	}
-	memcached.Test(t, features.New("few writes").
+	var three *cachev1alpha1.Memcached
+	memcached.TestAlone(t, features.New("few writes").
 		WithLabel("contract", "6").
-		Assess("to make one of size 1 Available", suite.Step(budget("one", 1, budgetOfOne))).
-		Assess("to make one of size 3 Available", suite.Step(budget("three", 3, budgetOfThree))).
+		WithLabel("disruptive", "operator").
+		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			ownOperator(ctx, t, s)
+			restart(ctx, t, s, runner.WithArgs("--progress-interval=10m"))
+		})).
+		Assess("to make one of size 1 Available", suite.Step(within(writeBudget, func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			settled(ctx, t, s, create(ctx, t, s, "one", 1))
+		}))).
+		Assess("to make one of size 3 Available", suite.Step(within(writeBudget, func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			three = create(ctx, t, s, "three", 3)
+			settled(ctx, t, s, three)
+		}))).
+		Assess("to give it two more, with one for the fields that its creation has set", suite.Step(within(writeBudget+1, resize(&three, 5)))).
+		Assess("to take one away", suite.Step(within(writeBudget, resize(&three, 4)))).
+		Assess("two while one pod fails, and another one beside it", suite.Step(within(2, func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			s.NeedsSimulation(t, "their kubelets say how a pod is")
+			pods := podsOf(ctx, t, s, three)
+			mend := unreadyPod(ctx, t, s, &pods[0], func(*corev1.ContainerStatus) {})
+			s.Expect(t).Condition(ctx, three, expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			mendToo := unreadyPod(ctx, t, s, &pods[1], func(*corev1.ContainerStatus) {})
+			barrier(ctx, t, s)
+			mendToo()
+			barrier(ctx, t, s)
+			mend()
+			settled(ctx, t, s, three)
+		}))).
 		Assess("and none while nothing changes", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mark := s.Mark(t)
 			barrier(ctx, t, s)
@@ -53,6 +82,15 @@ func TestWrites(t *testing.T) {
 			s.Expect(t).AtMost(0, s.Writes(audit.Mark{}, audit.Code(409)))
 		})).
 		Feature())
+}
+
+// resize returns a step that changes the size of a Memcached, and waits until it is so.
+func resize(mc **cachev1alpha1.Memcached, size int32) func(context.Context, *testing.T, *suite.Scope) {
+	return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		t.Helper()
+		change(ctx, t, s, *mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
+		settled(ctx, t, s, *mc)
+	}
 }
 
 // TestRestart owns the operator: a new process sees everything for the first time, and must find nothing to do.

@@ -54,6 +54,7 @@ func newReconciler(o options, manager ctrl.Manager) *controller.MemcachedReconci
 		RecheckInterval: o.recheckInterval,
 
 		ProgressDeadline: o.progressDeadline,
+		ProgressInterval: o.progressInterval,
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 var everythingSaid = []string{
 	"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=127.0.0.1:2", "--namespaces=a,b-c", "--name-prefix=p-",
 	"--webhook-bind-address=127.0.0.1:3", "--webhook-ca-duration=5h", "--webhook-certificate-duration=2h",
-	"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=4m", "--progress-deadline=3m", "--leader-elect", "--leader-election-namespace=l",
+	"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=4m", "--progress-deadline=3m", "--progress-interval=4s", "--leader-elect", "--leader-election-namespace=l",
 	"--leader-election-lease-duration=70s", "--leader-election-renew-deadline=50s", "--leader-election-retry-period=10s",
 }
 
@@ -148,8 +148,8 @@ func TestNewReconciler(t *testing.T) {
 	if got.Image != "example.com/memcached:1" || got.RecheckInterval != 4*time.Minute {
 		t.Errorf("image %q, looked at again after %s; want example.com/memcached:1 and 4m", got.Image, got.RecheckInterval)
 	}
-	if got.ProgressDeadline != 3*time.Minute {
-		t.Errorf("pods may go %s without progress, want 3m", got.ProgressDeadline)
+	if got.ProgressDeadline != 3*time.Minute || got.ProgressInterval != 4*time.Second {
+		t.Errorf("pods may go %s without progress, and progress waits %s; want 3m and 4s", got.ProgressDeadline, got.ProgressInterval)
 	}
 	if got.Client != manager.client || got.APIReader != manager.reader {
 		t.Error("it does not read and write as the manager does")

@@ -62,6 +62,8 @@ type options struct {
 	recheckInterval time.Duration
 	// progressDeadline is how long the pods of a Memcached may go without progress.
 	progressDeadline time.Duration
+	// progressInterval is how long mere progress waits until it is written.
+	progressInterval time.Duration
 
 	webhooks       webhookOptions
 	leaderElection leaderElectionOptions
@@ -120,6 +122,8 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 		"After how long to look again at a Deployment that is somebody else's, and the longest wait between two tries of what is refused.")
 	flags.DurationVar(&result.progressDeadline, "progress-deadline", 10*time.Minute,
 		"How long the pods of a Memcached may go without progress before it is Degraded. A rollout ends with the Deployment's spec.progressDeadlineSeconds, too.")
+	flags.DurationVar(&result.progressInterval, "progress-interval", time.Second,
+		"How long mere progress, such as another ready pod, waits until it is written to the status, so that many pods are one write. A condition that changes is written at once.")
 	flags.StringVar(&webhooksAt, "webhook-bind-address", ":9443",
 		"The address of the admission webhooks.")
 	bindWebhooks(flags, &result.webhooks)
@@ -163,6 +167,9 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	}
 	if result.progressDeadline < time.Second {
 		return options{}, fmt.Errorf("--progress-deadline=%s is too short for a pod to start: give 1s or more", result.progressDeadline)
+	}
+	if result.progressInterval < 0 {
+		return options{}, fmt.Errorf("--progress-interval=%s is negative: give a duration such as 1s, or 0 to write everything at once", result.progressInterval)
 	}
 	if text := getenv(webhooksVariable); text != "" {
 		if result.webhooks.enabled, err = strconv.ParseBool(text); err != nil {

@@ -37,7 +37,7 @@ func TestParseOptions(t *testing.T) {
 		{"all said",
 			[]string{"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=:2", "--metrics-secure=false", "--namespaces=a,b-c", "--name-prefix=p-",
 				"--webhook-bind-address=127.0.0.1:3", "--webhook-ca-duration=2h", "--webhook-certificate-duration=1h", "--max-total-size-per-namespace=12",
-				"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=5m", "--progress-deadline=8m",
+				"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=5m", "--progress-deadline=8m", "--progress-interval=2s",
 				"--leader-elect", "--leader-election-namespace=l", "--leader-election-lease-duration=7s", "--leader-election-renew-deadline=5s", "--leader-election-retry-period=1s"},
 			withImage("memcached"),
 			func(o *options) {
@@ -45,7 +45,7 @@ func TestParseOptions(t *testing.T) {
 				o.namespaces, o.namePrefix, o.image = []string{"a", "b-c"}, "p-", "memcached"
 				o.webhooks = webhookOptions{enabled: true, host: "127.0.0.1", port: 3, authorityDuration: 2 * time.Hour, certificateDuration: time.Hour, maxTotalSize: 12}
 				o.maxConcurrentReconciles, o.reconciliationTimeout = 5, 6*time.Second
-				o.recheckInterval, o.progressDeadline = 5*time.Minute, 8*time.Minute
+				o.recheckInterval, o.progressDeadline, o.progressInterval = 5*time.Minute, 8*time.Minute, 2*time.Second
 				o.leaderElection = leaderElectionOptions{enabled: true, namespace: "l", leaseDuration: 7 * time.Second, renewDeadline: 5 * time.Second, retryPeriod: time.Second}
 			}},
 		{"both off", []string{"--health-probe-bind-address=0", "--metrics-bind-address=0"}, nil,
@@ -75,7 +75,7 @@ func TestParseOptions(t *testing.T) {
 				healthProbeAddress: ":8081", metricsAddress: "0", metricsSecure: true, namespace: "operator-system", namePrefix: "operator-", image: defaultImage,
 				webhooks:                webhookOptions{enabled: true, port: 9443, authorityDuration: 365 * 24 * time.Hour, certificateDuration: 7 * 24 * time.Hour},
 				leaderElection:          leaderElectionOptions{leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 2 * time.Second},
-				maxConcurrentReconciles: 8, reconciliationTimeout: time.Minute, recheckInterval: 30 * time.Second, progressDeadline: 10 * time.Minute,
+				maxConcurrentReconciles: 8, reconciliationTimeout: time.Minute, recheckInterval: 30 * time.Second, progressDeadline: 10 * time.Minute, progressInterval: time.Second,
 			}
 			test.change(&want)
 			got.log = zap.Options{} // functions
@@ -116,6 +116,7 @@ func TestWrongOptions(t *testing.T) {
 		{"no workers", []string{"--max-concurrent-reconciles=0"}, nil, "--max-concurrent-reconciles=0 would do nothing"},
 		{"no time", []string{"--reconciliation-timeout=0s"}, nil, "--reconciliation-timeout=0s leaves no time"},
 		{"no time to start", []string{"--progress-deadline=10ms"}, nil, "--progress-deadline=10ms is too short for a pod to start"},
+		{"progress before it comes", []string{"--progress-interval=-1s"}, nil, "--progress-interval=-1s is negative"},
 		{"recheck without a pause", []string{"--recheck-interval=0s"}, nil, "--recheck-interval=0s would keep the operator busy"},
 		{"no duration", []string{"--reconciliation-timeout=soon"}, nil, `invalid value "soon"`},
 		{"leader election without a namespace", []string{"--leader-elect"}, map[string]string{namespaceVariable: "", webhooksVariable: "false"}, "--leader-elect needs a namespace"},

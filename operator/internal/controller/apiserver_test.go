@@ -631,7 +631,8 @@ func TestLateWritesOnAPIServer(t *testing.T) {
 			late := testSnapshot(1)
 			late.memcached = mc
 			status, _ := computeStatus(late)
-			s.do(s.reconciler.ensureStatus(t.Context(), late, status))
+			_, err := s.reconciler.ensureStatus(t.Context(), late, status)
+			s.do(err)
 			if recreate {
 				s.do(s.user.Get(t.Context(), nameOf(mc), successor))
 				if len(successor.Status.Conditions) > 0 {

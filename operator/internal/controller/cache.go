@@ -63,11 +63,21 @@ func trimPod(object any) (any, error) {
 	}
 	pod.ObjectMeta = trimMeta(pod.ObjectMeta)
 	pod.Spec = corev1.PodSpec{}
-	pod.Status = corev1.PodStatus{
-		Phase:             pod.Status.Phase,
-		Conditions:        pod.Status.Conditions,
-		ContainerStatuses: pod.Status.ContainerStatuses,
+	status := corev1.PodStatus{Phase: pod.Status.Phase}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady || condition.Type == corev1.PodScheduled {
+			condition.Message = ""
+			status.Conditions = append(status.Conditions, condition)
+		}
 	}
+	for _, container := range pod.Status.ContainerStatuses {
+		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
+			Ready:                container.Ready,
+			State:                container.State,
+			LastTerminationState: container.LastTerminationState,
+		})
+	}
+	pod.Status = status
 	return pod, nil
 }
 

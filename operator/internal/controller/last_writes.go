@@ -2,6 +2,7 @@ package controller
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +26,8 @@ type record struct {
 	// status is the last status written, and resourceVersion what the Memcached had from then on.
 	status          cachev1alpha1.MemcachedStatus
 	resourceVersion string
+	// heldBackSince is when progress was noticed that is not written yet; the zero time if there is none.
+	heldBackSince time.Time
 	// awaited is whether the Memcached has been without a status and not been Available since.
 	awaited bool
 }
@@ -41,7 +44,29 @@ func (w *lastWrites) hasCreated(mc *cachev1alpha1.Memcached) bool {
 
 // recordStatus records a status that was written, and the resource version that mc has with it.
 func (w *lastWrites) recordStatus(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, resourceVersion string) {
-	w.update(mc, func(r *record) { r.status, r.resourceVersion = status, resourceVersion })
+	w.update(mc, func(r *record) {
+		r.status, r.resourceVersion = status, resourceVersion
+		r.heldBackSince = time.Time{}
+	})
+}
+
+// holdBack returns how long mere progress of mc has to wait until it is written: the rest of the interval that began when the
+// first of it was noticed.
+func (w *lastWrites) holdBack(mc *cachev1alpha1.Memcached, now time.Time, interval time.Duration) (rest time.Duration) {
+	w.update(mc, func(r *record) {
+		if r.heldBackSince.IsZero() {
+			r.heldBackSince = now
+		}
+		rest = interval - now.Sub(r.heldBackSince)
+	})
+	return max(rest, 0)
+}
+
+// nothingHeldBack records that the status of mc is what was written last.
+func (w *lastWrites) nothingHeldBack(mc *cachev1alpha1.Memcached) {
+	if !w.read(mc).heldBackSince.IsZero() {
+		w.update(mc, func(r *record) { r.heldBackSince = time.Time{} })
+	}
 }
 
 // recordAvailability records whether mc has been Available, given its status before and after a write. It reports whether mc is

@@ -42,6 +42,10 @@ type MemcachedReconciler struct {
 	// ProgressDeadline is how long the pods of a Memcached may go without progress before it is Degraded.
 	ProgressDeadline time.Duration
 
+	// ProgressInterval is how long mere progress, such as another ready pod, waits until it is written: what comes within it is one
+	// write. A condition that changes is written at once. 0 holds nothing back.
+	ProgressInterval time.Duration
+
 	// Recorder takes the events. SetupWithManager sets it to the manager's, unless it is set already.
 	Recorder events.EventRecorder
 
@@ -98,27 +102,33 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 
 	status, settled := computeStatus(observed)
 	if settled {
-		if err := r.ensureStatus(ctx, observed, status); err != nil {
-			return ctrl.Result{}, err
+		heldBack, err := r.ensureStatus(ctx, observed, status)
+		if err != nil || heldBack > 0 {
+			return ctrl.Result{RequeueAfter: heldBack}, err
 		}
 	}
-	isProgressing := !settled || meta.IsStatusConditionTrue(status.Conditions, cachev1alpha1.ConditionProgressing)
-	return r.next(observed, isProgressing, refusedBecause)
+	progressing := meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionProgressing)
+	return r.next(observed, progressing, refusedBecause)
 }
 
-// next returns when to reconcile again if nothing changes that is watched, given what became of the Deployment. An invalid spec
-// waits for another spec. What somebody else refuses is retried, whatever they call it: no event says that a webhook, a policy or
-// a quota is no longer in the way, that a foreign Deployment is gone, or that the pods have had enough time.
-func (r *MemcachedReconciler) next(s snapshot, isProgressing bool, err error) (ctrl.Result, error) {
+// next returns when to reconcile again if nothing changes that is watched, given what became of the Deployment, and the condition
+// Progressing, which is nil while it is too early to tell. An invalid spec waits for another spec. What somebody else refuses is
+// retried, whatever they call it: no event says that a webhook, a policy or a quota is no longer in the way, that a foreign
+// Deployment is gone, or that the pods have had enough time.
+func (r *MemcachedReconciler) next(s snapshot, progressing *metav1.Condition, err error) (ctrl.Result, error) {
 	switch {
 	case errors.Is(err, errNameTaken), err == nil && s.deployment.uid == "":
 		return ctrl.Result{RequeueAfter: r.RecheckInterval}, nil
 	case errors.Is(err, errInvalidSpec):
 		return ctrl.Result{}, reconcile.TerminalError(err)
-	case err == nil && isProgressing:
+	case err != nil:
+		return ctrl.Result{}, err
+	case progressing == nil || progressing.Status == metav1.ConditionTrue:
 		return ctrl.Result{RequeueAfter: s.untilOverdue()}, nil
+	case progressing.Reason == cachev1alpha1.ReasonProgressDeadlineExceeded:
+		return ctrl.Result{RequeueAfter: r.RecheckInterval}, nil
 	}
-	return ctrl.Result{}, err
+	return ctrl.Result{}, nil
 }
 
 // ensureDeployment makes the Deployment of mc as desired, and returns the state that it is in then; with an error, the
@@ -278,15 +288,22 @@ func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Mem
 	}, nil
 }
 
-// ensureStatus writes the status of the snapshot's Memcached, unless a user would read nothing new in it.
-func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, status cachev1alpha1.MemcachedStatus) error {
+// ensureStatus writes the status of the snapshot's Memcached, unless a user would read nothing new in it. It returns how long the
+// write is held back, if it is mere progress.
+func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, status cachev1alpha1.MemcachedStatus) (heldBack time.Duration, err error) {
 	if sameStatus(status, s.previous) {
-		return nil
+		r.lastWrites.nothingHeldBack(s.memcached)
+		return 0, nil
+	}
+	if isMereProgress(s.previous, status) && s.refused.reason == "" {
+		if heldBack := r.lastWrites.holdBack(s.memcached, s.now, r.ProgressInterval); heldBack > 0 {
+			return heldBack, nil
+		}
 	}
 	status = withTransitionTimes(status, s.previous, metav1.NewTime(s.now))
 	patch, err := statusPatch(s.memcached, status)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	written := s.memcached.DeepCopy()
 	err = r.Status().Patch(ctx, written, patch, client.FieldOwner(cachev1alpha1.FieldManager))
@@ -296,10 +313,10 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, stat
 	}
 	if apierrors.IsNotFound(err) || errors.Is(err, errGone) {
 		// Nobody is left to read it.
-		return nil
+		return 0, nil
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	r.lastWrites.recordStatus(s.memcached, status, written.ResourceVersion)
 	metrics.StatusWrites.Inc()
@@ -307,5 +324,5 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, stat
 		metrics.TimeToAvailable.Observe(time.Since(s.memcached.CreationTimestamp.Time).Seconds())
 	}
 	announce(r.Recorder, s.memcached, s.previous, status)
-	return nil
+	return 0, nil
 }

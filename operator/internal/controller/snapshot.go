@@ -107,8 +107,7 @@ func (s snapshot) countPods() podCounts {
 	var counts podCounts
 	for _, pod := range s.pods {
 		controller := metav1.GetControllerOfNoCopy(&pod)
-		if controller == nil || pod.DeletionTimestamp != nil ||
-			pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		if controller == nil || isGone(pod) {
 			continue
 		}
 		isOwned, known := isOwner[controller.UID]
@@ -134,6 +133,11 @@ func (s snapshot) countPods() podCounts {
 func isControlledBy(object metav1.Object, uid types.UID) bool {
 	controller := metav1.GetControllerOfNoCopy(object)
 	return controller != nil && controller.UID == uid
+}
+
+// isGone reports whether a pod has ended or is being deleted: it never comes back.
+func isGone(pod corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 func isReady(pod corev1.Pod) bool {

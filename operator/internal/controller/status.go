@@ -173,6 +173,20 @@ func sameStatus(a, b cachev1alpha1.MemcachedStatus) bool {
 	return equality.Semantic.DeepEqual(withoutTimes(a), withoutTimes(b))
 }
 
+// isMereProgress reports whether the step from one status to the next changes counts and nothing else: the conditions are the
+// same, for the same reasons, about the same generation. A new message of Degraded is more than that: it says what fails.
+func isMereProgress(previous, current cachev1alpha1.MemcachedStatus) bool {
+	for _, condition := range current.Conditions {
+		before := meta.FindStatusCondition(previous.Conditions, condition.Type)
+		if before == nil || before.Status != condition.Status || before.Reason != condition.Reason ||
+			before.ObservedGeneration != condition.ObservedGeneration ||
+			condition.Type == cachev1alpha1.ConditionDegraded && before.Message != condition.Message {
+			return false
+		}
+	}
+	return previous.Selector == current.Selector
+}
+
 func withoutTimes(status cachev1alpha1.MemcachedStatus) cachev1alpha1.MemcachedStatus {
 	var conditions []metav1.Condition
 	for _, conditionType := range conditionTypes {

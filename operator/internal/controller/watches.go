@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -45,6 +46,9 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	if r.RecheckInterval < firstRetry {
 		return fmt.Errorf("RecheckInterval is %s, which would keep the operator busy for nothing: it must be %s or more", r.RecheckInterval, firstRetry)
 	}
+	if r.ProgressInterval < 0 {
+		return fmt.Errorf("ProgressInterval is %s: it must not be negative", r.ProgressInterval)
+	}
 	if r.ProgressDeadline <= 0 {
 		return fmt.Errorf("ProgressDeadline is %s, which no pod could keep: it must be more", r.ProgressDeadline)
 	}
@@ -57,9 +61,9 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	toMemcached := handler.EnqueueRequestsFromMapFunc(r.memcachedOf)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isAnotherSpec})).
-		Owns(&appsv1.Deployment{}).
-		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached).
-		Watches(&corev1.Pod{}, toMemcached).
+		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isChanged})).
+		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isChanged})).
+		Watches(&corev1.Pod{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isNews})).
 		WithOptions(controller.Options{
 			// What is refused is tried again soon at first and then less and less often, but at least as often as a
 			// foreign Deployment is looked at: no event says that a quota was raised or a permission restored.
@@ -73,6 +77,42 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 // of an update from the one to the other, and both may have the same generation.
 func isAnotherSpec(update event.UpdateEvent) bool {
 	return update.ObjectOld.GetUID() != update.ObjectNew.GetUID() || update.ObjectOld.GetGeneration() != update.ObjectNew.GetGeneration()
+}
+
+// isChanged reports whether an update of a Deployment or of a ReplicaSet changes anything that is cached. Its controller writes
+// more often than that.
+func isChanged(update event.UpdateEvent) bool {
+	return !equality.Semantic.DeepEqual(withoutVersion(update.ObjectOld), withoutVersion(update.ObjectNew))
+}
+
+// withoutVersion returns a shallow copy of an object, without its resource version.
+func withoutVersion(object client.Object) client.Object {
+	switch object := object.(type) {
+	case *appsv1.Deployment:
+		copied := *object
+		copied.ResourceVersion = ""
+		return &copied
+	case *metav1.PartialObjectMetadata:
+		copied := *object
+		copied.ResourceVersion = ""
+		return &copied
+	}
+	return object
+}
+
+// isNews reports whether an update of a pod may change its Memcached's status. On its way to being ready a pod is updated three or
+// four times, and only the last one counts.
+func isNews(update event.UpdateEvent) bool {
+	before, isPod := update.ObjectOld.(*corev1.Pod)
+	after, isPodToo := update.ObjectNew.(*corev1.Pod)
+	if !isPod || !isPodToo {
+		return true
+	}
+	reasonBefore, _ := firstOf(failures, []corev1.Pod{*before}, "")
+	reasonAfter, _ := firstOf(failures, []corev1.Pod{*after}, "")
+	return isReady(*before) != isReady(*after) || isGone(*before) != isGone(*after) || reasonBefore != reasonAfter ||
+		!equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
+		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
 
 // index is a way to find cached objects.

@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -29,6 +31,66 @@ func TestIsAnotherSpec(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := isAnotherSpec(event.UpdateEvent{ObjectOld: memcached("first", 1, "1"), ObjectNew: test.after}); got != test.want {
 				t.Errorf("isAnotherSpec = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestIsChanged(t *testing.T) {
+	deployment := func(change func(*appsv1.Deployment)) *appsv1.Deployment {
+		result := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Labels: map[string]string{"a": "b"}}}
+		change(result)
+		return result
+	}
+	replicaSet := func(version, owner string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			ResourceVersion: version, OwnerReferences: []metav1.OwnerReference{{UID: types.UID(owner)}},
+		}}
+	}
+	before := deployment(func(*appsv1.Deployment) {})
+	for name, test := range map[string]struct {
+		before, after client.Object
+		want          bool
+	}{
+		"nothing that is cached":      {before, deployment(func(d *appsv1.Deployment) { d.ResourceVersion = "2" }), false},
+		"a label":                     {before, deployment(func(d *appsv1.Deployment) { d.Labels = nil }), true},
+		"the size":                    {before, deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(1)) }), true},
+		"the count":                   {before, deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }), true},
+		"a ReplicaSet's status":       {replicaSet("1", "a"), replicaSet("2", "a"), false},
+		"a ReplicaSet's owner":        {replicaSet("1", "a"), replicaSet("2", "b"), true},
+		"an object of any other kind": {&corev1.Secret{}, &corev1.Secret{Data: map[string][]byte{"a": nil}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isChanged(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.want {
+				t.Errorf("isChanged = %t, want %t", got, test.want)
+			}
+		})
+	}
+	if before.ResourceVersion != "1" {
+		t.Error("it changes what is cached")
+	}
+}
+
+func TestIsNews(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after corev1.Pod
+		want          bool
+	}{
+		"scheduled":                {pod("a"), pod("a", waiting("ContainerCreating")), false},
+		"runs":                     {pod("a", waiting("ContainerCreating")), pod("a", running, notReady), false},
+		"ready":                    {pod("a", running, notReady), pod("a", running, ready), true},
+		"no longer ready":          {pod("a", ready), pod("a", notReady), true},
+		"going":                    {pod("a", ready), pod("a", ready, deleting), true},
+		"ended":                    {pod("a"), pod("a", phase(corev1.PodFailed)), true},
+		"fails":                    {pod("a"), pod("a", waiting("ErrImagePull")), true},
+		"fails in the same way":    {pod("a", waiting("ErrImagePull")), pod("a", waiting("ImagePullBackOff")), false},
+		"fails no longer":          {pod("a", unschedulable), pod("a"), true},
+		"of another configuration": {pod("a", ready), pod("a", ready, outdated), true},
+		"of another ReplicaSet":    {pod("a", ready), pod("a", ready, ownedByStranger), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isNews(event.UpdateEvent{ObjectOld: &test.before, ObjectNew: &test.after}); got != test.want {
+				t.Errorf("isNews = %t, want %t", got, test.want)
 			}
 		})
 	}
