@@ -30,9 +30,8 @@ func TestProgressDeadline(t *testing.T) {
 	memcached.TestAlone(t, features.New("the progress deadline").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
+		Setup(suite.Step(operatorWith(runner.WithArgs("--progress-deadline=2s")))).
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			ownOperator(ctx, t, s)
-			restart(ctx, t, s, runner.WithArgs("--progress-deadline=2s"))
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 		})).
@@ -55,18 +54,12 @@ func givenUp(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha
 // TestPaused pauses a Deployment as `kubectl rollout pause` does.
 func TestPaused(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	pause := func(ctx context.Context, t *testing.T, s *suite.Scope, patch string) {
-		t.Helper()
-		if err := s.Client.Patch(ctx, deploymentOf(mc), rawMergePatch(patch)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	memcached.Test(t, features.New("a paused Deployment").
 		WithLabel("contract", "8").
 		Assess("scales", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
-			pause(ctx, t, s, `{"spec":{"paused":true}}`)
+			damage(ctx, t, s, mc, `{"spec":{"paused":true}}`)
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			settled(ctx, t, s, mc)
 		})).
@@ -82,7 +75,7 @@ func TestPaused(t *testing.T) {
 			)
 		})).
 		Assess("until it is resumed", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			pause(ctx, t, s, `{"spec":{"paused":null}}`)
+			damage(ctx, t, s, mc, `{"spec":{"paused":null}}`)
 			settled(ctx, t, s, mc)
 		})).
 		Feature())

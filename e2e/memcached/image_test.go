@@ -67,9 +67,7 @@ func TestFailingImage(t *testing.T) {
 			s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonImagePullFailed, Note: "no-such-image"})
 		})).
 		Assess("and is given up when the Deployment's controller does so", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			if err := s.Client.Patch(ctx, deploymentOf(mc), rawMergePatch(`{"spec":{"progressDeadlineSeconds":1}}`)); err != nil {
-				t.Fatal(err)
-			}
+			damage(ctx, t, s, mc, `{"spec":{"progressDeadlineSeconds":1}}`)
 			givenUp(ctx, t, s, mc, cachev1alpha1.ReasonImagePullFailed)
 		})).
 		Assess("the right image mends it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {

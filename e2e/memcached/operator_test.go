@@ -15,6 +15,15 @@ func ownOperator(ctx context.Context, t *testing.T, s *suite.Scope) {
 	t.Cleanup(func() { restart(ctx, t, s) })
 }
 
+// operatorWith is ownOperator for a feature in which the operator runs with the changes from the beginning.
+func operatorWith(changes ...runner.Change) suite.StepFunc {
+	return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		t.Helper()
+		ownOperator(ctx, t, s)
+		restart(ctx, t, s, changes...)
+	}
+}
+
 // restart restarts the operator with the changes, which last until the next restart.
 func restart(ctx context.Context, t *testing.T, s *suite.Scope, changes ...runner.Change) {
 	t.Helper()

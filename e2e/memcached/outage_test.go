@@ -35,9 +35,8 @@ func TestOutage(t *testing.T) {
 	memcached.TestAlone(t, features.New("outage").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
-		Setup(suite.Step(ownOperator)).
+		Setup(suite.Step(operatorWith(longLease))).
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			restart(ctx, t, s, longLease)
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 		})).
@@ -157,7 +156,6 @@ func TestRecreated(t *testing.T) {
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			ownOperator(ctx, t, s)
 			behindProxy(ctx, t, s, watch.intercept)
 		})).
 		Assess("while the watch is broken, it is served", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
@@ -212,7 +210,6 @@ func TestBehind(t *testing.T) {
 		WithLabel("contract", "1").
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			ownOperator(ctx, t, s)
 			behindProxy(ctx, t, s, func(pass http.Handler) http.Handler { return memcacheds.intercept(replicaSets.intercept(pass)) })
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)

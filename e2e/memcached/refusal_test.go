@@ -37,10 +37,7 @@ import (
 )
 
 // attentive is the setup of a feature that mends what the operator is not told of: it looks again soon.
-func attentive(ctx context.Context, t *testing.T, s *suite.Scope) {
-	ownOperator(ctx, t, s)
-	restart(ctx, t, s, runner.WithArgs("--recheck-interval=1s"))
-}
+var attentive = operatorWith(runner.WithArgs("--recheck-interval=1s"))
 
 // TestStranger owns the operator. A Deployment that has the name that the operator needs, and is somebody else's, is left alone.
 func TestStranger(t *testing.T) {

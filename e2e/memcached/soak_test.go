@@ -52,10 +52,7 @@ func TestSoak(t *testing.T) {
 	memcached.TestAlone(t, features.New("soak").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			ownOperator(ctx, t, s)
-			restart(ctx, t, s, soaking...)
-		})).
+		Setup(suite.Step(operatorWith(soaking...))).
 		Assess("no violation, and no write when it is quiet", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			end := time.Now().Add(*soakFor)
 			for round := uint64(0); time.Now().Before(end); round++ {
@@ -226,25 +223,21 @@ func schedule(seed, round uint64) []act {
 	for _, what := range slices.Sorted(maps.Keys(acts)) {
 		urn = append(urn, slices.Repeat([]string{what}, acts[what].weight)...)
 	}
+	names := []string{"foreign"}
+	for i := range soakNames {
+		names = append(names, fmt.Sprintf("cache-%d", i))
+	}
 	var result []act
 	for range soakActs {
 		result = append(result, act{
 			what:  urn[random.IntN(len(urn))],
-			name:  append([]string{"foreign"}, soakNamed()...)[random.IntN(soakNames+1)],
+			name:  names[random.IntN(len(names))],
 			size:  1 + random.Int32N(5),
 			pause: time.Duration(random.Int64N(int64(soakPause))),
 		})
 	}
 	disaster := [][]act{nil, {{what: "kill the API server"}}, {{what: "kill etcd"}}}[round%3]
 	return slices.Insert(result, soakActs/4+random.IntN(soakActs/2), disaster...)
-}
-
-func soakNamed() []string {
-	var names []string
-	for i := range soakNames {
-		names = append(names, fmt.Sprintf("cache-%d", i))
-	}
-	return names
 }
 
 func TestSchedule(t *testing.T) {

@@ -39,10 +39,7 @@ func TestWrites(t *testing.T) {
 	memcached.TestAlone(t, features.New("few writes").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			ownOperator(ctx, t, s)
-			restart(ctx, t, s, runner.WithArgs("--progress-interval=10m"))
-		})).
+		Setup(suite.Step(operatorWith(runner.WithArgs("--progress-interval=10m")))).
 		Assess("to make one of size 1 Available", suite.Step(within(writeBudget, func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			settled(ctx, t, s, create(ctx, t, s, "one", 1))
 		}))).
