@@ -216,6 +216,7 @@ func TestBehind(t *testing.T) {
 		})).
 		Assess("does not keep the status from changing back", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			s.NeedsSimulation(t, "their kubelets say how a pod is")
+			barrier(ctx, t, s) // its cache has the last status
 			mend := memcacheds.cut()
 			t.Cleanup(mend)
 			mark := s.Mark(t)
