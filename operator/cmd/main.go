@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -48,11 +49,23 @@ func run(arguments []string, getenv func(string) string, stdout, stderr io.Write
 	return 0
 }
 
-// serve runs the operator until it is told to end.
-func serve(options options, log logr.Logger) error {
+// clusterConfig returns how to reach the cluster.
+func clusterConfig() (*rest.Config, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
-		return fmt.Errorf("finding a cluster: %w: name a kubeconfig with KUBECONFIG or --kubeconfig", err)
+		return nil, fmt.Errorf("finding a cluster: %w: name a kubeconfig with KUBECONFIG or --kubeconfig", err)
+	}
+	// An API server compresses each event of a watch on its own, which saves little and costs both sides much. The controllers of
+	// Kubernetes decline it, too (cmd/kube-controller-manager/app/options in k8s.io/kubernetes).
+	config.DisableCompression = true
+	return config, nil
+}
+
+// serve runs the operator until it is told to end.
+func serve(options options, log logr.Logger) error {
+	config, err := clusterConfig()
+	if err != nil {
+		return err
 	}
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cachev1alpha1.AddToScheme(scheme)); err != nil {

@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -40,6 +42,23 @@ func parsed(t *testing.T, arguments ...string) (options, certificate) {
 		t.Fatal(err)
 	}
 	return o, c
+}
+
+// The API server sends the operator's watches as they are.
+func TestClusterConfigDeclinesCompression(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "{clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", kubeconfig)
+	got, err := clusterConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Host != "https://127.0.0.1:1" || !got.DisableCompression {
+		t.Errorf("host = %q, compression declined: %t, want the kubeconfig's, and true", got.Host, got.DisableCompression)
+	}
 }
 
 // What is said on the command line, the manager hears; and it hears nothing else.

@@ -122,11 +122,13 @@ func newSiteAs(t *testing.T, config *rest.Config) *site {
 	var err error
 	s.cache, err = cache.New(config, options)
 	s.do(err)
-	for _, index := range indexes() {
-		s.do(s.cache.IndexField(t.Context(), index.object, index.field, index.values))
+	for _, object := range indexed() {
+		s.do(s.cache.IndexField(t.Context(), object, memcachedUIDIndex, memcachedUID))
 	}
-	_, err = s.cache.GetInformer(t.Context(), &appsv1.Deployment{})
-	s.do(err)
+	for _, object := range []client.Object{&cachev1alpha1.Memcached{}, &appsv1.Deployment{}} {
+		_, err = s.cache.GetInformer(t.Context(), object)
+		s.do(err)
+	}
 	go func() { _ = s.cache.Start(t.Context()) }() // it ends with the test
 
 	writer, err := client.New(config, client.Options{Scheme: testScheme(), Cache: &client.CacheOptions{Reader: s.cache}})
@@ -300,9 +302,7 @@ func (s *site) setSpec(mc *cachev1alpha1.Memcached, change func(*cachev1alpha1.M
 func (s *site) expectNoDrift(mc *cachev1alpha1.Memcached) {
 	s.t.Helper()
 	s.do(s.user.Get(s.t.Context(), nameOf(mc), mc))
-	paths, err := ssa.Drift(desiredDeployment(mc, s.reconciler.Image), s.deployment(mc))
-	s.do(err)
-	if len(paths) > 0 {
+	if paths := ssa.Drift(desiredDeployment(mc, s.reconciler.Image), s.deployment(mc)); len(paths) > 0 {
 		s.t.Errorf("not as it should be: %q", paths)
 	}
 }
@@ -564,7 +564,7 @@ func TestEveryOwnedFieldIsRestoredOnAPIServer(t *testing.T) {
 					t.Skip("the API server does not let anybody change it so")
 				}
 				s.do(err)
-				if paths, _ := ssa.Drift(desiredDeployment(mc, testImage), s.deployment(mc)); len(paths) == 0 {
+				if len(ssa.Drift(desiredDeployment(mc, testImage), s.deployment(mc))) == 0 {
 					t.Skip("the API server puts it back as a default")
 				}
 				drifts++

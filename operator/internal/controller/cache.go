@@ -65,12 +65,15 @@ func trimPod(object any) (any, error) {
 	pod.Spec = corev1.PodSpec{}
 	status := corev1.PodStatus{Phase: pod.Status.Phase}
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady || condition.Type == corev1.PodScheduled {
+		if condition.Type == corev1.PodReady || condition.Type == corev1.PodScheduled && condition.Status != corev1.ConditionTrue {
 			condition.Message = ""
 			status.Conditions = append(status.Conditions, condition)
 		}
 	}
 	for _, container := range pod.Status.ContainerStatuses {
+		if container.Ready && isReady(*pod) {
+			continue // nothing fails in it
+		}
 		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
 			Ready:                container.Ready,
 			State:                container.State,
@@ -81,15 +84,21 @@ func trimPod(object any) (any, error) {
 	return pod, nil
 }
 
-// trimMeta keeps what identifies an object, selects it, owns it, begins it and ends it.
+// trimMeta keeps what identifies an object, says whose it is, begins it and ends it.
 func trimMeta(full metav1.ObjectMeta) metav1.ObjectMeta {
+	labels := map[string]string{}
+	for _, key := range []string{labelInstance, cachev1alpha1.LabelMemcachedUID, cachev1alpha1.LabelTemplateHash} {
+		if value, isThere := full.Labels[key]; isThere {
+			labels[key] = value
+		}
+	}
 	return metav1.ObjectMeta{
 		Name:              full.Name,
 		Namespace:         full.Namespace,
 		UID:               full.UID,
 		ResourceVersion:   full.ResourceVersion,
 		CreationTimestamp: full.CreationTimestamp,
-		Labels:            full.Labels,
+		Labels:            labels,
 		OwnerReferences:   full.OwnerReferences,
 		DeletionTimestamp: full.DeletionTimestamp,
 	}

@@ -23,6 +23,9 @@ const (
 	// containerName is the name of the only container that the operator puts into a pod, and of its port.
 	containerName = "memcached"
 
+	// labelInstance holds the name of the Memcached that an object is for.
+	labelInstance = "app.kubernetes.io/instance"
+
 	// memcachedUser is the UID and GID of the user "memcache" in the official images. The images name that user, and the
 	// kubelet cannot tell whether a name is root, so runAsNonRoot needs the number.
 	memcachedUser = 11211
@@ -125,7 +128,7 @@ func selector(mc *cachev1alpha1.Memcached) string {
 func commonLabels(mc *cachev1alpha1.Memcached) map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/name":        "memcached",
-		"app.kubernetes.io/instance":    mc.Name,
+		labelInstance:                   mc.Name,
 		"app.kubernetes.io/part-of":     "operator-testbed",
 		"app.kubernetes.io/managed-by":  cachev1alpha1.FieldManager,
 		cachev1alpha1.LabelMemcachedUID: string(mc.UID),

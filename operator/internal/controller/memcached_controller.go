@@ -150,11 +150,7 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 	}
 	switch {
 	case isCached:
-		paths, err := ssa.Drift(desired, cached)
-		if err != nil {
-			return known, err
-		}
-		if isOurs(cached, mc) && (len(paths) == 0 || cached.DeletionTimestamp != nil) {
+		if isOurs(cached, mc) && (cached.DeletionTimestamp != nil || len(ssa.Drift(desired, cached)) == 0) {
 			return known, nil
 		}
 	// Where there is a status there was an operator at work, so a Deployment that is not in the cache was made and is gone,
@@ -202,9 +198,9 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 			return stateOf(live), err
 		}
 	}
-	paths, err := ssa.Drift(desired, live)
-	if err != nil || len(paths) == 0 {
-		return stateOf(live), err
+	paths := ssa.Drift(desired, live)
+	if len(paths) == 0 {
+		return stateOf(live), nil
 	}
 	logf.FromContext(ctx).Info("Applying the Deployment", "differences", paths)
 	applied, err := ssa.Apply(ctx, r.Client, cachev1alpha1.FieldManager, live, desired)

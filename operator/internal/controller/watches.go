@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -25,9 +26,6 @@ import (
 )
 
 const (
-	// uidIndex finds Memcacheds by their UID.
-	uidIndex = "metadata.uid"
-
 	// memcachedUIDIndex finds pods and ReplicaSets by the UID of their Memcached.
 	memcachedUIDIndex = "metadata.labels." + cachev1alpha1.LabelMemcachedUID
 
@@ -38,8 +36,8 @@ const (
 // SetupWithManager makes mgr call the reconciler whenever something changes that it looks at. The manager's own options say
 // how many Memcacheds are reconciled at once, and for how long.
 func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	for _, index := range indexes() {
-		if err := mgr.GetFieldIndexer().IndexField(ctx, index.object, index.field, index.values); err != nil {
+	for _, object := range indexed() {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, object, memcachedUIDIndex, memcachedUID); err != nil {
 			return err
 		}
 	}
@@ -58,7 +56,7 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	if err := mgr.Add(&metrics.Collector{Reader: mgr.GetCache(), Registry: ctrlmetrics.Registry}); err != nil {
 		return err
 	}
-	toMemcached := handler.EnqueueRequestsFromMapFunc(r.memcachedOf)
+	toMemcached := handler.EnqueueRequestsFromMapFunc(memcachedOf)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isAnotherSpec})).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isChanged})).
@@ -115,22 +113,11 @@ func isNews(update event.UpdateEvent) bool {
 		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
 
-// index is a way to find cached objects.
-type index struct {
-	object client.Object
-	field  string
-	values client.IndexerFunc
-}
-
-// indexes are the indexes that the reconciler uses.
-func indexes() []index {
+// indexed are the kinds of objects that are found by the UID of their Memcached.
+func indexed() []client.Object {
 	replicaSet := &metav1.PartialObjectMetadata{}
 	replicaSet.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
-	return []index{
-		{&cachev1alpha1.Memcached{}, uidIndex, func(object client.Object) []string { return []string{string(object.GetUID())} }},
-		{replicaSet, memcachedUIDIndex, memcachedUID},
-		{&corev1.Pod{}, memcachedUIDIndex, memcachedUID},
-	}
+	return []client.Object{replicaSet, &corev1.Pod{}}
 }
 
 // memcachedUID returns the UID in an object's label, if it has the label.
@@ -141,19 +128,11 @@ func memcachedUID(object client.Object) []string {
 	return nil
 }
 
-// memcachedOf returns the Memcached whose UID is in the object's label.
-func (r *MemcachedReconciler) memcachedOf(ctx context.Context, object client.Object) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, uid := range memcachedUID(object) {
-		list := &cachev1alpha1.MemcachedList{}
-		err := r.List(ctx, list, client.InNamespace(object.GetNamespace()), client.MatchingFields{uidIndex: uid})
-		if err != nil {
-			// Reading a cache fails only while it stops.
-			return nil
-		}
-		for i := range list.Items {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-		}
+// memcachedOf returns the Memcached that a pod or a ReplicaSet is for. It may be the successor of the one that they belong to.
+func memcachedOf(_ context.Context, object client.Object) []reconcile.Request {
+	name := object.GetLabels()[labelInstance]
+	if name == "" {
+		return nil
 	}
-	return requests
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 }

@@ -97,23 +97,13 @@ func TestIsNews(t *testing.T) {
 }
 
 func TestMemcachedOf(t *testing.T) {
-	w := newWorld(t, 1)
-	ours := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: testNamespace, Name: testName}}}
-	for _, test := range []struct {
-		name, namespace string
-		labels          map[string]string
-		want            []reconcile.Request
-	}{
-		{"labeled", testNamespace, map[string]string{cachev1alpha1.LabelMemcachedUID: "memcached-uid"}, ours},
-		{"of a Memcached that is gone", testNamespace, map[string]string{cachev1alpha1.LabelMemcachedUID: "predecessor-uid"}, nil},
-		{"in another namespace", "other", map[string]string{cachev1alpha1.LabelMemcachedUID: "memcached-uid"}, nil},
-		{"not labeled", testNamespace, nil, nil},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "any", Labels: test.labels}}
-			if diff := cmp.Diff(test.want, w.reconciler.memcachedOf(t.Context(), pod)); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
-		})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: "any"}}
+	if got := memcachedOf(t.Context(), pod); got != nil {
+		t.Errorf("requests for a pod without labels = %v, want none", got)
+	}
+	pod.Labels = desiredDeployment(testMemcached(1), testImage).Spec.Template.Labels
+	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: testNamespace, Name: testName}}}
+	if diff := cmp.Diff(want, memcachedOf(t.Context(), trim(t, trimPod, pod))); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

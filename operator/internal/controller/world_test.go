@@ -113,8 +113,8 @@ func newWorld(t *testing.T, size int32) *world {
 		WithReturnManagedFields().
 		WithStatusSubresource(&cachev1alpha1.Memcached{}).
 		WithObjects(testMemcached(size))
-	for _, index := range indexes() {
-		builder.WithIndex(index.object, index.field, index.values)
+	for _, object := range indexed() {
+		builder.WithIndex(object, memcachedUIDIndex, memcachedUID)
 	}
 	w := &world{t: t, cluster: builder.Build()}
 	w.afterStatus = w.checkTruth

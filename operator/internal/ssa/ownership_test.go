@@ -131,11 +131,11 @@ func apply(patch []byte, entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedF
 func asJSON(t *testing.T, entries []metav1.ManagedFieldsEntry) (result []map[string]any) {
 	t.Helper()
 	for _, entry := range entries {
-		fields, err := toJSON(entry)
+		fields, err := convert[map[string]any](entry)
 		if err != nil {
 			t.Fatal(err)
 		}
-		result = append(result, fields)
+		result = append(result, *fields)
 	}
 	return result
 }
