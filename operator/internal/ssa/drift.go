@@ -80,18 +80,15 @@ func differencesOfStruct(path string, want, have reflect.Value) (paths []string)
 // differencesOfList compares lists of structs.
 func differencesOfList(path string, want, have reflect.Value) (paths []string) {
 	list, isMapList := mapLists[path[strings.LastIndex(path, ".")+1:]]
-	if !isMapList {
-		panic(path + " is a list of structs, and mapLists does not say how its elements are told apart")
-	}
-	if list.exclusive && have.Len() > want.Len() {
+	if (list.exclusive || !isMapList) && have.Len() > want.Len() {
 		return []string{path}
 	}
 	found := map[string]reflect.Value{}
 	for i := range have.Len() {
-		found[list.key(have.Index(i))] = have.Index(i)
+		found[list.key(i, have.Index(i))] = have.Index(i)
 	}
 	for i := range want.Len() {
-		key := list.key(want.Index(i))
+		key := list.key(i, want.Index(i))
 		if element, isThere := found[key]; isThere {
 			paths = append(paths, differences(path+key, want.Index(i), element)...)
 		} else {
@@ -101,8 +98,12 @@ func differencesOfList(path string, want, have reflect.Value) (paths []string) {
 	return paths
 }
 
-// key returns what tells an element of the list from the others, in the form in which a path shows it.
-func (l mapList) key(element reflect.Value) string {
+// key returns what tells an element of the list from the others, in the form in which a path shows it. In a list that is replaced
+// whole, it is the index.
+func (l mapList) key(index int, element reflect.Value) string {
+	if len(l.keys) == 0 {
+		return fmt.Sprintf("[%d]", index)
+	}
 	var values []string
 	for _, name := range l.keys {
 		values = append(values, fmt.Sprint(reflect.Indirect(element.FieldByName(name))))
