@@ -35,11 +35,11 @@ func cpuOf(ctx context.Context, sup *supervisor.Supervisor, client time.Duration
 		if p.PID == 0 {
 			return nil, fmt.Errorf("measure the cluster's CPU time: %s does not run", p.Name)
 		}
-		if split[p.Name], err = cpuTime(p.PID); err != nil {
+		if split[p.Name], err = CPUTime(p.PID); err != nil {
 			return nil, err
 		}
 	}
-	own, err := cpuTime(sup.PID())
+	own, err := CPUTime(sup.PID())
 	split[supervisorAndClient] = own + client
 	return split, err
 }

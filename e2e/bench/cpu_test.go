@@ -14,12 +14,12 @@ func TestCPUTime(t *testing.T) {
 		// Use some.
 	}
 	least := usedSince(0, syscall.RUSAGE_SELF)
-	got, err := cpuTime(os.Getpid())
+	got, err := CPUTime(os.Getpid())
 	most := usedSince(0, syscall.RUSAGE_SELF)
 	if err != nil || got < least-resolution || got > most+resolution {
-		t.Errorf("cpuTime(self) = %v, %v; want between %v and %v", got, err, least, most)
+		t.Errorf("CPUTime(self) = %v, %v; want between %v and %v", got, err, least, most)
 	}
-	if _, err := cpuTime(1 << 22); err == nil { // Linux gives no id as high as that, nor does macOS
+	if _, err := CPUTime(1 << 22); err == nil { // Linux gives no id as high as that, nor does macOS
 		t.Error("a process that does not exist has a CPU time")
 	}
 }

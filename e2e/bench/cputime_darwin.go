@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// cpuTime returns the user and system time that a running process has used, all of its threads together.
-func cpuTime(pid int) (time.Duration, error) {
+// CPUTime returns the user and system time that a running process has used, all of its threads together.
+func CPUTime(pid int) (time.Duration, error) {
 	// Unlike that of Linux, this ps knows hundredths of a second: minutes:seconds.hundredths.
 	out, err := exec.Command("ps", "-o", "time=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {

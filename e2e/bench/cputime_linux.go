@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime returns the user and system time that a running process has used, all of its threads together.
-func cpuTime(pid int) (time.Duration, error) {
+// CPUTime returns the user and system time that a running process has used, all of its threads together.
+func CPUTime(pid int) (time.Duration, error) {
 	// Each process has a clock of its CPU time. This is how clock_getcpuclockid(3) makes the clock's id.
 	const scheduler = 2
 	var used unix.Timespec

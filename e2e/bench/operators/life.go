@@ -10,12 +10,13 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/bench"
 	"github.com/example/operator-testbed/e2e/history"
 	"github.com/example/operator-testbed/e2e/runner"
 )
@@ -29,13 +30,14 @@ func (w *world) measure(ctx context.Context, subject Subject, n int, withForeign
 	result := Result{Subject: subject.Name, Objects: n}
 	operator, err := runner.Start(ctx, runner.Options{
 		Name: operatorName, Config: w.config, Supervisor: w.cluster.Supervisor(), Manifests: subject.Manifests,
-		Binary: subject.Binary, Args: subject.Args,
+		Binary: subject.Binary, Args: append([]string{"--metrics-secure=false"}, subject.Args...),
 	})
 	if err != nil {
 		return Result{}, err
 	}
 	user := operator.UserName()
-	recorder, err := history.Start(ctx, w.client, namespace, memcached, schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	recorder, err := history.Start(ctx, w.client, namespace, memcached, corev1.SchemeGroupVersion.WithKind("Pod"),
+		appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	if err != nil {
 		return Result{}, err
 	}
@@ -64,11 +66,18 @@ func (w *world) measure(ctx context.Context, subject Subject, n int, withForeign
 		return Result{}, err
 	}
 	countRequests(&result, events)
-	used, err := w.usage(ctx)
+	reconciled, err := reconciles(ctx, operator.MetricsAddress())
 	if err != nil {
 		return Result{}, err
 	}
-	result.CPU = used.cpu
+	result.Reconciles = float64(reconciled) / float64(n)
+	pid, err := w.operatorPID(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if result.CPU, err = bench.CPUTime(pid); err != nil {
+		return Result{}, err
+	}
 
 	if result.QuietWrites, err = w.quietWrites(ctx, user); err != nil {
 		return Result{}, err
@@ -221,17 +230,17 @@ func (w *world) foreign(ctx context.Context, operator *runner.Operator, before f
 	return after - before, err
 }
 
-func (w *world) usage(ctx context.Context) (usage, error) {
+func (w *world) operatorPID(ctx context.Context) (int, error) {
 	processes, err := w.cluster.Supervisor().Status(ctx)
 	if err != nil {
-		return usage{}, err
+		return 0, err
 	}
 	for _, p := range processes {
 		if p.Name == operatorName {
-			return usageOf(ctx, p.PID)
+			return p.PID, nil
 		}
 	}
-	return usage{}, errors.New("the operator does not run")
+	return 0, errors.New("the operator does not run")
 }
 
 // watchMemory looks at the operator's memory each second until the function that it returns is called, which returns the most
@@ -242,8 +251,10 @@ func (w *world) watchMemory(ctx context.Context) (stop func() float64) {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for {
-			if used, err := w.usage(ctx); err == nil {
-				most = max(most, used.memory)
+			if pid, err := w.operatorPID(ctx); err == nil {
+				if held, err := residentMemory(ctx, pid); err == nil {
+					most = max(most, held)
+				}
 			}
 			select {
 			case <-ctx.Done():

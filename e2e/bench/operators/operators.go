@@ -38,6 +38,8 @@ type Options struct {
 	Foreign int
 	// Quiet is how long nothing is done to see whether a subject writes all the same.
 	Quiet time.Duration
+	// PodsReadyAfter is how long each pod takes until it is ready.
+	PodsReadyAfter time.Duration
 	// Progress gets a line for each step.
 	Progress io.Writer
 }

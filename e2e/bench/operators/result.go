@@ -24,7 +24,10 @@ type Result struct {
 	// QuietWrites came while nobody changed anything, RestartWrites after the operator was started anew.
 	QuietWrites   int `json:"quietWrites"`
 	RestartWrites int `json:"restartWrites"`
-	// FalseAvailable is how many times a status said Available=True with fewer ready pods than asked for.
+	// Reconciles is how many times the reconciler was called until quiet, for each object.
+	Reconciles float64 `json:"reconciles"`
+	// FalseAvailable is how many times a status said Available=True with fewer ready pods than asked for, or with fewer that the
+	// Deployment had counted.
 	FalseAvailable int `json:"falseAvailable"`
 	// CPU is the processor time that the operator took until quiet.
 	CPU time.Duration `json:"cpu"`

@@ -13,14 +13,19 @@ import (
 	"github.com/example/operator-testbed/e2e/history"
 )
 
-// falseAvailable counts the versions of Memcacheds that newly say Available=True although fewer pods of their Deployments were
-// ready at that revision than the size.
+// falseAvailable counts the versions of Memcacheds that newly say Available=True although at that revision fewer pods were ready
+// than the size, or their Deployment said so: whoever waits for Available and then looks at either would find fewer.
 func falseAvailable(versions []history.Version) int {
 	ready := map[string]map[types.UID]bool{} // pods, by the name of their Memcached
+	counted := map[string]int64{}            // status.readyReplicas of Deployments, by the same name
 	said := map[types.UID]string{}
 	lies := 0
 	for _, v := range versions {
-		if v.Object.GetKind() == "Pod" {
+		switch v.Object.GetKind() {
+		case "Deployment":
+			counted[v.Object.GetName()], _, _ = unstructured.NestedInt64(v.Object.Object, "status", "readyReplicas")
+			continue
+		case "Pod":
 			owner := podOf(v.Object)
 			if ready[owner] == nil {
 				ready[owner] = map[types.UID]bool{}
@@ -38,7 +43,7 @@ func falseAvailable(versions []history.Version) int {
 		}
 		said[v.Object.GetUID()] = status
 		size, _, _ := unstructured.NestedInt64(v.Object.Object, "spec", "size")
-		if isTrue(v.Object, "Available") && len(ready[v.Object.GetName()]) < int(size) {
+		if name := v.Object.GetName(); isTrue(v.Object, "Available") && min(int64(len(ready[name])), counted[name]) < size {
 			lies++
 		}
 	}

@@ -3,53 +3,55 @@ package operators
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os/exec"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
-// usage is what a process has used so far.
-type usage struct {
-	cpu    time.Duration
-	memory float64 // resident now, in MiB
+// residentMemory returns what a process holds now, in MiB. It asks ps, which says the same on Linux and macOS.
+func residentMemory(ctx context.Context, pid int) (float64, error) {
+	out, err := exec.CommandContext(ctx, "ps", "-o", "rss=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return 0, fmt.Errorf("ask ps for the memory of process %d: %w", pid, err)
+	}
+	kib, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	if err != nil {
+		return 0, fmt.Errorf("the memory of process %d: ps said %q", pid, out)
+	}
+	return kib / 1024, nil
 }
 
-// usageOf asks ps, which says the same on Linux and macOS.
-func usageOf(ctx context.Context, pid int) (usage, error) {
-	out, err := exec.CommandContext(ctx, "ps", "-o", "time=,rss=", "-p", strconv.Itoa(pid)).Output()
+// reconciles returns how many times the operator whose metrics are at an address has called its reconciler for a Memcached. The
+// metric is controller-runtime's.
+func reconciles(ctx context.Context, address string) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {
-		return usage{}, fmt.Errorf("ask ps for the process %d: %w", pid, err)
+		return 0, err
 	}
-	return parseUsage(string(out))
-}
-
-// parseUsage reads "[[dd-]hh:]mm:ss[.cc] KiB".
-func parseUsage(line string) (usage, error) {
-	fields := strings.Fields(line)
-	if len(fields) != 2 {
-		return usage{}, fmt.Errorf("ps said %q", line)
-	}
-	kib, err := strconv.ParseFloat(fields[1], 64)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return usage{}, fmt.Errorf("ps said %q", line)
+		return 0, fmt.Errorf("scrape the operator: %w", err)
 	}
-	days, clock, found := strings.Cut(fields[0], "-")
-	if !found {
-		days, clock = "0", fields[0]
-	}
-	inDays, err := strconv.ParseFloat(days, 64)
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
 	if err != nil {
-		return usage{}, fmt.Errorf("ps said %q", line)
+		return 0, fmt.Errorf("scrape the operator, which answered %s: %w", response.Status, err)
 	}
-	seconds := 0.0
-	for part := range strings.SplitSeq(clock, ":") {
-		value, err := strconv.ParseFloat(part, 64)
-		if err != nil {
-			return usage{}, fmt.Errorf("ps said %q", line)
+	total := 0.0
+	for _, metric := range families["controller_runtime_reconcile_total"].GetMetric() {
+		for _, label := range metric.GetLabel() {
+			if label.GetName() == "controller" && label.GetValue() == "memcached" {
+				total += metric.GetCounter().GetValue()
+			}
 		}
-		seconds = 60*seconds + value
 	}
-	cpu := time.Duration((24*60*60*inDays + seconds) * float64(time.Second))
-	return usage{cpu: cpu, memory: kib / 1024}, nil
+	if total == 0 {
+		return 0, fmt.Errorf("the operator's metrics, answered with %s, know no controller named memcached", response.Status)
+	}
+	return int(total), nil
 }

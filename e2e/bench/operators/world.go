@@ -46,6 +46,11 @@ func newWorld(ctx context.Context, cluster *embedded.Provider, o Options) (*worl
 	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return nil, err
 	}
+	if o.PodsReadyAfter > 0 {
+		if err := delayPods(ctx, c, o.PodsReadyAfter); err != nil {
+			return nil, fmt.Errorf("let pods take %s until they are ready: %w", o.PodsReadyAfter, err)
+		}
+	}
 	return &world{options: o, cluster: cluster, config: config, client: c, audit: audit.Open(cluster.AuditLog())}, nil
 }
 

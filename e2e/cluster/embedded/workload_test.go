@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
@@ -61,6 +62,20 @@ func TestRunningPodThatCrashes(t *testing.T) {
 	b.expect(t).Object(t.Context(), d, available(corev1.ConditionTrue))
 	if recovered := b.podThat(t, d, waitsFor()); recovered.UID != pod.UID {
 		t.Errorf("expected the same pod to run again, it was replaced by %s", recovered.Name)
+	}
+}
+
+func TestPodThatTakesItsTime(t *testing.T) {
+	b := sharedBed(t)
+	d := deployment(b.namespace(t), "slow", 1)
+	d.Spec.Template.Annotations = map[string]string{"testbed.example.com/ready-after": "3s"}
+	b.create(t, d)
+	b.expect(t).Object(t.Context(), d, available(corev1.ConditionTrue))
+	pod := b.podThat(t, d, waitsFor())
+	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
+	// Both times are in whole seconds.
+	if took := pod.Status.Conditions[i].LastTransitionTime.Sub(pod.CreationTimestamp.Time); took < 2*time.Second {
+		t.Errorf("the pod was ready after %s, want 3s", took)
 	}
 }
 

@@ -25,6 +25,7 @@ type benchOperatorFlags struct {
 	objects          []int
 	repairs, foreign int
 	quiet            time.Duration
+	podsReadyAfter   time.Duration
 	plot             string
 }
 
@@ -61,6 +62,7 @@ its own. An aim that is missed is no failure.`,
 	set.IntVar(&flags.repairs, "repairs", 100, "how many Deployments are changed to see them repaired")
 	set.IntVar(&flags.foreign, "foreign", 5000, "how many Deployments of others there are at last")
 	set.DurationVar(&flags.quiet, "quiet", 65*time.Second, "how long nothing is done")
+	set.DurationVar(&flags.podsReadyAfter, "pods-ready-after", 0, "how long each pod takes until it is ready")
 	set.StringVar(&flags.plot, "plot", "", "file to draw the results to, as an SVG")
 	return command
 }
@@ -99,7 +101,8 @@ func benchOperator(ctx context.Context, flags benchOperatorFlags) ([]operators.R
 	defer tidy()
 	return operators.Measure(ctx, operators.Options{
 		Floor: true, Subjects: subjects, Objects: flags.objects, Repairs: flags.repairs, Foreign: flags.foreign, Quiet: flags.quiet,
-		Progress: os.Stderr,
+		PodsReadyAfter: flags.podsReadyAfter,
+		Progress:       os.Stderr,
 	})
 }
 

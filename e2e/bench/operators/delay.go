@@ -1,0 +1,60 @@
+package operators
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// readyAfter is the annotation by which the nodes of an embedded cluster know how long a pod takes until it is ready.
+const readyAfter = "testbed.example.com/ready-after"
+
+// delayPods makes each pod of the namespace take that long until it is ready, whoever creates it: a policy adds the annotation. It
+// returns when the policy is in force.
+func delayPods(ctx context.Context, c client.Client, delay time.Duration) error {
+	const name = "slow-pods"
+	policy := &admissionv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.MutatingAdmissionPolicySpec{
+			FailurePolicy:      new(admissionv1.Fail),
+			ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				},
+			}}},
+			Mutations: []admissionv1.Mutation{{
+				PatchType: admissionv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionv1.ApplyConfiguration{
+					Expression: fmt.Sprintf("Object{metadata: Object.metadata{annotations: {%q: %q}}}", readyAfter, delay),
+				},
+			}},
+		},
+	}
+	binding := &admissionv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},
+	}
+	for _, object := range []client.Object{policy, binding} {
+		if err := c.Create(ctx, object); err != nil {
+			return err
+		}
+	}
+	// Nothing in the API tells when an API server has taken a policy up: only a request does.
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		probe := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "probe-"},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "memcached"}}},
+		}
+		// Before there is a default ServiceAccount, pods are refused.
+		err := c.Create(ctx, probe, client.DryRunAll)
+		return err == nil && probe.Annotations[readyAfter] != "", nil
+	})
+}
