@@ -34,10 +34,11 @@ func CacheOptions() cache.Options {
 	}
 }
 
-// trimDeployment keeps everything that a user or another controller may have changed.
+// trimDeployment keeps everything that the operator sets, as users and other controllers may have changed it.
 func trimDeployment(object any) (any, error) {
 	if deployment, ok := object.(*appsv1.Deployment); ok {
 		deployment.ManagedFields = nil
+		deployment.Annotations = only(deployment.Annotations, cachev1alpha1.AnnotationConfigurationHash)
 		deployment.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: deployment.Status.ObservedGeneration,
 			ReadyReplicas:      deployment.Status.ReadyReplicas,
@@ -86,20 +87,25 @@ func trimPod(object any) (any, error) {
 
 // trimMeta keeps what identifies an object, says whose it is, begins it and ends it.
 func trimMeta(full metav1.ObjectMeta) metav1.ObjectMeta {
-	labels := map[string]string{}
-	for _, key := range []string{labelInstance, cachev1alpha1.LabelMemcachedUID, cachev1alpha1.LabelTemplateHash} {
-		if value, isThere := full.Labels[key]; isThere {
-			labels[key] = value
-		}
-	}
 	return metav1.ObjectMeta{
 		Name:              full.Name,
 		Namespace:         full.Namespace,
 		UID:               full.UID,
 		ResourceVersion:   full.ResourceVersion,
 		CreationTimestamp: full.CreationTimestamp,
-		Labels:            labels,
+		Labels:            only(full.Labels, labelInstance, cachev1alpha1.LabelMemcachedUID, cachev1alpha1.LabelTemplateHash),
 		OwnerReferences:   full.OwnerReferences,
 		DeletionTimestamp: full.DeletionTimestamp,
 	}
+}
+
+// only returns those of the labels or annotations that have one of the keys.
+func only(all map[string]string, keys ...string) map[string]string {
+	kept := map[string]string{}
+	for _, key := range keys {
+		if value, isThere := all[key]; isThere {
+			kept[key] = value
+		}
+	}
+	return kept
 }

@@ -87,8 +87,8 @@ func TestTrimmedObjectsAreSmall(t *testing.T) {
 		t.Errorf("ReplicaSet (-want +got):\n%s", diff)
 	}
 	deployment := trim(t, trimDeployment, &appsv1.Deployment{ObjectMeta: meta, Status: appsv1.DeploymentStatus{Replicas: 3}})
-	if deployment.ManagedFields != nil || deployment.Status.Replicas != 0 || deployment.Annotations == nil {
-		t.Errorf("Deployment = %+v, want annotations, but no managed fields and no counts", deployment)
+	if deployment.ManagedFields != nil || deployment.Status.Replicas != 0 || len(deployment.Annotations) != 0 || len(deployment.Labels) != 2 {
+		t.Errorf("Deployment = %+v, want labels, but no annotations of others, no managed fields and no counts", deployment)
 	}
 }
 

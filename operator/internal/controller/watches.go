@@ -61,7 +61,7 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isAnotherSpec})).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isChanged})).
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isChanged})).
-		Watches(&corev1.Pod{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isNews})).
+		Watches(&corev1.Pod{}, toMemcached, builder.WithPredicates(predicate.Funcs{CreateFunc: isBornWithNews, UpdateFunc: isNews})).
 		WithOptions(controller.Options{
 			// What is refused is tried again soon at first and then less and less often, but at least as often as a
 			// foreign Deployment is looked at: no event says that a quota was raised or a permission restored.
@@ -77,18 +77,22 @@ func isAnotherSpec(update event.UpdateEvent) bool {
 	return update.ObjectOld.GetUID() != update.ObjectNew.GetUID() || update.ObjectOld.GetGeneration() != update.ObjectNew.GetGeneration()
 }
 
-// isChanged reports whether an update of a Deployment or of a ReplicaSet changes anything that is cached. Its controller writes
-// more often than that.
+// isChanged reports whether an update of a Deployment or of a ReplicaSet may change its Memcached's status, or is drift. Its
+// controller writes more often than that.
 func isChanged(update event.UpdateEvent) bool {
-	return !equality.Semantic.DeepEqual(withoutVersion(update.ObjectOld), withoutVersion(update.ObjectNew))
+	return !equality.Semantic.DeepEqual(whatCounts(update.ObjectOld), whatCounts(update.ObjectNew))
 }
 
-// withoutVersion returns a shallow copy of an object, without its resource version.
-func withoutVersion(object client.Object) client.Object {
+// whatCounts returns a shallow copy of a cached object, without what changes all the time.
+func whatCounts(object client.Object) client.Object {
 	switch object := object.(type) {
 	case *appsv1.Deployment:
 		copied := *object
 		copied.ResourceVersion = ""
+		if state := stateOf(object); state.ready < state.replicas {
+			// The pods tell on their own how many of them are ready; the Deployment has to agree only once that is all.
+			copied.Status.ReadyReplicas = 0
+		}
 		return &copied
 	case *metav1.PartialObjectMetadata:
 		copied := *object
@@ -96,6 +100,13 @@ func withoutVersion(object client.Object) client.Object {
 		return &copied
 	}
 	return object
+}
+
+// isBornWithNews reports whether a pod that is seen for the first time may change its Memcached's status. One that was just created
+// does not: that it is there, the size of the Deployment has told.
+func isBornWithNews(creation event.CreateEvent) bool {
+	pod, isPod := creation.Object.(*corev1.Pod)
+	return !isPod || isNews(event.UpdateEvent{ObjectOld: &corev1.Pod{ObjectMeta: pod.ObjectMeta}, ObjectNew: pod})
 }
 
 // isNews reports whether an update of a pod may change its Memcached's status. On its way to being ready a pod is updated three or

@@ -38,7 +38,10 @@ func TestIsAnotherSpec(t *testing.T) {
 
 func TestIsChanged(t *testing.T) {
 	deployment := func(change func(*appsv1.Deployment)) *appsv1.Deployment {
-		result := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Labels: map[string]string{"a": "b"}}}
+		result := &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Labels: map[string]string{"a": "b"}},
+			Spec:       appsv1.DeploymentSpec{Replicas: new(int32(2))},
+		}
 		change(result)
 		return result
 	}
@@ -55,7 +58,9 @@ func TestIsChanged(t *testing.T) {
 		"nothing that is cached":      {before, deployment(func(d *appsv1.Deployment) { d.ResourceVersion = "2" }), false},
 		"a label":                     {before, deployment(func(d *appsv1.Deployment) { d.Labels = nil }), true},
 		"the size":                    {before, deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(1)) }), true},
-		"the count":                   {before, deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }), true},
+		"one pod more that is ready":  {before, deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }), false},
+		"the last pod that is ready":  {before, deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 2 }), true},
+		"all observed":                {before, deployment(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }), true},
 		"a ReplicaSet's status":       {replicaSet("1", "a"), replicaSet("2", "a"), false},
 		"a ReplicaSet's owner":        {replicaSet("1", "a"), replicaSet("2", "b"), true},
 		"an object of any other kind": {&corev1.Secret{}, &corev1.Secret{Data: map[string][]byte{"a": nil}}, true},
@@ -91,6 +96,26 @@ func TestIsNews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := isNews(event.UpdateEvent{ObjectOld: &test.before, ObjectNew: &test.after}); got != test.want {
 				t.Errorf("isNews = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestIsBornWithNews(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod  corev1.Pod
+		want bool
+	}{
+		"just created":   {pod("a"), false},
+		"not ready yet":  {pod("a", running, notReady), false},
+		"ready":          {pod("a", running, ready), true},
+		"fails":          {pod("a", waiting("ErrImagePull")), true},
+		"does not fit":   {pod("a", unschedulable), true},
+		"already ending": {pod("a", ready, deleting), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isBornWithNews(event.CreateEvent{Object: &test.pod}); got != test.want {
+				t.Errorf("isBornWithNews = %t, want %t", got, test.want)
 			}
 		})
 	}
