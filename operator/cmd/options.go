@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/distribution/reference"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
@@ -344,13 +346,14 @@ func completeLeaderElection(o *options, given map[string]bool) error {
 	if e.leaseDuration < time.Second || e.leaseDuration%time.Second != 0 {
 		return fmt.Errorf("--leader-election-lease-duration=%s is not in whole seconds: give a duration such as 15s", e.leaseDuration)
 	}
-	if e.renewDeadline >= e.leaseDuration {
-		return fmt.Errorf("--leader-election-renew-deadline=%s is not below --leader-election-lease-duration=%s: two replicas could work at once",
-			e.renewDeadline, e.leaseDuration)
-	}
-	if e.retryPeriod <= 0 || float64(e.renewDeadline) <= leaderelection.JitterFactor*float64(e.retryPeriod) {
-		return fmt.Errorf("--leader-election-retry-period=%s leaves no second try within --leader-election-renew-deadline=%s: give a fifth of it",
-			e.retryPeriod, e.renewDeadline)
+	// The library knows which durations fit together; it checks nothing else of these.
+	if _, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:          &resourcelock.LeaseLock{LockConfig: resourcelock.ResourceLockConfig{Identity: "any"}},
+		LeaseDuration: e.leaseDuration, RenewDeadline: e.renewDeadline, RetryPeriod: e.retryPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
+	}); err != nil {
+		return fmt.Errorf("--leader-election-lease-duration=%s, --leader-election-renew-deadline=%s and --leader-election-retry-period=%s: %w",
+			e.leaseDuration, e.renewDeadline, e.retryPeriod, err)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -40,15 +39,6 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		if err := mgr.GetFieldIndexer().IndexField(ctx, object, memcachedUIDIndex, memcachedUID); err != nil {
 			return err
 		}
-	}
-	if r.RecheckInterval < firstRetry {
-		return fmt.Errorf("RecheckInterval is %s, which would keep the operator busy for nothing: it must be %s or more", r.RecheckInterval, firstRetry)
-	}
-	if r.ProgressInterval < 0 {
-		return fmt.Errorf("ProgressInterval is %s: it must not be negative", r.ProgressInterval)
-	}
-	if r.ProgressDeadline <= 0 {
-		return fmt.Errorf("ProgressDeadline is %s, which no pod could keep: it must be more", r.ProgressDeadline)
 	}
 	if r.Recorder == nil {
 		r.Recorder = mgr.GetEventRecorder(cachev1alpha1.FieldManager)

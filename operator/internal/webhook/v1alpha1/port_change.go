@@ -8,12 +8,9 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// defaultPort is what the schema puts for a port that is not set.
-const defaultPort = 11211
-
 // warnOfRestart returns what to tell a user whose change replaces the pods of the Memcached, or "".
 func warnOfRestart(before, after *cachev1alpha1.Memcached) string {
-	was, is := ptr.Deref(before.Spec.ContainerPort, defaultPort), ptr.Deref(after.Spec.ContainerPort, defaultPort)
+	was, is := ptr.Deref(before.Spec.ContainerPort, cachev1alpha1.DefaultContainerPort), ptr.Deref(after.Spec.ContainerPort, cachev1alpha1.DefaultContainerPort)
 	if was == is {
 		return ""
 	}

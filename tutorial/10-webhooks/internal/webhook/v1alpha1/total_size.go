@@ -9,13 +9,12 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/10-webhooks/api/v1alpha1"
 )
 
-// defaultSize is what the schema puts for a size that is not set.
-const defaultSize = 1
-
 var sizePath = field.NewPath("spec", "size")
 
 // sizeOf returns the size that a Memcached asks for.
-func sizeOf(mc *cachev1alpha1.Memcached) int32 { return ptr.Deref(mc.Spec.Size, defaultSize) }
+func sizeOf(mc *cachev1alpha1.Memcached) int32 {
+	return ptr.Deref(mc.Spec.Size, cachev1alpha1.DefaultSize)
+}
 
 // checkTotalSize returns why the Memcached of that name can't have that size beside the Memcacheds of its namespace, or nil.
 // What is there under its own name is what it replaces. Memcacheds that are being deleted count no more.
