@@ -222,7 +222,10 @@ func TestBehind(t *testing.T) {
 			mark := s.Mark(t)
 			release := unready(ctx, t, s, mc, func(*corev1.ContainerStatus) {})
 			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			// Its controller has counted it, too, and does not do so later.
+			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(0)))
 			release()
+			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
 			s.Expect(t).Condition(ctx, mc, available, converged, healthy)
 			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
 			mend()

@@ -28,6 +28,9 @@ const (
 	// memcachedUIDIndex finds pods and ReplicaSets by the UID of their Memcached.
 	memcachedUIDIndex = "metadata.labels." + cachev1alpha1.LabelMemcachedUID
 
+	// readyDelay is how long the news that a pod is ready waits for its siblings, and for the Deployment to count it.
+	readyDelay = 100 * time.Millisecond
+
 	// firstRetry is how long after a first failure the next try comes; each further one waits twice as long.
 	firstRetry = 5 * time.Millisecond
 )
@@ -49,9 +52,9 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	toMemcached := handler.EnqueueRequestsFromMapFunc(memcachedOf)
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isAnotherSpec})).
-		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isChanged})).
+		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{CreateFunc: isObserved, UpdateFunc: isChanged})).
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isChanged})).
-		Watches(&corev1.Pod{}, toMemcached, builder.WithPredicates(predicate.Funcs{CreateFunc: isBornWithNews, UpdateFunc: isNews})).
+		Watches(&corev1.Pod{}, podHandler{toMemcached}, builder.WithPredicates(predicate.Funcs{CreateFunc: isBornWithNews, UpdateFunc: isNews})).
 		WithOptions(controller.Options{
 			// What is refused is tried again soon at first and then less and less often, but at least as often as a
 			// foreign Deployment is looked at: no event says that a quota was raised or a permission restored.
@@ -65,6 +68,13 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 // of an update from the one to the other, and both may have the same generation.
 func isAnotherSpec(update event.UpdateEvent) bool {
 	return update.ObjectOld.GetUID() != update.ObjectNew.GetUID() || update.ObjectOld.GetGeneration() != update.ObjectNew.GetGeneration()
+}
+
+// isObserved reports whether a Deployment that is seen for the first time has been seen by its controller, too. If not, the operator
+// has just created it, and an update is about to follow.
+func isObserved(creation event.CreateEvent) bool {
+	deployment, isDeployment := creation.Object.(*appsv1.Deployment)
+	return !isDeployment || deployment.Status.ObservedGeneration > 0
 }
 
 // isChanged reports whether an update of a Deployment or of a ReplicaSet may change its Memcached's status, or is drift. Its
@@ -107,11 +117,31 @@ func isNews(update event.UpdateEvent) bool {
 	if !isPod || !isPodToo {
 		return true
 	}
-	reasonBefore, _ := firstOf(failures, []corev1.Pod{*before}, "")
-	reasonAfter, _ := firstOf(failures, []corev1.Pod{*after}, "")
-	return isReady(*before) != isReady(*after) || isGone(*before) != isGone(*after) || reasonBefore != reasonAfter ||
+	return isReady(*before) != isReady(*after) || isGone(*before) != isGone(*after) || failureOf(*before) != failureOf(*after) ||
 		!equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
 		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+}
+
+// podHandler wakes the reconciler up for the Memcached of a pod: in a moment if the pod is ready now, at once for everything else.
+type podHandler struct{ handler.EventHandler }
+
+// Update implements handler.EventHandler.
+func (h podHandler) Update(ctx context.Context, update event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	before, isPod := update.ObjectOld.(*corev1.Pod)
+	after, isPodToo := update.ObjectNew.(*corev1.Pod)
+	if !isPod || !isPodToo || isReady(*before) || !isReady(*after) || failureOf(*before) != "" {
+		h.EventHandler.Update(ctx, update, queue)
+		return
+	}
+	for _, request := range memcachedOf(ctx, after) {
+		queue.AddAfter(request, readyDelay)
+	}
+}
+
+// failureOf returns the reason of Degraded that a pod shows, or "".
+func failureOf(pod corev1.Pod) string {
+	reason, _ := firstOf(failures, []corev1.Pod{pod}, "")
+	return reason
 }
 
 // indexed are the kinds of objects that are found by the UID of their Memcached.

@@ -2,14 +2,17 @@ package controller
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -96,6 +99,51 @@ func TestIsNews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := isNews(event.UpdateEvent{ObjectOld: &test.before, ObjectNew: &test.after}); got != test.want {
 				t.Errorf("isNews = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+func TestIsObserved(t *testing.T) {
+	deployment := &appsv1.Deployment{}
+	if isObserved(event.CreateEvent{Object: deployment}) {
+		t.Error("a Deployment without a status wakes the reconciler up")
+	}
+	deployment.Status.ObservedGeneration = 1
+	if !isObserved(event.CreateEvent{Object: deployment}) {
+		t.Error("a Deployment with a status does not wake the reconciler up")
+	}
+}
+
+// delays is a queue that keeps how long each request has to wait.
+type delays struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	added []time.Duration
+}
+
+func (d *delays) Add(reconcile.Request) { d.added = append(d.added, 0) }
+func (d *delays) AddAfter(_ reconcile.Request, duration time.Duration) {
+	d.added = append(d.added, duration)
+}
+
+func TestPodHandler(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after corev1.Pod
+		want          time.Duration
+	}{
+		"ready":                 {pod("a", running, notReady), pod("a", running, ready), readyDelay},
+		"ready after a failure": {pod("a", waiting("ErrImagePull")), pod("a", running, ready), 0},
+		"no longer ready":       {pod("a", ready), pod("a", notReady), 0},
+		"going":                 {pod("a", ready), pod("a", ready, deleting), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, pod := range []*corev1.Pod{&test.before, &test.after} {
+				pod.Labels = map[string]string{labelInstance: testName}
+			}
+			queue := &delays{}
+			podHandler{handler.EnqueueRequestsFromMapFunc(memcachedOf)}.Update(t.Context(), event.UpdateEvent{ObjectOld: &test.before, ObjectNew: &test.after}, queue)
+			if diff := cmp.Diff([]time.Duration{test.want}, queue.added); diff != "" {
+				t.Errorf("delays (-want +got):\n%s", diff)
 			}
 		})
 	}
