@@ -235,7 +235,6 @@ func TestBehind(t *testing.T) {
 			mend := replicaSets.cut()
 			t.Cleanup(mend)
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
-			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue})
 			s.Expect(t).Object(ctx, deploymentOf(mc), And(
 				HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))))),
 				WithTransform(rolledOut, BeTrue())))
