@@ -89,10 +89,12 @@ func start(ctx context.Context, cluster *embedded.Provider, manifests runner.Man
 		return nil, err
 	}
 	fmt.Fprintf(o.Progress, "the operator runs as %s\n", operator.UserName())
-	return &subject{mapping: o.Mapping, client: c, operator: operator, audit: audit.Open(cluster.AuditLog()), patience: o.Patience}, nil
+	return &subject{
+		mapping: o.Mapping, client: c, cluster: cluster, operator: operator, audit: audit.Open(cluster.AuditLog()), patience: o.Patience,
+	}, nil
 }
 
-// checkAll checks the points, those that stop the operator after all others.
+// checkAll checks the points, those that need the cluster to themselves after all others.
 func (s *subject) checkAll(ctx context.Context, progress io.Writer) Report {
 	report := make(Report, len(points))
 	var judged atomic.Int32
@@ -123,9 +125,11 @@ func (s *subject) checkAll(ctx context.Context, progress io.Writer) Report {
 
 func (s *subject) check(ctx context.Context, p point) Result {
 	result := Result{Point: p.number, Claim: p.claim, Outcome: Holds}
-	if p.needsPort && s.mapping.Fields.Port == "" {
-		result.Outcome, result.Why = NotApplicable, "the mapping names no field for the port"
-		return result
+	for _, need := range p.needs {
+		if !need.met(s.mapping) {
+			result.Outcome, result.Why = NotApplicable, "the mapping names no "+need.what
+			return result
+		}
 	}
 	result.Why = judge(ctx, func(ctx context.Context, v *verdict) { s.in(ctx, v, p.check) })
 	if result.Why != "" {

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,12 +32,8 @@ func deletion(policy metav1.DeletionPropagation) func(context.Context, *scope) {
 func checkDeletionWhileDown(ctx context.Context, s *scope) {
 	object := s.create(ctx, "cache", 2)
 	s.available(ctx, object, 2)
+	defer s.operatorAsBefore(ctx)
 	s.must(s.operator.Stop(ctx))
-	defer func() {
-		if err := s.operator.Restart(ctx); err != nil {
-			s.why = strings.TrimSpace(s.why + "\n" + err.Error())
-		}
-	}()
 	s.must(s.client.Delete(ctx, object))
 	s.nothingLeft(ctx, object)
 }

@@ -32,6 +32,9 @@ type Mapping struct {
 	// outside a pod may need some.
 	Args []string `json:"args,omitempty"`
 	Env  []string `json:"env,omitempty"`
+	// DeadlineArgs come behind Args for the one point that waits until the operator gives up on its pods: they make it do so
+	// after a second. Without them, that point does not apply.
+	DeadlineArgs []string `json:"deadlineArgs,omitempty"`
 }
 
 // Fields are places such as "spec.size".
@@ -46,6 +49,9 @@ type Fields struct {
 type Conditions struct {
 	// Available says whether as many pods are ready as asked for.
 	Available string `json:"available"`
+	// Progressing says whether the pods are on their way to what is asked for. Empty means that the API has none: points that
+	// are only about it then do not apply, and others leave it out.
+	Progressing string `json:"progressing,omitempty"`
 	// Degraded says whether something keeps it from that. Empty means that the API has none: points about failures then
 	// ask that Available is False.
 	Degraded string `json:"degraded,omitempty"`

@@ -19,9 +19,8 @@ func checkPort(ctx context.Context, s *scope) {
 	object := s.create(ctx, "cache", 1)
 	s.available(ctx, object, 1)
 	s.listens(ctx, defaultPort)
-	const other = 11333
-	s.change(ctx, object, func() { s.mapping.setPort(object, other) })
-	s.listens(ctx, other)
+	s.change(ctx, object, func() { s.mapping.setPort(object, otherPort) })
+	s.listens(ctx, otherPort)
 }
 
 // listens waits until the Deployment's pods say that they listen on the port, and tell memcached so: it takes no other port

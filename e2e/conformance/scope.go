@@ -3,6 +3,9 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/onsi/gomega/gcustom"
@@ -11,10 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/history"
 	"github.com/example/operator-testbed/e2e/runner"
@@ -24,6 +28,7 @@ import (
 type subject struct {
 	mapping  Mapping
 	client   client.WithWatch
+	cluster  *embedded.Provider
 	operator *runner.Operator
 	audit    *audit.Log
 	patience time.Duration
@@ -49,7 +54,8 @@ func (s *subject) in(ctx context.Context, v *verdict, check func(context.Context
 	if err := s.client.Create(ctx, namespace); err != nil {
 		v.Fatalf("creating a namespace: %v", err)
 	}
-	recorder, err := history.Start(ctx, s.client, namespace.Name, s.mapping.GVK(), schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	recorder, err := history.Start(ctx, s.client, namespace.Name,
+		s.mapping.GVK(), appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("Pod"))
 	if err != nil {
 		v.Fatalf("%v", err)
 	}
@@ -82,6 +88,59 @@ func (s *scope) change(ctx context.Context, object *unstructured.Unstructured, e
 	s.must(s.client.Patch(ctx, object, client.MergeFrom(before)))
 }
 
+// patch merges into an object.
+func (s *scope) patch(ctx context.Context, object client.Object, patch string) {
+	s.must(s.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+// crash lets the pods of a custom resource's Deployment crash, again and again until restore.
+func (s *scope) crash(ctx context.Context, name string) (restore func()) {
+	deployment := s.deployment(name)
+	s.must(s.client.Get(ctx, client.ObjectKeyFromObject(deployment), deployment))
+	var pods corev1.PodList
+	s.must(s.client.List(ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels)))
+	simulate := func(value string) {
+		for i := range pods.Items {
+			s.patch(ctx, &pods.Items[i], `{"metadata":{"annotations":{"testbed.example.com/simulate":`+value+`}}}`)
+		}
+	}
+	simulate(`"crashloop"`)
+	return func() {
+		simulate("null")
+		for i := range pods.Items {
+			s.expect().Object(ctx, &pods.Items[i], gcustom.MakeMatcher(func(pod *corev1.Pod) (bool, error) {
+				return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+					return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+				}), nil
+			}))
+		}
+	}
+}
+
+// operatorAsBefore runs the operator as it was first started, at the end of a check that stops it or runs it otherwise.
+func (s *scope) operatorAsBefore(ctx context.Context) { s.alsoFails(s.operator.Restart(ctx)) }
+
+// alsoFails adds an error to why the claim does not hold.
+func (s *scope) alsoFails(err error) {
+	if err != nil {
+		s.why = strings.TrimSpace(s.why + "\n" + err.Error())
+	}
+}
+
+// versions returns every version of the recorded objects until now.
+func (s *scope) versions(ctx context.Context) []history.Version {
+	versions, err := s.history.CaughtUp(ctx)
+	s.must(err)
+	return versions
+}
+
+// revision returns the revision of an object as it was last read or written.
+func (s *scope) revision(object *unstructured.Unstructured) uint64 {
+	revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	s.must(err)
+	return revision
+}
+
 // deployment refers to the Deployment behind a custom resource.
 func (s *scope) deployment(name string) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.mapping.deploymentName(name)}}
@@ -95,13 +154,27 @@ func (s *scope) sized(ctx context.Context, name string, size int32) {
 // says waits until the custom resource has the condition, whichever generation that is about: a claim of its own asks for
 // observedGeneration.
 func (s *scope) says(ctx context.Context, object *unstructured.Unstructured, kind string, status metav1.ConditionStatus) {
+	s.conditions(ctx, object, fmt.Sprintf("%s=%s", kind, status), func(conditions []metav1.Condition) bool {
+		return meta.IsStatusConditionPresentAndEqual(conditions, kind, status)
+	})
+}
+
+// doesNotSay waits until the condition is not True. One that the mapping does not name never is.
+func (s *scope) doesNotSay(ctx context.Context, object *unstructured.Unstructured, kind string) {
+	s.conditions(ctx, object, fmt.Sprintf("no %s=True", kind), func(conditions []metav1.Condition) bool {
+		return !meta.IsStatusConditionTrue(conditions, kind)
+	})
+}
+
+// conditions waits until the custom resource has conditions as expected.
+func (s *scope) conditions(ctx context.Context, object *unstructured.Unstructured, expected string, match func([]metav1.Condition) bool) {
 	s.expect().Object(ctx, object.DeepCopy(), gcustom.MakeMatcher(func(seen *unstructured.Unstructured) (bool, error) {
 		conditions, err := expect.ConditionsOf(seen)
 		if err != nil {
 			return false, err
 		}
-		if !meta.IsStatusConditionPresentAndEqual(conditions, kind, status) {
-			return false, fmt.Errorf("expected %s=%s; last seen: %s", kind, status, expect.DescribeConditions(conditions))
+		if !match(conditions) {
+			return false, fmt.Errorf("expected %s; last seen: %s", expected, expect.DescribeConditions(conditions))
 		}
 		return true, nil
 	}))
@@ -111,6 +184,13 @@ func (s *scope) says(ctx context.Context, object *unstructured.Unstructured, kin
 func (s *scope) available(ctx context.Context, object *unstructured.Unstructured, size int32) {
 	s.sized(ctx, object.GetName(), size)
 	s.says(ctx, object, s.mapping.Conditions.Available, metav1.ConditionTrue)
+}
+
+// settled waits until the custom resource is available, and neither progresses nor fails.
+func (s *scope) settled(ctx context.Context, object *unstructured.Unstructured, size int32) {
+	s.available(ctx, object, size)
+	s.doesNotSay(ctx, object, s.mapping.Conditions.Progressing)
+	s.doesNotSay(ctx, object, s.mapping.Conditions.Degraded)
 }
 
 // admitsFailure waits until the custom resource says that something is wrong.

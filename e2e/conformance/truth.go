@@ -2,13 +2,17 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/expect"
 	"github.com/example/operator-testbed/e2e/history"
 )
@@ -22,53 +26,121 @@ func checkSize(ctx context.Context, s *scope) {
 	}
 }
 
+// checkRisingEdge lets no pod in until the operator has had its chance to be early: until it has served, and let go, another object.
 func checkRisingEdge(ctx context.Context, s *scope) {
 	const size = 3
+	lift := s.limit(ctx, "pods")
 	object := s.create(ctx, "cache", size)
+	s.expect().Object(ctx, s.deployment("cache"), gomega.HaveField("Status.UnavailableReplicas", gomega.BeEquivalentTo(size)))
+	other := s.create(ctx, "other", 1)
+	s.expect().Object(ctx, s.deployment("other"), gomega.Not(gomega.BeNil()))
+	s.must(s.client.Delete(ctx, other))
+	s.expect().Gone(ctx, other, s.deployment("other"))
+	lift()
 	s.available(ctx, object, size)
-	versions, err := s.history.CaughtUp(ctx)
-	s.must(err)
-	s.history.Stop()
-	for _, v := range history.Of(versions, object.GetUID()) {
-		conditions, err := expect.ConditionsOf(v.Object)
-		s.must(err)
-		if !meta.IsStatusConditionTrue(conditions, s.mapping.Conditions.Available) {
-			continue
-		}
-		if ready := readyPods(history.Before(versions, "Pod", v.Revision)); ready < size {
-			s.Fatalf("expected no %s=True before %d pods were ready; seen with %d ready ones", s.mapping.Conditions.Available, size, ready)
-		}
+	if early := s.mapping.earlyAvailable(s.versions(ctx), object.GetUID(), 0, size, readyPods); early != "" {
+		s.Fatalf("expected no %s=True before %d pods were ready; last seen: %s", s.mapping.Conditions.Available, size, early)
 	}
 }
 
-func readyPods(pods []*unstructured.Unstructured) int {
+// checkDeploymentAgrees holds the Deployment's controller while a pod gets ready again, so that it makes no difference how fast
+// anybody is: until the controller goes on, the Deployment has not counted that pod.
+func checkDeploymentAgrees(ctx context.Context, s *scope) {
+	object, other := s.create(ctx, "cache", 1), s.create(ctx, "other", 1)
+	s.available(ctx, object, 1)
+	s.available(ctx, other, 1)
+	restore := s.crash(ctx, "cache")
+	s.says(ctx, object, s.mapping.Conditions.Available, metav1.ConditionFalse)
+	s.expect().Object(ctx, s.deployment("cache"), gomega.HaveField("Status.ReadyReplicas", gomega.BeZero()))
+	s.barrier(ctx) // the operator has seen that
+	s.must(s.client.Get(ctx, client.ObjectKeyFromObject(object), object))
+	since := s.revision(object)
+
+	controllers := s.cluster.Component(embedded.KubeControllerManager)
+	s.must(controllers.Pause(ctx))
+	defer func() { s.alsoFails(controllers.Resume(context.WithoutCancel(ctx))) }()
+	restore()
+	s.change(ctx, other, func() { s.mapping.setSize(other, 2) })
+	s.expect().Object(ctx, s.deployment("other"), gomega.HaveField("Spec.Replicas", gomega.HaveValue(gomega.BeEquivalentTo(2)))) // the operator has come so far
+	s.must(controllers.Resume(ctx))
+	s.available(ctx, object, 1)
+
+	if early := s.mapping.earlyAvailable(s.versions(ctx), object.GetUID(), since, 1, countedBy(s.deployment("cache").Name)); early != "" {
+		s.Fatalf("expected no %s=True before the Deployment counted 1 pod as ready; last seen: %s", s.mapping.Conditions.Available, early)
+	}
+}
+
+// count returns how many pods were ready just before a revision.
+type count func(versions []history.Version, revision uint64) int
+
+// readyPods counts the pods themselves.
+func readyPods(versions []history.Version, revision uint64) int {
 	ready := 0
-	for _, pod := range pods {
-		conditions, err := expect.ConditionsOf(pod)
-		if err == nil && pod.GetDeletionTimestamp() == nil && meta.IsStatusConditionTrue(conditions, string(corev1.PodReady)) {
+	for _, pod := range history.Before(versions, "Pod", revision) {
+		if pod.GetDeletionTimestamp() == nil && isTrue(pod, string(corev1.PodReady)) {
 			ready++
 		}
 	}
 	return ready
 }
 
+// countedBy returns what the Deployment of that name counts.
+func countedBy(name string) count {
+	return func(versions []history.Version, revision uint64) int {
+		for _, deployment := range history.Before(versions, "Deployment", revision) {
+			if deployment.GetName() == name {
+				ready, _, _ := unstructured.NestedInt64(deployment.Object, "status", "readyReplicas")
+				return int(ready)
+			}
+		}
+		return 0
+	}
+}
+
+// earlyAvailable describes the first version of the object after the revision that says Available with fewer ready pods than size,
+// or returns "".
+func (m Mapping) earlyAvailable(versions []history.Version, uid types.UID, since uint64, size int, ready count) string {
+	for _, v := range history.Of(versions, uid) {
+		if v.Revision <= since || !isTrue(v.Object, m.Conditions.Available) {
+			continue
+		}
+		if n := ready(versions, v.Revision); n < size {
+			return fmt.Sprintf("revision %d says so, with %d", v.Revision, n)
+		}
+	}
+	return ""
+}
+
+// conditionOf returns a condition of any object, or nil.
+func conditionOf(object *unstructured.Unstructured, conditionType string) *metav1.Condition {
+	conditions, err := expect.ConditionsOf(object)
+	if err != nil {
+		return nil
+	}
+	return meta.FindStatusCondition(conditions, conditionType)
+}
+
+func isTrue(object *unstructured.Unstructured, conditionType string) bool {
+	condition := conditionOf(object, conditionType)
+	return condition != nil && condition.Status == metav1.ConditionTrue
+}
+
 func checkFallingEdge(ctx context.Context, s *scope) {
 	const size = 2
 	object := s.create(ctx, "cache", size)
 	s.available(ctx, object, size)
-	var pods corev1.PodList
-	s.must(s.client.List(ctx, &pods, client.InNamespace(s.namespace)))
-	for i := range pods.Items {
-		crash := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"testbed.example.com/simulate":"crashloop"}}}`))
-		s.must(s.client.Patch(ctx, &pods.Items[i], crash))
-	}
+	s.crash(ctx, "cache")
 	s.says(ctx, object, s.mapping.Conditions.Available, metav1.ConditionFalse)
 	s.admitsFailure(ctx, object)
 }
 
 func checkObservedGeneration(ctx context.Context, s *scope) {
+	conditions := []expect.Condition{{Type: s.mapping.Conditions.Available, Status: metav1.ConditionTrue}}
+	if s.mapping.Conditions.Progressing != "" {
+		conditions = append(conditions, expect.Condition{Type: s.mapping.Conditions.Progressing, Status: metav1.ConditionFalse})
+	}
 	object := s.create(ctx, "cache", 1)
-	s.expect().Condition(ctx, object, expect.Condition{Type: s.mapping.Conditions.Available, Status: metav1.ConditionTrue})
+	s.expect().Condition(ctx, object, conditions...)
 	s.change(ctx, object, func() { s.mapping.setSize(object, 2) })
-	s.expect().Condition(ctx, object, expect.Condition{Type: s.mapping.Conditions.Available, Status: metav1.ConditionTrue})
+	s.expect().Condition(ctx, object, conditions...)
 }
