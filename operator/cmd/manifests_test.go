@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,7 +78,31 @@ func TestManifestsAndOptionsAgree(t *testing.T) {
 			}
 			test.check(t, options, text)
 			checkPorts(t, options, container)
+			checkEnvironment(t, container)
+			if !options.leaderElection.enabled || options.image != defaultImage {
+				t.Errorf("leader election: %t, image %s; want true and the operator's default", options.leaderElection.enabled, options.image)
+			}
 		})
+	}
+}
+
+// checkEnvironment fails the test unless the operator reads each variable of the container, and each namespace among them is the one
+// that the pod runs in.
+func checkEnvironment(t *testing.T, container corev1.Container) {
+	t.Helper()
+	for _, variable := range container.Env {
+		switch variable.Name {
+		case imageVariable, webhooksVariable:
+		case namespaceVariable, watchVariable:
+			if variable.ValueFrom == nil || variable.ValueFrom.FieldRef.FieldPath != "metadata.namespace" {
+				t.Errorf("%s does not follow the pod's namespace", variable.Name)
+			}
+		default:
+			t.Errorf("the operator does not read %s", variable.Name)
+		}
+	}
+	if !slices.ContainsFunc(container.Env, func(variable corev1.EnvVar) bool { return variable.Name == imageVariable }) {
+		t.Errorf("there is no %s to be set", imageVariable)
 	}
 }
 
