@@ -57,6 +57,11 @@ func TestFlagsWithoutEffect(t *testing.T) {
 			t.Errorf("%q is accepted", arguments)
 		}
 	}
+	for _, argument := range []string{"--max-total-size-per-namespace=1", "--webhook-cert-path=/certs", "--webhook-ca-duration=8760h", "--webhook-certificate-duration=168h"} {
+		if _, err := parseOptions([]string{argument}, environment(map[string]string{webhooksVariable: "false"}), io.Discard); err == nil {
+			t.Errorf("%s is accepted without webhooks", argument)
+		}
+	}
 }
 
 // A failure is visible in the exit code.

@@ -294,8 +294,10 @@ func checkWebhooks(o options, given map[string]bool) error {
 		return fmt.Errorf("--max-total-size-per-namespace=%d would forbid every Memcached: give 0 for no limit", w.maxTotalSize)
 	}
 	if !w.enabled {
-		if w.maxTotalSize > 0 {
-			return fmt.Errorf("--max-total-size-per-namespace has no effect with %s=false: leave one of them out", webhooksVariable)
+		for _, flagName := range []string{"max-total-size-per-namespace", "webhook-cert-path", "webhook-ca-duration", "webhook-certificate-duration"} {
+			if given[flagName] {
+				return fmt.Errorf("--%s has no effect with %s=false: leave one of them out", flagName, webhooksVariable)
+			}
 		}
 		return nil
 	}
