@@ -29,7 +29,7 @@ func TestHintsGiveAwayMoreEachTime(t *testing.T) {
 		g.Expect(lab.Hint(root, dir, exercise, &out)).To(Succeed())
 		return out.String()
 	}
-	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 1 of 04-controller: Change it. Give memcached a limit"), ContainSubstring("Hint 1 of 3"), Not(ContainSubstring("Hint 2"))))
+	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 1 of 04-controller: Change it. Limit memcached"), ContainSubstring("Hint 1 of 3"), Not(ContainSubstring("Hint 2"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Hint 1 of 3"), ContainSubstring("Hint 2 of 3"), Not(ContainSubstring("Hint 3"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Hint 3 of 3"), Not(ContainSubstring("There is no more"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 2 of"), ContainSubstring("Hint 1 of 3")))
