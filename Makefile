@@ -136,7 +136,7 @@ eject: legal-stage $(LEARNER) ## A project of your own that begins as the operat
 ##@ Learn: write a chapter's operator yourself (the texts are in tutorial/)
 
 .PHONY: start
-start: $(LEARNER) ## A copy of what STAGE=NN-name begins with, in the new folder DIR, and the chapter's goal.
+start: $(LEARNER) ## A copy of what STAGE=NN-name starts from, in the new folder DIR, and the goal of the chapter.
 	@$(LEARNER) start --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: check
@@ -144,15 +144,15 @@ check: $(LEARNER) ## Run the chapter's suite against the copy in DIR; ONLY=TestN
 	@scripts/with-progress --lines "checking $(DIR)" $(LEARNER) check --dir='$(DIR)' --only='$(ONLY)'
 
 .PHONY: hint
-hint: $(LEARNER) ## The next hint, of three, about an exercise of the chapter that DIR is for, or of STAGE=NN-name; EXERCISE=2 chooses.
+hint: $(LEARNER) ## The next of three hints for an exercise of the chapter of DIR, or of STAGE=NN-name; EXERCISE=2 chooses.
 	@$(LEARNER) hint --stage='$(STAGE)' --dir='$(DIR)' --exercise='$(EXERCISE)'
 
 .PHONY: break
-break: $(LEARNER) ## A copy with a fault in it, of which you learn what a user sees, in the new folder DIR; without LAB=name, the list.
+break: $(LEARNER) ## A copy with one fault in it, in the new folder DIR, and what a user notices; without LAB=name, the list.
 	@$(LEARNER) break --lab='$(LAB)' --dir='$(DIR)'
 
 .PHONY: reset
-reset: $(LEARNER) ## Begin anew in DIR. What was there is kept beside it.
+reset: $(LEARNER) ## Start over in DIR. Your version is kept beside it.
 	@$(LEARNER) reset --dir='$(DIR)'
 
 .PHONY: solution

@@ -72,7 +72,7 @@ func command() *cobra.Command {
 	hint := add("hint", "Give the next hint about an exercise", false, func(context.Context) error {
 		number, err := strconv.Atoi(cmp.Or(exercise, "0"))
 		if err != nil {
-			return fmt.Errorf("EXERCISE=%s is no number: give one such as 1", exercise)
+			return fmt.Errorf("EXERCISE=%s is not a number: give one such as 1", exercise)
 		}
 		switch {
 		case dir != "":

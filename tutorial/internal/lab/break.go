@@ -24,7 +24,7 @@ const labsFile = "labs.yaml"
 // faultFile is where a copy says which break-it lab it is for.
 const faultFile = ".lab"
 
-// Fault is a break-it lab: an operator that a learner gets with one fault in it, and is to heal.
+// Fault is a break-it lab: an operator with one fault in it, for a learner to find and fix.
 type Fault struct {
 	// Name is what it is called. It gives nothing away.
 	Name string `json:"name"`
@@ -73,7 +73,7 @@ func Break(ctx context.Context, root, name, dir string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "%s is the operator of %s now, with one fault in it.\n\n%s\n\n", dir, fault.Chapter, fault.Symptom)
-	fmt.Fprintf(out, "Find out why, and heal it. make check DIR=%s says whether it is healed, make hint DIR=%[1]s helps.\n", dir)
+	fmt.Fprintf(out, "Find the cause and fix it. make check DIR=%s reports whether it is fixed, make hint DIR=%[1]s helps.\n", dir)
 	return nil
 }
 
@@ -156,5 +156,5 @@ func (f Fault) mutant(root string) (mutant.Mutant, error) {
 
 // healed tells what there was to learn.
 func (f Fault) healed(out io.Writer) {
-	fmt.Fprintf(out, "Healed. %s\nOthers have stumbled over it: %s.\n", f.Point, strings.Join(f.Others, ", "))
+	fmt.Fprintf(out, "Fixed. %s\nOthers have met it: %s.\n", f.Point, strings.Join(f.Others, ", "))
 }

@@ -154,7 +154,7 @@ func TestHintsAboutAFault(t *testing.T) {
 		g.Expect(out.String()).To(And(HavePrefix(fault.Symptom), HaveSuffix(last+"\n")))
 	}
 	g.Expect(lab.Hint(root, dir, 0, &out)).To(Succeed())
-	g.Expect(out.String()).To(ContainSubstring("There is no more. make solution STAGE=04-controller"))
+	g.Expect(out.String()).To(ContainSubstring("That was the last hint. make solution STAGE=04-controller"))
 	g.Expect(lab.Hint(root, dir, 1, &out)).To(MatchError(ContainSubstring("which has no EXERCISE=1")))
 }
 
@@ -169,7 +169,7 @@ func TestResetBreaksAgain(t *testing.T) {
 	g.Expect(os.WriteFile(role, []byte("{}\n"), 0o600)).To(Succeed())
 	out.Reset()
 	g.Expect(lab.Reset(t.Context(), root, dir, &out)).To(Succeed())
-	g.Expect(out.String()).To(Equal(dir + " is the broken operator of 04-controller again. What it was is in " + dir + ".before-1.\n"))
+	g.Expect(out.String()).To(Equal(dir + " is the broken operator of 04-controller again. Your previous version is in " + dir + ".before-1.\n"))
 	g.Expect(os.ReadFile(role)).To(Equal(broken))
 	g.Expect(filepath.Join(dir, ".lab")).To(BeAnExistingFile())
 }
@@ -195,7 +195,7 @@ func TestHeal(t *testing.T) {
 		g.Expect(os.WriteFile(filepath.Join(dir, file), text, 0o600)).To(Succeed())
 	}
 	g.Expect(lab.Check(t.Context(), root, dir, "", &out, cluster)).To(Succeed(), out.String())
-	g.Expect(out.String()).To(HaveSuffix("Healed. " + fault.Point + "\nOthers have stumbled over it: " + strings.Join(fault.Others, ", ") + ".\n"))
+	g.Expect(out.String()).To(HaveSuffix("Fixed. " + fault.Point + "\nOthers have met it: " + strings.Join(fault.Others, ", ") + ".\n"))
 }
 
 // faultOf returns the break-it lab of that name.

@@ -104,7 +104,7 @@ func tell(had map[int]int, exercise int, hints []string, last, file string, out 
 		fmt.Fprintf(out, "Hint %d of %d: %s\n", i+1, len(hints), hint)
 	}
 	if had[exercise] == len(hints) {
-		fmt.Fprintf(out, "\nThere is no more.%s\n", last)
+		fmt.Fprintf(out, "\nThat was the last hint.%s\n", last)
 	}
 	had[exercise] = step
 	text, err := json.Marshal(had)

@@ -1,6 +1,6 @@
 // Package lab lets a learner write a chapter's operator: it makes a copy of the operator that the chapter builds on, runs the
 // chapter's suite against what has become of it, gives hints, begins anew, and shows the solution. It also makes copies with a
-// fault in them, for a learner to heal.
+// fault in them, for a learner to fix.
 package lab
 
 import (
@@ -40,7 +40,7 @@ func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
 	for _, file := range c.Changes {
 		fmt.Fprintf(out, "  %s\n", file)
 	}
-	fmt.Fprintf(out, "\nmake check DIR=%s says how far you are.\n", dir)
+	fmt.Fprintf(out, "\nRun make check DIR=%s to see how far you are.\n", dir)
 	return nil
 }
 
@@ -62,7 +62,7 @@ func find(root, stage string) (chapter.Chapter, error) {
 			names = append(names, c.Name)
 		}
 	}
-	return chapter.Chapter{}, fmt.Errorf("there is no code to begin STAGE=%s with: %suse one of %s", stage, text, strings.Join(names, ", "))
+	return chapter.Chapter{}, fmt.Errorf("there is no code to start STAGE=%s from: %suse one of %s", stage, text, strings.Join(names, ", "))
 }
 
 // eject makes the folder dir the operator of a chapter, for somebody who is at work on stage.

@@ -81,7 +81,7 @@ func TestStartAndSolutionRefuse(t *testing.T) {
 		}
 	}
 	for stage, mend := range mends {
-		refused := MatchError(HavePrefix("there is no code to begin STAGE=" + stage + " with: " + mend + "use one of 02-informer-queue, "))
+		refused := MatchError(HavePrefix("there is no code to start STAGE=" + stage + " from: " + mend + "use one of 02-informer-queue, "))
 		g.Expect(lab.Start(t.Context(), root, stage, dir, &bytes.Buffer{})).To(refused)
 		g.Expect(lab.Solution(t.Context(), root, stage, dir, &bytes.Buffer{})).To(refused)
 	}

@@ -33,7 +33,7 @@ func TestHintsGiveAwayMoreEachTime(t *testing.T) {
 	g.Expect(hint(0)).To(And(ContainSubstring("Hint 1 of 3"), ContainSubstring("Hint 2 of 3"), Not(ContainSubstring("Hint 3"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Hint 3 of 3"), Not(ContainSubstring("There is no more"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 2 of"), ContainSubstring("Hint 1 of 3")))
-	g.Expect(hint(1)).To(And(ContainSubstring("Hint 3 of 3"), ContainSubstring("There is no more. make solution STAGE=04-controller")))
+	g.Expect(hint(1)).To(And(ContainSubstring("Hint 3 of 3"), ContainSubstring("That was the last hint. make solution STAGE=04-controller")))
 }
 
 // Chapters that begin with nothing have exercises, too.
@@ -45,7 +45,7 @@ func TestHintWithoutACopy(t *testing.T) {
 		out.Reset()
 		g.Expect(lab.HintAbout(root, "00-control-loop", memory, 2, &out)).To(Succeed())
 	}
-	g.Expect(out.String()).To(And(HavePrefix("Exercise 2 of 00-control-loop: Break it. Scale the ReplicaSet"), ContainSubstring("Hint 3 of 3"), HaveSuffix("There is no more.\n")))
+	g.Expect(out.String()).To(And(HavePrefix("Exercise 2 of 00-control-loop: Break it. Scale the ReplicaSet"), ContainSubstring("Hint 3 of 3"), HaveSuffix("That was the last hint.\n")))
 	out.Reset()
 	g.Expect(lab.HintAbout(root, "01-custom-resource", memory, 0, &out)).To(Succeed())
 	g.Expect(out.String()).To(And(HavePrefix("Exercise 1 of 01-custom-resource"), ContainSubstring("Hint 1 of 3"), Not(ContainSubstring("Hint 2 of 3"))))
@@ -75,7 +75,7 @@ func TestResetKeepsWhatWasThere(t *testing.T) {
 		g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
 		out.Reset()
 		g.Expect(lab.Reset(t.Context(), root, dir, &out)).To(Succeed())
-		g.Expect(out.String()).To(Equal(dir + " is the operator of 01-custom-resource again. What it was is in " + kept + ".\n"))
+		g.Expect(out.String()).To(Equal(dir + " is the operator of 01-custom-resource again. Your previous version is in " + kept + ".\n"))
 		g.Expect(filepath.Join(kept, "mine.go")).To(BeAnExistingFile())
 		g.Expect(os.ReadDir(dir)).To(HaveLen(len(begun)))
 	}
@@ -88,7 +88,7 @@ func TestResetLeavesAloneWhatIsNoCopy(t *testing.T) {
 	g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
 	g.Expect(lab.Reset(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
 	g.Expect(os.WriteFile(filepath.Join(dir, ".stage"), []byte("99-nothing\n"), 0o600)).To(Succeed())
-	g.Expect(lab.Reset(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("there is no code to begin STAGE=99-nothing with")))
+	g.Expect(lab.Reset(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("there is no code to start STAGE=99-nothing from")))
 	g.Expect(mine).To(BeAnExistingFile())
 }
 

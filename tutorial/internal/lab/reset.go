@@ -48,7 +48,7 @@ func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 	if err := os.Rename(fresh, dir); err != nil {
 		return errors.Join(err, os.Rename(kept, dir))
 	}
-	fmt.Fprintf(out, "%s is %s again. What it was is in %s.\n", dir, began, kept)
+	fmt.Fprintf(out, "%s is %s again. Your previous version is in %s.\n", dir, began, kept)
 	return nil
 }
 
