@@ -35,9 +35,7 @@ func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fie
 		sets[i] = set
 		if entry.Manager == owner {
 			all = all.Union(set)
-			if ours < 0 || entry.Operation == metav1.ManagedFieldsOperationApply {
-				ours = i
-			}
+			ours = i
 			continue
 		}
 		taken := below(exclusive, set)

@@ -16,9 +16,9 @@ func TestTakeOver(t *testing.T) {
 		replicas  = `{"f:spec":{"f:replicas":{}}}`
 		image     = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:image":{}}}}}}}`
 		both      = `{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:image":{}}}}}}}`
-		ports     = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:ports":{"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}}}}}`
-		portsToo  = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:image":{},"f:ports":{"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}}}}}`
-		withPorts = `{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:ports":{"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}}}}}`
+		ports     = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:ports":{".":{},"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}}}}}`
+		portsToo  = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:image":{},"f:ports":{".":{},"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}}}}}`
+		withPorts = `{"f:spec":{"f:replicas":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{"f:ports":{".":{},"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}}}}}`
 		elsewhere = `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"proxy\"}":{"f:ports":{"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{}}}}}}}}}`
 	)
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
@@ -69,6 +69,11 @@ func TestTakeOver(t *testing.T) {
 		{
 			name:   "what the Deployment's controller writes",
 			before: []metav1.ManagedFieldsEntry{entry(ours, applied, replicas), ofStatus(entry(ours, updated, image))},
+		},
+		{
+			name:   "created by us, and its status written before",
+			before: []metav1.ManagedFieldsEntry{ofStatus(entry("kube-controller-manager", updated, image)), entry(ours, updated, replicas)},
+			want:   []metav1.ManagedFieldsEntry{ofStatus(entry("kube-controller-manager", updated, image)), entry(ours, applied, replicas)},
 		},
 		{
 			name:   "we own nothing",
