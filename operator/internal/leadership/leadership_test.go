@@ -3,6 +3,7 @@ package leadership
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -244,6 +245,33 @@ func TestClient(t *testing.T) {
 			g.Expect(c.List(t.Context(), &corev1.ConfigMapList{})).To(Succeed())
 			g.Expect(requests).To(Equal(map[string]int{http.MethodGet: 2}))
 		})
+	}
+}
+
+// closer is a body that knows whether it was closed.
+type closer struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closer) Close() error {
+	c.closed = true
+	return nil
+}
+
+func TestHeldBackRequestIsClosed(t *testing.T) {
+	held := &fence{lease: newWorld().lease}
+	body := &closer{Reader: strings.NewReader("{}")}
+	for name, request := range map[string]*http.Request{
+		"with a body":    {Method: http.MethodPost, Body: body},
+		"without a body": {Method: http.MethodDelete},
+	} {
+		if _, err := held.RoundTrip(request); err == nil { //nolint:bodyclose // there is no response
+			t.Errorf("%s: it was sent", name)
+		}
+	}
+	if !body.closed {
+		t.Error("the body is still open")
 	}
 }
 
