@@ -170,8 +170,12 @@ e2e: legal-cluster legal-stage $(TESTBED) ## The operator's suite on kind; the s
 	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/suites $(STAGE)
 
 .PHONY: mutants
-mutants: legal-stage $(TESTBED) ## Break the operators on purpose, or that of STAGE=NN-name, and see each fault caught. ARGS=-only=regexp chooses.
+mutants: legal-stage $(TESTBED) ## Break the operators, or that of STAGE=NN-name, with the patches beside their suites, and see the suite catch each. ARGS=-only=regexp chooses.
 	@scripts/mutants $(ARGS) $(STAGE)
+
+.PHONY: mutation
+mutation: ## Change each ==, < and + of the operator's code, one at a time, and count how many its unit tests catch. ONLY=regexp chooses packages. Takes a while.
+	@scripts/mutation $(if $(ONLY),-only='$(ONLY)') $(ARGS)
 
 .PHONY: rbac-proof
 rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
