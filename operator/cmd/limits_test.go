@@ -6,42 +6,42 @@ import (
 	"testing"
 )
 
-// Each flag accepts its least value, and not the one below it.
+// Each flag accepts the last valid value, and refuses the first invalid one.
 func TestLimits(t *testing.T) {
-	for name, test := range map[string]struct {
-		least, below []string
+	elect := func(lease, renew, retry string) []string {
+		return []string{"--leader-elect", "--leader-election-lease-duration=" + lease, "--leader-election-renew-deadline=" + renew, "--leader-election-retry-period=" + retry}
+	}
+	webhooks := map[string]string{webhooksVariable: "false"}
+	for _, test := range []struct {
+		name         string
+		variables    map[string]string
+		right, wrong []string
 	}{
-		"workers":              {[]string{"--max-concurrent-reconciles=1"}, []string{"--max-concurrent-reconciles=-1"}},
-		"time for a Memcached": {[]string{"--reconciliation-timeout=1ns"}, []string{"--reconciliation-timeout=-1s"}},
-		"recheck interval":     {[]string{"--recheck-interval=1s"}, []string{"--recheck-interval=999ms"}},
-		"progress deadline":    {[]string{"--progress-deadline=1s"}, []string{"--progress-deadline=999ms"}},
-		"progress interval":    {[]string{"--progress-interval=0s"}, []string{"--progress-interval=-1ns"}},
-		"port":                 {[]string{"--webhook-bind-address=:1"}, []string{"--webhook-bind-address=:0"}},
-		"largest port":         {[]string{"--webhook-bind-address=:65535"}, []string{"--webhook-bind-address=:65536"}},
-		"certificates":         {[]string{"--webhook-certificate-duration=1s"}, []string{"--webhook-certificate-duration=999ms"}},
-		"authorities": {
-			[]string{"--webhook-certificate-duration=1h", "--webhook-ca-duration=2h"},
-			[]string{"--webhook-certificate-duration=1h", "--webhook-ca-duration=1h59m59s"},
-		},
-		"the lease": {
-			[]string{"--leader-elect", "--leader-election-lease-duration=1s", "--leader-election-renew-deadline=900ms", "--leader-election-retry-period=100ms"},
-			[]string{"--leader-elect", "--leader-election-lease-duration=0s", "--leader-election-renew-deadline=-1s", "--leader-election-retry-period=-2s"},
-		},
-		"its renewal": {
-			[]string{"--leader-elect", "--leader-election-renew-deadline=14999ms"},
-			[]string{"--leader-elect", "--leader-election-renew-deadline=15s"},
-		},
-		"tries": {
-			[]string{"--leader-elect", "--leader-election-retry-period=1ns"},
-			[]string{"--leader-elect", "--leader-election-retry-period=0s"},
-		},
+		{"workers", nil, []string{"--max-concurrent-reconciles=1"}, []string{"--max-concurrent-reconciles=0"}},
+		{"time of a reconcile", nil, []string{"--reconciliation-timeout=1ns"}, []string{"--reconciliation-timeout=0s"}},
+		{"recheck", nil, []string{"--recheck-interval=1s"}, []string{"--recheck-interval=999ms"}},
+		{"deadline of progress", nil, []string{"--progress-deadline=1s"}, []string{"--progress-deadline=999ms"}},
+		{"interval of progress", nil, []string{"--progress-interval=0s"}, []string{"--progress-interval=-1ns"}},
+		{"the lowest port", nil, []string{"--webhook-bind-address=:1"}, []string{"--webhook-bind-address=:0"}},
+		{"the highest port", nil, []string{"--webhook-bind-address=:65535"}, []string{"--webhook-bind-address=:65536"}},
+		{"a port of the webhooks' that nobody listens at", webhooks, []string{"--metrics-bind-address=:9443"}, []string{"--metrics-bind-address=:8081"}},
+		{"one address that is off", nil, []string{"--metrics-bind-address=0", "--health-probe-bind-address=0"}, []string{"--metrics-bind-address=:1", "--health-probe-bind-address=:1"}},
+		{"an address behind one that is off", nil, []string{"--health-probe-bind-address=0", "--metrics-bind-address=:1"}, []string{"--health-probe-bind-address=0", "--metrics-bind-address=1"}},
+		{"the sum of sizes", nil, []string{"--max-total-size-per-namespace=0"}, []string{"--max-total-size-per-namespace=-1"}},
+		{"the sum of sizes without webhooks", webhooks, nil, []string{"--max-total-size-per-namespace=1"}},
+		{"life of a certificate", nil, []string{"--webhook-certificate-duration=1s"}, []string{"--webhook-certificate-duration=999ms"}},
+		{"life of an authority", nil, []string{"--webhook-certificate-duration=1h", "--webhook-ca-duration=2h"}, []string{"--webhook-certificate-duration=1h", "--webhook-ca-duration=7199s"}},
+		{"lease", nil, elect("1s", "500ms", "100ms"), elect("0s", "-1s", "100ms")},
+		{"deadline of the lease", nil, elect("15s", "14s", "1s"), elect("15s", "15s", "1s")},
+		{"tries within the deadline", nil, elect("15s", "12001ms", "10s"), elect("15s", "12s", "10s")},
+		{"no pause between tries", nil, elect("15s", "12s", "1ns"), elect("15s", "12s", "0s")},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := parseOptions(test.least, environment(nil), io.Discard); err != nil {
-				t.Errorf("%q: %v", test.least, err)
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := parseOptions(test.right, environment(test.variables), io.Discard); err != nil {
+				t.Errorf("%q: %v", test.right, err)
 			}
-			if _, err := parseOptions(test.below, environment(nil), io.Discard); err == nil {
-				t.Errorf("%q is accepted", test.below)
+			if _, err := parseOptions(test.wrong, environment(test.variables), io.Discard); err == nil {
+				t.Errorf("%q is accepted", test.wrong)
 			}
 		})
 	}
