@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 const serverName = "operator-webhook-service.operator-system.svc"
@@ -442,6 +443,31 @@ func TestOnlyOneReplicaMakesTheAuthority(t *testing.T) {
 	}
 	if blind.Source.current() != nil {
 		t.Error("the second replica serves a certificate of an authority that nobody has")
+	}
+}
+
+// A webhook configuration that somebody else changes or deletes at the same moment is no fault: its next event brings the replica
+// back. Anything else is.
+func TestTrustThatCannotBeWritten(t *testing.T) {
+	name := admissionregistrationv1.Resource("validatingwebhookconfigurations")
+	for _, test := range []struct {
+		err   error
+		fault bool
+	}{
+		{apierrors.NewConflict(name, "validating", nil), false},
+		{apierrors.NewNotFound(name, "validating"), false},
+		{apierrors.NewForbidden(name, "validating", nil), true},
+	} {
+		s := newSite(t)
+		one := s.replica()
+		one.Client = interceptor.NewClient(s.client, interceptor.Funcs{
+			Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+				return test.err
+			},
+		})
+		if _, err := one.Reconcile(t.Context(), ctrl.Request{}); (err != nil) != test.fault {
+			t.Errorf("%v: Reconcile() = %v, want an error: %t", test.err, err, test.fault)
+		}
 	}
 }
 

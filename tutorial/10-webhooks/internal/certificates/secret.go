@@ -19,15 +19,13 @@ const (
 // encodeSecret returns the data of the Secret that holds the authorities, one or two, newest first.
 func encodeSecret(authorities []authority) (map[string][]byte, error) {
 	data := map[string][]byte{bundleKey: encodeCertificates(certificatesOf(authorities)...)}
-	for i, keys := range [][2]string{{corev1.TLSCertKey, corev1.TLSPrivateKeyKey}, {previousCertificateKey, previousKeyKey}} {
-		if i == len(authorities) {
-			break
-		}
-		certificate, key, err := authorities[i].encode()
+	keys := [][2]string{{corev1.TLSCertKey, corev1.TLSPrivateKeyKey}, {previousCertificateKey, previousKeyKey}}
+	for i, a := range authorities {
+		certificate, key, err := a.encode()
 		if err != nil {
 			return nil, err
 		}
-		data[keys[0]], data[keys[1]] = certificate, key
+		data[keys[i][0]], data[keys[i][1]] = certificate, key
 	}
 	return data, nil
 }

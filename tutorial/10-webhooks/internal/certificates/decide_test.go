@@ -1,0 +1,107 @@
+package certificates
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"testing"
+	"time"
+)
+
+var testNow = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// testAuthority is an authority that is made at testNow and valid for ten hours.
+func testAuthority(t *testing.T) authority {
+	t.Helper()
+	a, err := newAuthority(testNow, 10*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func testCertificate(t *testing.T, by authority, life time.Duration) *tls.Certificate {
+	t.Helper()
+	certificate, err := by.issue(testNow, life, []string{serverName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return certificate
+}
+
+func TestMustReissue(t *testing.T) {
+	const settling = time.Minute
+	by, other := testAuthority(t), testAuthority(t)
+	mine, others, longest := testCertificate(t, by, 3*time.Hour), testCertificate(t, other, 3*time.Hour), testCertificate(t, by, 10*time.Hour)
+	since := func(ago time.Duration) trust { return trust{string(by.certificate.Raw): testNow.Add(-ago)} }
+	for _, test := range []struct {
+		name    string
+		current *tls.Certificate
+		trusted trust
+		after   time.Duration
+		want    bool
+	}{
+		{"none", nil, nil, 0, true},
+		{"new", mine, nil, 0, false},
+		{"just before its renewal", mine, nil, 2*time.Hour - 1, false},
+		{"at its renewal", mine, nil, 2 * time.Hour, true},
+		{"as long as its authority", longest, nil, 9 * time.Hour, false},
+		{"expired with its authority", longest, nil, 10 * time.Hour, true},
+		{"of another authority, and the signer is not trusted", others, nil, 0, false},
+		{"of another authority, and the signer is trusted by some", others, since(settling - 1), 0, false},
+		{"of another authority, and the signer is trusted by all", others, since(settling), 0, true},
+		{"of another authority, and expired", others, nil, 3 * time.Hour, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := mustReissue(test.current, by, test.trusted, testNow.Add(test.after), settling); got != test.want {
+				t.Errorf("mustReissue() = %t, want %t", got, test.want)
+			}
+		})
+	}
+}
+
+// A verifier whose clock is a few minutes behind has no reason to refuse what has just been made.
+func TestClocksMayDiffer(t *testing.T) {
+	a := testAuthority(t)
+	roots := x509.NewCertPool()
+	roots.AddCert(a.certificate)
+	behind := x509.VerifyOptions{Roots: roots, DNSName: serverName, CurrentTime: testNow.Add(-4 * time.Minute)}
+	if _, err := testCertificate(t, a, time.Hour).Leaf.Verify(behind); err != nil {
+		t.Error(err)
+	}
+}
+
+// What signs says so: others that check a chain ask for it.
+func TestAuthorityMaySign(t *testing.T) {
+	if usage := testAuthority(t).certificate.KeyUsage; usage&x509.KeyUsageCertSign == 0 {
+		t.Errorf("an authority may not sign certificates: its usage is %b", usage)
+	}
+}
+
+// Ours is what has our name and has signed itself.
+func TestIsOurs(t *testing.T) {
+	ours := testAuthority(t)
+	foreign, err := newTemplate("foreign", testNow, testNow.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreignCertificate, err := sign(foreign, foreign, ours.key.Public(), ours.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namesake, err := authority{certificate: foreignCertificate, key: ours.key}.issue(testNow, time.Hour, []string{authorityName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		certificate *x509.Certificate
+		want        bool
+	}{
+		"ours":              {ours.certificate, true},
+		"another name":      {foreignCertificate, false},
+		"signed by another": {namesake.Leaf, false},
+	} {
+		if got := isOurs(test.certificate); got != test.want {
+			t.Errorf("%s: isOurs() = %t, want %t", name, got, test.want)
+		}
+	}
+}
