@@ -67,6 +67,7 @@ var deadlineCases = []statusCase{
 	{name: "no word of the pod", snapshot: testSnapshot(1, pod("a")).with(underWay(testDeadline)), want: overdue("ContainerCreationStuck")},
 	{name: "stuck in creation", snapshot: testSnapshot(1, pod("a", waiting("ContainerCreating"))).with(underWay(testDeadline)), want: overdue("ContainerCreationStuck")},
 	{name: "never ready", snapshot: testSnapshot(2, pod("a", running, notReady), pod("b", running, notReady)).with(underWay(testDeadline)), want: overdue("ProbeFailed")},
+	{name: "ready, and the pod is not", snapshot: testSnapshot(1, pod("a", recovered, notReady)).with(underWay(testDeadline)), want: overdue("ProgressDeadlineExceeded")},
 	{name: "never ready, in time", snapshot: testSnapshot(1, pod("a", running, notReady)).with(underWay(testDeadline - time.Second)), want: starting},
 	{name: "a failure that shows at once", snapshot: testSnapshot(1, pod("a", waiting("ErrImagePull"))).with(underWay(testDeadline)), want: overdue("ImagePullFailed")},
 	{

@@ -75,6 +75,12 @@ func turnedUnready(at metav1.Time) func(*corev1.Pod) {
 	}
 }
 
+func scheduled(is corev1.ConditionStatus, reason string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: is, Reason: reason})
+	}
+}
+
 var failureCases = []statusCase{
 	degraded("ImagePullFailed", testSnapshot(1, pod("a", waiting("ErrImagePull")))).named("first try"),
 	degraded("ImagePullFailed", testSnapshot(1, pod("a", waiting("ImagePullBackOff")))).named("back off"),
@@ -91,6 +97,11 @@ var failureCases = []statusCase{
 		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
 	},
 	degraded("Unschedulable", testSnapshot(1, pod("a", unschedulable))),
+	{
+		name:     "a pod that has a node, and one that the scheduler could not judge",
+		snapshot: testSnapshot(2, pod("a", scheduled(corev1.ConditionTrue, "")), pod("b", scheduled(corev1.ConditionFalse, corev1.PodReasonSchedulerError))),
+		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
+	},
 	degraded("ImagePullFailed", testSnapshot(4, pod("a", unschedulable), pod("b", terminated), pod("c", waiting("RunContainerError")), pod("d", waiting("ErrImagePull")))).
 		named("before all others"),
 	blocked("NameTaken"), blocked("Invalid"), blocked("QuotaExceeded"), blocked("Forbidden"),

@@ -99,6 +99,16 @@ func TestPodsRefusalIsStable(t *testing.T) {
 	}
 }
 
+func TestLongestMessage(t *testing.T) {
+	longest := strings.Repeat("x", maxMessage-1) + "."
+	if got := sentence(longest); got != longest {
+		t.Errorf("a message of %d bytes becomes one of %d", len(longest), len(got))
+	}
+	if got, want := sentence(longest+"."), longest[:maxMessage-len("…")]+"…"; got != want {
+		t.Errorf("a message of %d bytes ends with %q, want %q", maxMessage+1, got[len(got)-10:], want[len(want)-10:])
+	}
+}
+
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{"", "a", "a.", strings.Repeat("ä", 600), "\xff", `pods "a-8js7t", used: , limited: `, strings.Repeat("x", maxMessage-1)} {
 		f.Add(seed)

@@ -120,6 +120,17 @@ func TestInvalidSpecFromTheStart(t *testing.T) {
 	}
 }
 
+// What is known of a Deployment that the operator does not own says nothing about the Memcached.
+func TestInvalidSpecBesideAForeignDeployment(t *testing.T) {
+	w := newWorld(t, 0)
+	w.newDeployment(func(deployment *appsv1.Deployment) { deployment.Finalizers = []string{"example.com/hold"} })
+	w.delete(w.deployment())
+	if err := w.reconcileOnce(); !errors.Is(err, reconcile.TerminalError(nil)) {
+		t.Errorf("error = %v, want a terminal one", err)
+	}
+	expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/Invalid")
+}
+
 func TestRefusedPodsShowAndHeal(t *testing.T) {
 	w := newWorld(t, 1)
 	w.reconcile()
