@@ -144,6 +144,12 @@ var statusCases = []statusCase{
 		nodes:    []string{"a", "b"},
 	},
 	{
+		name:     "one ready behind others that do not count",
+		snapshot: testSnapshot(1, pod("a", ready, deleting), pod("b", ready, ownedByStranger), pod("c", notReady, outdated, deleting), pod("d", ready)),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected"},
+		nodes:    []string{"d"},
+	},
+	{
 		name:     "more than asked for",
 		snapshot: testSnapshot(1, pod("b", ready), pod("a", ready)),
 		want:     []string{"Available=True/AllReplicasReady", "Progressing=True/RemovingReplicas", "Degraded=False/AsExpected"},
