@@ -99,7 +99,7 @@ var failureCases = []statusCase{
 	degraded("Unschedulable", testSnapshot(1, pod("a", unschedulable))),
 	{
 		name:     "a pod that has a node, and one that the scheduler could not judge",
-		snapshot: testSnapshot(2, pod("a", scheduled(corev1.ConditionTrue, "")), pod("b", scheduled(corev1.ConditionFalse, corev1.PodReasonSchedulerError))),
+		snapshot: testSnapshot(2, pod("a", scheduled(corev1.ConditionTrue, corev1.PodReasonUnschedulable)), pod("b", scheduled(corev1.ConditionFalse, corev1.PodReasonSchedulerError))),
 		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
 	},
 	degraded("ImagePullFailed", testSnapshot(4, pod("a", unschedulable), pod("b", terminated), pod("c", waiting("RunContainerError")), pod("d", waiting("ErrImagePull")))).
@@ -126,6 +126,12 @@ var failureCases = []statusCase{
 		name:     "a pod that runs again and is ready",
 		snapshot: testSnapshot(1, pod("a", recovered, ready)),
 		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected"},
+		nodes:    []string{"a"},
+	},
+	{
+		name:     "a pod that has not noticed that its second container fails",
+		snapshot: testSnapshot(1, pod("a", recovered, waiting("ErrImagePull"), ready)),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=True/ImagePullFailed"},
 		nodes:    []string{"a"},
 	},
 	{
