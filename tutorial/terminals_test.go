@@ -10,7 +10,7 @@ import (
 
 var (
 	hidden   = regexp.MustCompile(`(?s)<!--.*?-->`)
-	fence    = regexp.MustCompile("(?ms)^```(console)?([^\n]*)\n(.*?)^```$")
+	fence    = regexp.MustCompile("(?ms)^```(console)?([^\n]*)\n(.*?\n)```$")
 	terminal = regexp.MustCompile(`terminal=(\d)`)
 )
 
