@@ -323,3 +323,23 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 		t.Error("its record is still there")
 	}
 }
+
+// A write that fails leaves no trace: it is neither recorded as done nor announced by an event.
+func TestFailedWritesLeaveNoTrace(t *testing.T) {
+	for _, write := range []string{createDeployment, patchStatus} {
+		t.Run(write, func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.refuse(write, errors.New("the API server is away"))
+			if err := w.reconcileOnce(); err == nil {
+				t.Fatal("no error, want that of the write")
+			}
+			got := w.reconciler.lastWrites.read(w.memcached())
+			if write == createDeployment && got.created || got.resourceVersion != "" || len(got.status.Conditions) > 0 {
+				t.Errorf("recorded as written: %+v", got)
+			}
+			if len(w.events) > 0 {
+				t.Errorf("events %q", w.events)
+			}
+		})
+	}
+}
