@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -341,5 +343,33 @@ func TestFailedWritesLeaveNoTrace(t *testing.T) {
 				t.Errorf("events %q", w.events)
 			}
 		})
+	}
+}
+
+// heard is the last event that a recorder was given.
+type heard struct {
+	regarding, related              runtime.Object
+	eventType, reason, action, note string
+}
+
+// Eventf implements events.EventRecorder.
+func (h *heard) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, arguments ...any) {
+	*h = heard{regarding, related, eventType, reason, action, fmt.Sprintf(note, arguments...)}
+}
+
+// An event is about the Memcached, whatever its version, and has the message of the condition as it is.
+func TestEventAsRecorded(t *testing.T) {
+	degraded := func(status metav1.ConditionStatus, reason, message string) cachev1alpha1.MemcachedStatus {
+		return cachev1alpha1.MemcachedStatus{Conditions: []metav1.Condition{{Type: cachev1alpha1.ConditionDegraded, Status: status, Reason: reason, Message: message}}}
+	}
+	got := &heard{}
+	mc := memcachedCalled("sessions")
+	announce(got, mc, cachev1alpha1.MemcachedStatus{}, degraded(metav1.ConditionTrue, "Forbidden", "100%d of it."))
+	want := &heard{
+		regarding: &corev1.ObjectReference{APIVersion: "cache.example.com/v1alpha1", Kind: "Memcached", Namespace: testNamespace, Name: "sessions", UID: "sessions"},
+		eventType: corev1.EventTypeWarning, reason: "Forbidden", action: "Reconcile", note: "100%d of it.",
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(heard{})); diff != "" {
+		t.Errorf("event (-want +got):\n%s", diff)
 	}
 }
