@@ -96,6 +96,7 @@ func TestWrongOptions(t *testing.T) {
 		{"unknown flag", []string{"--no-such-flag"}, nil, "flag provided but not defined: -no-such-flag (--help lists the flags)"},
 		{"argument", []string{"start"}, nil, `unexpected argument "start"`},
 		{"address", []string{"--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is no address`},
+		{"address behind one that is off", []string{"--health-probe-bind-address=0", "--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is no address`},
 		{"the same address twice", []string{"--metrics-bind-address=:8081"}, nil, `are both ":8081"`},
 		{"the webhooks' port twice", []string{"--metrics-bind-address=127.0.0.1:9443"}, nil, "--webhook-bind-address and --metrics-bind-address are both at port 9443"},
 		{"the webhooks' port", []string{"--webhook-bind-address=:65536"}, nil, `--webhook-bind-address ":65536" is no address`},
