@@ -70,6 +70,13 @@ func TestClocksMayDiffer(t *testing.T) {
 	}
 }
 
+// What signs says so: others that check a chain ask for it.
+func TestAuthorityMaySign(t *testing.T) {
+	if usage := testAuthority(t).certificate.KeyUsage; usage&x509.KeyUsageCertSign == 0 {
+		t.Errorf("an authority may not sign certificates: its usage is %b", usage)
+	}
+}
+
 // Ours is what has our name and has signed itself.
 func TestIsOurs(t *testing.T) {
 	ours := testAuthority(t)
