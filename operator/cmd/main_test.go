@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +34,8 @@ func TestExitsWithoutACluster(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			output, err := operator(t, test.kubeconfig, append(test.arguments, "--health-probe-bind-address=0")...).CombinedOutput()
-			if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 || !strings.Contains(string(output), test.want) {
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(output), test.want) {
 				t.Errorf("%v, want exit code 1 and %q; output:\n%s", err, test.want, output)
 			}
 		})

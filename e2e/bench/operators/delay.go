@@ -48,6 +48,7 @@ func delayPods(ctx context.Context, c client.Client, delay time.Duration) error 
 		}
 	}
 	// Nothing in the API tells when an API server has taken a policy up: only a request does.
+	//nolint:forbidigo // there is nothing to watch
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		probe := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "probe-"},
