@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -70,6 +71,9 @@ func needAPIServer(t *testing.T) *rest.Config {
 			CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "bases")},
 			ErrorIfCRDPathMissing: true,
 			Scheme:                testScheme(),
+			// The defaults, 20 seconds, are too short for a machine that compiles meanwhile.
+			ControlPlaneStartTimeout: time.Minute,
+			ControlPlaneStopTimeout:  time.Minute,
 		}
 		apiServer.environment.ControlPlane.GetAPIServer().Configure().
 			Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
@@ -462,7 +466,27 @@ func TestFirstWritesOnAPIServer(t *testing.T) {
 	expectWrites(t, s.reconcile(mc))
 }
 
-// Creating is no apply, and what it sets it would own for ever. Others' fields and the API server's defaults stay.
+// The API server records the operator as the manager of what it sets, whatever its executable is called.
+func TestFieldOwnersOnAPIServer(t *testing.T) {
+	s := newSite(t)
+	mc := s.newMemcached("owned")
+	s.do(s.user.Get(t.Context(), nameOf(mc), mc))
+	managers := func(object client.Object) (result []string) {
+		for _, entry := range object.GetManagedFields() {
+			result = append(result, strings.TrimSuffix(entry.Manager+" "+entry.Subresource, " "))
+		}
+		return result
+	}
+	if diff := cmp.Diff([]string{"somebody-else", "memcached-operator status"}, managers(mc)); diff != "" {
+		t.Errorf("managers of the Memcached's fields (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"memcached-operator"}, managers(s.deployment(mc))); diff != "" {
+		t.Errorf("managers of the Deployment's fields (-want +got):\n%s", diff)
+	}
+}
+
+// What the operator set when it created the Deployment goes away like what it applied. Fields of others and the API server's
+// defaults stay.
 func TestWhatIsNoLongerSetGoesAwayOnAPIServer(t *testing.T) {
 	earlier := func(mc *cachev1alpha1.Memcached) *acappsv1.DeploymentApplyConfiguration {
 		desired := desiredDeployment(mc, testImage)
