@@ -1,6 +1,6 @@
-// Package v1alpha1 is the admission of Memcacheds: what their schema can't say. Each rule is a function of its own, without
-// effects; webhook.go connects them with the API server.
+// Package v1alpha1 holds the admission webhooks for Memcacheds: the rules that their schema can't express. Each rule is a pure
+// function; webhook.go connects them to the API server.
 //
-// Defaults and the limits of single fields are in the schema (api/v1alpha1): the API server knows them without
-// asking anybody.
+// Defaults and the limits of single fields are in the schema (api/v1alpha1), because the API server applies them without calling
+// a webhook.
 package v1alpha1

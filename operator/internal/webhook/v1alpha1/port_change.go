@@ -8,7 +8,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// warnOfRestart returns what to tell a user whose change replaces the pods of the Memcached, or "".
+// warnOfRestart returns the warning for a change that replaces the pods of the Memcached, or "" for any other change.
 func warnOfRestart(before, after *cachev1alpha1.Memcached) string {
 	was, is := ptr.Deref(before.Spec.ContainerPort, cachev1alpha1.DefaultContainerPort), ptr.Deref(after.Spec.ContainerPort, cachev1alpha1.DefaultContainerPort)
 	if was == is {

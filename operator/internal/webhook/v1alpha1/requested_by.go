@@ -6,7 +6,8 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// recordCreator returns the annotations of a Memcached that the user creates: they name the user, whatever they said before.
+// recordCreator returns the annotations of a Memcached that the user creates. They name the user, even if they named somebody
+// else before.
 func recordCreator(annotations map[string]string, user string) map[string]string {
 	recorded := maps.Clone(annotations)
 	if recorded == nil {
@@ -16,8 +17,8 @@ func recordCreator(annotations map[string]string, user string) map[string]string
 	return recorded
 }
 
-// keepCreator returns the annotations of a Memcached that is being changed: as far as they name the creator, they are what
-// they were. One that was created while the webhooks were off names nobody, and goes on so.
+// keepCreator returns the annotations of a Memcached that is being updated, with the creator's name as it was before the update.
+// A Memcached that was created while the webhooks were off names no creator, and an update can't add one.
 func keepCreator(before, after map[string]string) map[string]string {
 	was, wasThere := before[cachev1alpha1.AnnotationRequestedBy]
 	is, isThere := after[cachev1alpha1.AnnotationRequestedBy]

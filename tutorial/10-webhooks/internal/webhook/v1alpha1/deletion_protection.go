@@ -9,9 +9,9 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/10-webhooks/api/v1alpha1"
 )
 
-// cascade are those who delete what belongs to something else that somebody has deleted: the controllers that empty namespaces
-// and collect garbage, by the names that they have where the controller manager gives each controller its own
-// (--use-service-account-credentials), and where it does not.
+// cascade lists the users that delete objects because something else was deleted: the namespace controller and the garbage
+// collector. The first two names apply where the controller manager gives each controller its own credentials
+// (--use-service-account-credentials), the last one where it does not.
 var cascade = []string{
 	"system:serviceaccount:kube-system:namespace-controller",
 	"system:serviceaccount:kube-system:generic-garbage-collector",
@@ -22,8 +22,9 @@ var protectionPath = field.NewPath("metadata", "annotations").Key(cachev1alpha1.
 
 // checkDeletion returns why the user can't delete a Memcached with these annotations, or nil.
 //
-// Protection is against a slip that concerns one Memcached. Who deletes a namespace or an owner means everything in it.
-// Refusing would leave the namespace Terminating for ever, its Secrets and Services gone already, and save nobody.
+// Protection is for mistakes that concern one Memcached. Deleting a namespace or an owner deletes everything that belongs to it.
+// Refusing that would leave the namespace Terminating indefinitely, with its Secrets and Services already gone, and protect
+// nothing.
 func checkDeletion(annotations map[string]string, user string) *field.Error {
 	if annotations[cachev1alpha1.AnnotationDeletionProtection] != "true" || slices.Contains(cascade, user) {
 		return nil
@@ -33,8 +34,9 @@ func checkDeletion(annotations map[string]string, user string) *field.Error {
 		cachev1alpha1.AnnotationDeletionProtection))
 }
 
-// checkProtection returns why the annotations can't become what they are after a change (or a creation, with none before),
-// or nil. Somebody who writes "yes" or "True" would believe the Memcached protected.
+// checkProtection returns why an update (or a creation, which has no annotations before) may not set the protection to its new
+// value, or nil. It refuses values such as "yes" or "True", because whoever writes one would believe that the Memcached is
+// protected.
 func checkProtection(before, after map[string]string) *field.Error {
 	value, ok := after[cachev1alpha1.AnnotationDeletionProtection]
 	if was, had := before[cachev1alpha1.AnnotationDeletionProtection]; !ok || had && was == value {

@@ -16,8 +16,9 @@ func sizeOf(mc *cachev1alpha1.Memcached) int32 {
 	return ptr.Deref(mc.Spec.Size, cachev1alpha1.DefaultSize)
 }
 
-// checkTotalSize returns why the Memcached of that name can't have that size beside the Memcacheds of its namespace, or nil.
-// What is there under its own name is what it replaces. Memcacheds that are being deleted count no more.
+// checkTotalSize returns why the named Memcached can't have that size next to the other Memcacheds of its namespace, or nil. A
+// Memcached of the same name is the one that is being replaced, so it does not count. Neither do Memcacheds that are being
+// deleted.
 func checkTotalSize(limit int64, name string, size int32, namespace []cachev1alpha1.Memcached) *field.Error {
 	var others int64
 	for i := range namespace {

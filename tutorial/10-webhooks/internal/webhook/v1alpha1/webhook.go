@@ -17,20 +17,20 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/10-webhooks/api/v1alpha1"
 )
 
-// scalePath is where a change of size through the scale subresource is judged: kubectl scale and autoscalers go there.
+// scalePath is the path of the webhook for the scale subresource, through which kubectl scale and autoscalers change the size.
 const scalePath = "/validate-cache-example-com-v1alpha1-memcached-scale"
 
-// The webhooks are called for little: see the match conditions in config/webhook.
+// The match conditions in config/webhook limit the requests that the API server sends to these webhooks.
 
 // +kubebuilder:webhook:path=/mutate-cache-example-com-v1alpha1-memcached,mutating=true,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds,verbs=create;update,versions=v1alpha1,name=mmemcached-v1alpha1.kb.io,admissionReviewVersions=v1,timeoutSeconds=5
 // +kubebuilder:webhook:path=/validate-cache-example-com-v1alpha1-memcached,mutating=false,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds,verbs=create;update;delete,versions=v1alpha1,name=vmemcached-v1alpha1.kb.io,admissionReviewVersions=v1,timeoutSeconds=5
 // +kubebuilder:webhook:path=/validate-cache-example-com-v1alpha1-memcached-scale,mutating=false,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds/scale,verbs=update,versions=v1alpha1,name=vmemcachedscale-v1alpha1.kb.io,admissionReviewVersions=v1,timeoutSeconds=5
 
-// SetupWebhookWithManager serves the admission of Memcacheds. The sum of sizes in a namespace is limited to maxTotalSize; 0
-// is no limit.
+// SetupWebhookWithManager registers the admission webhooks for Memcacheds. maxTotalSize limits the sum of sizes in a namespace; 0
+// means no limit.
 func SetupWebhookWithManager(manager ctrl.Manager, maxTotalSize int64) error {
 	validator := &Validator{
-		// Not from the cache: two Memcacheds that one user creates one after the other must both count.
+		// The cache may be behind, and two Memcacheds that a user creates one right after the other must both count.
 		Reader:       manager.GetAPIReader(),
 		MaxTotalSize: maxTotalSize,
 	}
@@ -67,11 +67,11 @@ func (*Defaulter) Default(ctx context.Context, mc *cachev1alpha1.Memcached) erro
 	return nil
 }
 
-// Validator judges Memcacheds beside what else is in their namespace.
+// Validator validates Memcacheds, together with the other Memcacheds of their namespace.
 type Validator struct {
-	// Reader lists Memcacheds. It is asked only when one grows and there is a limit.
+	// Reader lists Memcacheds. It is used only when a Memcached grows and there is a limit.
 	Reader client.Reader
-	// MaxTotalSize limits the sum of sizes in a namespace; 0 is no limit.
+	// MaxTotalSize limits the sum of sizes in a namespace; 0 means no limit.
 	MaxTotalSize int64
 }
 
@@ -106,7 +106,7 @@ func (v *Validator) ValidateDelete(ctx context.Context, mc *cachev1alpha1.Memcac
 	return nil, invalid(mc.Name, checkDeletion(mc.Annotations, request.UserInfo.Username))
 }
 
-// checkGrowth returns why a Memcached can't grow, or nil. One that shrinks or stays as it is may do so also where the limit
+// checkGrowth returns why a Memcached can't grow, or nil. A Memcached may always shrink or keep its size, even where the limit
 // was lowered in the meantime.
 func (v *Validator) checkGrowth(ctx context.Context, namespace, name string, before, after int32) (*field.Error, error) {
 	if v.MaxTotalSize == 0 || after <= before {
@@ -119,7 +119,7 @@ func (v *Validator) checkGrowth(ctx context.Context, namespace, name string, bef
 	return checkTotalSize(v.MaxTotalSize, name, after, list.Items), nil
 }
 
-// ScaleValidator judges changes of size through the scale subresource, of which the API server shows a Scale, not a
+// ScaleValidator validates changes of size through the scale subresource, for which the API server sends a Scale instead of a
 // Memcached.
 type ScaleValidator struct {
 	*Validator
@@ -144,7 +144,7 @@ func (*ScaleValidator) ValidateDelete(context.Context, *autoscalingv1.Scale) (ad
 	return nil, nil
 }
 
-// invalid returns the error that tells all reasons at once, of which some are nil, or nil if all are.
+// invalid returns one error with all the reasons that are not nil, or nil if there are none.
 func invalid(name string, reasons ...*field.Error) error {
 	var errs field.ErrorList
 	for _, reason := range reasons {
