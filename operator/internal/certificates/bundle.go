@@ -11,13 +11,13 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// maxBundle is how many authorities a webhook trusts at most. A rotation needs two; more come only from Secrets that were
+// maxBundle is the maximum number of authorities that a webhook trusts. A rotation needs two; there are more only if Secrets were
 // deleted one after the other.
 const maxBundle = 5
 
-// mergeBundle returns what a webhook should trust that trusts have: the certificates in want, and of our own in have those
-// that have not expired, because another replica may still use them. What is not ours goes. It returns have itself if that
-// is as it should be, so that nothing is written for another order.
+// mergeBundle returns the bundle for a webhook whose bundle is have: the certificates in want, and the operator's own in have
+// that have not expired, because another replica may still use them. Foreign certificates are removed. If have holds exactly
+// these certificates already, it is returned as it is, so that a different order causes no write.
 func mergeBundle(have []byte, want []*x509.Certificate, now time.Time) []byte {
 	present := parseBundle(have)
 	merged := slices.Clone(want)
@@ -34,7 +34,7 @@ func mergeBundle(have []byte, want []*x509.Certificate, now time.Time) []byte {
 	return encodeCertificates(merged...)
 }
 
-// newestFirst compares certificates by age.
+// newestFirst orders certificates by age, the newest first.
 func newestFirst(a, b *x509.Certificate) int {
 	return cmp.Or(b.NotBefore.Compare(a.NotBefore), bytes.Compare(a.Raw, b.Raw))
 }
@@ -43,7 +43,7 @@ func containsAll(all, some []*x509.Certificate) bool {
 	return !slices.ContainsFunc(some, func(one *x509.Certificate) bool { return !slices.ContainsFunc(all, one.Equal) })
 }
 
-// parseBundle returns the certificates in a bundle; there are none in one that can't be read.
+// parseBundle returns the certificates in a bundle, or none if the bundle can't be read.
 func parseBundle(bundle []byte) []*x509.Certificate {
 	certificates, err := cert.ParseCertsPEM(bundle)
 	if err != nil {

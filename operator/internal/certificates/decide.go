@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// needsSuccessor returns whether a new authority is due beside these, newest first.
+// needsSuccessor reports whether a new authority is due. The authorities are ordered newest first.
 func needsSuccessor(authorities []authority, now time.Time) bool {
 	return len(authorities) == 0 || !now.Before(renewal(authorities[0].certificate))
 }
 
-// withoutExpired returns the authorities that are valid.
+// withoutExpired returns the authorities that have not expired.
 func withoutExpired(authorities []authority, now time.Time) []authority {
 	return slices.DeleteFunc(slices.Clone(authorities), func(a authority) bool { return !now.Before(a.certificate.NotAfter) })
 }
 
-// trust is since when, as far as a replica knows, every webhook has trusted an authority, by the authority's certificate.
+// trust records, for each authority's certificate, since when this replica has seen every webhook trust it.
 type trust map[string]time.Time
 
-// observe returns the trust after certificates were seen to be trusted.
+// observe returns the trust after a look at the webhooks, which now trust these certificates.
 func (t trust) observe(now time.Time, trusted []*x509.Certificate) trust {
 	observed := trust{}
 	for _, certificate := range trusted {
@@ -33,15 +33,15 @@ func (t trust) observe(now time.Time, trusted []*x509.Certificate) trust {
 	return observed
 }
 
-// settled returns since when every API server can be expected to trust a certificate: some time after it was written, because
-// each API server learns of it by itself.
+// settled returns when every API server can be expected to trust a certificate, and whether the webhooks trust it at all. The
+// time is some time after the certificate was written, because each API server learns of it through its own watch.
 func (t trust) settled(certificate *x509.Certificate, settling time.Duration) (time.Time, bool) {
 	since, ok := t[string(certificate.Raw)]
 	return since.Add(settling), ok
 }
 
-// signer returns which of the authorities, newest first, is to sign: the newest that is trusted for long enough, or the oldest
-// that is trusted at all, or else the newest.
+// signer returns which of the authorities, ordered newest first, signs: the newest that has been trusted for long enough, else
+// the oldest that is trusted at all, else the newest.
 func signer(authorities []authority, trusted trust, now time.Time, settling time.Duration) authority {
 	for _, a := range authorities {
 		if from, ok := trusted.settled(a.certificate, settling); ok && !now.Before(from) {
@@ -56,8 +56,8 @@ func signer(authorities []authority, trusted trust, now time.Time, settling time
 	return authorities[0]
 }
 
-// mustReissue returns whether a replica that serves current must get a certificate from the signer instead. It changes to
-// another authority when all API servers trust that one, unless it has nothing better.
+// mustReissue reports whether a replica that serves current needs a new certificate from the authority by. A replica whose
+// certificate is still valid switches to another authority only once all API servers trust that one.
 func mustReissue(current *tls.Certificate, by authority, trusted trust, now time.Time, settling time.Duration) bool {
 	if current == nil || !now.Before(current.Leaf.NotAfter) {
 		return true
@@ -69,9 +69,9 @@ func mustReissue(current *tls.Certificate, by authority, trusted trust, now time
 	return ok && !now.Before(from)
 }
 
-// nextLook returns when to decide anew if nothing happens before.
+// nextLook returns when to decide again if no event comes before.
 func nextLook(authorities []authority, current *tls.Certificate, trusted trust, now time.Time, settling time.Duration) time.Time {
-	// A timer stands still while a machine sleeps, so that it is no use to set one for next month.
+	// A timer stops while the machine sleeps, so a timer for next month would fire too late.
 	next := now.Add(time.Minute)
 	moments := []time.Time{renewal(authorities[0].certificate), renewal(current.Leaf), current.Leaf.NotAfter}
 	for _, a := range authorities {

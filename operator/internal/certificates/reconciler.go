@@ -26,22 +26,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Options say what the certificates are for.
+// Options say which certificates to issue, and which objects hold and trust the authorities.
 type Options struct {
 	// Secret holds the authorities.
 	Secret client.ObjectKey
-	// MutatingWebhookConfiguration and ValidatingWebhookConfiguration are the names of the two that are to trust them.
+	// MutatingWebhookConfiguration and ValidatingWebhookConfiguration are the names of the configurations that must trust the
+	// authorities.
 	MutatingWebhookConfiguration, ValidatingWebhookConfiguration string
-	// DNSNames are the names by which the servers are called.
+	// DNSNames are the names under which clients call the servers.
 	DNSNames []string
 	// AuthorityDuration and CertificateDuration are how long an authority and a server's certificate are valid.
 	AuthorityDuration, CertificateDuration time.Duration
 }
 
-// settling is how long every webhook has trusted an authority before that signs: enough for every API server to learn of it.
+// settling is how long every webhook must have trusted an authority before it signs, so that every API server has learned of it.
 func (o Options) settling() time.Duration { return min(time.Minute, o.AuthorityDuration/10) }
 
-// CacheByObject returns what of the cluster a Reconciler needs to have cached: three objects, by name.
+// CacheByObject returns the cache options for the three objects that a Reconciler reads, each selected by name.
 func (o Options) CacheByObject() map[client.Object]cache.ByObject {
 	named := func(name string) fields.Selector { return fields.OneTermEqualSelector(metav1.ObjectNameField, name) }
 	return map[client.Object]cache.ByObject{
@@ -51,23 +52,23 @@ func (o Options) CacheByObject() map[client.Object]cache.ByObject {
 	}
 }
 
-// Reconciler keeps the authorities, the webhooks' trust in them and this replica's certificate in order. Every replica has one
-// at work: leader or not, it serves webhooks.
+// Reconciler maintains the authorities, the webhooks' trust in them and this replica's certificate. Every replica runs one,
+// leader or not, because every replica serves webhooks.
 type Reconciler struct {
 	// Client reads from the cache that CacheByObject describes.
 	Client  client.Client
 	Options Options
-	// Source gets the certificate.
+	// Source receives the certificate.
 	Source *Source
-	// Clock is the real one if nil.
+	// Clock is the real clock if nil.
 	Clock clock.PassiveClock
 
 	trusted trust
 }
 
-// SetupWithManager lets the manager run the reconciler.
+// SetupWithManager registers the reconciler with the manager.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
-	// There is one thing to do, whatever happens.
+	// Every event leads to the same work, so there is only one request.
 	everything := reconcile.Request{}
 	enqueue := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{everything}
@@ -82,12 +83,12 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Watches(&admissionregistrationv1.MutatingWebhookConfiguration{}, enqueue).
 		Watches(&admissionregistrationv1.ValidatingWebhookConfiguration{}, enqueue).
 		WatchesRawSource(atStart).
-		// One at a time: what it knows of the past is not locked.
+		// One at a time, because no lock protects r.trusted.
 		WithOptions(controller.Options{NeedLeaderElection: new(false), MaxConcurrentReconciles: 1}).
 		Complete(r)
 }
 
-// Reconcile does what is due, and says when to look again.
+// Reconcile does what is due, and returns when to look again.
 func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	now := r.now()
 	authorities, err := r.ensureAuthorities(ctx, now)
@@ -120,8 +121,8 @@ func (r *Reconciler) now() time.Time {
 	return r.Clock.Now()
 }
 
-// ensureAuthorities returns the authorities in the Secret, newest first, after it has made those that are due. It returns none
-// when another replica was faster: the Secret's next event brings them.
+// ensureAuthorities returns the authorities in the Secret, newest first, after creating those that are due. It returns none when
+// another replica has written the Secret first; the event of that write triggers the next reconcile.
 func (r *Reconciler) ensureAuthorities(ctx context.Context, now time.Time) ([]authority, error) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.Options.Secret.Namespace, Name: r.Options.Secret.Name}}
 	err := r.Client.Get(ctx, r.Options.Secret, secret)
@@ -165,7 +166,7 @@ func (r *Reconciler) ensureAuthorities(ctx context.Context, now time.Time) ([]au
 	return valid, err
 }
 
-// ensureTrust makes every webhook trust the certificates, and returns those that every webhook was seen to trust before that.
+// ensureTrust makes every webhook trust the certificates, and returns those that every webhook trusted before.
 func (r *Reconciler) ensureTrust(ctx context.Context, certificates []*x509.Certificate, now time.Time) ([]*x509.Certificate, error) {
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -184,13 +185,13 @@ func (r *Reconciler) ensureTrust(ctx context.Context, certificates []*x509.Certi
 	return intersect(byMutating, byValidating), errors.Join(err1, err2)
 }
 
-// ensureTrustOf is ensureTrust for one webhook configuration, whose webhooks are called as clients says.
+// ensureTrustOf is ensureTrust for one webhook configuration. clients returns how each of its webhooks is called.
 func (r *Reconciler) ensureTrustOf(ctx context.Context, name string, configuration client.Object,
 	clients func() []*admissionregistrationv1.WebhookClientConfig, certificates []*x509.Certificate, now time.Time,
 ) ([]*x509.Certificate, error) {
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: name}, configuration); err != nil {
 		if apierrors.IsNotFound(err) {
-			// Its event comes when it is installed.
+			// Its creation triggers the next reconcile.
 			logf.FromContext(ctx).Info("Waiting for a webhook configuration", "name", name)
 			return nil, nil
 		}
@@ -212,10 +213,10 @@ func (r *Reconciler) ensureTrustOf(ctx context.Context, name string, configurati
 	if !changed {
 		return trusted, nil
 	}
-	// The lock is for the list of webhooks, which the patch replaces as a whole.
+	// The optimistic lock protects the list of webhooks, which the patch replaces as a whole.
 	err := r.Client.Patch(ctx, configuration, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		err = nil // changed in the meantime: its event brings us back
+		err = nil // changed in the meantime: its event triggers the next reconcile
 	}
 	return trusted, err
 }

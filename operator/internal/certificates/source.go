@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Source holds the certificate that a replica's servers show. The zero Source holds none.
+// Source holds the certificate that a replica's servers present. The zero Source holds none.
 type Source struct {
 	mutex       sync.RWMutex
 	certificate *tls.Certificate
 	trusted     bool
 }
 
-// GetCertificate is for the tls.Config of a server.
+// GetCertificate is for the field of that name in a server's tls.Config.
 func (s *Source) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.mutex.RLock()
 	defer s.mutex.RUnlock()
@@ -25,9 +25,9 @@ func (s *Source) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return s.certificate, nil
 }
 
-// Check is for a readiness probe: it succeeds from when the API server trusts the certificate until that expires. It does not
-// fail when somebody removes a webhook configuration: to take the replica out of the Service would make those fail that are
-// left.
+// Check is for a readiness probe: it succeeds from the moment the API server trusts the certificate until the certificate
+// expires. It does not fail when somebody removes a webhook configuration, because taking the replica out of the Service would
+// break the webhooks that are left.
 func (s *Source) Check(*http.Request) error {
 	s.mutex.RLock()
 	defer s.mutex.RUnlock()

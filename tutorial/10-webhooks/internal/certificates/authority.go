@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// authorityName is the common name of every authority. It tells ours from others in a bundle.
+	// authorityName is the common name of every authority. It distinguishes the operator's authorities from others in a bundle.
 	authorityName = "memcached-operator-ca"
 
-	// backdate is how far a verifier's clock may be behind ours.
+	// backdate is how far the clock of a verifier may be behind ours.
 	backdate = 5 * time.Minute
 )
 
@@ -32,7 +32,7 @@ type authority struct {
 	key         crypto.Signer
 }
 
-// newAuthority makes an authority that is valid for that long.
+// newAuthority creates an authority that is valid for the given duration.
 func newAuthority(now time.Time, life time.Duration) (authority, error) {
 	key, err := newKey()
 	if err != nil {
@@ -50,7 +50,7 @@ func newAuthority(now time.Time, life time.Duration) (authority, error) {
 	return authority{certificate: certificate, key: key}, err
 }
 
-// issue makes a certificate for a server of these names. It does not outlive the authority.
+// issue signs a certificate for a server with these names. It expires no later than the authority.
 func (a authority) issue(now time.Time, life time.Duration, names []string) (*tls.Certificate, error) {
 	key, err := newKey()
 	if err != nil {
@@ -97,19 +97,19 @@ func sign(template, parent *x509.Certificate, public crypto.PublicKey, private c
 	return x509.ParseCertificate(der)
 }
 
-// renewal returns when to replace a certificate: two thirds into its life, so that there is time for what may go wrong.
+// renewal returns when to replace a certificate: after two thirds of its validity, which leaves time to recover from failures.
 func renewal(certificate *x509.Certificate) time.Time {
 	start := certificate.NotBefore.Add(backdate)
 	return start.Add(certificate.NotAfter.Sub(start) * 2 / 3)
 }
 
-// encode returns the authority in PEM, as parseAuthority reads it.
+// encode returns the authority in PEM, the form that parseAuthority reads.
 func (a authority) encode() (certificate, key []byte, err error) {
 	key, err = keyutil.MarshalPrivateKeyToPEM(a.key)
 	return encodeCertificates(a.certificate), key, err
 }
 
-// parseAuthority reads an authority.
+// parseAuthority reads an authority from PEM.
 func parseAuthority(certificatePEM, keyPEM []byte) (authority, error) {
 	certificates, err := cert.ParseCertsPEM(certificatePEM)
 	if err != nil {

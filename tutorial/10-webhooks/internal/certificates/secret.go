@@ -7,9 +7,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The keys of the Secret, beside tls.crt and tls.key, which hold the newest authority.
+// The keys of the Secret, in addition to tls.crt and tls.key, which hold the newest authority.
 const (
-	// bundleKey holds the certificates of all authorities in use: who trusts it is never surprised by a rotation.
+	// bundleKey holds the certificates of all authorities in use, so that a client which trusts all of them is not affected by a
+	// rotation.
 	bundleKey = "ca.crt"
 
 	previousCertificateKey = "previous.crt"
