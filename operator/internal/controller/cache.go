@@ -14,16 +14,16 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// CacheOptions returns what the reconciler needs to have cached: what was made for a Memcached, and of that what the
-// reconciler reads. A cluster's other Deployments and pods cost no memory.
+// CacheOptions returns the cache options for what the reconciler reads: the objects that were created for a Memcached, trimmed to
+// the fields that it uses. A cluster's other Deployments and pods take no memory.
 func CacheOptions() cache.Options {
 	made, err := labels.NewRequirement(cachev1alpha1.LabelMemcachedUID, selection.Exists, nil)
 	if err != nil {
-		panic(err) // only if the constant were no label
+		panic(err) // only if the constant were not a valid label
 	}
 	selector := labels.NewSelector().Add(*made)
 	return cache.Options{
-		// A read of anything else is a mistake, not a reason to watch it.
+		// Reading any other kind is a mistake, and must not start a watch for it.
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
@@ -34,7 +34,7 @@ func CacheOptions() cache.Options {
 	}
 }
 
-// trimDeployment keeps everything that the operator sets, as users and other controllers may have changed it.
+// trimDeployment keeps every field that the operator sets, because users and other controllers may change them.
 func trimDeployment(object any) (any, error) {
 	if deployment, ok := object.(*appsv1.Deployment); ok {
 		deployment.ManagedFields = nil
@@ -73,7 +73,7 @@ func trimPod(object any) (any, error) {
 	}
 	for _, container := range pod.Status.ContainerStatuses {
 		if container.Ready && isReady(*pod) {
-			continue // nothing fails in it
+			continue // it has no failure
 		}
 		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
 			Ready:                container.Ready,
@@ -85,7 +85,7 @@ func trimPod(object any) (any, error) {
 	return pod, nil
 }
 
-// trimMeta keeps what identifies an object, says whose it is, begins it and ends it.
+// trimMeta keeps what identifies an object and its owners, and when it was created and deleted.
 func trimMeta(full metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:              full.Name,
@@ -99,7 +99,7 @@ func trimMeta(full metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 }
 
-// only returns those of the labels or annotations that have one of the keys.
+// only returns the labels or annotations that have one of the keys.
 func only(all map[string]string, keys ...string) map[string]string {
 	kept := map[string]string{}
 	for _, key := range keys {

@@ -9,26 +9,26 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// The Deployment's controller has a progress deadline of its own (spec.progressDeadlineSeconds, which is not the operator's
-// field). It stops looking once a ReplicaSet was complete, until the next rollout: DeploymentTimedOut in
-// k8s.io/kubernetes/pkg/controller/deployment/util. What comes to a halt after that, such as more replicas or the replacement
-// of a lost pod, only the operator's deadline ends.
+// The Deployment's controller has a progress deadline too (spec.progressDeadlineSeconds, which the operator does not set). It
+// stops checking once a ReplicaSet is complete, until the next rollout: see DeploymentTimedOut in
+// k8s.io/kubernetes/pkg/controller/deployment/util. Only the operator's deadline covers what gets stuck after that, such as a
+// scale-up or the replacement of a lost pod.
 
-// isOverdue returns whether the pods have been on their way for too long: the progress deadline has passed, or the
-// Deployment's controller says that its own has.
+// isOverdue reports whether the pods have made no progress for too long: the progress deadline has passed, or the Deployment's
+// controller reports that its own has.
 func (s snapshot) isOverdue() bool {
 	moved := s.lastMove()
 	return moved.Before(s.now) && (s.deployment.overdue || s.now.Sub(moved) >= s.progressDeadline)
 }
 
-// untilOverdue returns how much time the pods have left.
+// untilOverdue returns how much of the progress deadline is left.
 func (s snapshot) untilOverdue() time.Duration {
 	return s.lastMove().Add(s.progressDeadline).Sub(s.now)
 }
 
-// lastMove returns when there was the last progress: when Progressing became true, or the Deployment or the newest pod was
-// created, whatever came last. What the last status doesn't know of, such as a new spec or a pod that was just lost, begins
-// now. All of it is in the API, so a restart of the operator makes no difference.
+// lastMove returns the time of the last progress: when Progressing became true, or when the Deployment or the newest pod was
+// created, whichever is latest. A change that the last status does not cover, such as a new spec or a lost pod, counts from now.
+// All of these times are in the API, so a restart of the operator changes nothing.
 func (s snapshot) lastMove() time.Time {
 	progressing := meta.FindStatusCondition(s.previous.Conditions, cachev1alpha1.ConditionProgressing)
 	if progressing == nil || progressing.ObservedGeneration != s.memcached.Generation {
@@ -54,13 +54,13 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// isHeld returns whether somebody has paused the Deployment while a rollout is due. A pause alone holds nothing up: the
-// Deployment's controller still scales.
+// isHeld reports whether somebody has paused the Deployment while a rollout is due. Without a rollout, a pause holds nothing up,
+// because the Deployment's controller still scales.
 func (s snapshot) isHeld(pods podCounts) bool {
 	return s.deployment.paused && (pods.outdated > 0 || !s.hasCurrentReplicaSet())
 }
 
-// hasCurrentReplicaSet returns whether the Deployment has a ReplicaSet of the current configuration.
+// hasCurrentReplicaSet reports whether the Deployment has a ReplicaSet of the current configuration.
 func (s snapshot) hasCurrentReplicaSet() bool {
 	for i := range s.replicaSets {
 		if isControlledBy(&s.replicaSets[i], s.deployment.uid) && s.replicaSets[i].Labels[cachev1alpha1.LabelTemplateHash] == s.templateHash {

@@ -30,13 +30,13 @@ const (
 	// kubelet cannot tell whether a name is root, so runAsNonRoot needs the number.
 	memcachedUser = 11211
 
-	// cacheMegabytes is memcached's -m: how much it caches. The rest of the memory limit is for connections, threads and
-	// the hash table.
+	// cacheMegabytes is the value of memcached's flag -m, the size of its cache. The rest of the memory limit is for connections,
+	// threads and the hash table.
 	cacheMegabytes = 64
 )
 
-// desiredDeployment returns the Deployment that mc wants, with memcached from image: every field that the operator owns,
-// and no other. mc must have been read from the API server, which fills in the defaults of its spec.
+// desiredDeployment returns the Deployment for mc, with memcached from image. It sets every field that the operator owns, and no
+// other. The spec of mc must have its defaults (see setDefaults).
 func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.DeploymentApplyConfiguration {
 	template := desiredPodTemplate(mc, image)
 	template.WithLabels(map[string]string{cachev1alpha1.LabelTemplateHash: hash(template)})
@@ -54,7 +54,7 @@ func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.Depl
 			WithReplicas(*mc.Spec.Size).
 			WithRevisionHistoryLimit(2).
 			WithSelector(acmetav1.LabelSelector().WithMatchLabels(selectorLabels(mc))).
-			// A replacement is ready before what it replaces goes: a rollout never serves less than before it.
+			// A replacement is ready before the old pod is removed, so a rollout never reduces capacity.
 			WithStrategy(acappsv1.DeploymentStrategy().
 				WithType(appsv1.RollingUpdateDeploymentStrategyType).
 				WithRollingUpdate(acappsv1.RollingUpdateDeployment().
@@ -64,8 +64,8 @@ func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.Depl
 	return deployment.WithAnnotations(map[string]string{cachev1alpha1.AnnotationConfigurationHash: hash(deployment)})
 }
 
-// desiredPodTemplate returns the template of the pods of mc, without the label that carries its hash. The pods pass the
-// restricted Pod Security Standard.
+// desiredPodTemplate returns the template of the pods of mc, without the label for its hash. The pods meet the restricted Pod
+// Security Standard.
 func desiredPodTemplate(mc *cachev1alpha1.Memcached, image string) *accorev1.PodTemplateSpecApplyConfiguration {
 	port := *mc.Spec.ContainerPort
 	probe := func(periodSeconds int32) *accorev1.ProbeApplyConfiguration {
@@ -92,7 +92,7 @@ func desiredPodTemplate(mc *cachev1alpha1.Memcached, image string) *accorev1.Pod
 				WithArgs(
 					"-p", strconv.Itoa(int(port)),
 					"-m", strconv.Itoa(cacheMegabytes),
-					"-U", "0", // no UDP: it is a means to amplify attacks
+					"-U", "0", // no UDP, which attackers can use for amplification
 				).
 				WithPorts(accorev1.ContainerPort().
 					WithName(containerName).
@@ -114,17 +114,17 @@ func desiredPodTemplate(mc *cachev1alpha1.Memcached, image string) *accorev1.Pod
 					WithCapabilities(accorev1.Capabilities().WithDrop("ALL")))))
 }
 
-// selectorLabels are the labels that select the pods of mc. A Deployment's selector can never change.
+// selectorLabels returns the labels that select the pods of mc. A Deployment's selector is immutable.
 func selectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
 	return map[string]string{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}
 }
 
-// selector is selectorLabels in the form of status.selector.
+// selector returns selectorLabels in the form of status.selector.
 func selector(mc *cachev1alpha1.Memcached) string {
 	return labels.SelectorFromSet(selectorLabels(mc)).String()
 }
 
-// commonLabels are the labels of the Deployment of mc and of its pods.
+// commonLabels returns the labels of the Deployment of mc and of its pods.
 func commonLabels(mc *cachev1alpha1.Memcached) map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/name":        "memcached",
@@ -135,13 +135,13 @@ func commonLabels(mc *cachev1alpha1.Memcached) map[string]string {
 	}
 }
 
-// templateHash is the hash that the pods of the current configuration carry.
+// templateHash returns the hash in the label of pods of the current configuration.
 func templateHash(desired *acappsv1.DeploymentApplyConfiguration) string {
 	return desired.Spec.Template.Labels[cachev1alpha1.LabelTemplateHash]
 }
 
-// hash is the same for equal values, and a legal value of a label. An apply configuration holds pointers, slices and maps
-// with string keys: its JSON is the same every time.
+// hash returns a valid label value that is the same for equal apply configurations. They hold pointers, slices and maps with
+// string keys, so their JSON is the same every time.
 func hash(applyConfiguration any) string {
 	text, err := json.Marshal(applyConfiguration)
 	if err != nil {

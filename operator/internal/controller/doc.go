@@ -1,8 +1,8 @@
-// Package controller makes a Memcached true: it keeps one Deployment per Memcached as the spec wants it, and tells in the
-// status what it sees.
+// Package controller reconciles Memcacheds: it keeps one Deployment per Memcached as the spec asks for, and reports in the status
+// what it observes.
 //
-// Decisions are pure functions: what the Deployment should be (deployment.go), where the live one differs (drift.go),
-// whose fields must become ours before an apply (ownership.go), how a refusal reads (refusal.go), which pods count
-// (snapshot.go), what the status says (status.go), which event a new status is worth (events.go). The Reconciler reads, asks
-// them, and writes as little as it can.
+// Decisions are pure functions: what the Deployment should be (deployment.go), what a refusal means to a user (refusal.go), which
+// pods count (snapshot.go), whether they fail (failure.go) or take too long (deadline.go), what the status says (status.go), and
+// which event a new status deserves (events.go). Package ssa compares Deployments and applies them. The Reconciler reads, calls
+// these functions, and writes as little as it can.
 package controller

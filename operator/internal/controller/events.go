@@ -9,7 +9,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// eventAction is what the operator was doing when an event came about. The API wants one.
+// eventAction is what the operator was doing when it recorded an event. The events API requires an action.
 const eventAction = "Reconcile"
 
 // announcement is an event about a Memcached.
@@ -17,8 +17,8 @@ type announcement struct {
 	eventType, reason, note string
 }
 
-// announcementOf returns the event for the step from one status to the next. It reports false where there is nothing that a user
-// should hear about. The steps that count: something fails, something else fails, nothing fails anymore.
+// announcementOf returns the event for the change from one status to the next, and whether there is one. A user hears when
+// something fails, when something else fails instead, and when nothing fails anymore.
 func announcementOf(previous, current cachev1alpha1.MemcachedStatus) (announcement, bool) {
 	before, now := degradedOf(previous), degradedOf(current)
 	switch {
@@ -30,7 +30,7 @@ func announcementOf(previous, current cachev1alpha1.MemcachedStatus) (announceme
 	return announcement{}, false
 }
 
-// degradedOf returns the condition Degraded of a status; an empty one if it has none.
+// degradedOf returns the condition Degraded of a status, or an empty condition if there is none.
 func degradedOf(status cachev1alpha1.MemcachedStatus) metav1.Condition {
 	if found := meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionDegraded); found != nil {
 		return *found
@@ -38,14 +38,14 @@ func degradedOf(status cachev1alpha1.MemcachedStatus) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// announce records the event for the step of mc from one status to the next, once the API server has the next. If the operator
-// exits in between, there is no event; the condition still says what is wrong.
+// announce records the event for a change of status, once the API server has stored the new status. If the operator exits in
+// between, there is no event, but the condition still says what is wrong.
 func announce(recorder events.EventRecorder, mc *cachev1alpha1.Memcached, previous, current cachev1alpha1.MemcachedStatus) {
 	event, worthy := announcementOf(previous, current)
 	if !worthy {
 		return
 	}
-	// Without a resource version, so that the same event of another day is counted instead of written anew.
+	// The reference has no resource version, so that an event which occurs again is counted instead of created again.
 	regarding := &corev1.ObjectReference{
 		APIVersion: cachev1alpha1.GroupVersion.String(),
 		Kind:       "Memcached",

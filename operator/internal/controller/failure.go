@@ -10,15 +10,15 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// failure is a reason of Degraded that a pod shows, and how a user reads it. The text holds nothing that differs between pods
-// or changes while the failure lasts, so one failure is one write of the status.
+// failure is a reason of Degraded that a pod can show, with its message for users. The message contains nothing that differs
+// between pods or changes while the failure lasts, so one failure is one write of the status.
 type failure struct {
 	reason  string
 	message func(image string) string
 	inPod   func(corev1.Pod) bool
 }
 
-// failures are what a pod shows at once, in the order in which they are looked for.
+// failures are the failures that are reported as soon as a pod shows them. The first one that matches is reported.
 var failures = []failure{
 	{
 		cachev1alpha1.ReasonImagePullFailed,
@@ -53,7 +53,7 @@ var failures = []failure{
 	},
 }
 
-// stalls are what a pod shows at its start, too: only the progress deadline makes failures of them.
+// stalls are states that every pod goes through when it starts. They are failures only after the progress deadline.
 var stalls = []failure{
 	{
 		cachev1alpha1.ReasonContainerCreationStuck,
@@ -81,7 +81,7 @@ func firstOf(failures []failure, pods []corev1.Pod, image string) (reason, messa
 	return "", ""
 }
 
-// waitingFor returns whether a container of the pod waits for one of these reasons.
+// waitingFor returns a function that reports whether a container of a pod waits for one of these reasons.
 func waitingFor(reasons ...string) func(corev1.Pod) bool {
 	return func(pod corev1.Pod) bool {
 		return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
@@ -90,8 +90,8 @@ func waitingFor(reasons ...string) func(corev1.Pod) bool {
 	}
 }
 
-// inCrashLoop returns whether a container of the pod ended and has not been ready since. Between two crashes it is
-// Terminated, then Waiting (CrashLoopBackOff), then Running for a while: to a user that is one failure, not three states.
+// inCrashLoop reports whether a container of the pod has terminated and has not been ready since. Between two crashes it is
+// Terminated, then Waiting (CrashLoopBackOff), then Running for a while; to a user that is one failure, not three.
 func inCrashLoop(pod corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
 		switch {
@@ -106,7 +106,8 @@ func inCrashLoop(pod corev1.Pod) bool {
 	})
 }
 
-// hasBeenReadySince returns whether the pod, which is not ready now, was so after a time: then it has turned unready since.
+// hasBeenReadySince reports whether the pod, which is not ready now, was ready after a time. Its Ready condition has changed
+// since then.
 func hasBeenReadySince(pod corev1.Pod, since metav1.Time) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
 		return condition.Type == corev1.PodReady && condition.LastTransitionTime.After(since.Time)
@@ -120,7 +121,7 @@ func isUnschedulable(pod corev1.Pod) bool {
 	})
 }
 
-// isBeingCreated returns whether a kubelet has yet to create a container of the pod, as far as it says.
+// isBeingCreated reports whether, as far as the kubelet has reported, a container of the pod is still to be created.
 func isBeingCreated(pod corev1.Pod) bool {
 	return waitingFor("ContainerCreating", "PodInitializing")(pod) || len(pod.Status.ContainerStatuses) == 0 && !isReady(pod)
 }

@@ -11,8 +11,8 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// lastWrites holds what this process wrote for each Memcached, because the cache shows it only later. Without it, a reconcile
-// in between would write the same again. It is safe for concurrent use, and its zero value is empty.
+// lastWrites holds what this process wrote for each Memcached. The cache shows a write only later, and a reconcile in between
+// would otherwise repeat it. It is safe for concurrent use, and its zero value is empty.
 type lastWrites struct {
 	mutex   sync.Mutex
 	records map[types.NamespacedName]record
@@ -21,14 +21,14 @@ type lastWrites struct {
 // record is what was written for one Memcached.
 type record struct {
 	uid types.UID
-	// created is whether a Deployment was created: from then on, a cache without one may just be behind.
+	// created is whether a Deployment was created. If so, a cache without one may just be behind.
 	created bool
-	// status is the last status written, and resourceVersion what the Memcached had from then on.
+	// status is the last status written, and resourceVersion is the Memcached's resource version after that write.
 	status          cachev1alpha1.MemcachedStatus
 	resourceVersion string
-	// heldBackSince is when progress was noticed that is not written yet; the zero time if there is none.
+	// heldBackSince is when progress was first noticed that is not written yet, or the zero time if there is none.
 	heldBackSince time.Time
-	// awaited is whether the Memcached has been without a status and not been Available since.
+	// awaited is whether this process saw the Memcached without a status, and it has not been Available since.
 	awaited bool
 }
 
@@ -42,7 +42,7 @@ func (w *lastWrites) hasCreated(mc *cachev1alpha1.Memcached) bool {
 	return w.read(mc).created
 }
 
-// recordStatus records a status that was written, and the resource version that mc has with it.
+// recordStatus records a status that was written, and the resource version of mc after the write.
 func (w *lastWrites) recordStatus(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, resourceVersion string) {
 	w.update(mc, func(r *record) {
 		r.status, r.resourceVersion = status, resourceVersion
@@ -50,7 +50,7 @@ func (w *lastWrites) recordStatus(mc *cachev1alpha1.Memcached, status cachev1alp
 	})
 }
 
-// holdBack returns how long mere progress of mc has to wait until it is written: the rest of the interval that began when the
+// holdBack returns how much longer mere progress of mc waits before it is written: the rest of the interval that started when the
 // first of it was noticed.
 func (w *lastWrites) holdBack(mc *cachev1alpha1.Memcached, now time.Time, interval time.Duration) (rest time.Duration) {
 	w.update(mc, func(r *record) {
@@ -62,7 +62,7 @@ func (w *lastWrites) holdBack(mc *cachev1alpha1.Memcached, now time.Time, interv
 	return max(rest, 0)
 }
 
-// nothingHeldBack records that the status of mc is what was written last.
+// nothingHeldBack records that the last status written for mc is up to date.
 func (w *lastWrites) nothingHeldBack(mc *cachev1alpha1.Memcached) {
 	if !w.read(mc).heldBackSince.IsZero() {
 		w.update(mc, func(r *record) { r.heldBackSince = time.Time{} })
@@ -70,7 +70,8 @@ func (w *lastWrites) nothingHeldBack(mc *cachev1alpha1.Memcached) {
 }
 
 // recordAvailability records whether mc has been Available, given its status before and after a write. It reports whether mc is
-// so for the first time since its creation. For a Memcached that had a status before this process started, it reports false.
+// Available for the first time since its creation. For a Memcached that had a status before this process started, it reports
+// false.
 func (w *lastWrites) recordAvailability(mc *cachev1alpha1.Memcached, previous, current cachev1alpha1.MemcachedStatus) (first bool) {
 	w.update(mc, func(r *record) {
 		awaited := r.awaited || len(previous.Conditions) == 0
@@ -80,7 +81,7 @@ func (w *lastWrites) recordAvailability(mc *cachev1alpha1.Memcached, previous, c
 	return first
 }
 
-// lastStatus returns the newest status known of mc, which was read from the cache: what the cache has, unless it has not
+// lastStatus returns the newest known status of mc, which was read from the cache: the cached status, unless the cache has not
 // caught up with the last write.
 func (w *lastWrites) lastStatus(mc *cachev1alpha1.Memcached) cachev1alpha1.MemcachedStatus {
 	written := w.read(mc)
@@ -97,7 +98,7 @@ func (w *lastWrites) forget(name types.NamespacedName) {
 	delete(w.records, name)
 }
 
-// read returns the record of mc; one of a predecessor with the same name does not count.
+// read returns the record of mc, and ignores the record of an earlier Memcached with the same name.
 func (w *lastWrites) read(mc *cachev1alpha1.Memcached) record {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

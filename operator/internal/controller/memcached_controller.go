@@ -24,39 +24,38 @@ import (
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
-// MemcachedReconciler keeps the Deployment and the status of each Memcached true.
+// MemcachedReconciler keeps the Deployment of each Memcached as its spec asks for, and its status up to date.
 type MemcachedReconciler struct {
-	// Client reads from the cache that CacheByObject describes, and writes to the API server.
+	// Client reads from the cache that CacheOptions describes, and writes to the API server.
 	client.Client
 
-	// APIReader reads from the API server. It is asked only when a Deployment is about to be changed or is gone.
+	// APIReader reads from the API server. It is used only when a Deployment is about to be changed or is gone.
 	APIReader client.Reader
 
-	// Image is the image of memcached: any legal reference.
+	// Image is the memcached image: any valid reference.
 	Image string
 
-	// RecheckInterval is how long after it found its Deployment's name taken a Memcached is looked at again, and the longest
-	// that it waits between two tries of what is refused.
+	// RecheckInterval is how long the reconciler waits before it checks a foreign Deployment again, and the longest wait between
+	// two tries of a refused write.
 	RecheckInterval time.Duration
 
 	// ProgressDeadline is how long the pods of a Memcached may go without progress before it is Degraded.
 	ProgressDeadline time.Duration
 
-	// ProgressInterval is how long mere progress, such as another ready pod, waits until it is written: what comes within it is one
-	// write. A condition that changes is written at once. 0 holds nothing back.
+	// ProgressInterval is how long mere progress, such as another ready pod, waits before it is written, so that several changes
+	// are one write. A condition that changes is written at once. 0 holds nothing back.
 	ProgressInterval time.Duration
 
-	// Recorder takes the events. SetupWithManager sets it to the manager's, unless it is set already.
+	// Recorder records the events. SetupWithManager sets it to the manager's, unless it is set already.
 	Recorder events.EventRecorder
 
 	lastWrites lastWrites
 }
 
-// Reading is done through watches; "get" is for a Deployment that is about to be changed, and for a Memcached whose
-// Deployment is gone.
-// memcacheds/finalizers is not for finalizers: with the admission plugin OwnerReferencesPermissionEnforcement, who makes
-// an object block the deletion of its owner must be allowed to set the finalizers of the owner. Nor does the operator ever
-// delete a Deployment: the same plugin lets only who may delete an object put an owner reference back that was taken off it.
+// The reconciler reads through watches. It needs "get" only for a Deployment that is about to be changed, and for a Memcached
+// whose Deployment is gone. Two permissions are for the admission plugin OwnerReferencesPermissionEnforcement. Blocking the
+// deletion of an owner takes the permission to update the owner's finalizers, although the operator sets none. Restoring an owner
+// reference that was removed takes the permission to delete the Deployment, although the operator never deletes one.
 
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
@@ -66,9 +65,9 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile gives one Memcached its Deployment, and a status that says what there is. In this order: fill in the defaults of the
-// spec, ensure the Deployment, observe the pods, report. If the Deployment is refused, the rest is done all the same, so that the
-// status says why.
+// Reconcile ensures the Deployment of one Memcached and reports its status. It defaults the spec, ensures the Deployment,
+// observes the pods, and writes the status, in this order. If the Deployment is refused, the other steps follow anyway, so that
+// the status says why.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {
@@ -78,7 +77,7 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !mc.DeletionTimestamp.IsZero() {
-		// What the Memcached owns is garbage collected after it.
+		// The garbage collector deletes what the Memcached owns.
 		return ctrl.Result{}, nil
 	}
 	setDefaults(&mc.Spec)
@@ -86,7 +85,7 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	desired := desiredDeployment(mc, r.Image)
 	deployment, refusedBecause := r.ensureDeployment(ctx, mc, desired)
 	if errors.Is(refusedBecause, errGone) || apierrors.HasStatusCause(refusedBecause, corev1.NamespaceTerminatingCause) {
-		// The Memcached goes with its namespace.
+		// The Memcached or its namespace is being deleted.
 		return ctrl.Result{}, nil
 	}
 	refused := refusalOf(refusedBecause)
@@ -111,10 +110,10 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	return r.next(observed, progressing, refusedBecause)
 }
 
-// next returns when to reconcile again if nothing changes that is watched, given what became of the Deployment, and the condition
-// Progressing, which is nil while it is too early to tell. An invalid spec waits for another spec. What somebody else refuses is
-// retried, whatever they call it: no event says that a webhook, a policy or a quota is no longer in the way, that a foreign
-// Deployment is gone, or that the pods have had enough time.
+// next returns when to reconcile again if no event comes first. err is what ensureDeployment returned; the condition Progressing
+// is nil while it is too early to tell. An invalid spec waits for another spec. Any other refusal is retried, because no event
+// says that a webhook, a policy or a quota no longer refuses the write, that a foreign Deployment is gone, or that the deadline
+// has passed.
 func (r *MemcachedReconciler) next(s snapshot, progressing *metav1.Condition, err error) (ctrl.Result, error) {
 	switch {
 	case errors.Is(err, errNameTaken), err == nil && s.deployment.uid == "":
@@ -131,9 +130,9 @@ func (r *MemcachedReconciler) next(s snapshot, progressing *metav1.Condition, er
 	return ctrl.Result{}, nil
 }
 
-// ensureDeployment makes the Deployment of mc as desired, and returns the state that it is in then; with an error, the
-// state that is known. It writes nothing if the cached Deployment is as desired; before it changes one, it reads it from
-// the API server, because the cache may not have caught up with the last write.
+// ensureDeployment makes the Deployment of mc as desired, and returns its state. With an error, it returns the last known state.
+// It writes nothing if the cached Deployment is as desired. Before it changes a Deployment, it reads it from the API server,
+// because the cache may not have caught up with the last write.
 func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
 	cached := &appsv1.Deployment{}
 	err := r.Get(ctx, nameOf(mc), cached)
@@ -153,11 +152,11 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 		if isOurs(cached, mc) && (cached.DeletionTimestamp != nil || len(ssa.Drift(desired, cached)) == 0) {
 			return known, nil
 		}
-	// Where there is a status there was an operator at work, so a Deployment that is not in the cache was made and is gone,
-	// or could not be made: the live objects tell.
+	// A Memcached with a status had a Deployment, or its creation was refused. If the cache has none, only the API server knows
+	// whether it exists.
 	case !r.lastWrites.hasCreated(mc) && len(mc.Status.Conditions) == 0:
 		state, err := r.createDeployment(ctx, mc, desired)
-		// One that exists and is not in the cache has lost the label by which the cache selects, or is not ours.
+		// A Deployment that exists but is not in the cache has lost the label that the cache selects by, or is not ours.
 		if !apierrors.IsAlreadyExists(err) {
 			return state, err
 		}
@@ -171,8 +170,8 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 	return state, err
 }
 
-// repairDeployment makes the Deployment of mc as desired, whatever the cache says of it. It returns the state that is known
-// if it can't find out more.
+// repairDeployment makes the Deployment of mc as desired, based on the live objects instead of the cache. It returns known if it
+// can't read the Deployment.
 func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration, known deploymentState) (deploymentState, error) {
 	live := &appsv1.Deployment{}
 	switch err := r.APIReader.Get(ctx, nameOf(mc), live); {
@@ -186,14 +185,14 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 	}
 	switch {
 	case isPredecessors(live, mc):
-		// The garbage collector takes it away, if it does not already.
+		// The garbage collector deletes it, or is already doing so.
 		return deploymentState{terminating: true}, nil
 	case !isOurs(live, mc):
 		return deploymentState{}, nameTaken(mc)
 	case live.DeletionTimestamp != nil:
 		return stateOf(live), nil
 	case metav1.GetControllerOfNoCopy(live) == nil:
-		// Who deletes a Memcached and wants to keep its Deployment (--cascade=orphan) has the owner reference taken off it.
+		// Deleting a Memcached with --cascade=orphan removes the owner reference from its Deployment first.
 		if err := r.checkExists(ctx, mc); err != nil {
 			return stateOf(live), err
 		}
@@ -210,8 +209,8 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 	return stateOf(applied), nil
 }
 
-// checkExists returns errGone if mc, which was read from the cache, is not there any more or is being deleted. When a
-// Memcached is deleted, its Deployment goes after it; the cache of Deployments may tell so first.
+// checkExists returns errGone if mc, which was read from the cache, no longer exists or is being deleted. Its Deployment is
+// deleted with it, and the cache may show the Deployment's deletion first.
 func (r *MemcachedReconciler) checkExists(ctx context.Context, mc *cachev1alpha1.Memcached) error {
 	live := &cachev1alpha1.Memcached{}
 	err := r.APIReader.Get(ctx, nameOf(mc), live)
@@ -221,7 +220,7 @@ func (r *MemcachedReconciler) checkExists(ctx context.Context, mc *cachev1alpha1
 	return err
 }
 
-// createDeployment creates the Deployment of mc. It fails if there is one of that name, whosever it is.
+// createDeployment creates the Deployment of mc. It fails if a Deployment of that name exists, no matter whose it is.
 func (r *MemcachedReconciler) createDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
 	deployment, err := ssa.Deployment(desired)
 	if err != nil {
@@ -235,13 +234,13 @@ func (r *MemcachedReconciler) createDeployment(ctx context.Context, mc *cachev1a
 	return stateOf(deployment), nil
 }
 
-// errGone is what ensureDeployment returns when there is no Memcached to keep a Deployment for.
+// errGone means that there is no longer a Memcached to keep a Deployment for.
 var errGone = errors.New("the Memcached is gone")
 
 func isOwnershipMoved(err error) bool { return errors.Is(err, ssa.ErrOwnershipMoved) }
 
-// isOurs returns whether the Deployment belongs to mc: it controls it, or it did (the Deployment selects by its UID) and
-// nobody does now.
+// isOurs reports whether the Deployment belongs to mc: mc is its controller, or it has no controller now and selects pods by the
+// UID of mc.
 func isOurs(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
 	if metav1.GetControllerOfNoCopy(deployment) != nil {
 		return isControlledBy(deployment, mc.UID)
@@ -250,15 +249,15 @@ func isOurs(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
 		deployment.Spec.Selector.MatchLabels[cachev1alpha1.LabelMemcachedUID] == string(mc.UID)
 }
 
-// isPredecessors returns whether the Deployment belongs to an earlier Memcached of the same name.
+// isPredecessors reports whether the Deployment belongs to an earlier Memcached of the same name.
 func isPredecessors(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
 	controller := metav1.GetControllerOfNoCopy(deployment)
 	return controller != nil && controller.UID != mc.UID && controller.Name == mc.Name && controller.Kind == "Memcached" &&
 		strings.HasPrefix(controller.APIVersion, cachev1alpha1.GroupVersion.Group+"/")
 }
 
-// observe reads, from the cache, the pods of mc and the ReplicaSets that may own them. The rest of the snapshot is up to the caller:
-// the Deployment, what became of it, and the hash of its template.
+// observe reads the pods of mc, and the ReplicaSets that may own them, from the cache. The caller adds the state of the
+// Deployment, its refusal, and the hash of its template.
 func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (snapshot, error) {
 	ofMemcached := []client.ListOption{
 		client.InNamespace(mc.Namespace),
@@ -284,8 +283,8 @@ func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Mem
 	}, nil
 }
 
-// ensureStatus writes the status of the snapshot's Memcached, unless a user would read nothing new in it. It returns how long the
-// write is held back, if it is mere progress.
+// ensureStatus writes the status of the snapshot's Memcached, unless it is the same as before. It returns how long the write is
+// held back, if the change is mere progress.
 func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, status cachev1alpha1.MemcachedStatus) (heldBack time.Duration, err error) {
 	if sameStatus(status, s.previous) {
 		r.lastWrites.nothingHeldBack(s.memcached)
@@ -304,11 +303,11 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, stat
 	written := s.memcached.DeepCopy()
 	err = r.Status().Patch(ctx, written, patch, client.FieldOwner(cachev1alpha1.FieldManager))
 	if apierrors.IsInvalid(err) {
-		// Another UID, as a rule: created again under the same name.
+		// The UID is usually another one, because the Memcached was deleted and created again under the same name.
 		err = errors.Join(err, r.checkExists(ctx, s.memcached))
 	}
 	if apierrors.IsNotFound(err) || errors.Is(err, errGone) {
-		// Nobody is left to read it.
+		// The Memcached whose status this is no longer exists.
 		return 0, nil
 	}
 	if err != nil {

@@ -15,18 +15,19 @@ import (
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
-// refusal is why the Deployment is not as desired, or has no pods, when somebody refuses it. The zero refusal is none.
+// refusal is why something keeps the Deployment from being as desired, or from having pods. The zero refusal means that nothing
+// does.
 type refusal struct {
-	// reason and message are those of Degraded.
+	// reason and message are those of the condition Degraded.
 	reason, message string
 }
 
-// errNameTaken is what ensureDeployment returns when there is a Deployment of the Memcached's name that is not the
-// Memcached's. No event says that it is gone, because the cache holds no foreign Deployments.
+// errNameTaken is what ensureDeployment returns when a Deployment that this Memcached does not own has its name. No event reports
+// that it is gone, because the cache holds no foreign Deployments.
 var errNameTaken = errors.New("the name is taken")
 
-// refusalOf returns how the status tells of err, which kept the Deployment from being made as desired. It returns the zero
-// refusal if there is nothing to tell a user: the next try may well succeed.
+// refusalOf returns the refusal for err, which kept the Deployment from being as desired. It returns the zero refusal if there is
+// nothing to report to a user, because the next try may well succeed.
 func refusalOf(err error) refusal {
 	switch {
 	case err == nil, errors.Is(err, ssa.ErrOwnershipMoved):
@@ -46,8 +47,8 @@ func refusalOf(err error) refusal {
 	return refusal{}
 }
 
-// podsRefusal returns how the status tells of the message with which the Deployment's controller says that it cannot make
-// pods. An empty message is none.
+// podsRefusal returns the refusal for the message with which the Deployment's controller reports that it cannot create pods. An
+// empty message is not a refusal.
 func podsRefusal(message string) refusal {
 	switch {
 	case message == "":
@@ -58,8 +59,8 @@ func podsRefusal(message string) refusal {
 	return refusal{cachev1alpha1.ReasonPodsRefused, stable(message)}
 }
 
-// isAboutField returns whether the API server, or a webhook that it asked, objects to the value of a field. A policy that
-// calls a request invalid names none.
+// isAboutField reports whether the API server, or a webhook that it called, objects to the value of a field. A policy that calls
+// a request invalid does not name a field.
 func isAboutField(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -70,25 +71,25 @@ func isAboutField(err error) bool {
 
 func isAboutQuota(message string) bool { return strings.Contains(message, "exceeded quota") }
 
-// generatedPod is the name of a pod, which differs from try to try, in the API server's messages. quotaUsed is how much of
-// a quota is in use, which changes with what others do.
+// generatedPod matches the name of a pod in the API server's error messages, which differs from try to try. quotaUsed matches how
+// much of a quota is in use, which changes with other workloads.
 var (
 	generatedPod = regexp.MustCompile(`pods "([a-z0-9.-]+-)[a-z0-9]{5}"`)
 	quotaUsed    = regexp.MustCompile(`, used: .*?, limited: `)
 )
 
-// maxMessage is how long a message may be: the API server refuses events with longer ones.
+// maxMessage is the longest message that the API server accepts in an event.
 const maxMessage = 1024
 
-// stable returns the API server's message as a sentence, without what changes while the cause stays the same: else each
-// try would be another status.
+// stable returns the API server's error message as a sentence, without the parts that change while the cause stays the same.
+// Otherwise each try would produce another status.
 func stable(message string) string {
 	message = generatedPod.ReplaceAllString(message, `pods "$1"`)
 	message = quotaUsed.ReplaceAllString(message, ", limited: ")
 	return sentence(message)
 }
 
-// sentence makes a message of an error's text: it ends with a period and is not too long.
+// sentence returns the text of an error as a message that ends with a period and is not too long.
 func sentence(text string) string {
 	text = strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
 	if text != "" && !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "…") {
@@ -104,10 +105,10 @@ func sentence(text string) string {
 	return text[:end] + "…"
 }
 
-// capitalized is for errors of our own; the API server's begin with the name of a resource.
+// capitalized is for the operator's own errors. The API server's error messages begin with the name of a resource.
 func capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// nameTaken returns the error that says so of the Memcached's name.
+// nameTaken returns an errNameTaken for the Deployment of mc, with advice.
 func nameTaken(mc *cachev1alpha1.Memcached) error {
 	return fmt.Errorf("%w: the Deployment %s does not belong to this Memcached, so it is left as it is:"+
 		" delete it, or give the Memcached another name", errNameTaken, nameOf(mc))

@@ -12,11 +12,11 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// snapshot is everything that a status is computed from, as it was at one moment.
+// snapshot is everything that a status is computed from, as observed at one time.
 type snapshot struct {
 	memcached  *cachev1alpha1.Memcached
 	deployment deploymentState
-	// refused is why the Deployment is not as desired, if somebody refuses it.
+	// refused is why the Deployment is not as desired, if something refuses it.
 	refused     refusal
 	replicaSets []metav1.PartialObjectMetadata
 	pods        []corev1.Pod
@@ -24,27 +24,28 @@ type snapshot struct {
 	// previous is the last status.
 	previous cachev1alpha1.MemcachedStatus
 
-	// templateHash is the hash that pods of the current configuration carry, and image is what they run.
+	// templateHash is the hash in the label of pods of the current configuration, and image is the image that they run.
 	templateHash string
 	image        string
 
-	// now is when the snapshot was taken, and progressDeadline is how long the pods may go without progress.
+	// now is when the snapshot was taken. progressDeadline is how long the pods may go without progress.
 	now              time.Time
 	progressDeadline time.Duration
 }
 
-// deploymentState is what a status needs to know of a Deployment.
+// deploymentState is the part of a Deployment that a status depends on.
 type deploymentState struct {
 	uid     types.UID
 	created metav1.Time
-	// replicas is how many pods the Deployment is set to.
+	// replicas is spec.replicas.
 	replicas int32
-	// ready is how many of its pods the Deployment's controller has counted as ready. It may be ahead of the operator, or behind.
+	// ready is how many of its pods the Deployment's controller has counted as ready. It may be ahead of the operator's cache, or
+	// behind.
 	ready int32
 	// observed is whether the Deployment's controller has seen its current spec.
 	observed bool
-	// terminating is whether it is being deleted. Without a UID, it is the Deployment of an earlier Memcached of the same
-	// name.
+	// terminating is whether the Deployment is being deleted. Without a UID, it is the Deployment of an earlier Memcached of the
+	// same name.
 	terminating bool
 	// paused is whether spec.paused keeps the Deployment's controller from rolling out.
 	paused bool
@@ -84,17 +85,18 @@ func isOverdueRollout(condition appsv1.DeploymentCondition) bool {
 		condition.Reason == cachev1alpha1.ReasonProgressDeadlineExceeded
 }
 
-// podCounts are the pods that the Deployment owns and keeps. Pods that ended or are being deleted are not among them: the
-// ReplicaSet has replaced them, or will.
+// podCounts are the pods that the Deployment owns and keeps. Pods that have finished or are being deleted are not included,
+// because the ReplicaSet replaces them.
 type podCounts struct {
-	// ready are the names of the ready pods, sorted. Those of an earlier configuration serve until they are replaced.
+	// ready are the sorted names of the ready pods. Pods of an earlier configuration are included, because they serve until they
+	// are replaced.
 	ready []string
 	// current are all pods of the current configuration, ready or not.
 	current []corev1.Pod
 	// outdated is the number of pods of earlier configurations.
 	outdated int
-	// unclear is the number of ready pods whose ReplicaSet is not in the cache. It soon will be: each kind has a watch of its own,
-	// and one watch may be ahead of another.
+	// unclear is the number of ready pods whose ReplicaSet is not in the cache yet. Each kind has a watch of its own, and one
+	// watch may be ahead of another.
 	unclear int
 }
 
@@ -135,7 +137,7 @@ func isControlledBy(object metav1.Object, uid types.UID) bool {
 	return controller != nil && controller.UID == uid
 }
 
-// isGone reports whether a pod has ended or is being deleted: it never comes back.
+// isGone reports whether a pod has finished or is being deleted, and so never becomes ready again.
 func isGone(pod corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }

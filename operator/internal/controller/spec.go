@@ -7,11 +7,11 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// errInvalidSpec is what checkSpec returns for a spec that no Memcached may have.
+// errInvalidSpec is what checkSpec returns for a spec outside the API's limits.
 var errInvalidSpec = errors.New("the spec is invalid")
 
-// setDefaults fills in what the spec does not say. The API server does so too, by the schema; here it is for a Memcached
-// from a cluster whose CustomResourceDefinition is not ours, or not yet.
+// setDefaults sets the fields that the spec leaves out. The API server does so by the schema, unless the cluster's
+// CustomResourceDefinition is not ours, or not ours yet.
 func setDefaults(spec *cachev1alpha1.MemcachedSpec) {
 	if spec.Size == nil {
 		spec.Size = new(cachev1alpha1.DefaultSize)
@@ -21,8 +21,8 @@ func setDefaults(spec *cachev1alpha1.MemcachedSpec) {
 	}
 }
 
-// checkSpec returns an error that says what is wrong with the spec, which has its defaults, or nil. The API server refuses
-// such a spec, unless its schema is not ours.
+// checkSpec returns what is wrong with a spec that has its defaults, or nil. The API server refuses such a spec, unless its
+// schema is not ours.
 func checkSpec(spec cachev1alpha1.MemcachedSpec) error {
 	for _, field := range []struct {
 		name                 string

@@ -23,8 +23,8 @@ var conditionTypes = []string{
 	cachev1alpha1.ConditionDegraded,
 }
 
-// computeStatus returns what the snapshot says, without the times at which conditions changed. It returns false when the
-// snapshot is too early to tell; another one follows.
+// computeStatus returns the status that the snapshot shows, without transition times. It returns false when it is too early to
+// tell; another snapshot follows.
 func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 	pods := s.countPods()
 	available, settled := s.available(pods)
@@ -34,15 +34,15 @@ func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 	return cachev1alpha1.MemcachedStatus{
 		Conditions: []metav1.Condition{available, s.progressing(pods), s.degraded(pods)},
 		Nodes:      pods.ready,
-		// What the Deployment is set to, not how many pods there are at the moment: those come and go one by one, and each would
-		// be a write that tells nobody anything that nodes does not.
+		// This is spec.replicas, not the number of pods at the moment: pods come and go one by one, and each would be a write
+		// that adds nothing to nodes.
 		Replicas:      s.deployment.replicas,
 		ReadyReplicas: int32(len(pods.ready)),
 		Selector:      selector(s.memcached),
 	}, true
 }
 
-// condition returns a condition of the Memcached as it is in this snapshot.
+// condition returns a condition for the generation of the Memcached in this snapshot.
 func (s snapshot) condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 	return metav1.Condition{
 		Type:               conditionType,
@@ -53,8 +53,8 @@ func (s snapshot) condition(conditionType string, status metav1.ConditionStatus,
 	}
 }
 
-// available returns the condition Available, or false when it is too early to tell. What was available and is not, is told at
-// once, whoever notices first.
+// available returns the condition Available, or false when it is too early to tell. A loss of availability is reported at once,
+// whether the pods or the Deployment show it first.
 func (s snapshot) available(pods podCounts) (metav1.Condition, bool) {
 	size, ready := *s.memcached.Spec.Size, s.readyReplicas(pods)
 	counted := fmt.Sprintf("%d of %d replicas are ready.", ready, size)
@@ -71,7 +71,8 @@ func (s snapshot) available(pods podCounts) (metav1.Condition, bool) {
 	return s.condition(cachev1alpha1.ConditionAvailable, metav1.ConditionFalse, cachev1alpha1.ReasonReplicasNotReady, counted), true
 }
 
-// isEarly returns whether one of those who tell of the pods is behind the others. What it tells next ends this.
+// isEarly reports whether the cached Deployment, ReplicaSets and pods do not agree yet, because one of them is behind. Its next
+// event triggers another reconcile.
 func (s snapshot) isEarly(pods podCounts) bool {
 	size, ready := int(*s.memcached.Spec.Size), len(pods.ready)
 	wasAvailable := meta.IsStatusConditionTrue(s.previous.Conditions, cachev1alpha1.ConditionAvailable)
@@ -79,18 +80,18 @@ func (s snapshot) isEarly(pods podCounts) bool {
 	case s.deployment.uid == "":
 		return false
 	case ready < size:
-		// A pod whose ReplicaSet has not been heard of yet may have replaced one that is gone.
+		// A ready pod whose ReplicaSet is not in the cache yet may have replaced one that is gone.
 		return wasAvailable && ready+pods.unclear >= size
 	case !s.deployment.observed:
-		// The Deployment's controller has not seen the Deployment's spec: the pods may be about to go.
+		// The Deployment's controller has not seen the current spec, so the pods may be about to be replaced.
 		return true
 	}
 	// It has not counted the pods: whoever waits for Available and then looks at the Deployment would find fewer.
 	return !wasAvailable && s.deployment.ready < int32(size)
 }
 
-// readyReplicas returns how many of the pods are ready. Once there are enough of them, the Deployment's controller has to agree;
-// before, its count is not worth a write.
+// readyReplicas returns how many pods are ready. Once there are enough, the Deployment's controller has to agree; until then, a
+// difference is not worth a write.
 func (s snapshot) readyReplicas(pods podCounts) int32 {
 	ready := int32(len(pods.ready))
 	if ready >= *s.memcached.Spec.Size {
@@ -119,7 +120,7 @@ func (s snapshot) progressing(pods podCounts) metav1.Condition {
 	return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionTrue, reason, message)
 }
 
-// wayToGo returns what is still to be done until the pods are as the spec asks for, or two empty strings.
+// wayToGo returns why the pods are not yet as the spec asks for, or two empty strings.
 func (s snapshot) wayToGo(pods podCounts) (reason, message string) {
 	size := *s.memcached.Spec.Size
 	switch {
@@ -144,8 +145,8 @@ func (s snapshot) degraded(pods podCounts) metav1.Condition {
 		"No replica reports a failure.")
 }
 
-// degradation returns the first thing that fails, or two empty strings: what keeps the Deployment from being as desired,
-// what keeps it from having pods, what keeps the pods from running.
+// degradation returns the first problem, or two empty strings. It looks for what keeps the Deployment from being as desired, then
+// for what keeps it from having pods, then for what keeps the pods from running.
 func (s snapshot) degradation(pods podCounts) (reason, message string) {
 	for _, refused := range []refusal{s.refused, podsRefusal(s.deployment.podsRefused)} {
 		if refused.reason != "" {
@@ -168,13 +169,14 @@ func (s snapshot) degradation(pods podCounts) (reason, message string) {
 	return cachev1alpha1.ReasonProgressDeadlineExceeded, "Nothing has moved within the progress deadline, and no pod shows why."
 }
 
-// sameStatus returns whether a user reads the same in both, timestamps aside. Conditions of other types are not ours.
+// sameStatus reports whether two statuses differ in nothing but timestamps. Conditions of other types are not the operator's and
+// are ignored.
 func sameStatus(a, b cachev1alpha1.MemcachedStatus) bool {
 	return equality.Semantic.DeepEqual(withoutTimes(a), withoutTimes(b))
 }
 
-// isMereProgress reports whether the step from one status to the next changes counts and nothing else: the conditions are the
-// same, for the same reasons, about the same generation. A new message of Degraded is more than that: it says what fails.
+// isMereProgress reports whether the change from one status to the next affects counts only: the conditions have the same status,
+// reason and generation. A new message of Degraded is more than that, because it says what fails.
 func isMereProgress(previous, current cachev1alpha1.MemcachedStatus) bool {
 	for _, condition := range current.Conditions {
 		before := meta.FindStatusCondition(previous.Conditions, condition.Type)
@@ -200,7 +202,8 @@ func withoutTimes(status cachev1alpha1.MemcachedStatus) cachev1alpha1.MemcachedS
 	return status
 }
 
-// withTransitionTimes gives each condition of status the time of previous if its status is the same there, else now.
+// withTransitionTimes sets the transition time of each condition: that of previous if the condition's status is unchanged, else
+// now.
 func withTransitionTimes(status, previous cachev1alpha1.MemcachedStatus, now metav1.Time) cachev1alpha1.MemcachedStatus {
 	status.Conditions = slices.Clone(status.Conditions)
 	for i := range status.Conditions {
@@ -219,7 +222,7 @@ func withTransitionTimes(status, previous cachev1alpha1.MemcachedStatus, now met
 // takes the metadata of the live object, UID included, before it compares anything (PrepareForUpdate in
 // k8s.io/apiextensions-apiserver/pkg/registry/customresource/status_strategy.go).
 func statusPatch(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) (client.Patch, error) {
-	// Unlike a MemcachedStatus it leaves no zero out: a user reads "0", and not nothing.
+	// Unlike a MemcachedStatus, the apply configuration keeps zero values, so that a user sees "0" and not nothing.
 	full := accachev1alpha1.MemcachedStatus().
 		WithNodes(status.Nodes...).
 		WithReplicas(status.Replicas).

@@ -28,15 +28,16 @@ const (
 	// memcachedUIDIndex finds pods and ReplicaSets by the UID of their Memcached.
 	memcachedUIDIndex = "metadata.labels." + cachev1alpha1.LabelMemcachedUID
 
-	// readyDelay is how long the news that a pod is ready waits for its siblings, and for the Deployment to count it.
+	// readyDelay is how long a reconcile waits after a pod has become ready, because other pods and the Deployment's count often
+	// follow.
 	readyDelay = 100 * time.Millisecond
 
-	// firstRetry is how long after a first failure the next try comes; each further one waits twice as long.
+	// firstRetry is the time between a first failure and the next try. It doubles with each further failure.
 	firstRetry = 5 * time.Millisecond
 )
 
-// SetupWithManager makes mgr call the reconciler whenever something changes that it looks at. The manager's own options say
-// how many Memcacheds are reconciled at once, and for how long.
+// SetupWithManager registers the reconciler with mgr, and its watches. The manager's own options set how many Memcacheds are
+// reconciled at once, and for how long.
 func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	for _, object := range indexed() {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, object, memcachedUIDIndex, memcachedUID); err != nil {
@@ -56,41 +57,41 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isChanged})).
 		Watches(&corev1.Pod{}, podHandler{toMemcached}, builder.WithPredicates(predicate.Funcs{CreateFunc: isBornWithNews, UpdateFunc: isNews})).
 		WithOptions(controller.Options{
-			// What is refused is tried again soon at first and then less and less often, but at least as often as a
-			// foreign Deployment is looked at: no event says that a quota was raised or a permission restored.
+			// A refused write is retried soon at first and then less and less often, but at least as often as a foreign
+			// Deployment is checked, because no event says that a quota was raised or a permission restored.
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, r.RecheckInterval),
 		}).
 		Complete(r)
 }
 
-// isAnotherSpec returns whether an update of a Memcached is one of its spec, which the generation counts. A change of its own
-// status must not wake the reconciler up. Where a watch broke while a Memcached was deleted and made again, client-go tells
-// of an update from the one to the other, and both may have the same generation.
+// isAnotherSpec reports whether an update of a Memcached changes its spec, which the generation counts. The operator's own writes
+// of the status must not trigger a reconcile. The UID matters when a watch breaks while a Memcached is deleted and created again:
+// client-go then reports an update from one to the other, and both may have the same generation.
 func isAnotherSpec(update event.UpdateEvent) bool {
 	return update.ObjectOld.GetUID() != update.ObjectNew.GetUID() || update.ObjectOld.GetGeneration() != update.ObjectNew.GetGeneration()
 }
 
-// isObserved reports whether a Deployment that is seen for the first time has been seen by its controller, too. If not, the operator
-// has just created it, and an update is about to follow.
+// isObserved reports whether a Deployment that is seen for the first time has already been seen by its controller. If not, the
+// operator has just created it, and an update is about to follow.
 func isObserved(creation event.CreateEvent) bool {
 	deployment, isDeployment := creation.Object.(*appsv1.Deployment)
 	return !isDeployment || deployment.Status.ObservedGeneration > 0
 }
 
-// isChanged reports whether an update of a Deployment or of a ReplicaSet may change its Memcached's status, or is drift. Its
-// controller writes more often than that.
+// isChanged reports whether an update of a Deployment or of a ReplicaSet may change its Memcached's status, or is drift. The
+// Deployment's controller also writes what matters to neither.
 func isChanged(update event.UpdateEvent) bool {
 	return !equality.Semantic.DeepEqual(whatCounts(update.ObjectOld), whatCounts(update.ObjectNew))
 }
 
-// whatCounts returns a shallow copy of a cached object, without what changes all the time.
+// whatCounts returns a shallow copy of a cached object, without the fields that change on every write.
 func whatCounts(object client.Object) client.Object {
 	switch object := object.(type) {
 	case *appsv1.Deployment:
 		copied := *object
 		copied.ResourceVersion = ""
 		if state := stateOf(object); state.ready < state.replicas {
-			// The pods tell on their own how many of them are ready; the Deployment has to agree only once that is all.
+			// While pods are missing, their own updates are enough; the Deployment's count matters only once all are ready.
 			copied.Status.ReadyReplicas = 0
 		}
 		return &copied
@@ -102,15 +103,15 @@ func whatCounts(object client.Object) client.Object {
 	return object
 }
 
-// isBornWithNews reports whether a pod that is seen for the first time may change its Memcached's status. One that was just created
-// does not: that it is there, the size of the Deployment has told.
+// isBornWithNews reports whether a pod that is seen for the first time may change its Memcached's status. A pod that was just
+// created does not, because the size of the Deployment already accounts for it.
 func isBornWithNews(creation event.CreateEvent) bool {
 	pod, isPod := creation.Object.(*corev1.Pod)
 	return !isPod || isNews(event.UpdateEvent{ObjectOld: &corev1.Pod{ObjectMeta: pod.ObjectMeta}, ObjectNew: pod})
 }
 
-// isNews reports whether an update of a pod may change its Memcached's status. On its way to being ready a pod is updated three or
-// four times, and only the last one counts.
+// isNews reports whether an update of a pod may change its Memcached's status. A pod is updated three or four times before it is
+// ready, and only the last update counts.
 func isNews(update event.UpdateEvent) bool {
 	before, isPod := update.ObjectOld.(*corev1.Pod)
 	after, isPodToo := update.ObjectNew.(*corev1.Pod)
@@ -122,7 +123,8 @@ func isNews(update event.UpdateEvent) bool {
 		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
 
-// podHandler wakes the reconciler up for the Memcached of a pod: in a moment if the pod is ready now, at once for everything else.
+// podHandler triggers a reconcile for the Memcached of a pod: after readyDelay if the pod has just become ready, at once
+// otherwise.
 type podHandler struct{ handler.EventHandler }
 
 // Update implements handler.EventHandler.
@@ -144,7 +146,7 @@ func failureOf(pod corev1.Pod) string {
 	return reason
 }
 
-// indexed are the kinds of objects that are found by the UID of their Memcached.
+// indexed returns the kinds of objects that are listed by the UID of their Memcached.
 func indexed() []client.Object {
 	replicaSet := &metav1.PartialObjectMetadata{}
 	replicaSet.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
@@ -159,7 +161,7 @@ func memcachedUID(object client.Object) []string {
 	return nil
 }
 
-// memcachedOf returns the Memcached that a pod or a ReplicaSet is for. It may be the successor of the one that they belong to.
+// memcachedOf returns the Memcached that a pod or a ReplicaSet is for, by its name. A newer Memcached may have that name by now.
 func memcachedOf(_ context.Context, object client.Object) []reconcile.Request {
 	name := object.GetLabels()[labelInstance]
 	if name == "" {
