@@ -11,37 +11,37 @@ import (
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 )
 
-// mapLists are the lists in a Deployment whose elements server-side apply merges by key, of those that we set. All other
-// lists are replaced whole. The facts are those of the OpenAPI schema (x-kubernetes-list-map-keys).
+// mapLists are the lists that the operator sets in a Deployment and that server-side apply merges by key, as the OpenAPI schema
+// says (x-kubernetes-list-map-keys). All other lists are replaced as a whole.
 var mapLists = map[string]mapList{
 	"containers":      {keys: []string{"Name"}},
 	"ownerReferences": {keys: []string{"UID"}},
 	"ports":           {keys: []string{"ContainerPort", "Protocol"}, exclusive: true},
 }
 
-// mapList says how the elements of a list are told apart.
+// mapList says how the elements of a list are identified.
 type mapList struct {
-	// keys are the names of the Go fields that no two elements have in common.
+	// keys are the names of the Go fields that identify an element.
 	keys []string
-	// exclusive lists hold our elements and no others. An edited port has another key, so to server-side apply it is an
-	// element that somebody else added: it would stay beside ours, with the same name, which the API server refuses.
+	// exclusive lists hold only the operator's elements. An edited port has another key, so server-side apply treats it as an
+	// element that somebody else added. It would stay next to ours with the same name, which the API server refuses.
 	exclusive bool
 }
 
-// Drift returns the sorted paths, such as "spec.replicas", of the fields that desired sets and live does not have with the same
-// value. Fields that desired does not set belong to others and are not drift. It sends no request.
+// Drift returns the sorted paths, such as "spec.replicas", of the fields that desired sets and that have another value in live.
+// Fields that desired does not set belong to others and are not drift. Drift sends no request.
 func Drift(desired *acappsv1.DeploymentApplyConfiguration, live *appsv1.Deployment) []string {
 	compared := *desired
-	// An object that was read with a typed client does not say what it is.
+	// A typed client leaves APIVersion and Kind empty in the objects that it reads.
 	compared.APIVersion, compared.Kind = nil, nil
 	paths := differences("", reflect.ValueOf(compared), reflect.ValueOf(*live))
 	slices.Sort(paths)
 	return paths
 }
 
-// differences returns the paths at which want, from an apply configuration, is not in have, from the API type at the same path.
-// The structs of both have fields of the same Go names; in an apply configuration each is a pointer, a slice or a map, and nil if
-// it is not set.
+// differences returns the paths at which have, a value of the API type, lacks what want, from the apply configuration, sets. The
+// structs of both have fields with the same Go names. In an apply configuration each field is a pointer, a slice or a map, and
+// nil if it is not set.
 func differences(path string, want, have reflect.Value) []string {
 	want = reflect.Indirect(want)
 	if have.Kind() == reflect.Pointer {
@@ -98,8 +98,8 @@ func differencesOfList(path string, want, have reflect.Value) (paths []string) {
 	return paths
 }
 
-// key returns what tells an element of the list from the others, in the form in which a path shows it. In a list that is replaced
-// whole, it is the index.
+// key returns what identifies an element of the list, in the form that paths use. In a list that is replaced as a whole, it is
+// the index.
 func (l mapList) key(index int, element reflect.Value) string {
 	if len(l.keys) == 0 {
 		return fmt.Sprintf("[%d]", index)
@@ -123,7 +123,8 @@ func differencesOfMap(path string, want, have reflect.Value) (paths []string) {
 	return paths
 }
 
-// isSet reports whether a field of an apply configuration is set. Structs are set by their fields.
+// isSet reports whether a field of an apply configuration is set. A struct always counts as set, because its own fields are
+// checked.
 func isSet(field reflect.Value) bool {
 	return field.Kind() == reflect.Struct || !field.IsNil()
 }

@@ -10,19 +10,19 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// takeOver returns the JSON patch to metadata.managedFields that has to come before a server-side apply by the owner, or nil if
-// none is needed. Where others have put elements into the exclusive lists, these become the owner's.
+// takeOver returns the JSON patch of metadata.managedFields that must precede a server-side apply by the owner, or nil if none is
+// needed. Elements that others have added to the exclusive lists become the owner's.
 //
-// It tests the entries that it changes instead of the resource version, so that the Deployment's controller can write the
-// status at the same time, as it does all through a rollout. Only if such a write moves the owner's entry within the list, which
-// is sorted by time in seconds, does the API server refuse the patch as invalid. client-go's csaupgrade does the first half, but
-// any write in between is a conflict for it.
+// The patch tests the entries that it changes instead of the resource version, so that the Deployment's controller can write the
+// status at the same time, as it does throughout a rollout. Only if such a write moves the owner's entry within the list, which
+// is sorted by time in seconds, does the API server refuse the patch as invalid. client-go's csaupgrade changes the operation of
+// the owner's entry too, but fails with a conflict after any write in between.
 func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fieldpath.Path) ([]byte, error) {
 	var (
-		ours = -1                       // the index of the owner's entry, which ends up with everything
-		sets = map[int]*fieldpath.Set{} // what each entry that may change owns
-		all  = fieldpath.NewSet()       // what the owner's entry has to own
-		kept = map[int]*fieldpath.Set{} // what others keep
+		ours = -1                       // the index of the owner's entry
+		sets = map[int]*fieldpath.Set{} // the fields of each entry that may change, by index
+		all  = fieldpath.NewSet()       // the fields of the owner's entry afterwards
+		kept = map[int]*fieldpath.Set{} // the fields of each other entry afterwards
 	)
 	for i, entry := range entries {
 		if entry.Subresource != "" || entry.APIVersion != appsv1.SchemeGroupVersion.String() || entry.FieldsV1 == nil {
@@ -67,7 +67,7 @@ func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fie
 		path := fmt.Sprintf("/metadata/managedFields/%d", i)
 		tests = append(tests, patchOperation{Op: "test", Path: path, Value: entry})
 		if fields.Empty() {
-			// From the last to the first, so that no removal moves an entry that is still to be removed.
+			// Removing the last entry first keeps the indexes of the others valid.
 			removals = slices.Insert(removals, 0, patchOperation{Op: "remove", Path: path})
 			continue
 		}

@@ -1,6 +1,6 @@
-// Package ssa gives a Deployment the fields that an apply configuration sets, by server-side apply, and only where they differ.
+// Package ssa sets the fields of an apply configuration on a Deployment, by server-side apply, if any of them differ.
 //
-// [Drift] compares, without a request. [Apply] sends the requests. They rest on these facts:
+// [Drift] compares without a request. [Apply] sends the requests. Both rest on these facts:
 //
 //   - A server-side apply sets the fields of the configuration. It removes a field that the same manager applied earlier, that the
 //     configuration no longer sets, and that nobody else owns. All other fields stay.
@@ -28,13 +28,13 @@ import (
 	"github.com/example/operator-testbed/operator/internal/metrics"
 )
 
-// ErrOwnershipMoved is what Apply returns when the owners of the Deployment's fields have changed since it was read. Read it
-// again, and retry.
+// ErrOwnershipMoved is what Apply returns when the owners of the Deployment's fields have changed since it was read. Read the
+// Deployment again, and retry.
 var ErrOwnershipMoved = errors.New("taking over the fields of the Deployment")
 
-// Apply gives live, which was read from the API server, the fields that desired sets: each gets its value, each that the owner
-// set before and desired does not set is removed, and all others stay. It returns the Deployment as the API server stored it.
-// It changes neither live nor desired.
+// Apply sets the fields of desired on live, which was read from the API server. It removes the fields that the owner set before
+// and desired does not set; all other fields stay. It returns the Deployment as the API server stored it, and changes neither
+// live nor desired.
 func Apply(ctx context.Context, c client.Client, owner client.FieldOwner, live *appsv1.Deployment, desired *acappsv1.DeploymentApplyConfiguration) (*appsv1.Deployment, error) {
 	patch, err := takeOver(live.ManagedFields, string(owner), exclusiveLists(desired))
 	if err != nil {
@@ -50,7 +50,7 @@ func Apply(ctx context.Context, c client.Client, owner client.FieldOwner, live *
 		}
 		metrics.DeploymentWrites.WithLabelValues(metrics.OperationTakeOver).Inc()
 	}
-	// The client overwrites what it applies with the answer.
+	// The client overwrites its argument with the API server's response.
 	applied, err := convert[acappsv1.DeploymentApplyConfiguration](desired)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func Apply(ctx context.Context, c client.Client, owner client.FieldOwner, live *
 	return Deployment(applied)
 }
 
-// Deployment returns what an apply configuration sets as a Deployment, which can be created or compared.
+// Deployment returns an apply configuration as a Deployment, which can be created or compared.
 func Deployment(applyConfiguration *acappsv1.DeploymentApplyConfiguration) (*appsv1.Deployment, error) {
 	return convert[appsv1.Deployment](applyConfiguration)
 }
@@ -78,7 +78,7 @@ func exclusiveLists(desired *acappsv1.DeploymentApplyConfiguration) []fieldpath.
 	return paths
 }
 
-// convert returns the value of another type that has the same JSON.
+// convert returns a value of another type with the same JSON.
 func convert[T any](value any) (*T, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
