@@ -25,14 +25,13 @@ var (
 	condition = prometheus.NewDesc("memcached_operator_condition",
 		"Whether a condition of a Memcached is true (1) or not (0).", []string{"namespace", "name", "type"}, nil)
 
-	// conditionTypes are those that have a metric: others' may have any name.
+	// conditionTypes are the conditions that have a metric. Conditions of others could have any name.
 	conditionTypes = map[string]bool{
 		cachev1alpha1.ConditionAvailable: true, cachev1alpha1.ConditionProgressing: true, cachev1alpha1.ConditionDegraded: true,
 	}
 )
 
-// Collector reads the Memcacheds when it is scraped. So there is nothing to be kept up to date, and nothing to be cleaned up
-// when a Memcached goes.
+// Collector reads the Memcacheds when it is scraped, so no metric has to be updated, or removed when a Memcached is deleted.
 type Collector struct {
 	// Reader reads from a cache.
 	Reader client.Reader
@@ -40,8 +39,8 @@ type Collector struct {
 	Registry prometheus.Registerer
 }
 
-// Start offers the metrics until ctx ends. A manager starts it once it leads and its caches are full: of several replicas
-// of the operator, one reports, and no Memcached counts twice.
+// Start registers the metrics until ctx is done. A manager starts it once it leads and its caches are filled, so only one of
+// several replicas reports a Memcached.
 func (c *Collector) Start(ctx context.Context) error {
 	if err := c.Registry.Register(c); err != nil {
 		return err
@@ -63,9 +62,9 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
 	list := &cachev1alpha1.MemcachedList{}
-	// Nothing is changed, so nothing need be copied.
+	// The list is not modified, so it need not be copied.
 	if err := c.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		// Without these metrics, a scrape still tells the others.
+		// The scrape still returns the other metrics.
 		logf.Log.WithName("metrics").Error(err, "Reading the Memcacheds")
 		return
 	}

@@ -1,4 +1,4 @@
-// Package metrics is what the operator tells Prometheus of Memcacheds and of its own work, beside the metrics of
+// Package metrics exports what Prometheus reads about Memcacheds and about the operator's writes, in addition to the metrics of
 // controller-runtime.
 package metrics
 
@@ -8,24 +8,24 @@ import (
 )
 
 var (
-	// DeploymentWrites counts the requests by which the operator changed a Deployment.
+	// DeploymentWrites counts the requests with which the operator changed a Deployment.
 	DeploymentWrites = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "memcached_operator_deployment_writes_total",
 		Help: "Requests that changed a Deployment, by operation: create, take-over (of fields that others set), apply.",
 	}, []string{"operation"})
 
-	// StatusWrites counts the requests by which the operator changed the status of a Memcached.
+	// StatusWrites counts the requests with which the operator changed the status of a Memcached.
 	StatusWrites = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "memcached_operator_status_writes_total",
 		Help: "Requests that changed the status of a Memcached.",
 	})
 
-	// TimeToAvailable is how long Memcacheds take from their creation to their first being Available. Those that were there
-	// before the operator are not in it.
+	// TimeToAvailable is the time from the creation of a Memcached until it is Available for the first time. Memcacheds that had
+	// a status before the operator started are not included.
 	TimeToAvailable = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "memcached_operator_time_to_available_seconds",
 		Help: "Time from the creation of a Memcached, which is known to the second, to its first being Available.",
-		// From what takes no time (a second, because of the rounding) to an image that comes from far away.
+		// The shortest is for next to no time, because creation times are in whole seconds; the longest is for a slow registry.
 		Buckets: []float64{1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600, 1800},
 	})
 )
