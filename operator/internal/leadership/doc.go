@@ -1,15 +1,15 @@
 // Package leadership keeps a replica that may have lost its lease from writing.
 //
-// client-go's leader election "does not guarantee that only one client is acting as a leader (a.k.a. fencing)", says
-// https://pkg.go.dev/k8s.io/client-go/tools/leaderelection. A leader that stands still for longer than its lease (a node that
-// hangs, a debugger, SIGSTOP) is followed by another replica. When it goes on, it has a renew deadline's time to find out, and
-// until then its reconcilers work on what they saw before: two replicas write.
+// client-go's leader election "does not guarantee that only one client is acting as a leader (a.k.a. fencing)", according to
+// https://pkg.go.dev/k8s.io/client-go/tools/leaderelection. When a leader is suspended for longer than its lease (a node that
+// hangs, a debugger, SIGSTOP), another replica takes over. When the first one resumes, it may take up to the renew deadline to
+// notice. Until then its reconcilers act on an outdated cache, and two replicas write.
 //
-// So the lock notes when the lease was renewed, and each write is measured against that just before it is sent. The renew
-// deadline is the limit. What is left until the lease ends is for a write that is on its way, and for clocks that do not go
-// equally fast.
+// So the lock records when the lease was renewed, and every write is checked against that time just before it is sent. A write is
+// allowed until the renew deadline has passed since then. The rest of the lease duration covers writes in flight, and clocks that
+// run at different speeds.
 //
-// Two things are beyond this: a write that was sent and arrives after the end of the lease, and a machine that sleeps, whose
-// monotonic clock sleeps too. Against these it helps that a write says what it builds on: the operator creates by POST and
-// applies with the UID.
+// Two cases are not covered: a write that was sent in time and arrives after the lease has expired, and a machine that sleeps,
+// because its monotonic clock stops too. In these cases it helps that each write states what it is based on: the operator creates
+// by POST and applies with the UID.
 package leadership

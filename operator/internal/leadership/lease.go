@@ -11,19 +11,19 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// lease is a lock that knows until when this replica may write.
+// lease is a lock that records until when this replica may write.
 type lease struct {
 	resourcelock.Interface
 
-	// limit is how long after it was renewed the lease lets write.
+	// limit is how long after a renewal this replica may write.
 	limit time.Duration
 	clock clock.PassiveClock
 
-	// renewed is when the lease was last renewed; nil if others hold it, or nobody does.
+	// renewed is when this replica last renewed the lease, or nil if it does not hold the lease.
 	renewed atomic.Pointer[time.Time]
 }
 
-// Get reads who holds the lease.
+// Get reads the lease, and notices when another replica holds it.
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {
@@ -32,23 +32,23 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	return record, raw, err
 }
 
-// Create takes the lease for the first time.
+// Create acquires a lease that does not exist yet.
 func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.Interface.Create)
 }
 
-// Update takes the lease, renews it, or gives it back.
+// Update acquires the lease, renews it, or releases it.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.Interface.Update)
 }
 
 func (l *lease) write(ctx context.Context, record resourcelock.LeaderElectionRecord, write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	if record.HolderIdentity != l.Identity() {
-		// Others may take it before the answer is here.
+		// Another replica may acquire the lease before the response arrives.
 		l.renewed.Store(nil)
 		return write(ctx, record)
 	}
-	// Others count from when they see the lease renewed, which is not before it was asked for.
+	// Other replicas count from when they see the renewal, which is never before it was requested.
 	asked := l.clock.Now()
 	if err := write(ctx, record); err != nil {
 		return err

@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 )
 
-// NewManager makes a manager whose client writes only while its replica surely holds the lease: until the renew deadline has
-// passed since it was renewed, which the options have to name. Without leader election in the options, it is any other manager.
-// What replicas write that do not lead needs another client: Unfenced. Events are not held back: they tell what was, and nobody
-// acts on them.
+// NewManager returns a manager whose client writes only while this replica is certain to hold the lease: until the renew
+// deadline, which the options must set, has passed since the last renewal. Without leader election in the options, it returns an
+// ordinary manager. Replicas that write without leading need another client: see Unfenced. Events are not held back, because they
+// describe the past and nothing acts on them.
 func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
 	if !options.LeaderElection {
 		return ctrl.NewManager(config, options)
@@ -25,8 +25,8 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 	if err != nil {
 		return nil, err
 	}
-	// The lock that the manager would have made. It tells of its leaders through the manager, which asks for it no earlier than
-	// when it starts.
+	// This is the lock that the manager would have created. It records its events through the manager, so it can't be created
+	// earlier; the manager uses it only after it starts.
 	lease.Interface, err = leaderelection.NewResourceLock(rest.CopyConfig(config), manager, leaderelection.Options{
 		LeaderElection:          true,
 		LeaderElectionID:        options.LeaderElectionID,
@@ -36,7 +36,8 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 	return manager, err
 }
 
-// Unfenced returns a client that reads from the manager's cache, as the manager's own does, and writes whoever leads.
+// Unfenced returns a client that reads from the manager's cache, as the manager's own client does, and writes no matter who
+// leads.
 func Unfenced(manager ctrl.Manager) (client.Client, error) {
 	return client.New(manager.GetConfig(), client.Options{
 		HTTPClient: manager.GetHTTPClient(),
@@ -46,11 +47,11 @@ func Unfenced(manager ctrl.Manager) (client.Client, error) {
 	})
 }
 
-// newClient makes a client that writes only while the lease lets it.
+// newClient returns a client that writes only while the lease allows it.
 func (l *lease) newClient(config *rest.Config, options client.Options) (client.Client, error) {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &fence{lease: l, next: next} })
-	// It is made anew, of the config. The connections are the same.
+	// The client builds its HTTP client from config. The connections are shared all the same.
 	options.HTTPClient = nil
 	return client.New(config, options)
 }
