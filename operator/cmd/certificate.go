@@ -16,7 +16,7 @@ import (
 	webhookv1alpha1 "github.com/example/operator-testbed/operator/internal/webhook/v1alpha1"
 )
 
-// The names of the operator's own objects, behind the prefix that the kustomization gives them.
+// The names of the operator's own objects, without the prefix that the kustomization adds.
 const (
 	authoritySecret         = "webhook-ca"
 	mutatingConfiguration   = "mutating-webhook-configuration"
@@ -32,8 +32,8 @@ type certificate struct {
 	files  *certwatcher.CertWatcher
 }
 
-// newCertificate returns the certificate that the options ask for. Without webhooks there is none, and the metrics server makes
-// one that nobody can check.
+// newCertificate returns the certificate for the options. Without webhooks there is none, and the metrics server creates a
+// certificate that nobody can verify.
 func newCertificate(o options) (certificate, error) {
 	switch w := o.webhooks; {
 	case !w.enabled:
@@ -61,11 +61,12 @@ func certificatesOptions(o options) *certificates.Options {
 	}
 }
 
-// tlsOptions are for the servers that show the certificate.
+// tlsOptions returns the TLS options of the servers that present the certificate.
 func (c certificate) tlsOptions() []func(*tls.Config) {
 	return []func(*tls.Config){func(config *tls.Config) {
 		config.MinVersion = tls.VersionTLS13
-		// HTTP/2 lets one client keep a server busy with requests that it takes back, and gains nothing here.
+		// With HTTP/2, one client could keep a server busy with requests that it cancels (CVE-2023-44487), and nothing here gains
+		// from it.
 		config.NextProtos = []string{"http/1.1"}
 		switch {
 		case c.files != nil:
@@ -76,12 +77,12 @@ func (c certificate) tlsOptions() []func(*tls.Config) {
 	}}
 }
 
-// serveWebhooks lets the manager serve webhooks, with the certificate, and be ready when they can be called.
+// serveWebhooks adds the webhooks to the manager, with their certificate, and makes it ready only when they can be called.
 func serveWebhooks(manager ctrl.Manager, o options, c certificate) error {
 	if !o.webhooks.enabled {
 		return nil
 	}
-	// The server answers nobody before it has a certificate.
+	// The server completes no TLS handshake before it has a certificate.
 	started := manager.GetWebhookServer().StartedChecker()
 	ready := func(request *http.Request) error {
 		if c.source != nil {
@@ -100,7 +101,7 @@ func serveWebhooks(manager ctrl.Manager, o options, c certificate) error {
 	if c.files != nil {
 		return manager.Add(c.files)
 	}
-	// Every replica is at work on its certificate.
+	// Every replica maintains its own certificate, so this client writes without the lease.
 	unfenced, err := leadership.Unfenced(manager)
 	if err != nil {
 		return err

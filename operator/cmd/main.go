@@ -1,8 +1,7 @@
 // Command manager is the Memcached operator: it keeps a Deployment of memcached for each Memcached of the cluster.
 //
-// It talks to the cluster of --kubeconfig, $KUBECONFIG, the pod that it runs in, or ~/.kube/config, the first of these
-// that there is. It ends with exit code 0 when told to by SIGTERM or SIGINT, 2 when its flags or its environment are
-// wrong, and 1 when it cannot go on.
+// It connects to the cluster of --kubeconfig, $KUBECONFIG, the pod that it runs in, or ~/.kube/config, whichever it finds first.
+// It exits with code 0 after SIGTERM or SIGINT, 2 when its flags or its environment are invalid, and 1 when it fails.
 package main
 
 import (
@@ -30,7 +29,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
-// run is main without its ties to the process. It returns the exit code.
+// run is main without access to globals of the process. It returns the exit code.
 func run(arguments []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	options, err := parseOptions(arguments, getenv, stdout)
 	switch {
@@ -49,19 +48,19 @@ func run(arguments []string, getenv func(string) string, stdout, stderr io.Write
 	return 0
 }
 
-// clusterConfig returns how to reach the cluster.
+// clusterConfig returns the configuration for connecting to the cluster.
 func clusterConfig() (*rest.Config, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("finding a cluster: %w: name a kubeconfig with KUBECONFIG or --kubeconfig", err)
 	}
-	// An API server compresses each event of a watch on its own, which saves little and costs both sides much. The controllers of
-	// Kubernetes decline it, too (cmd/kube-controller-manager/app/options in k8s.io/kubernetes).
+	// An API server compresses each event of a watch separately, which saves little and takes much CPU time on both sides. The
+	// controllers of Kubernetes turn compression off, too (cmd/kube-controller-manager/app/options in k8s.io/kubernetes).
 	config.DisableCompression = true
 	return config, nil
 }
 
-// serve runs the operator until it is told to end.
+// serve runs the operator until it receives a signal to stop.
 func serve(options options, log logr.Logger) error {
 	config, err := clusterConfig()
 	if err != nil {
@@ -84,7 +83,8 @@ func serve(options options, log logr.Logger) error {
 	if err := newReconciler(options, manager).SetupWithManager(ctx, manager); err != nil {
 		return err
 	}
-	// Alive is who answers. Ready is who sees the cluster: before that, nothing would be done for a Memcached.
+	// The process is alive as soon as it answers. It is ready once its caches are filled, because it can do nothing for a
+	// Memcached before.
 	cachesSynced := func(request *http.Request) error {
 		if !manager.GetCache().WaitForCacheSync(request.Context()) {
 			return errors.New("the caches are not filled yet")
@@ -94,7 +94,7 @@ func serve(options options, log logr.Logger) error {
 	if err := errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("caches", cachesSynced)); err != nil {
 		return err
 	}
-	// The cache knows from the beginning what it has to fill, although only a leader works on it.
+	// The cache has to start filling now, although only the leader's controllers use it.
 	if _, err := manager.GetCache().GetInformer(ctx, &cachev1alpha1.Memcached{}, cache.BlockUntilSynced(false)); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 // leaseName is the name of the lease that leaders hold.
 const leaseName = "memcached-operator.cache.example.com"
 
-// managerOptions says how the manager runs.
+// managerOptions returns the options of the manager.
 func managerOptions(o options, c certificate, scheme *runtime.Scheme, log logr.Logger) ctrl.Options {
 	return ctrl.Options{
 		Scheme:                 scheme,
@@ -30,7 +30,7 @@ func managerOptions(o options, c certificate, scheme *runtime.Scheme, log logr.L
 		Controller: config.Controller{
 			MaxConcurrentReconciles: o.maxConcurrentReconciles,
 			ReconciliationTimeout:   o.reconciliationTimeout,
-			// Who becomes the leader has read everything before.
+			// A replica fills its caches before it becomes the leader.
 			EnableWarmup: new(true),
 		},
 		LeaderElection:          o.leaderElection.enabled,
@@ -39,13 +39,13 @@ func managerOptions(o options, c certificate, scheme *runtime.Scheme, log logr.L
 		LeaseDuration:           &o.leaderElection.leaseDuration,
 		RenewDeadline:           &o.leaderElection.renewDeadline,
 		RetryPeriod:             &o.leaderElection.retryPeriod,
-		// The process ends as soon as the manager does, so nothing is written after the lease is given back, and the next
-		// leader need not wait for its end.
+		// The process exits as soon as the manager stops, so it writes nothing after it has released the lease, and the next
+		// leader need not wait until the lease expires.
 		LeaderElectionReleaseOnCancel: true,
 	}
 }
 
-// newReconciler returns the reconciler that the options ask for, which reads and writes as the manager does.
+// newReconciler returns the reconciler for the options, with the manager's clients.
 func newReconciler(o options, manager ctrl.Manager) *controller.MemcachedReconciler {
 	return &controller.MemcachedReconciler{
 		Client:          manager.GetClient(),
@@ -58,7 +58,7 @@ func newReconciler(o options, manager ctrl.Manager) *controller.MemcachedReconci
 	}
 }
 
-// cacheOptions says what of the cluster is read.
+// cacheOptions returns the options of the cache: which objects it holds, and of which namespaces.
 func cacheOptions(o options, c certificate) cache.Options {
 	result := controller.CacheOptions()
 	if c.own != nil {
@@ -73,7 +73,7 @@ func cacheOptions(o options, c certificate) cache.Options {
 	return result
 }
 
-// metricsOptions says how metrics are served.
+// metricsOptions returns the options of the metrics server.
 func metricsOptions(o options, c certificate) metricsserver.Options {
 	result := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
 	if o.metricsSecure {

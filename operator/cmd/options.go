@@ -27,7 +27,7 @@ const (
 	// imageVariable is the environment variable that names the image of memcached.
 	imageVariable = "MEMCACHED_IMAGE"
 
-	// defaultImage is what imageVariable stands for when it is empty or not set.
+	// defaultImage is the image if imageVariable is empty or not set.
 	defaultImage = "docker.io/library/memcached:1.6.39-alpine"
 
 	// webhooksVariable is the environment variable that turns the webhooks off, as in every kubebuilder project.
@@ -36,40 +36,40 @@ const (
 	// namespaceVariable is the environment variable that names the operator's own namespace; its pod sets it.
 	namespaceVariable = "POD_NAMESPACE"
 
-	// watchVariable is the environment variable that --namespaces defaults to; a pod can set it to its own namespace.
+	// watchVariable is the environment variable with the default of --namespaces. A pod can set it to its own namespace.
 	watchVariable = "WATCH_NAMESPACE"
 
 	// off is the address that turns an endpoint off.
 	off = "0"
 
-	// minCertificateDuration is what a certificate needs to be renewed in good time.
+	// minCertificateDuration is the shortest validity that leaves time to renew a certificate.
 	minCertificateDuration = time.Second
 )
 
-// options are what a user can say to the operator.
+// options are the settings from the command line and the environment.
 type options struct {
 	healthProbeAddress string
 	metricsAddress     string
-	// metricsSecure is whether metrics are served over HTTPS, to those alone who may read them.
+	// metricsSecure is whether metrics are served over HTTPS, only to clients that may read them.
 	metricsSecure bool
-	// namespaces are the namespaces that the operator serves; none means all.
+	// namespaces are the namespaces that the operator watches; empty means all.
 	namespaces []string
 	// namespace is the operator's own namespace; "" if it is not known.
 	namespace string
-	// namePrefix is how the names of the operator's own objects begin.
+	// namePrefix is the prefix of the names of the operator's own objects.
 	namePrefix string
-	// image is the image of memcached, a legal reference.
+	// image is the memcached image, a valid reference.
 	image string
-	// recheckInterval is after how long the operator looks again at what it can't watch.
+	// recheckInterval is how long the operator waits before it checks again what it can't watch.
 	recheckInterval time.Duration
 	// progressDeadline is how long the pods of a Memcached may go without progress.
 	progressDeadline time.Duration
-	// progressInterval is how long mere progress waits until it is written.
+	// progressInterval is how long mere progress waits before it is written.
 	progressInterval time.Duration
 
 	webhooks       webhookOptions
 	leaderElection leaderElectionOptions
-	// maxConcurrentReconciles is how many Memcacheds are worked on at once, and reconciliationTimeout for how long.
+	// maxConcurrentReconciles is how many Memcacheds are reconciled at once, and reconciliationTimeout is how long each may take.
 	maxConcurrentReconciles int
 	reconciliationTimeout   time.Duration
 	log                     zap.Options
@@ -78,25 +78,25 @@ type options struct {
 // webhookOptions are options of the admission webhooks.
 type webhookOptions struct {
 	enabled bool
-	host    string // every one of the machine's if empty
+	host    string // all addresses of the machine if empty
 	port    int
-	// certPath is a folder with the server's certificate; "" if the operator makes its own.
+	// certPath is a directory with the server's certificate; "" if the operator issues its own.
 	certPath string
-	// authorityDuration and certificateDuration are how long what the operator makes is valid.
+	// authorityDuration and certificateDuration are how long the operator's own authority and certificates are valid.
 	authorityDuration, certificateDuration time.Duration
-	// maxTotalSize limits the sum of sizes in a namespace; 0 is no limit.
+	// maxTotalSize limits the sum of sizes in a namespace; 0 means no limit.
 	maxTotalSize int64
 }
 
-// leaderElectionOptions are options of the election among the replicas.
+// leaderElectionOptions are options of the leader election.
 type leaderElectionOptions struct {
 	enabled                                   bool
 	namespace                                 string
 	leaseDuration, renewDeadline, retryPeriod time.Duration
 }
 
-// parseOptions reads the arguments (without the program's name) and the environment. Its errors are sentences for a user,
-// or flag.ErrHelp when help was asked for and has been written to help.
+// parseOptions reads the arguments (without the program's name) and the environment. It returns an error message for the user, or
+// flag.ErrHelp after it has written the requested help to help.
 func parseOptions(arguments []string, getenv func(string) string, help io.Writer) (options, error) {
 	var (
 		err        error
@@ -183,7 +183,7 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	// One after the other is how a user mends them.
+	// Only the first error is reported, because users fix them one at a time.
 	if err := cmp.Or(checkAddresses(result), checkWebhooks(result, given), completeLeaderElection(&result, given)); err != nil {
 		return options{}, err
 	}
@@ -192,7 +192,7 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	if result.image == "" {
 		result.image = defaultImage
 	}
-	// The kubelet reads references with the same function.
+	// The kubelet parses references with the same function.
 	if _, err := reference.ParseNormalizedNamed(result.image); err != nil {
 		return options{}, fmt.Errorf("%s=%q is no image that could be pulled (%w): give a reference such as %s",
 			imageVariable, result.image, err, defaultImage)
@@ -243,7 +243,7 @@ func parseNamespaces(text string) ([]string, error) {
 	return namespaces, nil
 }
 
-// checkAddresses returns what is wrong with where the operator listens.
+// checkAddresses returns what is wrong with the addresses that the operator listens on.
 func checkAddresses(o options) error {
 	type endpoint struct{ flag, address, port string }
 	var endpoints []endpoint
@@ -274,7 +274,7 @@ func checkAddresses(o options) error {
 	return nil
 }
 
-// splitAddress takes the address of the webhooks apart.
+// splitAddress splits the address of the webhooks into host and port.
 func splitAddress(address string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(address)
 	if err == nil {
@@ -323,7 +323,7 @@ func checkWebhooks(o options, given map[string]bool) error {
 	return nil
 }
 
-// completeLeaderElection puts what follows from other options and returns what is wrong. given are the flags that the user
+// completeLeaderElection sets defaults that depend on other options, and returns what is wrong. given are the flags that the user
 // gave.
 func completeLeaderElection(o *options, given map[string]bool) error {
 	e := &o.leaderElection
@@ -344,11 +344,11 @@ func completeLeaderElection(o *options, given map[string]bool) error {
 	if len(validation.ValidateNamespaceName(e.namespace, false)) > 0 {
 		return fmt.Errorf("--leader-election-namespace %q is no name of a namespace", e.namespace)
 	}
-	// The lease holds whole seconds.
+	// The Lease stores its duration in whole seconds.
 	if e.leaseDuration < time.Second || e.leaseDuration%time.Second != 0 {
 		return fmt.Errorf("--leader-election-lease-duration=%s is not in whole seconds: give a duration such as 15s", e.leaseDuration)
 	}
-	// The library knows which durations fit together; it checks nothing else of these.
+	// The library checks which durations fit together, and nothing else in this configuration.
 	if _, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:          &resourcelock.LeaseLock{LockConfig: resourcelock.ResourceLockConfig{Identity: "any"}},
 		LeaseDuration: e.leaseDuration, RenewDeadline: e.renewDeadline, RetryPeriod: e.retryPeriod,
