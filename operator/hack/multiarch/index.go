@@ -49,9 +49,10 @@ func imageOf(archive, architecture string) (v1.Image, error) {
 	return lasting(built, config)
 }
 
-// lasting is an image without what says when, where and by what it was built, so that the same files make the same digest.
+// lasting returns an image without the records of when, where and with what it was built, so that the same files produce the same
+// digest.
 func lasting(built v1.Image, config *v1.ConfigFile) (v1.Image, error) {
-	// The engine's own Image is the one of the step before, and thus of a moment.
+	// The engine sets Image to the image of the previous build step, which differs between builds.
 	settings := config.Config
 	settings.Image, settings.Hostname, settings.Domainname = "", "", ""
 	img, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), &v1.ConfigFile{
@@ -65,7 +66,7 @@ func lasting(built v1.Image, config *v1.ConfigFile) (v1.Image, error) {
 		return nil, err
 	}
 	for _, layer := range layers {
-		// Compressed anew: an archive's layers are, or they aren't.
+		// An archive's layers may be compressed or not, so they are compressed again in one way.
 		again, err := tarball.LayerFromOpener(layer.Uncompressed, tarball.WithMediaType(types.OCILayer))
 		if err != nil {
 			return nil, err

@@ -1,15 +1,15 @@
-// Command multiarch pushes an image for several platforms under one name. `make docker-buildx` is its user:
+// Command multiarch pushes an image for several platforms under one name. `make docker-buildx` calls it:
 //
 //	multiarch check IMAGE PLATFORMS
 //	multiarch push IMAGE PLATFORMS FOLDER
 //
-// The first prints the architectures to build for, one a line, unless the platforms are none that Go compiles for or the
-// registry takes no such image. The second makes an OCI index of the images in FOLDER, archives that `docker save` has written
-// and that are called ARCHITECTURE.tar, pushes it, and prints its name with its digest.
+// The first command prints the architectures to build for, one per line. It fails if Go does not compile for a platform, or if
+// the registry does not accept the image. The second command combines the images in the directory FOLDER into an OCI index,
+// pushes it, and prints its name with its digest. The images are archives that `docker save` has written, named ARCHITECTURE.tar.
 //
-// Docker's buildx plug-in does the same. This needs no plug-in, no emulation and no builder of its own, as the image is FROM
-// scratch and its only file is compiled beforehand; and the index is the same for the same executables, whatever builds the
-// images and when.
+// Docker's buildx plug-in does the same. This command needs no plug-in, no emulation and no separate builder, because the image
+// is FROM scratch and its only file is compiled beforehand. The index is the same for the same executables, no matter when and
+// with what the images were built.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// architecturesOf returns the architectures of platforms such as "linux/amd64,linux/arm64", sorted and each once.
+// architecturesOf returns the sorted architectures of platforms such as "linux/amd64,linux/arm64", without duplicates.
 func architecturesOf(ctx context.Context, platforms string) ([]string, error) {
 	known, err := exec.CommandContext(ctx, "go", "tool", "dist", "list").Output()
 	if err != nil {
@@ -18,7 +18,7 @@ func architecturesOf(ctx context.Context, platforms string) ([]string, error) {
 	return parse(platforms, strings.Fields(string(known)))
 }
 
-// parse returns the architectures of the platforms, with commas or blanks between them, all of which must be known and Linux.
+// parse returns the architectures of the platforms, which are separated by commas or spaces. All of them must be known and Linux.
 func parse(platforms string, known []string) ([]string, error) {
 	asked := strings.FieldsFunc(platforms, func(r rune) bool { return r == ',' || r == ' ' })
 	if len(asked) == 0 {

@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// patience is how long a registry may take to answer at all.
+// patience is how long to wait for a registry to connect or to start its response.
 const patience = 10 * time.Second
 
-// target is where an image is pushed to, with the credentials that Docker has for it.
+// target is the name that an image is pushed to, with Docker's credentials for it.
 type target struct{ name.Reference }
 
 func targetOf(image string) (target, error) {
@@ -29,7 +29,7 @@ func targetOf(image string) (target, error) {
 	return target{tag}, nil
 }
 
-// check says why nothing can be pushed, before anything is built.
+// check returns why nothing can be pushed, before anything is built.
 func (t target) check() error {
 	return t.explain(remote.CheckPushPermission(t.Reference, authn.DefaultKeychain, impatient()))
 }
@@ -47,7 +47,7 @@ func (t target) push(ctx context.Context, index v1.ImageIndex) (string, error) {
 	return t.Context().Name() + "@" + digest.String(), nil
 }
 
-// explain makes a sentence of why the registry did not do as it was asked.
+// explain returns an error that says why the registry refused, and what to do.
 func (t target) explain(err error) error {
 	if err == nil {
 		return nil
