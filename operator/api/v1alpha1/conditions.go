@@ -6,15 +6,15 @@ import (
 
 // The types of the conditions in a Memcached's status. All three are present from the operator's first write on.
 const (
-	// ConditionAvailable is true when at least spec.size pods are ready. It is about capacity: while pods that serve are
-	// replaced by others, it stays true.
+	// ConditionAvailable is true when at least spec.size pods are ready. It is about capacity: it stays true while a rollout
+	// replaces pods.
 	ConditionAvailable = "Available"
 
-	// ConditionProgressing is true while the pods are on their way to what the spec asks for. Who waits for a change to be
-	// done, waits for Available to be true and for Progressing to be false.
+	// ConditionProgressing is true while the pods are changing to what the spec asks for. A change is complete when Available is
+	// true and Progressing is false.
 	ConditionProgressing = "Progressing"
 
-	// ConditionDegraded is true while something fails that does not look like mending itself.
+	// ConditionDegraded is true while something fails that is unlikely to recover on its own.
 	ConditionDegraded = "Degraded"
 )
 
@@ -42,35 +42,34 @@ const (
 	// ReasonConverged (False): there are exactly spec.size replicas, all ready.
 	ReasonConverged = "Converged"
 
-	// ReasonBlocked (False): the Deployment cannot be made as the spec asks for, or somebody has paused it. ConditionDegraded
-	// says why.
+	// ReasonBlocked (False): the Deployment cannot be made as the spec asks for, or it is paused while a rollout is due.
+	// ConditionDegraded says why.
 	ReasonBlocked = "Blocked"
 )
 
-// ReasonProgressDeadlineExceeded is the reason of ConditionProgressing (False) when nothing has moved for longer than the
-// operator's progress deadline, or the Deployment's. It is the reason of ConditionDegraded (True), too, where the pods show no
-// better one.
+// ReasonProgressDeadlineExceeded is the reason of ConditionProgressing (False) when there was no progress for longer than the
+// operator's progress deadline, or the Deployment's. It is also the reason of ConditionDegraded (True), unless the pods show a
+// more specific one.
 const ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 
-// ReasonDeploymentTerminating is the reason of ConditionAvailable (False) and ConditionProgressing (True) while the
-// Deployment, or that of an earlier Memcached of the same name, is being deleted. A new one is created when it is gone.
+// ReasonDeploymentTerminating is the reason of ConditionAvailable (False) and ConditionProgressing (True) while the Deployment,
+// or that of an earlier Memcached of the same name, is being deleted. A new Deployment is created when it is gone.
 const ReasonDeploymentTerminating = "DeploymentTerminating"
 
-// The reasons of ConditionDegraded. When several hold at once, the first in this list is given.
+// The reasons of ConditionDegraded. When several apply, the first in this list is reported.
 const (
-	// ReasonNameTaken (True): there is a Deployment of the Memcached's name that is not the Memcached's. It is left as it
-	// is.
+	// ReasonNameTaken (True): a Deployment that the Memcached does not own has its name. The operator does not change it.
 	ReasonNameTaken = "NameTaken"
 
-	// ReasonInvalid (True): the spec is one that no Memcached may have, which waits for another spec; or the API server, or a
-	// webhook of somebody's, objects to a field of the Deployment, which is tried again.
+	// ReasonInvalid (True): either the spec is outside the API's limits, and the operator waits for another spec; or the API
+	// server or a webhook objects to a field of the Deployment, and the operator retries.
 	ReasonInvalid = "Invalid"
 
 	// ReasonQuotaExceeded (True): a ResourceQuota leaves no room for the Deployment or for one of its pods.
 	ReasonQuotaExceeded = "QuotaExceeded"
 
-	// ReasonForbidden (True): the operator may not make the Deployment as it should be. It lacks a right, or a policy of the
-	// cluster objects.
+	// ReasonForbidden (True): the operator may not make the Deployment as it should be. It lacks a permission, or a policy of the
+	// cluster refuses the Deployment.
 	ReasonForbidden = "Forbidden"
 
 	// ReasonPodsRefused (True): the API server refuses the pods, for example because of a LimitRange or of the Pod Security
@@ -83,7 +82,7 @@ const (
 	// ReasonContainerStartFailed (True): the container of a pod cannot be created or started.
 	ReasonContainerStartFailed = "ContainerStartFailed"
 
-	// ReasonCrashLoop (True): memcached ended in a pod, and has not been ready since.
+	// ReasonCrashLoop (True): memcached exited in a pod, and has not been ready since.
 	ReasonCrashLoop = "CrashLoop"
 
 	// ReasonUnschedulable (True): no node can take a pod.
@@ -92,18 +91,18 @@ const (
 	// ReasonDeploymentPaused (True): a rollout is due, and somebody has paused the Deployment.
 	ReasonDeploymentPaused = "DeploymentPaused"
 
-	// ReasonContainerCreationStuck (True): the progress deadline is over, and the container of a pod is still being created.
+	// ReasonContainerCreationStuck (True): the progress deadline has passed, and the container of a pod is still being created.
 	ReasonContainerCreationStuck = "ContainerCreationStuck"
 
-	// ReasonProbeFailed (True): the progress deadline is over, and memcached runs in a pod that is not ready.
+	// ReasonProbeFailed (True): the progress deadline has passed, and memcached runs in a pod that is not ready.
 	ReasonProbeFailed = "ProbeFailed"
 
 	// ReasonAsExpected (False): nothing is refused, and no pod of the current configuration reports a failure.
 	ReasonAsExpected = "AsExpected"
 )
 
-// ReasonRecovered is the reason of the event that tells that ConditionDegraded is false again. The events of its becoming
-// true have the reason of the condition.
+// ReasonRecovered is the reason of the event which reports that ConditionDegraded is false again. When ConditionDegraded becomes
+// true, the event has the reason of the condition.
 const ReasonRecovered = "Recovered"
 
 // ConditionReason is one row of the table of conditions: in which case a condition has a status and a reason.
@@ -114,12 +113,12 @@ type ConditionReason struct {
 	Status metav1.ConditionStatus
 	// Reason is the condition's reason.
 	Reason string
-	// When says, for users, in which case the operator reports this row.
+	// When says, for users, when the operator reports this row.
 	When string
 }
 
-// ConditionReasons returns every combination of type, status and reason that the operator reports, in the order in which
-// a reader would want them.
+// ConditionReasons returns every combination of type, status and reason that the operator reports, in the order that is best to
+// read.
 func ConditionReasons() []ConditionReason {
 	return []ConditionReason{
 		{ConditionAvailable, metav1.ConditionTrue, ReasonAllReplicasReady,

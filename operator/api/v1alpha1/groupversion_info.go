@@ -19,10 +19,10 @@ var (
 	// SchemeGroupVersion is GroupVersion under the name that generated code looks for.
 	SchemeGroupVersion = GroupVersion
 
-	// SchemeBuilder collects the functions that teach a scheme this package's types.
+	// SchemeBuilder collects the functions that register this package's types in a scheme.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
-	// AddToScheme teaches a scheme this package's types.
+	// AddToScheme registers this package's types in a scheme.
 	AddToScheme = SchemeBuilder.AddToScheme
 )
 

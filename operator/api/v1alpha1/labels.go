@@ -1,18 +1,18 @@
 package v1alpha1
 
-// What the operator writes on the objects that it makes, beside the recommended labels of app.kubernetes.io.
+// The labels and annotations that the operator sets, in addition to the recommended labels of app.kubernetes.io.
 const (
-	// LabelMemcachedUID holds the UID of a pod's, ReplicaSet's or Deployment's Memcached. It is the whole selector of the
-	// Deployment: two Memcacheds never share pods, not even when one takes the name of the other.
+	// LabelMemcachedUID holds the UID of the Memcached that a pod, ReplicaSet or Deployment belongs to. It is the Deployment's
+	// whole selector, so two Memcacheds never share pods, even if one takes the name of the other.
 	LabelMemcachedUID = "cache.example.com/memcached-uid"
 
-	// LabelTemplateHash holds, on pods and ReplicaSets, the hash of the pod template that they were made from: it tells
-	// pods of the current configuration from earlier ones. It is in no selector.
+	// LabelTemplateHash holds, on pods and ReplicaSets, the hash of the pod template that they were created from. It
+	// distinguishes pods of the current configuration from earlier ones, and is not part of a selector.
 	LabelTemplateHash = "cache.example.com/template-hash"
 
-	// AnnotationConfigurationHash holds, on the Deployment, the hash of everything that the operator set there last. When
-	// a new version of the operator sets fewer fields, every field it does set may be as it should, and only this
-	// annotation tells that there is something to remove.
+	// AnnotationConfigurationHash holds, on the Deployment, the hash of everything that the operator last set there. When a new
+	// version of the operator sets fewer fields, every field that it does set may be unchanged, and only this annotation shows
+	// that something has to be removed.
 	AnnotationConfigurationHash = "cache.example.com/configuration-hash"
 )
 
