@@ -21,7 +21,7 @@ func TestCheckTotalSize(t *testing.T) {
 		limit     int64
 		size      int32
 		namespace []cachev1alpha1.Memcached
-		want      string // "" is allowed
+		want      string // "" if the size is allowed
 	}{
 		{"alone, at the limit", 3, 3, nil, ""},
 		{"alone, above it", 3, 4, nil, "leaves 3, and 4 was asked for"},

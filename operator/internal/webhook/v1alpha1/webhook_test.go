@@ -66,7 +66,7 @@ func request(t testing.TB, operation admissionv1.Operation, before, after any) a
 	}}
 }
 
-// The decisions arrive at the API server: as a patch, as a refusal that names all fields, as a warning.
+// The API server gets each decision: as a patch, as a refusal that names all fields, or as a warning.
 func TestDefaulterOverTheWire(t *testing.T) {
 	webhook := admission.WithDefaulter(newScheme(t), &Defaulter{})
 	joes := map[string]string{requestedBy: "joe"}
@@ -120,7 +120,7 @@ func TestValidatorOverTheWire(t *testing.T) {
 		name    string
 		limit   int64
 		request admission.Request
-		refused []string // parts of the message; none is allowed
+		refused []string // parts of the message; empty if the request is allowed
 		warning string
 	}{
 		{"creation without a limit", 0, request(t, admissionv1.Create, nil, memcached("a", 5, 11211, nil)), nil, ""},
@@ -172,7 +172,7 @@ func TestScaleValidatorOverTheWire(t *testing.T) {
 	}
 }
 
-// elsewhere is a Memcached of another namespace, which counts there.
+// elsewhere is a Memcached of another namespace, which counts only there.
 func elsewhere() *cachev1alpha1.Memcached {
 	mc := memcached("elsewhere", 5, 11211, nil)
 	mc.Namespace = "there"
@@ -191,7 +191,8 @@ func check(t *testing.T, response admission.Response, refused []string) {
 	}
 }
 
-// The API server is asked only when the answer matters; without it, nothing is let through that it might forbid.
+// The validator reads from the API server only when the result matters. If it can't, it allows nothing that it might have to
+// refuse.
 func TestListIsNeededOnlyForGrowth(t *testing.T) {
 	broken := interceptor.NewClient(fake.NewClientBuilder().WithScheme(newScheme(t)).Build(), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
@@ -208,7 +209,7 @@ func TestListIsNeededOnlyForGrowth(t *testing.T) {
 	}
 }
 
-// Whatever bytes come: no panic, the creator is who asked, and only what is protected is kept.
+// For any input there is no panic, the creator is the user of the request, and only protected Memcacheds are kept.
 func FuzzAdmission(f *testing.F) {
 	for _, before := range []string{`{}`, `null`, `{"metadata":{"annotations":{"cache.example.com/requested-by":"joe"}}}`, `{"spec":{"size":3}}`, `[`} {
 		for _, after := range []string{`{}`, `{"metadata":{"annotations":null},"spec":{"size":2147483647}}`, `{"spec":{"size":-1,"containerPort":0},"x":1}`, ``} {

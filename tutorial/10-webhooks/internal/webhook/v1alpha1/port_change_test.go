@@ -14,7 +14,7 @@ func TestWarnOfRestart(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		before, after *cachev1alpha1.Memcached
-		want          string // "" is no warning
+		want          string // "" if there is no warning
 	}{
 		{"unchanged", port(11211), port(11211), ""},
 		{"changed", port(11211), port(11212), "from 11211 to 11212"},

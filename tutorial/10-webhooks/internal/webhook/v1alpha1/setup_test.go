@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// staleManager is a manager that is never started. Its cache lacks what its API server has.
+// staleManager is a manager whose cache lacks what its API server has. It is never started.
 type staleManager struct {
 	ctrl.Manager
 	live client.Reader
@@ -33,8 +33,8 @@ type staleManager struct {
 // GetAPIReader implements manager.Manager.
 func (m staleManager) GetAPIReader() client.Reader { return m.live }
 
-// Each webhook is served at its path in the manifests. The limit is compared with what the API server has, because the cache may not
-// have caught up.
+// Each webhook is served at its path in the manifests. The limit is checked against the API server, because the cache may be
+// behind.
 func TestSetup(t *testing.T) {
 	empty := fake.NewClientBuilder().WithScheme(newScheme(t)).Build()
 	m, err := ctrl.NewManager(&rest.Config{}, ctrl.Options{
@@ -94,7 +94,7 @@ func paths(t *testing.T) map[string]string {
 	}
 	found := map[string]string{}
 	for document := range bytes.SplitSeq(content, []byte("---\n")) {
-		// Both kinds have the same fields, as far as they are read here.
+		// Both kinds have the fields that are read here.
 		configuration := admissionregistrationv1.ValidatingWebhookConfiguration{}
 		if err := yaml.Unmarshal(document, &configuration); err != nil {
 			t.Fatal(err)
