@@ -30,7 +30,7 @@ type site struct {
 	client  client.WithWatch
 	clock   *clocktesting.FakeClock
 	options Options
-	// past are the bundles that the API server had, by when.
+	// past records the bundles that the API server had, and when.
 	past []observed
 }
 
@@ -58,7 +58,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// install creates the webhook configurations as their manifests have them: without a bundle.
+// install creates the webhook configurations as in their manifests, without a bundle.
 func (s *site) install() {
 	s.t.Helper()
 	config := admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "operator-system", Name: "operator-webhook-service"}}
@@ -78,11 +78,12 @@ func (s *site) replica() *Reconciler {
 	return &Reconciler{Client: s.client, Options: s.options, Source: &Source{}, Clock: s.clock}
 }
 
-// reconcile lets every replica do what is due, until none has anything left to do now, and returns when one wants to look again.
+// reconcile runs every replica until none has anything left to do now, and returns the earliest time at which one wants to look
+// again.
 func (s *site) reconcile(replicas ...*Reconciler) time.Duration {
 	s.t.Helper()
 	var next time.Duration
-	for range 3 { // events of one replica's writes come to all
+	for range 3 { // one replica's writes cause events for all of them
 		next = time.Hour
 		for _, replica := range replicas {
 			result, err := replica.Reconcile(s.t.Context(), ctrl.Request{})
@@ -126,7 +127,7 @@ func (s *site) serves(replica *Reconciler, bundle []byte) error {
 	return err
 }
 
-// mustServe fails the test if an API server would not call a replica, also one that knows only what was written before lag.
+// mustServe fails the test if an API server would not call a replica, or if one whose configuration is lag behind would not.
 func (s *site) mustServe(when string, lag time.Duration, replicas ...*Reconciler) {
 	s.t.Helper()
 	knows := s.past[0]
@@ -169,8 +170,8 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
-// Three lives of an authority, minute by minute where something happens: no admission fails, not even on an API server that
-// learns late, nor with a replica that starts in the middle.
+// Three lifetimes of an authority, checked whenever something happens: no admission fails, not even on an API server that lags
+// behind, nor with a replica that starts in the middle.
 func TestRotationFailsNoAdmission(t *testing.T) {
 	s := newSite(t)
 	one := s.replica()
@@ -183,7 +184,7 @@ func TestRotationFailsNoAdmission(t *testing.T) {
 	authorities, certificates := map[string]bool{}, map[string]bool{}
 	end := s.clock.Now().Add(3 * s.options.AuthorityDuration)
 	for step := 0; s.clock.Now().Before(end); step++ {
-		// What was served before this moment's work is served until it is done.
+		// The previous certificate is served until this reconcile is done.
 		s.mustServe("before work", 0, replicas...)
 		next := s.reconcile(replicas...)
 		s.mustServe("after work", 0, replicas...)
@@ -198,7 +199,8 @@ func TestRotationFailsNoAdmission(t *testing.T) {
 		s.clock.Step(next)
 		s.past = s.past[max(0, len(s.past)-10):]
 	}
-	// One life is two thirds of 90 minutes: 270 minutes have five, and 34 of the server's certificates.
+	// An authority is replaced after two thirds of 90 minutes: 270 minutes see five authorities, and 34 certificates of the
+	// server.
 	if len(authorities) < 4 || len(authorities) > 6 {
 		t.Errorf("%d authorities in three lives", len(authorities))
 	}
@@ -210,7 +212,7 @@ func TestRotationFailsNoAdmission(t *testing.T) {
 	}
 }
 
-// Whatever others do to the objects, the replicas put it right, and go on being served meanwhile.
+// Whatever others do to the objects, the replicas repair it, and admissions go on meanwhile.
 func TestRepair(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -289,12 +291,12 @@ func TestNothingIsWrittenWithoutNeed(t *testing.T) {
 	}
 }
 
-// A replica whose webhook configurations are not there yet serves, and is not ready.
+// A replica whose webhook configurations do not exist yet serves, and is not ready.
 func TestNotReadyBeforeItIsTrusted(t *testing.T) {
 	s := newSite(t)
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "mutating"}}
 	s.do(s.client.Delete(t.Context(), mutating))
-	s.clock.SetTime(time.Now()) // Check asks the real clock
+	s.clock.SetTime(time.Now()) // Check uses the real clock
 	one := s.replica()
 	for range 3 {
 		if _, err := one.Reconcile(t.Context(), ctrl.Request{}); err != nil {
@@ -426,12 +428,12 @@ func TestParseSecretSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Two replicas that both find no Secret make one.
+// Two replicas that both find no Secret create only one.
 func TestOnlyOneReplicaMakesTheAuthority(t *testing.T) {
 	s := newSite(t)
 	one := s.replica()
 	s.reconcile(one)
-	// As the cache of a replica that has not heard of the Secret yet.
+	// Like the cache of a replica that has not received the Secret yet.
 	blind := s.replica()
 	blind.Client = notFound{Client: s.client}
 	before := s.secret()
@@ -446,8 +448,8 @@ func TestOnlyOneReplicaMakesTheAuthority(t *testing.T) {
 	}
 }
 
-// A webhook configuration that somebody else changes or deletes at the same moment is no fault: its next event brings the replica
-// back. Anything else is.
+// It is not an error if somebody else changes or deletes a webhook configuration at the same time, because its next event
+// triggers another reconcile. Anything else is an error.
 func TestTrustThatCannotBeWritten(t *testing.T) {
 	name := admissionregistrationv1.Resource("validatingwebhookconfigurations")
 	for _, test := range []struct {

@@ -9,7 +9,7 @@ import (
 
 var testNow = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// testAuthority is an authority that is made at testNow and valid for ten hours.
+// testAuthority is an authority that was created at testNow and is valid for ten hours.
 func testAuthority(t *testing.T) authority {
 	t.Helper()
 	a, err := newAuthority(testNow, 10*time.Hour)
@@ -59,7 +59,7 @@ func TestMustReissue(t *testing.T) {
 	}
 }
 
-// A verifier whose clock is a few minutes behind has no reason to refuse what has just been made.
+// A verifier whose clock is a few minutes behind accepts a new certificate.
 func TestClocksMayDiffer(t *testing.T) {
 	a := testAuthority(t)
 	roots := x509.NewCertPool()
@@ -70,14 +70,14 @@ func TestClocksMayDiffer(t *testing.T) {
 	}
 }
 
-// What signs says so: others that check a chain ask for it.
+// An authority's certificate says that it may sign, because others that verify a chain check that.
 func TestAuthorityMaySign(t *testing.T) {
 	if usage := testAuthority(t).certificate.KeyUsage; usage&x509.KeyUsageCertSign == 0 {
 		t.Errorf("an authority may not sign certificates: its usage is %b", usage)
 	}
 }
 
-// Ours is what has our name and has signed itself.
+// Only a self-signed certificate with the operator's name is the operator's own.
 func TestIsOurs(t *testing.T) {
 	ours := testAuthority(t)
 	foreign, err := newTemplate("foreign", testNow, testNow.Add(time.Hour))

@@ -38,7 +38,7 @@ func (otherReplicas) Identity() string { return "this" }
 // Describe implements resourcelock.Interface.
 func (otherReplicas) Describe() string { return "lease" }
 
-// A replica that does not lead makes its certificate when it starts, and reconciles when any of the three objects changes.
+// A replica that does not lead issues its certificate when it starts, and reconciles when any of the three objects changes.
 func TestSetup(t *testing.T) {
 	s := newSite(t)
 	looked := make(chan struct{}, 100)
@@ -95,7 +95,7 @@ func TestSetup(t *testing.T) {
 		t.Helper()
 		select {
 		case <-looked:
-		// Without an event, it would look again after a minute.
+		// Without an event, it would look again only after a minute.
 		case <-time.After(20 * time.Second):
 			t.Fatalf("it does not look after its certificate %s", why)
 		}
