@@ -39,7 +39,7 @@ func certificateFiles(t *testing.T) (directory string, certificate []byte) {
 	return directory, certificate
 }
 
-// recording is a manager that is never started. It records what is added to it.
+// recording is a manager that records what is added to it. It is never started.
 type recording struct {
 	ctrl.Manager
 	runnables []manager.Runnable
@@ -78,7 +78,7 @@ func newRecording(t *testing.T, o options, c certificate) *recording {
 	return &recording{Manager: m, readyz: map[string]healthz.Checker{}}
 }
 
-// Every replica looks after its certificate, leader or not, and is ready only when its webhooks can be called.
+// Every replica maintains its certificate, leader or not, and is ready only when its webhooks can be called.
 func TestServeWebhooks(t *testing.T) {
 	directory, _ := certificateFiles(t)
 	for name, arguments := range map[string][]string{
@@ -107,7 +107,7 @@ func TestServeWebhooks(t *testing.T) {
 	}
 }
 
-// The servers show the certificate in the directory that --webhook-cert-path names.
+// The servers present the certificate in the directory that --webhook-cert-path names.
 func TestCertificateFromFiles(t *testing.T) {
 	directory, want := certificateFiles(t)
 	_, c := parsed(t, "--webhook-cert-path="+directory)

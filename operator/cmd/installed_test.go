@@ -110,7 +110,7 @@ func (i *installation) must(err error) {
 	}
 }
 
-// install creates the objects of the kinds that the manifests have, each after the change.
+// install creates the objects of these kinds from the manifests, after applying change to each.
 func (i *installation) install(change func(*unstructured.Unstructured), kinds ...string) {
 	i.Helper()
 	for _, kind := range kinds {
@@ -139,7 +139,7 @@ func (i *installation) install(change func(*unstructured.Unstructured), kinds ..
 
 func asItIs(*unstructured.Unstructured) {}
 
-// toLocalhost makes a Service lead to this machine, where the API server and the operator run.
+// toLocalhost points a Service at this machine, where the API server and the operator run.
 func toLocalhost(object *unstructured.Unstructured) {
 	object.Object["spec"] = map[string]any{"type": "ExternalName", "externalName": "localhost"}
 }
@@ -175,7 +175,7 @@ func (i *installation) token(namespace, name string) string {
 	return request.Status.Token
 }
 
-// clientOf returns a client that acts as a user.
+// clientOf returns a client that impersonates a user.
 func (i *installation) clientOf(user string, groups ...string) client.WithWatch {
 	i.Helper()
 	config := rest.CopyConfig(i.config)
@@ -195,8 +195,8 @@ func (i *installation) bind(role, kind, namespace, name string) {
 	}))
 }
 
-// eventually calls try until it succeeds. It is for what has no event to wait for: a probe, or the moment when the API server acts on
-// a change of its own configuration.
+// eventually calls try until it succeeds. It is for conditions without an event to wait for, such as a probe, or the API server
+// acting on a change of its own configuration.
 func (i *installation) eventually(what string, try func(context.Context) error) {
 	i.Helper()
 	var last error
@@ -209,7 +209,7 @@ func (i *installation) eventually(what string, try func(context.Context) error) 
 	}
 }
 
-// requests returns the requests of a process that the audit log has so far, without reviews of tokens and access.
+// requests returns the requests of a process in the audit log so far, without reviews of tokens and access.
 func (i *installation) requests(program string) []auditv1.Event {
 	i.Helper()
 	content, err := os.ReadFile(i.audit)
@@ -218,7 +218,7 @@ func (i *installation) requests(program string) []auditv1.Event {
 	for line := range bytes.Lines(content) {
 		event := auditv1.Event{}
 		if err := json.Unmarshal(line, &event); err != nil {
-			break // it is being written
+			break // this line is still being written
 		}
 		if strings.HasPrefix(event.UserAgent, program+"/") && event.ObjectRef != nil && !strings.HasSuffix(event.ObjectRef.Resource, "reviews") {
 			events = append(events, event)
@@ -259,7 +259,7 @@ type process struct {
 	log   []string
 }
 
-// start starts a replica with the manifests' arguments, with free ports, and with more arguments. The audit log shows its name as the
+// start starts a replica with the manifests' arguments, free ports, and additional arguments. The audit log shows its name as the
 // user agent.
 func (i *installation) start(name, kubeconfig string, arguments ...string) *process {
 	i.Helper()
@@ -285,7 +285,7 @@ func (i *installation) start(name, kubeconfig string, arguments ...string) *proc
 		p.exited <- p.command.Wait()
 	}()
 	i.Cleanup(func() {
-		_ = p.command.Process.Kill() // it may have ended
+		_ = p.command.Process.Kill() // it may have exited
 		if i.Failed() {
 			i.Logf("the log of %s:\n%s", name, strings.Join(p.lines(), "\n"))
 		}
@@ -300,7 +300,7 @@ func (p *process) lines() []string {
 	return append([]string(nil), p.log...)
 }
 
-// probe returns an error unless a probe of the process succeeds within the second that a kubelet gives it.
+// probe returns an error unless a probe of the process succeeds within a second, the timeout that a kubelet uses by default.
 func (p *process) probe(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -320,7 +320,7 @@ func (p *process) probe(ctx context.Context, path string) error {
 	return err
 }
 
-// freeAddress returns an address of this machine at which nobody listens.
+// freeAddress returns an address of this machine on which nothing listens.
 func freeAddress(i *installation) string {
 	i.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -23,7 +23,7 @@ import (
 	"github.com/example/operator-testbed/operator/internal/controller"
 )
 
-// everythingSaid gives every flag that reaches the manager another value than it has by itself.
+// everythingSaid sets each flag that reaches the manager to another value than its default.
 var everythingSaid = []string{
 	"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=127.0.0.1:2", "--namespaces=a,b-c", "--name-prefix=p-",
 	"--webhook-bind-address=127.0.0.1:3", "--webhook-ca-duration=5h", "--webhook-certificate-duration=2h",
@@ -44,7 +44,7 @@ func parsed(t *testing.T, arguments ...string) (options, certificate) {
 	return o, c
 }
 
-// The API server sends the operator's watches as they are.
+// The API server sends the operator's watches uncompressed.
 func TestClusterConfigDeclinesCompression(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	text := "{clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}"
@@ -61,7 +61,7 @@ func TestClusterConfigDeclinesCompression(t *testing.T) {
 	}
 }
 
-// What is said on the command line, the manager hears; and it hears nothing else.
+// Every setting on the command line reaches the manager, and no other does.
 func TestManagerOptions(t *testing.T) {
 	o, c := parsed(t, everythingSaid...)
 	scheme := runtime.NewScheme()
@@ -76,12 +76,12 @@ func TestManagerOptions(t *testing.T) {
 		RenewDeadline:                 new(50 * time.Second),
 		RetryPeriod:                   new(10 * time.Second),
 		LeaderElectionReleaseOnCancel: true,
-		// GracefulShutdownTimeout is not set: controller-runtime's, which is longer than what a kubelet gives the pod.
+		// GracefulShutdownTimeout is not set: controller-runtime's default is longer than the grace period of the pod.
 	}
 	if got.Scheme != scheme {
 		t.Error("the manager does not know the scheme")
 	}
-	// The servers and the cache have tests of their own.
+	// Other tests cover the servers and the cache.
 	others := cmpopts.IgnoreFields(ctrl.Options{}, "Scheme", "Metrics", "WebhookServer", "Cache")
 	if diff := cmp.Diff(want, got, others, cmpopts.IgnoreUnexported(ctrl.Options{}, logr.Logger{})); diff != "" {
 		t.Errorf("the manager's options (-want +got):\n%s", diff)
@@ -149,7 +149,7 @@ func TestCertificatesOptions(t *testing.T) {
 	}
 }
 
-// clients is a manager of which no more is asked than its clients.
+// clients is a manager that provides only its clients.
 type clients struct {
 	ctrl.Manager
 	client client.Client

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What the manifests say to the operator, it understands; and the names that it gives its objects are those in the manifests.
+// The operator accepts the arguments and variables in the manifests, and the names that it gives its objects are those in the
+// manifests.
 func TestManifestsAndOptionsAgree(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -86,8 +87,8 @@ func TestManifestsAndOptionsAgree(t *testing.T) {
 	}
 }
 
-// checkEnvironment fails the test unless the operator reads each variable of the container, and each namespace among them is the one
-// that the pod runs in.
+// checkEnvironment fails the test unless the operator reads each variable of the container, and each variable for a namespace is
+// set to the pod's own.
 func checkEnvironment(t *testing.T, container corev1.Container) {
 	t.Helper()
 	for _, variable := range container.Env {
@@ -127,7 +128,7 @@ func checkPorts(t *testing.T, o options, container corev1.Container) {
 	}
 }
 
-// render returns what a kustomization renders to, and the manager in it.
+// render returns the output of a kustomization, and the manager in it.
 func render(t *testing.T, name string) (text string, manager *appsv1.Deployment) {
 	t.Helper()
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "config", name))

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// environment is one in which these variables are set, and the namespace of the pod.
+// environment returns an environment with these variables and the namespace of the pod.
 func environment(variables map[string]string) func(string) string {
 	return func(name string) string {
 		if value, ok := variables[name]; ok || name != namespaceVariable {
@@ -31,7 +31,7 @@ func TestParseOptions(t *testing.T) {
 		name      string
 		arguments []string
 		variables map[string]string
-		change    func(*options) // of what is the result when nothing is said
+		change    func(*options) // of the options without flags and variables
 	}{
 		{"nothing said", nil, nil, func(*options) {}},
 		{"all said",

@@ -38,7 +38,7 @@ import (
 
 const (
 	team = "team"
-	// period is how often the leader renews its lease, and looks again at a name that is taken.
+	// period is how often the leader renews its lease, and how long the operator waits before it checks a name that is taken.
 	period = time.Second
 	// validity is how long a certificate is valid here.
 	validity = 2 * time.Hour
@@ -68,7 +68,7 @@ func TestInstalled(t *testing.T) {
 	}
 	first := i.start("first", kubeconfig, arguments...)
 	i.eventually("the first replica is alive", func(ctx context.Context) error { return first.probe(ctx, "/healthz") })
-	// It has no permission to read anything, so its caches can't fill.
+	// It has no permission to read anything, so its caches can't be filled.
 	for _, path := range []string{"/readyz/caches", "/readyz/webhooks"} {
 		if first.probe(t.Context(), path) == nil {
 			t.Errorf("%s succeeds without permissions", path)
@@ -78,7 +78,7 @@ func TestInstalled(t *testing.T) {
 	t.Run("people", i.run(checkPeople))
 	i.eventually("the caches are filled", func(ctx context.Context) error { return first.probe(ctx, "/readyz/caches") })
 	i.eventually("the first replica has a certificate", func(context.Context) error { return handshake(first) })
-	// The API server does not call its webhooks yet.
+	// The API server does not call the replica's webhooks yet.
 	for _, path := range []string{"/readyz", "/readyz/webhooks"} {
 		if first.probe(t.Context(), path) == nil {
 			t.Errorf("%s succeeds without webhook configurations", path)
@@ -104,7 +104,7 @@ func TestInstalled(t *testing.T) {
 	t.Run("metrics of both", func(t *testing.T) { checkMetrics(t, first, second) })
 	t.Run("logs", func(t *testing.T) { checkLog(t, first) })
 	t.Run("one leads", func(t *testing.T) { checkLeader(t, first, second) })
-	// The webhook configurations lead to the first replica, which is gone.
+	// The webhook configurations point to the first replica, which has exited.
 	t.Run("nobody answers", i.run(checkUnanswered))
 }
 
@@ -254,7 +254,7 @@ func checkPeople(i *installation) {
 	i.must(i.admin.Delete(i.Context(), mc))
 }
 
-// checkAdmission has each webhook judge requests of an administrator, of a user with a role and of a ServiceAccount.
+// checkAdmission sends requests to each webhook as an administrator, as a user with a role and as a ServiceAccount.
 func checkAdmission(i *installation) {
 	i.eventually("the API server calls the webhooks", func(ctx context.Context) error {
 		created := memcached("trial", 1)
@@ -311,7 +311,7 @@ func checkAdmission(i *installation) {
 		i.must(user.Patch(ctx, mc, merge(`{"metadata":{"annotations":{"cache.example.com/deletion-protection":null}}}`)))
 		i.must(user.Delete(ctx, mc))
 	}
-	// The controllers of Kubernetes that clean up after a deletion are not held back.
+	// The webhooks do not hold back the controllers of Kubernetes that clean up after a deletion.
 	for _, cleaner := range cleaners {
 		i.must(i.admin.Create(i.Context(), protectedBy("true")))
 		if err := i.clientOf(cleaner, "system:masters").Delete(i.Context(), protectedBy("true")); err != nil {
@@ -320,13 +320,13 @@ func checkAdmission(i *installation) {
 	}
 }
 
-// cleaners are the controllers of Kubernetes that delete what belongs to something that somebody has deleted.
+// cleaners are the controllers of Kubernetes that delete objects because another object was deleted.
 var cleaners = []string{
 	"system:serviceaccount:kube-system:namespace-controller", "system:serviceaccount:kube-system:generic-garbage-collector", "system:kube-controller-manager",
 }
 
-// checkUnanswered asks for what the webhooks would judge, and for what they would not, while nobody answers. The Memcached protected-N
-// is for the N-th cleaner.
+// checkUnanswered sends requests that the webhooks validate, and requests that they do not, while no replica responds. The
+// Memcached protected-N is for the N-th cleaner.
 func checkUnanswered(i *installation) {
 	ctx := i.Context()
 	mc := memcached("measured", 1)
@@ -350,7 +350,7 @@ func checkUnanswered(i *installation) {
 	}
 }
 
-// handshake returns an error unless a process shows a certificate at the address of its webhooks.
+// handshake returns an error unless a process presents a certificate at the address of its webhooks.
 func handshake(p *process) error {
 	connection, err := tls.Dial("tcp", p.webhook, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // any certificate will do
 	if err != nil {
@@ -359,7 +359,7 @@ func handshake(p *process) error {
 	return connection.Close()
 }
 
-// trusting returns a client that trusts the operator's authority to vouch for the Service.
+// trusting returns a client that trusts the operator's certificate authority for the name of the Service.
 func (p *process) trusting(service string) *http.Client {
 	i := p.installation
 	secret := &corev1.Secret{}
@@ -372,11 +372,12 @@ func (p *process) trusting(service string) *http.Client {
 	}}
 }
 
-// checkConnection fails the test unless the response came by TLS 1.3 and HTTP/1.1, and the certificate is valid for as long as the flag says.
+// checkConnection fails the test unless the response came by TLS 1.3 and HTTP/1.1, and the certificate is valid for as long as
+// the flag sets.
 func checkConnection(t *testing.T, what string, response *http.Response) {
 	t.Helper()
 	leaf := response.TLS.PeerCertificates[0]
-	// Its start is five minutes in the past.
+	// The certificate is valid from five minutes in the past.
 	if got := leaf.NotAfter.Sub(leaf.NotBefore) - 5*time.Minute; got != validity {
 		t.Errorf("%s: the certificate is valid for %s, want %s", what, got, validity)
 	}
@@ -461,7 +462,7 @@ func checkMetrics(t *testing.T, first, second *process) {
 	}
 }
 
-// checkLog fails the test unless a replica and its libraries log in the format of the flags.
+// checkLog fails the test unless a replica and its libraries log in the format that the flags set.
 func checkLog(t *testing.T, p *process) {
 	log := strings.Join(p.lines(), "\n")
 	for _, line := range []string{"\tINFO\tStarting\t", "\tINFO\tcontroller-runtime.webhook\tServing webhook server\t", "\tINFO\tServing a new certificate\t"} {
@@ -480,7 +481,7 @@ func checkLeader(t *testing.T, first, second *process) {
 	if *lease.Spec.LeaseDurationSeconds != 29 {
 		t.Errorf("the lease lasts %ds, want 29s", *lease.Spec.LeaseDurationSeconds)
 	}
-	// Each period starts when the last request was answered.
+	// Each period starts when the previous request was answered.
 	for what, got := range map[string]time.Duration{
 		"the lease is renewed":             i.period("first", "update", "leases", leaseName),
 		"a Deployment's name is looked at": i.period("first", "get", "deployments", "taken"),
@@ -544,7 +545,7 @@ func protectedBy(value string) *cachev1alpha1.Memcached {
 
 func merge(patch string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(patch)) }
 
-// warnings are what the API server warns a user of.
+// warnings records the API server's warnings.
 type warnings struct{ texts []string }
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
