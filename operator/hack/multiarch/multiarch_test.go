@@ -25,8 +25,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// saved writes an archive as docker save does of an image that an engine has built at some moment, and whose only file is the
-// manager.
+// saved writes an archive like the one that docker save writes of an image that was built at some time. The image's only file is
+// the manager.
 func saved(t *testing.T, folder, file, architecture, manager string, at time.Time) {
 	t.Helper()
 	g := NewWithT(t)
@@ -110,7 +110,7 @@ func TestPushRefused(t *testing.T) {
 	}))
 	t.Cleanup(locked.Close)
 	host := func(s *httptest.Server) string { return strings.TrimPrefix(s.URL, "http://") }
-	t.Setenv("DOCKER_CONFIG", t.TempDir()) // nobody's credentials
+	t.Setenv("DOCKER_CONFIG", t.TempDir()) // no credentials
 
 	folder := t.TempDir()
 	saved(t, folder, "amd64.tar", "amd64", "for amd64", time.Unix(1, 0))

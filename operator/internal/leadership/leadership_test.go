@@ -27,7 +27,7 @@ import (
 
 const limit = 10 * time.Second
 
-// other is who holds the lease when this replica does not.
+// other is the replica that holds the lease when this one does not.
 const other = "other"
 
 // record is the lease as all replicas see it.
@@ -35,8 +35,8 @@ type record struct {
 	resourcelock.Interface
 
 	held   resourcelock.LeaderElectionRecord
-	during func() // what happens while a request is on its way
-	err    error  // what it comes to
+	during func() // called while a request is in flight
+	err    error  // the result of the request
 }
 
 func (r *record) Identity() string { return "this" }
@@ -59,7 +59,7 @@ func (r *record) Update(_ context.Context, held resourcelock.LeaderElectionRecor
 	return r.err
 }
 
-// world is a replica whose lease and clock the test holds.
+// world is a replica whose lease and clock the test controls.
 type world struct {
 	*lease
 	record *record
@@ -166,7 +166,7 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// server is an API server that agrees to everything, and counts what it is asked for.
+// server is an API server that accepts every request, and counts them.
 func server(t *testing.T) (config *rest.Config, requests map[string]int) {
 	t.Helper()
 	requests = map[string]int{}
@@ -248,7 +248,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// closer is a body that knows whether it was closed.
+// closer is a body that records whether it was closed.
 type closer struct {
 	io.Reader
 	closed bool

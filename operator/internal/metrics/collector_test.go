@@ -23,7 +23,7 @@ func TestCollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := fake.NewClientBuilder().WithScheme(scheme).Build()
-	// The fake client reads whether there is time for it or not.
+	// The fake client ignores the deadline of its context.
 	inTime := interceptor.NewClient(cluster, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			return errors.Join(ctx.Err(), c.List(ctx, list, options...))
@@ -121,7 +121,7 @@ func TestCollectorReportsWhileItRuns(t *testing.T) {
 	}
 }
 
-// registerer tells when something was registered.
+// registerer signals when something was registered.
 type registerer struct {
 	*prometheus.Registry
 	registered chan struct{}

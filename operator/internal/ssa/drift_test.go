@@ -11,8 +11,8 @@ import (
 	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 )
 
-// Each shape that a field of a Deployment can have: a scalar behind a pointer and one that is none, inlined fields, lists of
-// scalars, lists that are merged by key and lists that are not.
+// Each shape that a field of a Deployment can have: a scalar with and without a pointer, inlined fields, lists of scalars, lists
+// that are merged by key and lists that are not.
 func TestDrift(t *testing.T) {
 	desired := acappsv1.Deployment("name", "namespace").WithSpec(acappsv1.DeploymentSpec().
 		WithPaused(false).

@@ -36,7 +36,7 @@ func testDesired() *acappsv1.DeploymentApplyConfiguration {
 			))))
 }
 
-// A list that is merged by key is compared by key; an exclusive one may hold no more than what is desired.
+// A list that is merged by key is compared by key. An exclusive list may hold only the desired elements.
 func TestDriftOfListsThatAreMerged(t *testing.T) {
 	const containers = "spec.template.spec.containers"
 	for name, test := range map[string]struct {
@@ -70,7 +70,8 @@ func TestDriftOfListsThatAreMerged(t *testing.T) {
 
 const testOwner = client.FieldOwner("memcached-operator")
 
-// created returns a client that counts and may refuse writes, and a Deployment in it that the owner has created with one replica.
+// created returns a client that counts writes and may refuse them, and a Deployment in it that the owner has created with one
+// replica.
 func created(t *testing.T, refuse map[string]error) (c client.Client, live *appsv1.Deployment, writes *[]string) {
 	t.Helper()
 	cluster := fake.NewClientBuilder().WithReturnManagedFields().Build()
