@@ -17,12 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	_ "github.com/example/operator-testbed/operator/internal/controller" // with what it uses of controller-runtime, which registers metrics
+	_ "github.com/example/operator-testbed/operator/internal/controller" // registers its metrics, and those of controller-runtime
 	"github.com/example/operator-testbed/operator/internal/metrics"
 	_ "github.com/example/operator-testbed/operator/internal/webhook/v1alpha1" // likewise
 )
 
-// alert is what Prometheus's operator calls a Rule.
+// alert is a Rule of the Prometheus operator.
 type alert struct {
 	Alert       string            `json:"alert"`
 	Expr        string            `json:"expr"`
@@ -31,10 +31,10 @@ type alert struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// The alerts ask for what the operator exports, by labels that it has, in expressions that Prometheus can read.
+// The alerts use metrics that the operator exports, and labels that these have, in expressions that Prometheus can parse.
 func TestAlerts(t *testing.T) {
 	known := exported(t)
-	known["up"] = nil // from Prometheus itself
+	known["up"] = nil // set by Prometheus itself
 	job := one[corev1.Service](t, slices.DeleteFunc(render(t, "default"), func(object *unstructured.Unstructured) bool {
 		return !strings.Contains(object.GetName(), "metrics")
 	}), "Service").Name
@@ -67,7 +67,7 @@ func TestAlertIsJudged(t *testing.T) {
 		Annotations: map[string]string{"summary": "{{ $labels.operation }}"}}
 	for name, test := range map[string]struct {
 		change func(*alert)
-		want   string // part of the complaint; none: it is fine
+		want   string // part of the complaint; empty if the alert is valid
 	}{
 		"fine":                {func(*alert) {}, ""},
 		"an unknown metric":   {func(a *alert) { a.Expr = `reads_total{job="j"} > 0` }, "the operator does not export reads_total"},
@@ -120,7 +120,7 @@ func alerts(t *testing.T) []alert {
 	return found
 }
 
-// selector is where an expression asks for samples.
+// selector matches the part of an expression that selects samples.
 type selector struct {
 	metric string
 	labels []string
@@ -148,7 +148,7 @@ func selectors(expression string) []selector {
 	return found
 }
 
-// judge returns what is wrong with the alert, given the metrics that there are, by name, and the labels that each has.
+// judge returns what is wrong with the alert, given the labels of each metric by the metric's name.
 func (a alert) judge(known map[string][]string) []string {
 	var complaints []string
 	complain := func(format string, args ...any) { complaints = append(complaints, fmt.Sprintf(format, args...)) }
@@ -175,7 +175,7 @@ func (a alert) judge(known map[string][]string) []string {
 		complain("for: %v", err)
 	}
 
-	// What is left of the labels when the expression has grouped them.
+	// An aggregation keeps only the labels that it groups by.
 	labels := map[string]string{}
 	for _, match := range grouping.FindAllStringSubmatch(a.Expr, -1) {
 		for label := range strings.SplitSeq(match[1], ",") {
@@ -194,7 +194,7 @@ func (a alert) judge(known map[string][]string) []string {
 	return complaints
 }
 
-// balanced returns whether each bracket is closed by its like.
+// balanced reports whether each bracket is closed by one of its kind.
 func balanced(text string) bool {
 	closing := map[rune]rune{'(': ')', '[': ']', '{': '}'}
 	var open []rune

@@ -30,7 +30,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// manifests are what a kustomization below config renders to.
+// manifests are the objects that a kustomization below config renders.
 type manifests []*unstructured.Unstructured
 
 // render renders a kustomization.
@@ -55,7 +55,7 @@ func render(t *testing.T, name string) manifests {
 	return result
 }
 
-// all returns the objects of a kind, as what Go calls it.
+// all returns the objects of a kind as their Go type.
 func all[T any](t *testing.T, m manifests, kind string) []T {
 	t.Helper()
 	var objects []T
@@ -82,7 +82,7 @@ func one[T any](t *testing.T, m manifests, kind string) T {
 	return objects[0]
 }
 
-// kustomizations returns every kustomization below config that stands by itself.
+// kustomizations returns every kustomization below config that can be installed on its own.
 func kustomizations(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("config", "*", "kustomization.yaml"))
@@ -105,7 +105,7 @@ func kustomizations(t *testing.T) []string {
 	return names
 }
 
-// Each kustomization renders, grants nothing that it need not, and runs nothing that a careful cluster refuses.
+// Each kustomization renders, grants no unnecessary permission, and runs nothing that a restrictive cluster refuses.
 func TestEveryKustomization(t *testing.T) {
 	for _, name := range kustomizations(t) {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func roles(t *testing.T, m manifests) []role {
 	return found
 }
 
-// judge returns what a rule grants too much of.
+// judge returns which permissions of a rule are too broad.
 func judge(rule rbacv1.PolicyRule) []string {
 	var complaints []string
 	for _, values := range [][]string{rule.Verbs, rule.Resources, rule.APIGroups, rule.NonResourceURLs} {
@@ -199,8 +199,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// checkRestricted fails the test if pods of the template would not run where Pod Security is restricted, or with more than they
-// need.
+// checkRestricted fails the test if pods of the template would not meet the restricted Pod Security Standard, or run with more
+// than they need.
 func checkRestricted(t *testing.T, template *corev1.PodTemplateSpec) {
 	t.Helper()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
@@ -230,7 +230,7 @@ func checkRestricted(t *testing.T, template *corev1.PodTemplateSpec) {
 	}
 }
 
-// What one object says of another, by its name, is so.
+// Every reference from one object to another, by name, is correct.
 func TestReferencesResolve(t *testing.T) {
 	for _, name := range []string{"default", "default-cert-manager", "namespaced"} {
 		t.Run(name, func(t *testing.T) {
@@ -289,7 +289,7 @@ func TestReferencesResolve(t *testing.T) {
 	}
 }
 
-// checkService fails the test if the Service does not lead to the manager's pods.
+// checkService fails the test if the Service does not select the manager's pods.
 func checkService(t *testing.T, service corev1.Service, manager appsv1.Deployment) {
 	t.Helper()
 	for key, value := range service.Spec.Selector {
@@ -320,7 +320,7 @@ func webhookClients(t *testing.T, m manifests) []admissionregistrationv1.Webhook
 	return clients
 }
 
-// The operator may make exactly those webhook configurations trust it that are installed.
+// The operator may change exactly the webhook configurations that are installed.
 func TestWebhookConfigurationsAreNamed(t *testing.T) {
 	objects := render(t, "default")
 	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
@@ -343,7 +343,7 @@ func TestWebhookConfigurationsAreNamed(t *testing.T) {
 	}
 }
 
-// With cert-manager, the operator may touch no Secret and no webhook configuration.
+// With cert-manager, the operator has no permission for any Secret or webhook configuration.
 func TestCertManagerTakesTheRights(t *testing.T) {
 	for _, r := range roles(t, render(t, "default-cert-manager")) {
 		for _, rule := range r.rules {
@@ -356,7 +356,7 @@ func TestCertManagerTakesTheRights(t *testing.T) {
 	}
 }
 
-// Who may only create Roles in a namespace can install the operator there.
+// Permission to create Roles in a namespace is enough to install the operator there.
 func TestNamespacedInstallStaysInItsNamespace(t *testing.T) {
 	for _, object := range render(t, "namespaced") {
 		if object.GetNamespace() != "operator-system" {
@@ -365,7 +365,8 @@ func TestNamespacedInstallStaysInItsNamespace(t *testing.T) {
 	}
 }
 
-// What a kubelet, Prometheus and the network are told of the manager's pods is so: cmd's tests hold the ports against the flags.
+// The manifests describe the manager's pods correctly to the kubelet, Prometheus and the network. Tests in cmd compare the ports
+// with the flags.
 func TestPortsAndProbes(t *testing.T) {
 	objects := render(t, "default")
 	manager := one[appsv1.Deployment](t, objects, "Deployment")
@@ -421,7 +422,7 @@ func TestPortsAndProbes(t *testing.T) {
 	}
 }
 
-// objectOf returns the first object of a kind that Go has no type for here.
+// objectOf returns the first object of a kind without a Go type in this test.
 func objectOf(t *testing.T, m manifests, kind string) *unstructured.Unstructured {
 	t.Helper()
 	at := slices.IndexFunc(m, func(object *unstructured.Unstructured) bool { return object.GetKind() == kind })
@@ -441,7 +442,7 @@ func selectedBy(t *testing.T, object *unstructured.Unstructured, fields ...strin
 	return labels.SelectorFromSet(match)
 }
 
-// What people may do, by the commands that they type, and no more.
+// Each role for people grants the permissions for their kubectl commands, and no others.
 func TestUserRolesByVerb(t *testing.T) {
 	read := []string{"memcacheds get", "memcacheds list", "memcacheds watch", "memcacheds/scale get", "memcacheds/status get"}
 	// kubectl create, replace, apply and edit, delete; kubectl scale.
@@ -471,7 +472,7 @@ func TestUserRolesByVerb(t *testing.T) {
 	}
 }
 
-// What kubectl get shows is what its heads say.
+// The columns of kubectl get show what their headings say.
 func TestPrintedColumns(t *testing.T) {
 	crd := one[apiextensionsv1.CustomResourceDefinition](t, render(t, "default"), "CustomResourceDefinition")
 	want := map[string]string{
@@ -490,7 +491,7 @@ func TestPrintedColumns(t *testing.T) {
 	}
 }
 
-// The roles for users are parts of the cluster's own, each of those that are above it.
+// Each role for users is aggregated into the cluster's own role of that level, and into those above it.
 func TestUserRolesAreAggregated(t *testing.T) {
 	want := map[string][]string{
 		"operator-memcached-viewer-role": {"admin", "edit", "view"},

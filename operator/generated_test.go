@@ -1,4 +1,4 @@
-// Package operator_test holds the tests of the operator's folder as a whole.
+// Package operator_test holds the tests of the operator's directory as a whole.
 package operator_test
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tools is the module that pins the programs which the Makefile calls.
+// tools is the module that pins the programs that the Makefile calls.
 const tools = "../scripts/tools"
 
-// What `make generate manifests` writes is in the repository as it would be written now. The targets are run on a copy, so
-// that the test says what is stale and leaves the mending to who changed the source.
+// The generated files are up to date with `make generate manifests`. The targets run on a copy, so the test reports which files
+// are stale and leaves updating them to you.
 func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs controller-gen, which takes seconds: leave out -short")
@@ -46,7 +46,7 @@ func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	}
 }
 
-// moduleRoot returns where the module begins that the operator is in, seen from here: it may be a part of a module, or one.
+// moduleRoot returns the root of the operator's module, seen from here: the operator may be a part of a module, or a whole one.
 func moduleRoot(t *testing.T) string {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), "go", "env", "GOMOD").Output()
@@ -64,7 +64,7 @@ func moduleRoot(t *testing.T) string {
 	return root
 }
 
-// files returns the text of every file below folder, by its path from there.
+// files returns the text of every file below folder, by its path relative to folder.
 func files(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -73,7 +73,7 @@ func files(t *testing.T, folder string) map[string]string {
 		case err != nil:
 			return err
 		case entry.IsDir() && (path == "bin" || path == "dist" || path == ".git"):
-			return fs.SkipDir // what `make build`, `make build-installer` and git leave
+			return fs.SkipDir // output of `make build` and `make build-installer`, and git's own files
 		case entry.IsDir():
 			return nil
 		}

@@ -58,7 +58,7 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// An update of the manager starts the next pod before it stops one, and probes give a slow pod time.
+// An update of the manager starts the new pod before it stops the old one, and probes give a slow pod time.
 func TestManagerStays(t *testing.T) {
 	for _, name := range []string{"default", "default-cert-manager", "namespaced"} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestManagerStays(t *testing.T) {
 	}
 }
 
-// The image has what the manager's Deployment starts, for the user that it names.
+// The image contains what the manager's Deployment starts, for the user that the Deployment names.
 func TestDockerfile(t *testing.T) {
 	content, err := os.ReadFile("Dockerfile")
 	if err != nil {
@@ -134,7 +134,7 @@ func TestDeployTargets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// It renders as kubectl does, and records what it is asked to apply or delete.
+	// It renders as kubectl does, and records what it should apply or delete.
 	script := fmt.Sprintf("#!/bin/sh\ncase $1 in\nkustomize) cat %s/$(basename $2) ;;\n*) echo \"$1\" >%[2]s; cat >>%[2]s ;;\nesac\n", rendered, written)
 	if err := os.WriteFile(kubectl, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
@@ -178,8 +178,8 @@ func TestRunTarget(t *testing.T) {
 	}
 }
 
-// The API server calls the webhooks at the right Service, for exactly the requests that the operator judges. While nobody answers, it
-// refuses these.
+// The API server calls the webhooks through the right Service, for exactly the requests that the operator validates. It refuses
+// these while no replica responds.
 func TestWebhookConfigurations(t *testing.T) {
 	objects := render(t, "default")
 	got := map[string]string{}
@@ -237,7 +237,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// Everybody may connect to the webhooks, and namespaces with a label to the metrics. The manager may connect to everything.
+// Any client may connect to the webhooks, and namespaces with a label to the metrics. The manager may connect to everything.
 func TestNetworkPolicies(t *testing.T) {
 	got := map[string]string{}
 	for _, policy := range all[networkingv1.NetworkPolicy](t, render(t, "network-policy"), "NetworkPolicy") {
@@ -317,7 +317,7 @@ func TestCertManager(t *testing.T) {
 	}
 }
 
-// The rules of each role beside manager-role, which a test of the controller covers verb by verb.
+// The rules of each role except manager-role, which a test of the controller covers verb by verb.
 func TestOtherRoles(t *testing.T) {
 	want := map[string][]string{
 		"operator-leader-election-role": {
