@@ -37,8 +37,8 @@ import (
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
-// apiServer is a real API server with our CustomResourceDefinition, and nothing else: no controller acts on what is there.
-// It is started by the first test that wants it and stopped after the last.
+// apiServer is a real API server with our CustomResourceDefinition and without controllers. The first test that needs it starts
+// it; it is stopped after the last test.
 var apiServer struct {
 	once        sync.Once
 	environment *envtest.Environment
@@ -47,7 +47,7 @@ var apiServer struct {
 }
 
 func TestMain(m *testing.M) {
-	// What fails on purpose would be told by everybody who notices.
+	// Errors that tests cause on purpose would fill the log.
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
 	code := m.Run()
@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// needAPIServer returns how to reach the API server, or skips the test if its programs are not to be had.
+// needAPIServer returns the configuration of the API server, or skips the test if its executables are not installed.
 func needAPIServer(t *testing.T) *rest.Config {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -89,7 +89,7 @@ func needAPIServer(t *testing.T) *rest.Config {
 type site struct {
 	t         *testing.T
 	namespace string
-	// user is a client with all rights, whose writes are somebody else's.
+	// user is a client with all permissions. Its writes are somebody else's.
 	user client.Client
 	// reconciler is called by the test, not by watches.
 	reconciler *MemcachedReconciler
@@ -97,7 +97,7 @@ type site struct {
 	traffic    *traffic
 }
 
-// newSite returns a new namespace with an operator that may do everything.
+// newSite returns a new namespace with an operator that has all permissions.
 func newSite(t *testing.T) *site {
 	t.Helper()
 	s := newSiteAs(t, needAPIServer(t))
@@ -107,7 +107,8 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// newSiteAs returns a new namespace with an operator that reaches the API server by config. Its cache is being filled.
+// newSiteAs returns a new namespace with an operator that connects to the API server with config. Its cache is still being
+// filled.
 func newSiteAs(t *testing.T, config *rest.Config) *site {
 	t.Helper()
 	s := &site{t: t, user: newUser(t), traffic: &traffic{}}
@@ -133,7 +134,7 @@ func newSiteAs(t *testing.T, config *rest.Config) *site {
 		_, err = s.cache.GetInformer(t.Context(), object)
 		s.do(err)
 	}
-	go func() { _ = s.cache.Start(t.Context()) }() // it ends with the test
+	go func() { _ = s.cache.Start(t.Context()) }() // stops with the test
 
 	writer, err := client.New(config, client.Options{Scheme: testScheme(), Cache: &client.CacheOptions{Reader: s.cache}})
 	s.do(err)
@@ -146,7 +147,7 @@ func newSiteAs(t *testing.T, config *rest.Config) *site {
 	return s
 }
 
-// newRecorder returns what a manager's event recorder is.
+// newRecorder returns an event recorder like a manager's.
 func newRecorder(t *testing.T, config *rest.Config) events.EventRecorder {
 	t.Helper()
 	clientset, err := kubernetes.NewForConfig(config)
@@ -161,7 +162,7 @@ func newRecorder(t *testing.T, config *rest.Config) events.EventRecorder {
 	return broadcaster.NewRecorder(testScheme(), cachev1alpha1.FieldManager)
 }
 
-// newUser returns a client that may do everything, and is not the operator.
+// newUser returns a client that has all permissions and is not the operator.
 func newUser(t *testing.T) client.Client {
 	t.Helper()
 	user, err := client.New(needAPIServer(t), client.Options{Scheme: testScheme(), FieldOwner: "somebody-else"})
@@ -171,7 +172,7 @@ func newUser(t *testing.T) client.Client {
 	return user
 }
 
-// traffic notes the requests that change something, and the answers that are failures.
+// traffic records the requests that change something, and the responses that are failures.
 type traffic struct {
 	mutex    sync.Mutex
 	writes   []string
@@ -223,14 +224,14 @@ func (r *traffic) take() []string {
 	return writes
 }
 
-// refusals returns the answers so far that were failures and contain text.
+// refusals returns the failed responses so far that contain text.
 func (r *traffic) refusals(text string) []string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return slices.DeleteFunc(slices.Clone(r.failures), func(failure string) bool { return !strings.Contains(failure, text) })
 }
 
-// newMemcached creates a Memcached and lets the operator make its Deployment.
+// newMemcached creates a Memcached and lets the operator create its Deployment.
 func (s *site) newMemcached(name string) *cachev1alpha1.Memcached {
 	s.t.Helper()
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
@@ -239,7 +240,7 @@ func (s *site) newMemcached(name string) *cachev1alpha1.Memcached {
 	return mc
 }
 
-// reconcile calls the operator, once its cache has what the API server has, and returns what it wrote.
+// reconcile calls the operator once its cache is up to date with the API server, and returns what the operator wrote.
 func (s *site) reconcile(mc *cachev1alpha1.Memcached) []string {
 	s.t.Helper()
 	s.sync(mc)
@@ -249,11 +250,11 @@ func (s *site) reconcile(mc *cachev1alpha1.Memcached) []string {
 	return s.traffic.take()
 }
 
-// sync waits until the operator's cache has the Memcached and its Deployment as they are now.
+// sync waits until the operator's cache has the current Memcached and Deployment.
 func (s *site) sync(mc *cachev1alpha1.Memcached) {
 	s.t.Helper()
 	for _, object := range []client.Object{&cachev1alpha1.Memcached{}, &appsv1.Deployment{}} {
-		// A cache has no event for "as new as this", so it is asked again and again, for milliseconds as a rule.
+		// A cache has no event for "up to date", so this polls it, usually for milliseconds.
 		err := poll(s.t.Context(), func(ctx context.Context) (bool, error) {
 			live, cached := object.DeepCopyObject().(client.Object), object
 			liveErr := s.user.Get(ctx, nameOf(mc), live)
@@ -311,7 +312,7 @@ func (s *site) expectNoDrift(mc *cachev1alpha1.Memcached) {
 	}
 }
 
-// What the operator writes, as traffic shows it.
+// The operator's writes, as traffic records them.
 const (
 	createByPost    = "POST deployments"
 	takeOverByPatch = "PATCH deployments json-patch+json"
@@ -392,13 +393,13 @@ func TestSchemaOnAPIServer(t *testing.T) {
 				t.Errorf("a name of %d characters: error = %v", length, err)
 			}
 			if legal {
-				s.reconcile(mc) // the Deployment takes the name, and its labels do
+				s.reconcile(mc) // the Deployment has the Memcached's name, also in its labels
 			}
 		}
 	})
 }
 
-// The API server puts defaults into what is created. They are no drift.
+// The API server sets defaults on creation. They are not drift.
 func TestNothingToDoOnAPIServer(t *testing.T) {
 	for name, image := range oddImages {
 		t.Run(name, func(t *testing.T) {
@@ -409,14 +410,14 @@ func TestNothingToDoOnAPIServer(t *testing.T) {
 				if writes := s.reconcile(mc); len(writes) > 0 {
 					t.Errorf("writes = %q, want none", writes)
 				}
-				// The rest with an operator that remembers nothing.
+				// From here on, the operator has just restarted.
 				s.reconciler.lastWrites = lastWrites{}
 			}
 		})
 	}
 }
 
-// The namespaces of the tests admit pods of the restricted Pod Security Standard only.
+// The namespaces of the tests enforce the restricted Pod Security Standard.
 func TestPodsAreRestrictedOnAPIServer(t *testing.T) {
 	s := newSite(t)
 	templates := map[string]corev1.PodTemplateSpec{
@@ -485,8 +486,8 @@ func TestFieldOwnersOnAPIServer(t *testing.T) {
 	}
 }
 
-// What the operator set when it created the Deployment goes away like what it applied. Fields of others and the API server's
-// defaults stay.
+// Fields that the operator set by creating the Deployment are removed like those that it applied. Others' fields and the API
+// server's defaults stay.
 func TestWhatIsNoLongerSetGoesAwayOnAPIServer(t *testing.T) {
 	earlier := func(mc *cachev1alpha1.Memcached) *acappsv1.DeploymentApplyConfiguration {
 		desired := desiredDeployment(mc, testImage)
@@ -578,7 +579,7 @@ func TestEveryOwnedFieldIsRestoredOnAPIServer(t *testing.T) {
 	for i, path := range ownedFields(t) {
 		for how, change := range map[string]func(any) any{"changed": changed, "removed": removed} {
 			if slices.Equal(path, []any{"metadata", "ownerReferences", 0, "uid"}) {
-				continue // a Deployment that another object controls is that object's
+				continue // a Deployment with another controller belongs to that controller
 			}
 			t.Run(fmt.Sprintf("%v %s", path, how), func(t *testing.T) {
 				s.t = t
@@ -605,7 +606,7 @@ func TestEveryOwnedFieldIsRestoredOnAPIServer(t *testing.T) {
 	}
 }
 
-// Somebody who edits a port makes, to server-side apply, a new element of the list, with the name of ours.
+// An edited port is, to server-side apply, a new element of the list, with the same name as ours.
 func TestEditedPortOnAPIServer(t *testing.T) {
 	s := newSite(t)
 	mc := s.newMemcached("a")
@@ -629,7 +630,7 @@ func TestEditedPortOnAPIServer(t *testing.T) {
 	}
 }
 
-// What is written late reaches nobody else.
+// A late write neither creates an object that was deleted nor changes one that was created again.
 func TestLateWritesOnAPIServer(t *testing.T) {
 	t.Run("apply after the Deployment was deleted", func(t *testing.T) {
 		s := newSite(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
-// What the cache leaves out, no decision is made from.
+// No decision depends on a field that the cache leaves out.
 func TestTrimmedObjectsReadTheSame(t *testing.T) {
 	for _, test := range everyCase() {
 		t.Run(test.name, func(t *testing.T) {

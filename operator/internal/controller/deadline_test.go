@@ -10,7 +10,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// said makes the last status say something of Progressing, since a while ago.
+// said sets Progressing in the last status, with this age.
 func said(status metav1.ConditionStatus, reason string, ago time.Duration) func(*snapshot) {
 	return func(s *snapshot) {
 		s.previous.Conditions = []metav1.Condition{{
@@ -20,18 +20,18 @@ func said(status metav1.ConditionStatus, reason string, ago time.Duration) func(
 	}
 }
 
-// underWay makes the pods be on their way since a while ago.
+// underWay makes Progressing true for this long.
 func underWay(ago time.Duration) func(*snapshot) {
 	return said(metav1.ConditionTrue, cachev1alpha1.ReasonStartingReplicas, ago)
 }
 
-// givenUp makes the last status say that the deadline is over.
+// givenUp makes the last status report that the deadline has passed.
 func givenUp(s *snapshot) {
 	said(metav1.ConditionFalse, cachev1alpha1.ReasonProgressDeadlineExceeded, time.Minute)(s)
 	s.deployment.created = metav1.NewTime(s.now.Add(-2 * testDeadline))
 }
 
-// created lets a pod be so old.
+// created sets the age of a pod.
 func created(ago time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(testSnapshot(1).now.Add(-ago)) }
 }
@@ -44,7 +44,7 @@ func overdueRollout(s *snapshot) { s.deployment.overdue = true }
 
 func paused(s *snapshot) { s.deployment.paused = true }
 
-// withCurrentReplicaSet lets the Deployment have a ReplicaSet of the current configuration.
+// withCurrentReplicaSet gives the Deployment a ReplicaSet of the current configuration.
 func withCurrentReplicaSet(s *snapshot) {
 	s.replicaSets[0].Labels = map[string]string{cachev1alpha1.LabelTemplateHash: currentHash}
 }
@@ -56,7 +56,7 @@ var (
 	serving  = []string{"Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected"}
 )
 
-// overdue is what the conditions are when the deadline is over and the pods show this.
+// overdue returns the conditions after the deadline, given what the pods show.
 func overdue(reason string) []string {
 	return []string{"Available=False/ReplicasNotReady", "Progressing=False/ProgressDeadlineExceeded", "Degraded=True/" + reason}
 }
@@ -143,7 +143,7 @@ var deadlineCases = []statusCase{
 	{name: "paused while it scales", snapshot: testSnapshot(2, pod("a", notReady)).with(paused).with(withCurrentReplicaSet), want: starting},
 }
 
-// Nobody tells when time has passed, so the operator has itself called again.
+// No event reports that time has passed, so the operator asks to be called again.
 func TestCalledAgainAtTheDeadline(t *testing.T) {
 	w := newWorld(t, 2)
 	w.reconcile()

@@ -17,7 +17,7 @@ import (
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
-// oddImages are all legal references.
+// oddImages are all valid references.
 var oddImages = map[string]string{
 	"no tag":               "memcached",
 	"tag":                  "memcached:1.6.39-alpine",
@@ -119,8 +119,8 @@ func TestTemplateHash(t *testing.T) {
 	}
 }
 
-// A value that the API server would store in another form, such as 1000m for 1, or would not store at all, such as a false
-// that Go leaves out, would differ from the live object for ever.
+// Some values would differ from the live object forever: those that the API server stores in another form, such as 1000m for 1,
+// and those that Go leaves out, such as false.
 func TestDesiredDeploymentIsCanonical(t *testing.T) {
 	desired := desiredDeployment(testMemcached(1), testImage)
 	deployment, err := ssa.Deployment(desired)
@@ -164,7 +164,7 @@ func leaves(t *testing.T, applyConfiguration any) [][]any {
 	return result
 }
 
-// No image, however odd, gets into a label as it is, and each is another configuration.
+// However unusual an image is, it does not become part of a label, and each image gives another configuration.
 func FuzzImages(f *testing.F) {
 	for _, image := range oddImages {
 		f.Add(image)

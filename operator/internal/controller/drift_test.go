@@ -16,7 +16,7 @@ import (
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
-// Every field that the operator sets, as listed by the apply configuration itself, changed and removed.
+// Every field that the operator sets, as listed by the apply configuration, is changed and removed.
 func TestEveryOwnedFieldIsWatched(t *testing.T) {
 	desired := desiredDeployment(testMemcached(3), testImage)
 	for _, path := range ownedFields(t) {
@@ -100,7 +100,7 @@ func TestWhatOthersAddIsNoDrift(t *testing.T) {
 	}
 }
 
-// The paths are for a reader of the log.
+// The paths are for people who read the log.
 func TestDriftNamesTheFields(t *testing.T) {
 	desired := desiredDeployment(testMemcached(3), testImage)
 	live, err := ssa.Deployment(desired)
@@ -142,7 +142,7 @@ func ownedFields(t *testing.T) [][]any {
 	return fields
 }
 
-// edit returns what source, a Deployment in some form, says after a change of one value of its JSON.
+// edit returns source, a Deployment in some form, after a change of one value in its JSON.
 func edit(t *testing.T, source any, path []any, change func(any) any) *appsv1.Deployment {
 	t.Helper()
 	text, err := json.Marshal(source)
@@ -169,7 +169,7 @@ func edit(t *testing.T, source any, path []any, change func(any) any) *appsv1.De
 			delete(fields, last)
 		}
 	case int:
-		// An element of a list of plain values cannot be missing: it is empty.
+		// An element of a list of plain values can't be removed, so it becomes empty.
 		list := value.([]any)
 		if list[last] = change(list[last]); list[last] == nil {
 			list[last] = ""

@@ -28,15 +28,15 @@ import (
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
-// The explorer lets an operator live a whole life again and again, and each time another fault befalls another of its calls
-// to the API. After every call and every phase it looks for what must never be, and for what must come about in the end.
+// The explorer runs the same scenarios again and again, each time with another fault in another of the operator's calls to the
+// API. After every call and every phase it checks what must never happen, and what must happen in the end.
 
 var (
 	explorerSeed = flag.Uint64("explorer.seed", 0, "run only the life that TestFaultExplorer makes from this seed")
 	explorerRuns = flag.Int("explorer.random", 50, "how many lives with several random faults each TestFaultExplorer tries")
 )
 
-// fault is what may befall a call.
+// fault is what can happen to a call.
 type fault string
 
 const (
@@ -48,16 +48,16 @@ const (
 	staleRead   fault = "stale read"
 )
 
-// call is one call that the operator made.
+// call is a call that the operator made.
 type call struct {
 	name string
-	// write tells writes from reads, and cached the reads of the cache from those of the API server.
+	// write is whether the call is a write, and cached whether it is a read from the cache.
 	write, cached bool
 }
 
-// faults are those that can befall the call and differ from those of other calls: a crash after a read, or around a read of
-// the cache, is a crash before the next request; a lost reply to a read is an error; a cache is stale and nothing else, and
-// the API server never is.
+// faults returns the faults that can happen to the call and differ from those of other calls. A crash after a read, or around a
+// read from the cache, is the same as a crash before the next request; a lost response to a read is the same as an error. Only a
+// cache can be stale, and nothing else happens to it.
 func (c call) faults() []fault {
 	switch {
 	case c.write:
@@ -68,13 +68,13 @@ func (c call) faults() []fault {
 	return []fault{crashBefore, serverError}
 }
 
-// crash is what the operator panics with when it crashes on purpose, and over what ends a life early.
+// crash is the value that the operator panics with when it crashes on purpose; over ends a life early.
 type (
 	crash struct{}
 	over  struct{}
 )
 
-// moment is everything that there was at one time.
+// moment is a copy of every object at one time.
 type moment struct {
 	memcached   *cachev1alpha1.Memcached
 	deployment  *appsv1.Deployment
@@ -82,26 +82,26 @@ type moment struct {
 	pods        []corev1.Pod
 }
 
-// life is a world with faults, and what was seen in it.
+// life is a world with faults, and records what happened in it.
 type life struct {
 	*world
 	plan map[int]fault
-	// calls are those of the operator, and struck the faults that befell them.
+	// calls are the operator's calls, and struck are the faults that happened to them.
 	calls  []call
 	struck []string
-	// phases are those that ended since the last fault that was planned.
+	// phases is the number of phases that have finished since the last planned fault.
 	phases int
 	// misled is whether the current reconcile has read something stale.
 	misled bool
-	// moments are the different states that there were, the last being the present.
+	// moments are the different states so far. The last one is the present.
 	moments []moment
-	// everReady are the pods that were ready at some moment, by name, and the hash and the Memcached that they belong to.
+	// everReady are the pods that were ready at any time, by name, with their hash and their Memcached.
 	everReady map[string][2]string
 	// specs are the Memcached's specs by UID and generation.
 	specs map[string]*cachev1alpha1.Memcached
 
 	violations []string
-	// sabotage, if not nil, makes the operator a faulty one.
+	// sabotage, if not nil, replaces the operator with a faulty one.
 	sabotage func(*life, client.WithWatch) client.WithWatch
 }
 
@@ -109,7 +109,7 @@ func (l *life) violate(format string, args ...any) {
 	l.violations = append(l.violations, fmt.Sprintf(format, args...))
 }
 
-// newLife returns a life without a Memcached in it.
+// newLife returns a life without a Memcached.
 func newLife(t *testing.T, plan map[int]fault, sabotage func(*life, client.WithWatch) client.WithWatch) *life {
 	l := &life{
 		world: newWorld(t, 1), plan: plan, sabotage: sabotage,
@@ -121,7 +121,7 @@ func newLife(t *testing.T, plan map[int]fault, sabotage func(*life, client.WithW
 	return l
 }
 
-// restart starts an operator that remembers nothing.
+// restart starts an operator without records of earlier writes.
 func (l *life) restart() {
 	l.restartOperator(testImage)
 	cluster := interceptor.NewClient(l.cluster, l.operatorCalls())
@@ -132,7 +132,7 @@ func (l *life) restart() {
 	l.reconciler.Client, l.reconciler.APIReader = cached, live
 }
 
-// faultyCalls lets each call of the operator meet its fate.
+// faultyCalls intercepts each call of the operator and applies the planned fault.
 func (l *life) faultyCalls(cached bool) interceptor.Funcs {
 	do := func(name string, write bool, perform, stale func() error) error {
 		here := call{name, write, cached && !write}
@@ -208,7 +208,7 @@ func find[T client.Object](l *life, object T) (T, bool) {
 	return object, err == nil
 }
 
-// look notes what there is now.
+// look records the present objects.
 func (l *life) look() {
 	l.t.Helper()
 	var now moment
@@ -233,7 +233,7 @@ func (l *life) look() {
 	l.moments = append(l.moments, now)
 }
 
-// earlier reads the version of an object before the present one.
+// earlier reads the previous version of an object.
 func (l *life) earlier(object client.Object) error {
 	version := func(m moment) client.Object {
 		switch {
@@ -268,7 +268,7 @@ func (l *life) earlier(object client.Object) error {
 	return nil
 }
 
-// earlierList reads the moment before the present one.
+// earlierList reads the state before the present one.
 func (l *life) earlierList(list client.ObjectList) error {
 	before := l.moments[max(0, len(l.moments)-2)]
 	switch list := list.(type) {
@@ -280,8 +280,8 @@ func (l *life) earlierList(list client.ObjectList) error {
 	return nil
 }
 
-// checkStatus is what must hold after every write of the status: it claims nothing that was not so before, and if nobody
-// misled the operator, nothing that is not so now.
+// checkStatus checks every write of the status. It may report nothing that was never true, and unless the operator read stale
+// data, nothing that is not true now.
 func (l *life) checkStatus() {
 	mc, found := find(l, &cachev1alpha1.Memcached{})
 	if !found {
@@ -303,7 +303,7 @@ func (l *life) checkStatus() {
 	}
 }
 
-// checkReady is what must hold when a status claims that size pods of some kind, told by their hash and their Memcached, are ready.
+// checkReady checks a status that reports size ready pods, identified by their hash and their Memcached.
 func (l *life) checkReady(claim string, size int32, are func(hash, uid string) bool) {
 	before, now := int32(0), int32(0)
 	for _, pod := range l.everReady {
@@ -339,7 +339,7 @@ func (l *life) reconcileOnce() (err error) {
 	return l.world.reconcileOnce()
 }
 
-// play lets the Deployment's controller and the kubelets work on what is ours, one pod at a time.
+// play runs the Deployment's controller and the kubelets on the operator's objects, one pod at a time.
 func (l *life) play() {
 	l.t.Helper()
 	deployment, found := find(l, &appsv1.Deployment{})
@@ -358,7 +358,7 @@ func (l *life) play() {
 	l.look()
 }
 
-// settle lets everybody work until there is nothing more to do, however often the operator fails.
+// settle runs all of them until there is nothing more to do, however often the operator fails.
 func (l *life) settle(phase string) {
 	l.t.Helper()
 	l.look()
@@ -369,7 +369,7 @@ func (l *life) settle(phase string) {
 		if err == nil && !l.misled && len(l.moments) == moments && len(l.writes) == writes {
 			l.checkQuiet(phase)
 			if len(l.plan) > 0 && len(l.struck) == len(l.plan) {
-				// What the faults did shows by the end of the phase after theirs, or never.
+				// A fault shows its effects by the end of the following phase, or never.
 				if l.phases++; l.phases > 2 {
 					panic(over{})
 				}
@@ -380,7 +380,7 @@ func (l *life) settle(phase string) {
 	l.violate("I5 bounded work: the operator does not come to rest after %q", phase)
 }
 
-// checkQuiet is what must hold in the end of each phase: nothing more is written, not even after a restart.
+// checkQuiet checks the end of each phase: nothing more is written, not even after a restart.
 func (l *life) checkQuiet(phase string) {
 	l.t.Helper()
 	writes := len(l.writes)
@@ -400,7 +400,7 @@ func (l *life) checkQuiet(phase string) {
 	}
 }
 
-// expectServing is what the user must see in the end: the Deployment as it should be, and a status that says so.
+// expectServing checks what the user must see in the end: the Deployment as it should be, and a status that says so.
 func (l *life) expectServing(phase string) {
 	l.t.Helper()
 	mc, found := find(l, &cachev1alpha1.Memcached{})
@@ -433,7 +433,7 @@ func (l *life) expectConditions(phase string, want ...string) {
 	}
 }
 
-// expectUntouched is what must hold of a Deployment that is none of the operator's business.
+// expectUntouched checks that the operator has not changed a Deployment that it does not own.
 func (l *life) expectUntouched(phase string, before *appsv1.Deployment) {
 	l.t.Helper()
 	now, _ := find(l, &appsv1.Deployment{})
@@ -452,7 +452,7 @@ func (l *life) createMemcached(uid types.UID, size int32) {
 	}
 }
 
-// collectGarbage plays the garbage collector: what has lost its owner goes.
+// collectGarbage plays the garbage collector: it deletes objects whose owner is gone.
 func (l *life) collectGarbage() {
 	l.t.Helper()
 	alive := map[types.UID]bool{}
@@ -483,7 +483,7 @@ func (l *life) collectGarbage() {
 	l.look()
 }
 
-// end deletes the Memcached and expects that nothing is left.
+// end deletes the Memcached and checks that nothing is left.
 func (l *life) end() {
 	l.t.Helper()
 	l.delete(l.memcached())
@@ -495,7 +495,7 @@ func (l *life) end() {
 	}
 }
 
-// lives are what is lived again and again.
+// lives are the scenarios that the explorer runs.
 var lives = map[string]func(*life){
 	"whole": func(l *life) {
 		l.createMemcached("memcached-uid", 1)
@@ -575,7 +575,7 @@ var lives = map[string]func(*life){
 	},
 }
 
-// lived lives a life with the faults of plan, and returns what was seen.
+// lived runs a life with the faults of plan, and returns it.
 func lived(t *testing.T, name string, plan map[int]fault, sabotage func(*life, client.WithWatch) client.WithWatch) (l *life) {
 	l = newLife(t, plan, sabotage)
 	defer func() {
@@ -587,10 +587,10 @@ func lived(t *testing.T, name string, plan map[int]fault, sabotage func(*life, c
 	return l
 }
 
-// mayWriteMore is how many writes faults may cost more than a life without any.
+// mayWriteMore is how many more writes each fault may cause, compared with a life without faults.
 const mayWriteMore = 6
 
-// checkWork is what must hold of a life as a whole.
+// checkWork checks a life as a whole.
 func (l *life) checkWork(healthy *life) {
 	if most := len(healthy.writes) + mayWriteMore*len(l.plan); len(l.writes) > most {
 		l.violate("I5 bounded work: %d writes, want at most %d: %q", len(l.writes), most, l.writes)
@@ -667,7 +667,7 @@ func TestFaultExplorer(t *testing.T) {
 	}
 }
 
-// edited returns a JSON patch as another JSON patch leaves it.
+// edited returns a JSON patch after another JSON patch has changed it.
 func edited(object client.Object, patch client.Patch, edits string) (client.Patch, error) {
 	operations, err := patch.Data(object)
 	if err != nil {
@@ -681,11 +681,11 @@ func edited(object client.Object, patch client.Patch, edits string) (client.Patc
 	return client.RawPatch(patch.Type(), operations), err
 }
 
-// TestFaultExplorerFindsFaultyOperators proves that the explorer sees something: each of these operators has one fault.
+// TestFaultExplorerFindsFaultyOperators proves that the explorer detects faults: each of these operators has one.
 func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 	for _, test := range []struct {
 		name, life, want string
-		// atLast is the call that the fault befalls, when it is made for the last time, if there is to be a fault.
+		// atLast is the call whose last occurrence gets the fault, if there is to be a fault.
 		atLast   string
 		fault    fault
 		sabotage func(*life, client.WithWatch) client.WithWatch
@@ -764,7 +764,7 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 			},
 		},
 		{
-			// Only a fault tells this one from a sound operator.
+			// Only a fault distinguishes this operator from a correct one.
 			name: "takes a failed write for a success", life: "whole", want: "I1 in the end",
 			atLast: "patch Memcached status", fault: serverError,
 			sabotage: func(_ *life, cluster client.WithWatch) client.WithWatch {
@@ -823,9 +823,9 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 	}
 }
 
-// randomPlan returns the life and the faults of a seed: always the same.
+// randomPlan returns the life and the faults of a seed, which are always the same.
 func randomPlan(seed uint64, names []string, healthy map[string]*life) (string, map[int]fault) {
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it must be the same again, not secret
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it must be reproducible, not secret
 	name := names[random.IntN(len(names))]
 	plan := map[int]fault{}
 	all := []fault{crashBefore, crashAfter, lostReply, serverError, conflict, staleRead}

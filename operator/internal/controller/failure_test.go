@@ -42,7 +42,7 @@ var (
 		status.RestartCount = 1
 	})
 
-	// flapping is a container that ended long ago, and whose readiness probe fails now.
+	// flapping is a container that restarted long ago, and whose readiness probe fails now.
 	flapping = func(p *corev1.Pod) {
 		container(func(status *corev1.ContainerStatus) {
 			status.State.Running = &corev1.ContainerStateRunning{StartedAt: at(10)}
@@ -51,7 +51,7 @@ var (
 		turnedUnready(at(500))(p)
 	}
 
-	// crashing is one that ended, which its pod noticed, and runs again.
+	// crashing is a container that terminated, which turned its pod unready, and runs again.
 	crashing = func(p *corev1.Pod) {
 		container(func(status *corev1.ContainerStatus) {
 			status.State.Running = &corev1.ContainerStateRunning{StartedAt: at(10)}
@@ -146,8 +146,8 @@ var failureCases = []statusCase{
 	},
 }
 
-// One failure is one write: what the kubelets report for it from moment to moment reads the same, and so do one failing
-// pod and three.
+// One failure is one write: the kubelets' reports change while it lasts, but its message does not, whether one pod fails or
+// three.
 func TestOneFailureReadsTheSameAllTheTime(t *testing.T) {
 	for reason, moments := range map[string][]snapshot{
 		"ImagePullFailed": {

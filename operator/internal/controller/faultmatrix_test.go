@@ -42,7 +42,7 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// faultMatrix is a table of how many times each fault befalls each kind of call, over all lives.
+// faultMatrix returns a table of how many times each fault happens to each kind of call, over all lives.
 func faultMatrix(t *testing.T) string {
 	t.Helper()
 	kinds := []fault{crashBefore, crashAfter, lostReply, serverError, conflict, staleRead}

@@ -12,7 +12,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// newDeployment creates a Deployment of the Memcached's name as somebody else does.
+// newDeployment creates a Deployment with the Memcached's name, as somebody else does.
 func (w *world) newDeployment(change func(*appsv1.Deployment)) {
 	w.t.Helper()
 	deployment := &appsv1.Deployment{
@@ -82,7 +82,7 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 				t.Errorf("the Deployment was changed (-before +after):\n%s", diff)
 			}
 
-			// Another look is no write, not even after a restart.
+			// Another reconcile writes nothing, not even after a restart.
 			w.noDeployment = true
 			w.restartOperator(testImage)
 			expectWrites(t, w.reconcile())
@@ -104,7 +104,7 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A Deployment that lost its owner, and maybe the label by which the cache selects, is still this Memcached's.
+// A Deployment that lost its owner reference, and maybe the label that the cache selects by, still belongs to this Memcached.
 func TestAdoption(t *testing.T) {
 	for name, labeled := range map[string]bool{"with its labels": true, "without its labels": false} {
 		t.Run(name, func(t *testing.T) {
@@ -134,8 +134,8 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// Who deletes a Memcached and keeps its Deployment has the owner reference taken off it, which the operator may see before
-// it sees that the Memcached is being deleted.
+// Deleting a Memcached with --cascade=orphan removes the owner reference from its Deployment. The operator may see that before it
+// sees that the Memcached is being deleted.
 func TestOrphansStayOrphans(t *testing.T) {
 	w := newWorld(t, 1)
 	w.start()
@@ -155,8 +155,8 @@ func TestOrphansStayOrphans(t *testing.T) {
 	}
 }
 
-// A Memcached that takes the name of an earlier one waits until the garbage collector is done with the earlier one's
-// Deployment. That is no failure.
+// A Memcached with the name of an earlier one waits until the garbage collector has deleted the earlier one's Deployment. That is
+// not a failure.
 func TestPredecessorsDeploymentIsWaitedFor(t *testing.T) {
 	for name, deleting := range map[string]bool{"before the garbage collector comes": false, "while it is being deleted": true} {
 		t.Run(name, func(t *testing.T) {

@@ -98,8 +98,8 @@ func TestScaling(t *testing.T) {
 	expectWrites(t, w.reconcile(), patchStatus)
 	expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
 
-	// On the way down there is nothing to tell until the Deployment's controller has seen it: then two are left over or,
-	// as here, gone already. Available stays true all the time.
+	// When scaling down, there is nothing to report until the Deployment's controller has seen it. Then two pods are left over
+	// or, as here, gone already. Available stays true all the time.
 	w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
 	if got := w.reconcile(); got[0] != applyDeployment || slices.Contains(got, patchDeployment) {
 		t.Errorf("writes = %q, want the Deployment applied, with no second taking over of its fields", got)
@@ -182,7 +182,7 @@ func TestDeploymentComesBack(t *testing.T) {
 	expectWrites(t, w.reconcile(), createDeployment, patchStatus)
 }
 
-// A Memcached takes its Deployment with it, and the operator may see that before it sees the Memcached go.
+// A Memcached's Deployment is deleted with it, and the operator may see that before it sees the Memcached's deletion.
 func TestDeploymentOfAMemcachedThatIsGone(t *testing.T) {
 	for name, remove := range map[string]func(*world){
 		"deleted": func(w *world) {
@@ -248,7 +248,7 @@ func TestNewImageRollsOut(t *testing.T) {
 	}
 }
 
-// The API server shows the operator its own writes at once, the operator's cache does not.
+// The API server shows the operator's own writes at once, but the operator's cache does not.
 func TestCacheThatLagsBehind(t *testing.T) {
 	t.Run("the status was written", func(t *testing.T) {
 		w := newWorld(t, 1)
@@ -290,7 +290,7 @@ func TestCacheThatLagsBehind(t *testing.T) {
 	})
 }
 
-// A predecessor's name is no reason to believe anything.
+// The records of an earlier Memcached with the same name do not count.
 func TestRecreatedMemcached(t *testing.T) {
 	w := newWorld(t, 1)
 	w.start()
@@ -308,8 +308,8 @@ func TestRecreatedMemcached(t *testing.T) {
 	expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 }
 
-// Whatever write fails, before or after it took effect, and whether the operator survives it: the end is the same, no
-// status ever lies (see checkTruth), and then there is nothing left to write.
+// Whatever write fails, before or after it took effect, and whether or not the operator restarts, the result is the same: no
+// status is ever untrue (see checkTruth), and then there is nothing left to write.
 func TestEveryWriteMayFail(t *testing.T) {
 	life := func(w *world) {
 		settle := func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/example/operator-testbed/operator/internal/metrics"
 )
 
-// What the metrics count is what was written, and a Memcached's way to Available counts once.
+// The metrics count the writes, and each Memcached's first time Available once.
 func TestMetricsCountWrites(t *testing.T) {
 	counted := func() map[string]int {
 		histogram := &dto.Metric{}

@@ -10,7 +10,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// Pods that get ready within a moment of each other are one write, and a condition that changes does not wait.
+// Pods that become ready shortly after each other are one write, and a condition that changes does not wait.
 func TestProgressIsHeldBack(t *testing.T) {
 	w := newWorld(t, 3)
 	w.reconciler.ProgressInterval = time.Hour
@@ -32,14 +32,14 @@ func TestProgressIsHeldBack(t *testing.T) {
 	expectWrites(t, w.reconcile(), patchStatus)
 	w.setReady(1, corev1.ConditionFalse)
 	expectWrites(t, w.reconcile())
-	// What was held back is no longer so: the interval begins anew with the next progress.
+	// The change that was held back is undone, so the next progress starts a new interval.
 	w.setReady(1, corev1.ConditionTrue)
 	expectWrites(t, w.reconcile())
 	if since := w.reconciler.lastWrites.read(w.memcached()).heldBackSince; !since.IsZero() {
 		t.Errorf("something is held back since %s, want nothing", since)
 	}
 
-	// When the interval is over, it is written.
+	// After the interval, it is written.
 	w.setReady(1, corev1.ConditionFalse)
 	expectWrites(t, w.reconcile())
 	w.reconciler.lastWrites.update(w.memcached(), func(r *record) { r.heldBackSince = time.Now().Add(-time.Hour) })

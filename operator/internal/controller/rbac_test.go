@@ -25,7 +25,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// The ClusterRole is enough, and every verb in it is needed: without any one of them, the API server forbids something.
+// The ClusterRole is sufficient, and every verb in it is needed: without any one of them, the API server forbids something.
 func TestRBACOnAPIServer(t *testing.T) {
 	needAPIServer(t)
 	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "role.yaml"))
@@ -47,8 +47,8 @@ func TestRBACOnAPIServer(t *testing.T) {
 			name := fmt.Sprintf("without %s %s", verb, strings.Join(rule.Resources, ","))
 			t.Run(name, func(t *testing.T) {
 				if verb == "list" {
-					// A client that can watch from the start does not list, if the API server offers that too and nothing
-					// goes wrong.
+					// A client that can watch from the start needs no list, if the API server supports that too and nothing
+					// fails.
 					clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, false)
 				}
 				rules := slices.Clone(role.Rules)
@@ -64,7 +64,7 @@ func TestRBACOnAPIServer(t *testing.T) {
 	}
 }
 
-// forbiddenWith lets an operator with these rights do everything it ever does, and returns what the API server forbade.
+// forbiddenWith lets an operator with these permissions do everything it ever does, and returns what the API server forbade.
 func forbiddenWith(t *testing.T, name string, rules []rbacv1.PolicyRule) []string {
 	t.Helper()
 	config := rest.CopyConfig(needAPIServer(t))
@@ -73,7 +73,7 @@ func forbiddenWith(t *testing.T, name string, rules []rbacv1.PolicyRule) []strin
 
 	s := newSiteAs(t, config)
 	forbidden := func() []string { return s.traffic.refusals("403") }
-	// A cache that may not read never fills. What it is refused comes before, or not at all.
+	// A cache without permission to read is never filled. Its requests are refused before that, or never.
 	filled, stop := context.WithCancel(t.Context())
 	defer stop()
 	go func() {
@@ -101,7 +101,7 @@ func forbiddenWith(t *testing.T, name string, rules []rbacv1.PolicyRule) []strin
 		s.do(err)
 	}
 
-	// The same failure twice is an event, and then a number in it.
+	// The first occurrence of a failure creates an event; the second one patches the count in it.
 	for _, count := range []int{1, 2} {
 		s.do(s.user.Delete(t.Context(), s.deployment(mc)))
 		s.newStranger(mc)
@@ -123,7 +123,7 @@ func forbiddenWith(t *testing.T, name string, rules []rbacv1.PolicyRule) []strin
 	return nil
 }
 
-// grant gives a user these rights and no others, and waits until the API server knows.
+// grant gives a user these permissions and no others, and waits until they take effect.
 func grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
 	t.Helper()
 	admin := newUser(t)
@@ -156,7 +156,7 @@ func grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
 	}
 }
 
-// poll asks again and again, for what has no event to wait for.
+// poll calls done again and again, for conditions without an event to wait for.
 func poll(ctx context.Context, done wait.ConditionWithContextFunc) error {
-	return wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, done) //nolint:forbidigo // a cache has no event for "as new as this"
+	return wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, done) //nolint:forbidigo // a cache has no event for "up to date"
 }

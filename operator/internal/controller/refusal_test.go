@@ -19,7 +19,7 @@ import (
 
 var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
 
-// What the API server answers, for tests.
+// Responses of the API server.
 var (
 	errQuota = apierrors.NewForbidden(deployments, testName,
 		errors.New("exceeded quota: small, requested: count/deployments.apps=1, used: count/deployments.apps=3, limited: count/deployments.apps=3"))
@@ -30,7 +30,7 @@ var (
 	errField = apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, testName,
 		field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), -1, "must be greater than or equal to 0")})
 
-	// errPolicy is how a ValidatingAdmissionPolicy refuses, unless it says another reason.
+	// errPolicy is the refusal of a ValidatingAdmissionPolicy that sets no reason.
 	errPolicy = &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: 422,
 		Message: `deployments.apps "sessions" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no caches here`,
@@ -80,7 +80,7 @@ func TestRefusalOf(t *testing.T) {
 	}
 }
 
-// The Deployment's controller tries again and again, with another name for the pod each time, while others come and go.
+// The Deployment's controller tries again and again, with another pod name each time, while the use of the quota changes.
 func TestPodsRefusalIsStable(t *testing.T) {
 	quota := `pods "sessions-755d5f57d7-%s" is forbidden: exceeded quota: small, requested: pods=1, used: pods=%d, limited: pods=3`
 	first, second := podsRefusal(fmt.Sprintf(quota, "8js7t", 3)), podsRefusal(fmt.Sprintf(quota, "x6qc9", 4))

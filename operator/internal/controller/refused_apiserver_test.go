@@ -25,7 +25,7 @@ import (
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
-// newStranger creates a Deployment of the Memcached's name as somebody else does.
+// newStranger creates a Deployment with the Memcached's name, as somebody else does.
 func (s *site) newStranger(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
 	s.t.Helper()
 	labels := map[string]string{"app": "web"}
@@ -43,7 +43,7 @@ func (s *site) newStranger(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
 	return stranger
 }
 
-// told returns how often the operator has told of a reason, in how many events.
+// told returns how many times the operator has reported a reason, including the repetitions that an event counts.
 func (s *site) told(mc *cachev1alpha1.Memcached, reason string) int {
 	s.t.Helper()
 	list := &eventsv1.EventList{}
@@ -120,12 +120,12 @@ func TestQuotaOnAPIServer(t *testing.T) {
 		Spec:       corev1.ResourceQuotaSpec{Hard: none},
 	}
 	s.do(s.user.Create(t.Context(), quota))
-	// There is no controller that counts.
+	// No controller computes the use of the quota here.
 	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
 	s.do(s.user.Status().Update(t.Context(), quota))
 
 	mc := s.create("a")
-	// The API server learns of the quota by a watch of its own.
+	// The API server learns of the quota through its own watch.
 	s.do(poll(t.Context(), func(ctx context.Context) (bool, error) {
 		probe := desiredDeployment(mc, testImage)
 		deployment, err := ssa.Deployment(probe)
@@ -171,7 +171,7 @@ func TestMissingRightOnAPIServer(t *testing.T) {
 	s.expectDegraded(mc, cachev1alpha1.ReasonAsExpected, "")
 }
 
-// That there is no image is past what the operator checks by itself.
+// The operator does not check whether an image exists.
 func TestInvalidDeploymentOnAPIServer(t *testing.T) {
 	s := newSite(t)
 	s.reconciler.Image = ""
@@ -188,7 +188,7 @@ func TestTerminatingNamespaceOnAPIServer(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	s.do(s.user.Delete(t.Context(), namespace))
 	s.do(s.user.Delete(t.Context(), s.deployment(mc)))
-	// The API server's admission learns of the deletion by a watch of its own; before, it lets a Deployment be made.
+	// The API server's admission learns of the deletion through its own watch. Until then, it allows a Deployment to be created.
 	s.do(poll(t.Context(), func(ctx context.Context) (bool, error) {
 		deployment, err := ssa.Deployment(desiredDeployment(mc, testImage))
 		s.do(err)

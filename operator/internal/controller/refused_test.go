@@ -14,7 +14,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// refuse makes the API server refuse writes of that name with err.
+// refuse makes the API server refuse these writes with err.
 func (w *world) refuse(write string, err error) {
 	w.fail = func(name string, after bool) error {
 		if after || name != write {
@@ -34,7 +34,7 @@ func TestRefusedCreationShowsAndHeals(t *testing.T) {
 			w := newWorld(t, 1)
 			w.refuse(createDeployment, refused)
 			for range 3 {
-				// Whatever is refused may be allowed later, and nobody tells.
+				// Any refused write may be allowed later, and no event says so.
 				if err := w.reconcileOnce(); !errors.Is(err, refused) || errors.Is(err, reconcile.TerminalError(nil)) {
 					t.Fatalf("error = %v, want %v, not terminal", err, refused)
 				}
@@ -55,7 +55,7 @@ func TestRefusedCreationShowsAndHeals(t *testing.T) {
 	}
 }
 
-// A change that is refused takes nothing away from what the pods do.
+// A change that is refused does not affect the running pods.
 func TestRefusedChangeShowsAndHeals(t *testing.T) {
 	w := newWorld(t, 3)
 	w.start()
@@ -82,7 +82,7 @@ func TestRefusedChangeShowsAndHeals(t *testing.T) {
 	expectEvents(t, w, "Warning Forbidden", "Normal Recovered")
 }
 
-// A spec that no API server with our schema lets pass is not passed on.
+// The operator does not act on a spec that our schema would refuse.
 func TestInvalidSpec(t *testing.T) {
 	w := newWorld(t, 1)
 	w.start()
@@ -104,7 +104,7 @@ func TestInvalidSpec(t *testing.T) {
 	expectEvents(t, w, "Warning Invalid", "Normal Recovered")
 }
 
-// A size of nothing, before there is a Deployment, is a failure like any other.
+// An invalid size is a failure like any other, even before there is a Deployment.
 func TestInvalidSpecFromTheStart(t *testing.T) {
 	for _, size := range []int32{0, -1} {
 		w := newWorld(t, size)
@@ -120,7 +120,7 @@ func TestInvalidSpecFromTheStart(t *testing.T) {
 	}
 }
 
-// What is known of a Deployment that the operator does not own says nothing about the Memcached.
+// The state of a Deployment that the operator does not own says nothing about the Memcached.
 func TestInvalidSpecBesideAForeignDeployment(t *testing.T) {
 	w := newWorld(t, 0)
 	w.newDeployment(func(deployment *appsv1.Deployment) { deployment.Finalizers = []string{"example.com/hold"} })
@@ -155,7 +155,7 @@ func TestRefusedPodsShowAndHeal(t *testing.T) {
 	expectEvents(t, w, "Warning QuotaExceeded", "Normal Recovered")
 }
 
-// While a namespace goes, nothing can be made in it, and that is nobody's failure.
+// Nothing can be created in a namespace that is being deleted, and that is not a failure.
 func TestTerminatingNamespace(t *testing.T) {
 	w := newWorld(t, 1)
 	w.start()
@@ -171,7 +171,7 @@ func TestTerminatingNamespace(t *testing.T) {
 	expectEvents(t, w)
 }
 
-// What may succeed at the next try is tried again, and is no failure to tell of.
+// An error that may not occur at the next try is retried, and not reported as a failure.
 func TestPassingErrorsAreNotTold(t *testing.T) {
 	w := newWorld(t, 1)
 	w.refuse(createDeployment, errors.New("connection refused"))

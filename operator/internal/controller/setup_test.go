@@ -19,7 +19,7 @@ import (
 	"github.com/example/operator-testbed/operator/internal/metrics"
 )
 
-// observedManager notes what it is given to run.
+// observedManager records what is added to it.
 type observedManager struct {
 	ctrl.Manager
 	runs []manager.Runnable
@@ -58,7 +58,7 @@ func TestSetupWithManager(t *testing.T) {
 			if r.Recorder == nil || (recorder != nil) != (r.Recorder == recorder) {
 				t.Errorf("the recorder is %T, want the manager's unless one was given", r.Recorder)
 			}
-			// A second one would count twice, or the fields could not be found: it says so.
+			// Adding the reconciler a second time would count twice, or the fields could not be found, so it returns an error.
 			if err := r.SetupWithManager(t.Context(), observed); err == nil {
 				t.Error("the same fields are indexed twice")
 			}
@@ -66,7 +66,7 @@ func TestSetupWithManager(t *testing.T) {
 	}
 }
 
-// What fails is tried again soon, but not at once.
+// A failed reconcile is retried soon, but not at once.
 func TestFirstRetry(t *testing.T) {
 	if firstRetry < time.Millisecond || firstRetry > time.Second {
 		t.Errorf("the first retry comes after %s", firstRetry)

@@ -26,7 +26,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// The operator and the schema draw the same lines.
+// The operator and the schema have the same limits.
 func TestSchemaHasTheSameBounds(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "config", "crd", "bases", "cache.example.com_memcacheds.yaml"))
 	if err != nil {
@@ -71,7 +71,7 @@ func FuzzSpec(f *testing.F) {
 		if legal != (err == nil) || err != nil && (!errors.Is(err, errInvalidSpec) || !strings.Contains(err.Error(), "give a number from 1 to ")) {
 			t.Errorf("size %d, port %d: %v", size, port, err)
 		}
-		// Whatever the spec, there is something to compare the pods with.
+		// For any spec, there is a hash to compare the pods with.
 		if hash := templateHash(desiredDeployment(mc, testImage)); hash == "" {
 			t.Error("no template hash")
 		}

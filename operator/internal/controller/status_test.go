@@ -44,7 +44,7 @@ func testSnapshot(size int32, pods ...corev1.Pod) snapshot {
 	}
 }
 
-// countReady counts as the Deployment's controller does, which minds no labels.
+// countReady counts as the Deployment's controller does, which ignores the labels.
 func countReady(pods []corev1.Pod) int32 {
 	var count int32
 	for _, pod := range pods {
@@ -112,7 +112,7 @@ func unschedulable(p *corev1.Pod) {
 	})
 }
 
-// statusCase is a snapshot and what it has to be read as. The cases of every table are checked against ConditionReasons.
+// statusCase is a snapshot and its expected status. The cases of every table are checked against ConditionReasons.
 type statusCase struct {
 	name     string
 	snapshot snapshot
@@ -255,14 +255,14 @@ func TestNoStatusBeforeTheDeploymentIsObserved(t *testing.T) {
 	}
 }
 
-// The operator may hear of pods before the Deployment's controller has counted them, or after.
+// The operator may see pods before or after the Deployment's controller has counted them.
 func TestAvailableWhenBothSaySo(t *testing.T) {
 	for name, test := range map[string]struct {
 		pods         []corev1.Pod
 		counted      int32
 		wasAvailable bool
 		settled      bool
-		want         string // Available, where it is settled
+		want         string // Available, if it is not too early to tell
 	}{
 		"both":                                {[]corev1.Pod{pod("a", ready), pod("b", ready)}, 2, false, true, "Available=True/AllReplicasReady"},
 		"not counted yet":                     {[]corev1.Pod{pod("a", ready), pod("b", ready)}, 1, false, false, ""},
@@ -288,7 +288,7 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 			if got := conditionStrings(status)[0]; got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
-			// How far the Deployment has counted makes no other status while there are too few.
+			// While there are too few ready pods, the Deployment's count does not change the status.
 			if countReady(test.pods) < 2 {
 				s.deployment.ready = 0
 				if slower, _ := computeStatus(s); !sameStatus(slower, status) {
@@ -302,7 +302,7 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 	}
 }
 
-// The operator may hear of a pod before it hears of the pod's ReplicaSet.
+// The operator may see a pod before it sees the pod's ReplicaSet.
 func TestReplicaSetNotHeardOf(t *testing.T) {
 	unclear := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "replicaset-to-come" }
 	for name, test := range map[string]struct {
@@ -329,7 +329,7 @@ func TestReplicaSetNotHeardOf(t *testing.T) {
 	}
 }
 
-// served makes the last status say that the Memcached is Available.
+// served makes the last status report Available.
 func served(s *snapshot) {
 	s.previous.Conditions = append(s.previous.Conditions, metav1.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue})
 }
@@ -375,7 +375,7 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
-// The table that users read holds what the operator reports, all of it and nothing else.
+// The table for users lists what the operator reports, and nothing else.
 func TestConditionReasonsIsTrue(t *testing.T) {
 	listed := map[string]bool{}
 	for _, row := range cachev1alpha1.ConditionReasons() {

@@ -115,7 +115,7 @@ func TestIsObserved(t *testing.T) {
 	}
 }
 
-// delays is a queue that keeps how long each request has to wait.
+// delays is a queue that records how long each request has to wait.
 type delays struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	added []time.Duration

@@ -47,13 +47,13 @@ var (
 	podKind        = corev1.SchemeGroupVersion.WithKind("Pod")
 )
 
-// wiring is a manager without an API server, in which the reconciler is set up. The test plays the watches.
+// wiring is a manager without an API server, with the reconciler set up in it. The test plays the watches.
 type wiring struct {
 	ctrl.Manager
 	cache *playedCache
 
-	// collectors and leads are what the reconciler adds to its manager: collectors of metrics, and controllers, of which leads says
-	// whether they work only in the replica that leads. recorders are the names of its event recorders.
+	// collectors and leads are what the reconciler adds to its manager: collectors of metrics, and, for each controller, whether
+	// it works only in the leader. recorders are the names of its event recorders.
 	collectors []*metrics.Collector
 	leads      []bool
 	recorders  []string
@@ -69,8 +69,8 @@ type reconciled struct {
 	at   time.Time
 }
 
-// newWiring returns a manager that runs the reconciler until the test ends. To the reconciler every Memcached is gone, except for
-// the one called "refused", which can't be read.
+// newWiring returns a manager that runs the reconciler until the test ends. The reconciler finds no Memcached, except for the one
+// called "refused", which can't be read.
 func newWiring(t *testing.T, recheckInterval time.Duration) *wiring {
 	t.Helper()
 	w := &wiring{called: make(chan reconciled, 1000), seen: map[string]bool{}}
@@ -174,7 +174,7 @@ func (c *playedCache) informer(kind schema.GroupVersionKind) *playedInformer {
 	return c.informers[kind]
 }
 
-// playedInformer has an object from the beginning, if first is not nil.
+// playedInformer has an object from the start, if first is not nil.
 type playedInformer struct {
 	*controllertest.FakeInformer
 	first client.Object
@@ -189,7 +189,7 @@ func (i *playedInformer) AddEventHandlerWithOptions(handler toolscache.ResourceE
 	return registration, err
 }
 
-// firstSeen is the Memcached that is there from the beginning.
+// firstSeen is the Memcached that exists from the start.
 const firstSeen = "first-seen"
 
 // memcachedCalled returns a Memcached whose UID is its name.
@@ -267,7 +267,7 @@ func TestWatches(t *testing.T) {
 				w.await(t, name(i))
 				return
 			}
-			// The only worker takes one request after the other.
+			// The only worker processes one request after the other.
 			behind := fmt.Sprintf("behind-%d", i)
 			w.cache.informer(memcachedKind).Add(memcachedCalled(behind))
 			w.await(t, behind)
@@ -278,7 +278,7 @@ func TestWatches(t *testing.T) {
 	}
 }
 
-// What fails is tried again soon, then less and less often, and never less often than at the recheck interval.
+// A failed reconcile is retried soon, then less and less often, but at least at every recheck interval.
 func TestRetries(t *testing.T) {
 	const recheck = 40 * time.Millisecond
 	w := newWiring(t, recheck)
@@ -308,7 +308,7 @@ func TestManagerGetsEverything(t *testing.T) {
 	}
 }
 
-// Nothing is kept of a Memcached that is gone.
+// The operator keeps nothing about a Memcached that is gone.
 func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	w := newWorld(t, 2)
 	w.start()
@@ -326,7 +326,7 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// A write that fails leaves no trace: it is neither recorded as done nor announced by an event.
+// A failed write has no effects: it is neither recorded as done nor announced by an event.
 func TestFailedWritesLeaveNoTrace(t *testing.T) {
 	for _, write := range []string{createDeployment, patchStatus} {
 		t.Run(write, func(t *testing.T) {
@@ -357,7 +357,7 @@ func (h *heard) Eventf(regarding, related runtime.Object, eventType, reason, act
 	*h = heard{regarding, related, eventType, reason, action, fmt.Sprintf(note, arguments...)}
 }
 
-// An event is about the Memcached, whatever its version, and has the message of the condition as it is.
+// An event is about the Memcached, without its resource version, and has the message of the condition unchanged.
 func TestEventAsRecorded(t *testing.T) {
 	degraded := func(status metav1.ConditionStatus, reason, message string) cachev1alpha1.MemcachedStatus {
 		return cachev1alpha1.MemcachedStatus{Conditions: []metav1.Condition{{Type: cachev1alpha1.ConditionDegraded, Status: status, Reason: reason, Message: message}}}

@@ -47,23 +47,23 @@ const (
 	testDeadline  = time.Hour
 )
 
-// world is a cluster without an API server: a fake client, and functions that play a user, the Deployment's controller
-// and the kubelets. It counts what the operator writes.
+// world is a cluster without an API server: a fake client, and functions that play a user, the Deployment's controller and the
+// kubelets. It records what the operator writes.
 type world struct {
 	t *testing.T
-	// cluster is the truth, which the players change. The operator sees it through operatorClient.
+	// cluster holds the real objects, which the players change. The operator sees them through operatorClient.
 	cluster client.WithWatch
-	// stale, if not nil, is what the operator's cache returns instead of the Memcached that there is.
+	// stale, if not nil, is what the operator's cache returns instead of the current Memcached.
 	stale *cachev1alpha1.Memcached
 	// noDeployment makes the operator's cache return no Deployment.
 	noDeployment bool
 	// writes are the operator's writes, in order, such as "apply Deployment".
 	writes []string
-	// fail, if not nil, is asked before and after each write of the operator; an error of the first keeps the write from
-	// happening, one of the second is a lost answer.
+	// fail, if not nil, is called before and after each write of the operator. An error from the first call prevents the write;
+	// an error from the second one is a lost response.
 	fail func(write string, after bool) error
 
-	// recheck is after how long the operator asked to be called again the last time.
+	// recheck is the delay after which the operator last asked to be called again.
 	recheck time.Duration
 	// afterStatus is called after each write of the status.
 	afterStatus func()
@@ -73,15 +73,15 @@ type world struct {
 	reconciler *MemcachedReconciler
 }
 
-// worldRecorder notes the events of the operator in a world.
+// worldRecorder records the events of the operator in a world.
 type worldRecorder world
 
-// Eventf notes an event.
+// Eventf records an event.
 func (r *worldRecorder) Eventf(_, _ runtime.Object, eventType, reason, _, _ string, _ ...any) {
 	r.events = append(r.events, eventType+" "+reason)
 }
 
-// testScheme knows the types that the tests use, and no more: for each write, the fake client goes through all of them.
+// testScheme has only the types that the tests use, because the fake client goes through all of them for each write.
 var testScheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -92,17 +92,17 @@ var testScheme = sync.OnceValue(func() *runtime.Scheme {
 	return scheme
 })
 
-// typeConverters know how server-side apply merges the types of Kubernetes and ours. They are slow to make.
+// typeConverters contain the rules by which server-side apply merges the types of Kubernetes and ours. They are slow to create.
 var typeConverters = sync.OnceValue(func() []managedfields.TypeConverter {
 	clientGo := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(clientGo))
 	return []managedfields.TypeConverter{acclientgo.NewTypeConverter(clientGo), accache.NewTypeConverter(testScheme())}
 })
 
-// restMapper knows the kinds of testScheme. It is slow to make, too.
+// restMapper has the kinds of testScheme. It is slow to create, too.
 var restMapper = sync.OnceValue(func() meta.RESTMapper { return testrestmapper.TestOnlyStaticRESTMapper(testScheme()) })
 
-// newWorld returns a world with one Memcached of that size, which nobody has reconciled yet.
+// newWorld returns a world with one Memcached of that size, which has not been reconciled yet.
 func newWorld(t *testing.T, size int32) *world {
 	t.Helper()
 	builder := fake.NewClientBuilder().
@@ -130,7 +130,7 @@ func testMemcached(size int32) *cachev1alpha1.Memcached {
 	}
 }
 
-// restartOperator starts an operator that remembers nothing, with that image.
+// restartOperator starts an operator without records of earlier writes, with that image.
 func (w *world) restartOperator(image string) {
 	w.reconciler = &MemcachedReconciler{
 		Client:    interceptor.NewClient(w.cluster, w.operatorCalls()),
@@ -143,8 +143,8 @@ func (w *world) restartOperator(image string) {
 	}
 }
 
-// operatorCalls lets the operator see what its cache has, counts its writes, and does to them what the API server would
-// and the fake does not.
+// operatorCalls shows the operator what its cache has, counts its writes, and adds the behavior of the API server that the fake
+// client lacks.
 func (w *world) operatorCalls() interceptor.Funcs {
 	write := func(name string, do func() error) error {
 		if w.fail != nil {
@@ -217,7 +217,7 @@ func (w *world) operatorCalls() interceptor.Funcs {
 	}
 }
 
-// testFailed makes of the fake's error, when the test in a JSON patch failed, the API server's.
+// testFailed turns the fake client's error for a failed test in a JSON patch into the API server's.
 func testFailed(err error) error {
 	if errors.Is(err, jsonpatch.ErrTestFailed) {
 		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
@@ -230,7 +230,7 @@ func kindOf(object any) string {
 	return strings.TrimSuffix(reflect.TypeOf(object).Elem().Name(), "ApplyConfiguration")
 }
 
-// checkTruth fails the test if the status claims more than the pods bear out.
+// checkTruth fails the test if the status claims more than the pods show.
 func (w *world) checkTruth() {
 	w.t.Helper()
 	mc := w.memcached()
@@ -250,7 +250,7 @@ func (w *world) checkTruth() {
 	}
 }
 
-// reconcile lets the operator work until it writes nothing more, and returns what it wrote.
+// reconcile runs the operator until it writes nothing more, and returns what it wrote.
 func (w *world) reconcile() []string {
 	w.t.Helper()
 	first := len(w.writes)
@@ -329,8 +329,8 @@ func (w *world) update(object client.Object) {
 	}
 }
 
-// controlDeployment plays the Deployment's controller: there is one ReplicaSet of the current template, as many pods of it
-// as the Deployment asks for, none of them ready at first, and no others.
+// controlDeployment plays the Deployment's controller: afterwards there is one ReplicaSet, of the current template, and as many
+// of its pods as the Deployment asks for. Pods that are new are not ready.
 func (w *world) controlDeployment() {
 	w.t.Helper()
 	deployment := w.deployment()
@@ -373,8 +373,8 @@ func (w *world) controlDeployment() {
 	}
 }
 
-// setReady plays the kubelets, and the Deployment's controller, which counts: it makes the i-th pod, in the order of names, ready
-// or not.
+// setReady plays the kubelets, and the Deployment's controller, which counts: it makes the i-th pod, ordered by name, ready or
+// not.
 func (w *world) setReady(i int, ready corev1.ConditionStatus) {
 	w.t.Helper()
 	pod := w.pods()[i]
