@@ -171,7 +171,7 @@ func TestMissingRightOnAPIServer(t *testing.T) {
 	s.expectDegraded(mc, cachev1alpha1.ReasonAsExpected, "")
 }
 
-// The operator does not check whether an image exists.
+// The reconciler does not check for an empty image, but the API server does.
 func TestInvalidDeploymentOnAPIServer(t *testing.T) {
 	s := newSite(t)
 	s.reconciler.Image = ""
