@@ -47,7 +47,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A flag that would have no effect beside the others is refused.
+// A flag that has no effect together with the others is refused.
 func TestFlagsWithoutEffect(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"--leader-election-namespace=a"}, {"--leader-election-lease-duration=15s"}, {"--leader-election-renew-deadline=10s"}, {"--leader-election-retry-period=2s"},

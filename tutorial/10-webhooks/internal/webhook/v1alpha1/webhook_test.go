@@ -209,7 +209,7 @@ func TestListIsNeededOnlyForGrowth(t *testing.T) {
 	}
 }
 
-// For any input there is no panic, the creator is the user of the request, and only protected Memcacheds are kept.
+// For any input there is no panic, the creator is the user of the request, and only protected Memcacheds can't be deleted.
 func FuzzAdmission(f *testing.F) {
 	for _, before := range []string{`{}`, `null`, `{"metadata":{"annotations":{"cache.example.com/requested-by":"joe"}}}`, `{"spec":{"size":3}}`, `[`} {
 		for _, after := range []string{`{}`, `{"metadata":{"annotations":null},"spec":{"size":2147483647}}`, `{"spec":{"size":-1,"containerPort":0},"x":1}`, ``} {
