@@ -26,7 +26,7 @@ func TestImage(t *testing.T) {
 			restart(ctx, t, s, runner.WithEnv("MEMCACHED_IMAGE="+image))
 			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Image", image))))
 			settled(ctx, t, s, mc)
-			stayedAvailable(ctx, t, s, mc, since)
+			rolledOutAvailable(ctx, t, s, mc, since)
 		}
 	}
 	digest := "@sha256:" + strings.Repeat("0123456789abcdef", 4)

@@ -164,7 +164,7 @@ func TestPort(t *testing.T) {
 				HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))),
 			))))), client.InNamespace(s.Namespace))
 			settled(ctx, t, s, mc)
-			stayedAvailable(ctx, t, s, mc, since)
+			rolledOutAvailable(ctx, t, s, mc, since)
 		})).
 		Feature())
 }

@@ -13,12 +13,17 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
 	"github.com/example/operator-testbed/e2e/interrupt"
 	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
 func main() {
 	supervisor.Main()
+	// client-go logs to stderr what it retries. The command reports what fails in its own words.
+	klog.SetLogger(logr.Discard())
 	os.Exit(run())
 }
 

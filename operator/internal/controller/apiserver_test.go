@@ -476,9 +476,10 @@ func TestFieldOwnersOnAPIServer(t *testing.T) {
 		for _, entry := range object.GetManagedFields() {
 			result = append(result, strings.TrimSuffix(entry.Manager+" "+entry.Subresource, " "))
 		}
+		slices.Sort(result) // they are in the order of time, in seconds
 		return result
 	}
-	if diff := cmp.Diff([]string{"somebody-else", "memcached-operator status"}, managers(mc)); diff != "" {
+	if diff := cmp.Diff([]string{"memcached-operator status", "somebody-else"}, managers(mc)); diff != "" {
 		t.Errorf("managers of the Memcached's fields (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"memcached-operator"}, managers(s.deployment(mc))); diff != "" {
