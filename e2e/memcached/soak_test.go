@@ -208,6 +208,11 @@ func killed(component string) func(context.Context, *testing.T, *suite.Scope, ac
 			t.Fatal(err)
 		}
 		s.ControlPlane(ctx, t)
+		// kwok v0.8.0 retries a request only if the connection was refused or the server was busy (shouldRetry in
+		// pkg/kwok/controllers), so an outage can make it forget a pod's deletion. A kubelet would retry.
+		if err := s.Component(t, embedded.Kwok).Restart(ctx); err != nil {
+			t.Fatal(err)
+		}
 		return nil
 	}
 }
