@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"sync"
 	"time"
 
@@ -66,7 +65,11 @@ func (w *world) measure(ctx context.Context, subject Subject, n int, withForeign
 		return Result{}, err
 	}
 	countRequests(&result, events)
-	reconciled, err := reconciles(ctx, operator.MetricsAddress())
+	metrics, err := scrape(ctx, operator.MetricsAddress())
+	if err != nil {
+		return Result{}, err
+	}
+	reconciled, err := metrics.reconciles()
 	if err != nil {
 		return Result{}, err
 	}
@@ -195,21 +198,19 @@ func (w *world) restart(ctx context.Context, operator *runner.Operator) (written
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := operator.Restart(ctx, runner.WithEnv(heapTrace...)); err != nil {
+	// It collects garbage often, so that the last collection is never long ago.
+	if err := operator.Restart(ctx, runner.WithEnv("GOGC=20")); err != nil {
 		return 0, 0, err
 	}
 	if written, err = w.untilQuiet(ctx, operator.UserName(), mark); err != nil {
 		return 0, 0, err
 	}
-	log, err := os.ReadFile(operator.LogFile())
+	metrics, err := scrape(ctx, operator.MetricsAddress())
 	if err != nil {
 		return 0, 0, err
 	}
-	heap, told := liveHeap(log)
-	if !told {
-		return 0, 0, errors.New("the operator's log tells of no garbage collection: is it a Go program?")
-	}
-	return written, heap, nil
+	heap, err = metrics.liveHeap()
+	return written, heap, err
 }
 
 // foreign creates Deployments of others, restarts the operator, and returns how much more is alive on its heap.

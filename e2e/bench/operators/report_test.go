@@ -72,32 +72,30 @@ func TestWritePlot(t *testing.T) {
 	g.Expect(b.String()).To(ContainSubstring("aim: at most 3.1"))
 }
 
-func TestReconciles(t *testing.T) {
+func TestScrape(t *testing.T) {
 	g := NewWithT(t)
-	metrics := ""
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, metrics) }))
+	text := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }))
 	defer server.Close()
 	address := strings.TrimPrefix(server.URL, "http://")
 
-	metrics = "# TYPE controller_runtime_reconcile_total counter\n" +
+	text = "# TYPE controller_runtime_reconcile_total counter\n" +
 		"controller_runtime_reconcile_total{controller=\"memcached\",result=\"success\"} 5\n" +
 		"controller_runtime_reconcile_total{controller=\"memcached\",result=\"requeue_after\"} 2\n" +
-		"controller_runtime_reconcile_total{controller=\"certificates\",result=\"success\"} 9\n"
-	g.Expect(reconciles(t.Context(), address)).To(Equal(7))
+		"controller_runtime_reconcile_total{controller=\"certificates\",result=\"success\"} 9\n" +
+		"# TYPE go_gc_heap_live_bytes gauge\ngo_gc_heap_live_bytes 1.572864e+06\n"
+	metrics, err := scrape(t.Context(), address)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(metrics.reconciles()).To(Equal(7))
+	g.Expect(metrics.liveHeap()).To(Equal(1.5))
 
-	metrics = ""
-	_, err := reconciles(t.Context(), address)
-	g.Expect(err).To(MatchError(ContainSubstring("know no controller named memcached")))
-}
-
-func TestLiveHeap(t *testing.T) {
-	g := NewWithT(t)
-	live, told := liveHeap([]byte("{\"msg\":\"started\"}\ngc 1 @0.009s 1%: 0.1+1+0.1 ms clock, 0.2 ms cpu, 4->4->2 MB, 4 MB goal, 2 P\n" +
-		"gc 12 @0.5s 2%: 0.1+1+0.1 ms clock, 0.2 ms cpu, 14->15->9 MB, 18 MB goal, 2 P\nstop"))
-	g.Expect(told).To(BeTrue())
-	g.Expect(live).To(Equal(9.0))
-	_, told = liveHeap([]byte("nothing"))
-	g.Expect(told).To(BeFalse())
+	text = ""
+	metrics, err = scrape(t.Context(), address)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = metrics.reconciles()
+	g.Expect(err).To(MatchError(ContainSubstring("no reconcile of a controller named memcached")))
+	_, err = metrics.liveHeap()
+	g.Expect(err).To(MatchError(ContainSubstring("no go_gc_heap_live_bytes")))
 }
 
 func TestCountRequests(t *testing.T) {
