@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/e2e/suite"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -118,11 +119,13 @@ func unreadyPod(ctx context.Context, t *testing.T, s *suite.Scope, pod *corev1.P
 }
 
 // TestAvailableWhenBothSaySo owns the cluster. Whoever waits for Available and then looks at the Deployment finds the same: while
-// the Deployment's controller is held and has not counted a pod that is ready again, its Memcached is not Available.
+// the Deployment's controller is held and has not counted a pod that is ready again, its Memcached is not Available. The operator
+// does not wait before it looks at a pod that is ready.
 func TestAvailableWhenBothSaySo(t *testing.T) {
 	memcached.TestAlone(t, features.New("the Deployment agrees").
 		WithLabel("contract", "1").
 		WithLabel("disruptive", "cluster").
+		Setup(suite.Step(operatorWith(runner.WithArgs("--progress-interval=0")))).
 		Assess("before the Memcached is Available", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			s.NeedsSimulation(t, "their kubelets say how a pod is")
 			mc, later := create(ctx, t, s, "cache", 1), create(ctx, t, s, "later", 1)

@@ -28,7 +28,7 @@ const (
 	// memcachedUIDIndex finds pods and ReplicaSets by the UID of their Memcached.
 	memcachedUIDIndex = "metadata.labels." + cachev1alpha1.LabelMemcachedUID
 
-	// readyDelay is how long a reconcile waits after a pod has become ready, because other pods and the Deployment's count often
+	// readyDelay is how long a reconcile waits, at most, after a pod has become ready, because other pods and the Deployment's count often
 	// follow.
 	readyDelay = 100 * time.Millisecond
 
@@ -55,7 +55,7 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isAnotherSpec})).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{CreateFunc: isObserved, UpdateFunc: isChanged})).
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isChanged})).
-		Watches(&corev1.Pod{}, podHandler{toMemcached}, builder.WithPredicates(predicate.Funcs{CreateFunc: isBornWithNews, UpdateFunc: isNews})).
+		Watches(&corev1.Pod{}, podHandler{toMemcached, min(readyDelay, r.ProgressInterval)}, builder.WithPredicates(predicate.Funcs{CreateFunc: isBornWithNews, UpdateFunc: isNews})).
 		WithOptions(controller.Options{
 			// A refused write is retried soon at first and then less and less often, but at least as often as a foreign
 			// Deployment is checked, because no event says that a quota was raised or a permission restored.
@@ -123,9 +123,12 @@ func isNews(update event.UpdateEvent) bool {
 		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 }
 
-// podHandler triggers a reconcile for the Memcached of a pod: after readyDelay if the pod has just become ready, at once
+// podHandler triggers a reconcile for the Memcached of a pod: after the delay if the pod has just become ready, at once
 // otherwise.
-type podHandler struct{ handler.EventHandler }
+type podHandler struct {
+	handler.EventHandler
+	delay time.Duration
+}
 
 // Update implements handler.EventHandler.
 func (h podHandler) Update(ctx context.Context, update event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -136,7 +139,7 @@ func (h podHandler) Update(ctx context.Context, update event.UpdateEvent, queue 
 		return
 	}
 	for _, request := range memcachedOf(ctx, after) {
-		queue.AddAfter(request, readyDelay)
+		queue.AddAfter(request, h.delay)
 	}
 }
 

@@ -141,7 +141,7 @@ func TestPodHandler(t *testing.T) {
 				pod.Labels = map[string]string{labelInstance: testName}
 			}
 			queue := &delays{}
-			podHandler{handler.EnqueueRequestsFromMapFunc(memcachedOf)}.Update(t.Context(), event.UpdateEvent{ObjectOld: &test.before, ObjectNew: &test.after}, queue)
+			podHandler{handler.EnqueueRequestsFromMapFunc(memcachedOf), readyDelay}.Update(t.Context(), event.UpdateEvent{ObjectOld: &test.before, ObjectNew: &test.after}, queue)
 			if diff := cmp.Diff([]time.Duration{test.want}, queue.added); diff != "" {
 				t.Errorf("delays (-want +got):\n%s", diff)
 			}
