@@ -91,7 +91,8 @@ func forestall(ctx context.Context, t *testing.T, s *suite.Scope) {
 		return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 			if object := written(request); object != nil {
 				patch := rawMergePatch(fmt.Sprintf(`{"metadata":{"labels":{%q:"%d"}}}`, forestalled, count.Add(1)))
-				if err := s.Client.Patch(ctx, object, patch, vandal); err != nil {
+				// The operator may write to what was deleted a moment ago, such as the canary.
+				if err := client.IgnoreNotFound(s.Client.Patch(ctx, object, patch, vandal)); err != nil {
 					t.Errorf("writing before the operator does: %v", err)
 				}
 			}
