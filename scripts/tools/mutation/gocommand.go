@@ -108,7 +108,7 @@ func exitCode(command *exec.Cmd) int {
 
 // endProcesses ends the API server and etcd of tests that were ended before they could: they keep their files in a folder.
 func endProcesses(folder string) {
-	list, err := command("ps", "-axww", "-o", "pid=,args=").Output()
+	list, err := exec.CommandContext(context.Background(), "ps", "-axww", "-o", "pid=,args=").Output()
 	if err != nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMain(m *testing.M) {
@@ -169,5 +170,25 @@ func TestExplanationsAreOfCodeThatIsThere(t *testing.T) {
 		if !strings.Contains(string(code), "\t"+strings.Replace(e.Code, mark, "", 1)+"\n") || !strings.Contains(e.Code, mark) {
 			t.Errorf("%s has no line %q: make mutation ONLY=%s says what to write, if anything", e.File, e.Code, folderOf(e.File))
 		}
+	}
+}
+
+func TestEndProcesses(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, "file", "")
+	left := exec.CommandContext(t.Context(), "tail", "-f", filepath.Join(folder, "file"))
+	if err := left.Start(); err != nil {
+		t.Fatal(err)
+	}
+	endProcesses(folder)
+	ended := make(chan error)
+	go func() { ended <- left.Wait() }()
+	select {
+	case err := <-ended:
+		if err == nil || err.Error() != "signal: killed" {
+			t.Errorf("it ended with %v, want that it was killed", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it still runs")
 	}
 }
