@@ -16,17 +16,30 @@ func resident(ctx context.Context, sup *supervisor.Supervisor) (float64, error) 
 	if err != nil {
 		return 0, err
 	}
-	pids := []string{strconv.Itoa(sup.PID())}
+	pids := []int{sup.PID()}
 	for _, p := range processes {
 		if p.PID == 0 {
 			return 0, fmt.Errorf("measure the cluster's memory: %s does not run", p.Name)
 		}
-		pids = append(pids, strconv.Itoa(p.PID))
+		pids = append(pids, p.PID)
+	}
+	used, err := ResidentMemory(ctx, pids...)
+	if err != nil {
+		return 0, fmt.Errorf("measure the cluster's memory: %w", err)
+	}
+	return used, nil
+}
+
+// ResidentMemory returns how much memory, in MiB, the processes hold together at this moment.
+func ResidentMemory(ctx context.Context, pids ...int) (float64, error) {
+	list := make([]string, len(pids))
+	for i, pid := range pids {
+		list[i] = strconv.Itoa(pid)
 	}
 	// POSIX has it, so Linux and macOS give the same number in the same way.
-	out, err := exec.CommandContext(ctx, "ps", "-o", "rss=", "-p", strings.Join(pids, ",")).Output()
+	out, err := exec.CommandContext(ctx, "ps", "-o", "rss=", "-p", strings.Join(list, ",")).Output()
 	if err != nil {
-		return 0, fmt.Errorf("measure the cluster's memory with ps: %w", err)
+		return 0, fmt.Errorf("ask ps: %w", err)
 	}
 	return sumResident(string(out), len(pids))
 }
@@ -35,13 +48,13 @@ func resident(ctx context.Context, sup *supervisor.Supervisor) (float64, error) 
 func sumResident(listing string, count int) (float64, error) {
 	sizes := strings.Fields(listing)
 	if len(sizes) != count {
-		return 0, fmt.Errorf("measure the cluster's memory: ps knows %d of %d processes", len(sizes), count)
+		return 0, fmt.Errorf("ps knows %d of %d processes", len(sizes), count)
 	}
 	total := 0.0
 	for _, size := range sizes {
 		kib, err := strconv.ParseUint(size, 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("measure the cluster's memory: ps said %q", size)
+			return 0, fmt.Errorf("ps said %q", size)
 		}
 		total += float64(kib)
 	}

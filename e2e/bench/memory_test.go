@@ -11,8 +11,8 @@ func TestSumResident(t *testing.T) {
 	}{
 		"Linux":             {"102400\n  2048\n   512\n", 3, 102.5, ""},
 		"macOS":             {" 102400\n   2048\n", 2, 102, ""},
-		"a process is gone": {"102400\n", 2, 0, "measure the cluster's memory: ps knows 1 of 2 processes"},
-		"no number":         {"?\n", 1, 0, `measure the cluster's memory: ps said "?"`},
+		"a process is gone": {"102400\n", 2, 0, "ps knows 1 of 2 processes"},
+		"no number":         {"?\n", 1, 0, `ps said "?"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := sumResident(test.listing, test.count)

@@ -253,7 +253,7 @@ func (w *world) watchMemory(ctx context.Context) (stop func() float64) {
 	watching.Go(func() {
 		for {
 			if pid, err := w.operatorPID(ctx); err == nil {
-				if held, err := residentMemory(ctx, pid); err == nil {
+				if held, err := bench.ResidentMemory(ctx, pid); err == nil {
 					most = max(most, held)
 				}
 			}
