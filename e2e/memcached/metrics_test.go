@@ -6,19 +6,15 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -205,26 +201,8 @@ func scraping(ctx context.Context, t *testing.T, s *suite.Scope) func(context.Co
 		if code != http.StatusOK {
 			return nil, fmt.Errorf("the metrics are answered with %d: %s", code, body)
 		}
-		return samplesOf(body)
+		return expect.ParseMetrics(strings.NewReader(body))
 	}
-}
-
-// samplesOf reads Prometheus's text format.
-func samplesOf(body string) (map[string]float64, error) {
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	vector, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, slices.Collect(maps.Values(families))...)
-	if err != nil {
-		return nil, err
-	}
-	samples := map[string]float64{}
-	for _, sample := range vector {
-		samples[sample.Metric.String()] = float64(sample.Value)
-	}
-	return samples, nil
 }
 
 // metricsAddress is where the operator's metrics are. Where it is deployed, newScraper knows the way to its pod.

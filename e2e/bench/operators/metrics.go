@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
+	"github.com/example/operator-testbed/e2e/expect"
 )
 
-// families are the metrics of a process, by name.
-type families map[string]*dto.MetricFamily
+// samples are the metrics of a process, as expect.ParseMetrics returns them.
+type samples map[string]float64
 
 // scrape returns the metrics that an operator serves at an address, which has no path.
-func scrape(ctx context.Context, address string) (families, error) {
+func scrape(ctx context.Context, address string) (samples, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
 	if err != nil {
 		return nil, err
@@ -25,8 +24,7 @@ func scrape(ctx context.Context, address string) (families, error) {
 		return nil, fmt.Errorf("scrape the operator: %w", err)
 	}
 	defer response.Body.Close()
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	result, err := parser.TextToMetricFamilies(response.Body)
+	result, err := expect.ParseMetrics(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("scrape the operator, which answered %s: %w", response.Status, err)
 	}
@@ -34,13 +32,11 @@ func scrape(ctx context.Context, address string) (families, error) {
 }
 
 // reconciles returns how many times the reconciler of Memcacheds has been called.
-func (f families) reconciles() (int, error) {
+func (s samples) reconciles() (int, error) {
 	total := 0.0
-	for _, metric := range f["controller_runtime_reconcile_total"].GetMetric() {
-		for _, label := range metric.GetLabel() {
-			if label.GetName() == "controller" && label.GetValue() == "memcached" {
-				total += metric.GetCounter().GetValue()
-			}
+	for name, value := range s {
+		if strings.HasPrefix(name, `controller_runtime_reconcile_total{controller="memcached",`) {
+			total += value
 		}
 	}
 	if total == 0 {
@@ -50,10 +46,10 @@ func (f families) reconciles() (int, error) {
 }
 
 // liveHeap returns what the last garbage collection found to be in use, in MiB.
-func (f families) liveHeap() (float64, error) {
-	live := f["go_gc_heap_live_bytes"].GetMetric()
-	if len(live) == 0 {
+func (s samples) liveHeap() (float64, error) {
+	live, isThere := s["go_gc_heap_live_bytes"]
+	if !isThere {
 		return 0, errors.New("the operator's metrics have no go_gc_heap_live_bytes, which controller-runtime registers")
 	}
-	return live[0].GetGauge().GetValue() / (1 << 20), nil
+	return live / (1 << 20), nil
 }
