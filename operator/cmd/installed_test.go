@@ -34,8 +34,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -90,15 +88,16 @@ func newInstallation(t *testing.T) *installation {
 	i.admin, err = client.New(i.config, client.Options{Scheme: scheme})
 	i.must(err)
 
-	_, i.manager = render(t, "default")
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "config", "default"))
-	i.must(err)
-	for _, resource := range resources.Resources() {
+	for _, resource := range build(t, "default").Resources() {
 		content, err := resource.MarshalJSON()
 		i.must(err)
 		object := &unstructured.Unstructured{}
 		i.must(object.UnmarshalJSON(content))
 		i.manifests = append(i.manifests, object)
+		if object.GetKind() == "Deployment" {
+			i.manager = &appsv1.Deployment{}
+			i.must(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, i.manager))
+		}
 	}
 	return i
 }

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 )
@@ -128,14 +129,20 @@ func checkPorts(t *testing.T, o options, container corev1.Container) {
 	}
 }
 
-// render returns the output of a kustomization, and the manager in it.
-func render(t *testing.T, name string) (text string, manager *appsv1.Deployment) {
+// build returns the objects of a kustomization.
+func build(t *testing.T, name string) resmap.ResMap {
 	t.Helper()
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "config", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := resources.AsYaml()
+	return resources
+}
+
+// render returns the output of a kustomization, and the manager in it.
+func render(t *testing.T, name string) (text string, manager *appsv1.Deployment) {
+	t.Helper()
+	content, err := build(t, name).AsYaml()
 	if err != nil {
 		t.Fatal(err)
 	}
