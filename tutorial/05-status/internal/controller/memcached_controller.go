@@ -57,14 +57,13 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	if err := r.List(ctx, pods, client.InNamespace(mc.Namespace), client.MatchingLabels(podLabels(mc))); err != nil {
 		return ctrl.Result{}, err
 	}
-	status := computeStatus(mc, deployment, pods.Items, refusal)
-	if err := r.writeStatus(ctx, mc, status); err != nil {
+	if err := r.writeStatus(ctx, mc, computeStatus(mc, deployment, pods.Items, refusal)); err != nil {
 		return ctrl.Result{}, err
 	}
 	switch {
 	case refusal != nil:
 		return ctrl.Result{}, refusal
-	case !isTrue(status.Conditions, cachev1alpha1.ConditionAvailable):
+	case !isTrue(mc.Status.Conditions, cachev1alpha1.ConditionAvailable):
 		return ctrl.Result{RequeueAfter: lookAgain}, nil
 	default:
 		return ctrl.Result{}, nil

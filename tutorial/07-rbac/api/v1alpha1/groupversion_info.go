@@ -1,7 +1,6 @@
 // Package v1alpha1 is the API of the Memcached operator: the group cache.example.com, version v1alpha1.
 //
 // +kubebuilder:object:generate=true
-// +kubebuilder:ac:generate=true
 // +groupName=cache.example.com
 package v1alpha1
 
@@ -11,13 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var (
-	// GroupVersion is the group and the version of the types in this package.
-	GroupVersion = schema.GroupVersion{Group: "cache.example.com", Version: "v1alpha1"}
-
-	// SchemeGroupVersion is GroupVersion under the name that generated code looks for.
-	SchemeGroupVersion = GroupVersion
-)
+// GroupVersion is the group and the version of the types in this package.
+var GroupVersion = schema.GroupVersion{Group: "cache.example.com", Version: "v1alpha1"}
 
 // AddToScheme tells a scheme which Go type each kind of this group and version has.
 func AddToScheme(scheme *runtime.Scheme) error {

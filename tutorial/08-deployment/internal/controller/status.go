@@ -10,11 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/08-deployment/api/v1alpha1"
-	accachev1alpha1 "github.com/example/operator-testbed/tutorial/08-deployment/api/v1alpha1/applyconfiguration/api/v1alpha1"
 )
 
 // computeStatus returns what is to be said of mc: its Deployment and its pods as they were read, or why there is no such
@@ -124,26 +122,17 @@ func isTrue(conditions []metav1.Condition, conditionType string) bool {
 	return meta.IsStatusConditionTrue(conditions, conditionType)
 }
 
-// writeStatus writes the status of mc, unless it says so already, and records what has become of mc as an event.
+// writeStatus writes the status of mc, unless it is the same already, and records what has changed as an event.
 func (r *MemcachedReconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
 	if equality.Semantic.DeepEqual(mc.Status, status) {
 		return nil
 	}
-	applied := accachev1alpha1.MemcachedStatus().WithNodes(status.Nodes...)
-	for _, condition := range status.Conditions {
-		applied.WithConditions(acmetav1.Condition().
-			WithType(condition.Type).
-			WithStatus(condition.Status).
-			WithObservedGeneration(condition.ObservedGeneration).
-			WithLastTransitionTime(condition.LastTransitionTime).
-			WithReason(condition.Reason).
-			WithMessage(condition.Message))
-	}
-	config := accachev1alpha1.Memcached(mc.Name, mc.Namespace).WithStatus(applied)
-	if err := r.Status().Apply(ctx, config, fieldManager, client.ForceOwnership); err != nil {
+	before := mc.DeepCopy()
+	mc.Status = status
+	if err := r.Status().Patch(ctx, mc, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	r.record(mc, status)
+	r.record(before, mc.Status)
 	return nil
 }
 
