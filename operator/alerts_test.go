@@ -41,7 +41,7 @@ func TestAlerts(t *testing.T) {
 	asked := map[string]bool{}
 	for _, a := range alerts(t) {
 		t.Run(a.Alert, func(t *testing.T) {
-			for _, complaint := range a.judge(known) {
+			for _, complaint := range a.problems(known) {
 				t.Error(complaint)
 			}
 			for _, s := range selectors(a.Expr) {
@@ -81,7 +81,7 @@ func TestAlertIsJudged(t *testing.T) {
 			a := fine
 			a.Annotations = map[string]string{"summary": fine.Annotations["summary"]}
 			test.change(&a)
-			complaints := strings.Join(a.judge(known), "\n")
+			complaints := strings.Join(a.problems(known), "\n")
 			if test.want == "" && complaints != "" || !strings.Contains(complaints, test.want) {
 				t.Errorf("complaints = %q, want %q", complaints, test.want)
 			}
@@ -148,8 +148,8 @@ func selectors(expression string) []selector {
 	return found
 }
 
-// judge returns what is wrong with the alert, given the labels of each metric by the metric's name.
-func (a alert) judge(known map[string][]string) []string {
+// problems returns what is wrong with the alert, given the labels of each metric by the metric's name.
+func (a alert) problems(known map[string][]string) []string {
 	var complaints []string
 	complain := func(format string, args ...any) { complaints = append(complaints, fmt.Sprintf(format, args...)) }
 
@@ -219,7 +219,7 @@ func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	registry, ok := ctrlmetrics.Registry.(prometheus.Collector)
 	if !ok {
-		t.Fatalf("controller-runtime's registry is a %T, which does not tell what is in it", ctrlmetrics.Registry)
+		t.Fatalf("controller-runtime's registry is a %T, which does not list its metrics", ctrlmetrics.Registry)
 	}
 	known := map[string][]string{}
 	for _, collector := range []prometheus.Collector{registry, &metrics.Collector{}} {

@@ -115,7 +115,7 @@ func TestEveryKustomization(t *testing.T) {
 			}
 			for _, role := range roles(t, objects) {
 				for _, rule := range role.rules {
-					for _, complaint := range judge(rule) {
+					for _, complaint := range tooBroad(rule) {
 						t.Errorf("%s %s: %s", role.kind, role.name, complaint)
 					}
 				}
@@ -150,8 +150,8 @@ func roles(t *testing.T, m manifests) []role {
 	return found
 }
 
-// judge returns which permissions of a rule are too broad.
-func judge(rule rbacv1.PolicyRule) []string {
+// tooBroad returns which permissions of a rule are too broad.
+func tooBroad(rule rbacv1.PolicyRule) []string {
 	var complaints []string
 	for _, values := range [][]string{rule.Verbs, rule.Resources, rule.APIGroups, rule.NonResourceURLs} {
 		if slices.ContainsFunc(values, func(value string) bool { return strings.Contains(value, "*") }) {
@@ -192,7 +192,7 @@ func TestJudge(t *testing.T) {
 		{"execution", rbacv1.PolicyRule{Verbs: []string{"create"}, Resources: []string{"pods/exec"}}, []string{"pods/exec"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, judge(test.rule)); diff != "" {
+			if diff := cmp.Diff(test.want, tooBroad(test.rule)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -512,7 +512,7 @@ func TestUserRolesAreAggregated(t *testing.T) {
 		}
 		for _, rule := range r.Rules {
 			if !slices.Equal(rule.APIGroups, []string{cachev1alpha1.GroupVersion.Group}) {
-				t.Errorf("%s gives every user of the cluster rights on %q", r.Name, rule.APIGroups)
+				t.Errorf("%s gives every user of the cluster permissions on %q", r.Name, rule.APIGroups)
 			}
 			if writes := slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains([]string{"get", "list", "watch"}, verb) }); writes && strings.Contains(r.Name, "viewer") {
 				t.Errorf("a viewer may %q", rule.Verbs)

@@ -23,9 +23,9 @@ func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	}
 	module := moduleRoot(t)
 	operator := filepath.Join(t.TempDir(), "module", "operator")
-	for _, folder := range []string{module, tools} {
+	for _, directory := range []string{module, tools} {
 		for _, name := range []string{"go.mod", "go.sum"} {
-			copyFile(t, filepath.Join(folder, name), filepath.Join(operator, folder, name))
+			copyFile(t, filepath.Join(directory, name), filepath.Join(operator, directory, name))
 		}
 	}
 	for name := range files(t, ".") {
@@ -37,11 +37,11 @@ func TestGeneratedFilesAreUpToDate(t *testing.T) {
 		t.Fatalf("%s: %v\n%s", command, err, output)
 	}
 
-	for _, folder := range []string{"api", "config"} {
-		have := files(t, folder)
-		want := files(t, filepath.Join(operator, folder))
+	for _, directory := range []string{"api", "config"} {
+		have := files(t, directory)
+		want := files(t, filepath.Join(operator, directory))
 		if diff := cmp.Diff(want, have); diff != "" {
-			t.Errorf("%s is stale: run `make generate manifests` (-generated +in the repository):\n%s", folder, diff)
+			t.Errorf("%s is stale: run `make generate manifests` (-generated +in the repository):\n%s", directory, diff)
 		}
 	}
 }
@@ -64,11 +64,11 @@ func moduleRoot(t *testing.T) string {
 	return root
 }
 
-// files returns the text of every file below folder, by its path relative to folder.
-func files(t *testing.T, folder string) map[string]string {
+// files returns the text of every file below directory, by its path relative to directory.
+func files(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -77,7 +77,7 @@ func files(t *testing.T, folder string) map[string]string {
 		case entry.IsDir():
 			return nil
 		}
-		name, err := filepath.Rel(folder, path)
+		name, err := filepath.Rel(directory, path)
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ type certificate struct {
 }
 
 // newCertificate returns the certificate for the options. Without webhooks there is none, and the metrics server creates a
-// certificate that nobody can verify.
+// self-signed certificate that no client can verify.
 func newCertificate(o options) (certificate, error) {
 	switch w := o.webhooks; {
 	case !w.enabled:
@@ -41,7 +41,7 @@ func newCertificate(o options) (certificate, error) {
 	case w.certPath != "":
 		files, err := certwatcher.New(filepath.Join(w.certPath, "tls.crt"), filepath.Join(w.certPath, "tls.key"))
 		if err != nil {
-			return certificate{}, fmt.Errorf("reading the certificate in --webhook-cert-path: %w", err)
+			return certificate{}, fmt.Errorf("read the certificate in --webhook-cert-path: %w", err)
 		}
 		return certificate{files: files}, nil
 	default:

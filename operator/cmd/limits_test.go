@@ -13,9 +13,9 @@ func TestLimits(t *testing.T) {
 	}
 	webhooks := map[string]string{webhooksVariable: "false"}
 	for _, test := range []struct {
-		name         string
-		variables    map[string]string
-		right, wrong []string
+		name           string
+		variables      map[string]string
+		valid, invalid []string
 	}{
 		{"workers", nil, []string{"--max-concurrent-reconciles=1"}, []string{"--max-concurrent-reconciles=0"}},
 		{"time of a reconcile", nil, []string{"--reconciliation-timeout=1ns"}, []string{"--reconciliation-timeout=0s"}},
@@ -29,19 +29,19 @@ func TestLimits(t *testing.T) {
 		{"an address behind one that is off", nil, []string{"--health-probe-bind-address=0", "--metrics-bind-address=:1"}, []string{"--health-probe-bind-address=0", "--metrics-bind-address=1"}},
 		{"the sum of sizes", nil, []string{"--max-total-size-per-namespace=0"}, []string{"--max-total-size-per-namespace=-1"}},
 		{"the sum of sizes without webhooks", webhooks, nil, []string{"--max-total-size-per-namespace=1"}},
-		{"life of a certificate", nil, []string{"--webhook-certificate-duration=1s"}, []string{"--webhook-certificate-duration=999ms"}},
-		{"life of an authority", nil, []string{"--webhook-certificate-duration=1h", "--webhook-ca-duration=2h"}, []string{"--webhook-certificate-duration=1h", "--webhook-ca-duration=7199s"}},
+		{"validity of a certificate", nil, []string{"--webhook-certificate-duration=1s"}, []string{"--webhook-certificate-duration=999ms"}},
+		{"validity of an authority", nil, []string{"--webhook-certificate-duration=1h", "--webhook-ca-duration=2h"}, []string{"--webhook-certificate-duration=1h", "--webhook-ca-duration=7199s"}},
 		{"lease", nil, elect("1s", "500ms", "100ms"), elect("0s", "-1s", "100ms")},
 		{"deadline of the lease", nil, elect("15s", "14s", "1s"), elect("15s", "15s", "1s")},
 		{"tries within the deadline", nil, elect("15s", "12001ms", "10s"), elect("15s", "12s", "10s")},
 		{"no pause between tries", nil, elect("15s", "12s", "1ns"), elect("15s", "12s", "0s")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := parseOptions(test.right, environment(test.variables), io.Discard); err != nil {
-				t.Errorf("%q: %v", test.right, err)
+			if _, err := parseOptions(test.valid, environment(test.variables), io.Discard); err != nil {
+				t.Errorf("%q: %v", test.valid, err)
 			}
-			if _, err := parseOptions(test.wrong, environment(test.variables), io.Discard); err == nil {
-				t.Errorf("%q is accepted", test.wrong)
+			if _, err := parseOptions(test.invalid, environment(test.variables), io.Discard); err == nil {
+				t.Errorf("%q is accepted", test.invalid)
 			}
 		})
 	}

@@ -52,10 +52,10 @@ func run(arguments []string, getenv func(string) string, stdout, stderr io.Write
 func clusterConfig() (*rest.Config, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
-		return nil, fmt.Errorf("finding a cluster: %w: name a kubeconfig with KUBECONFIG or --kubeconfig", err)
+		return nil, fmt.Errorf("find a cluster: %w: name a kubeconfig with KUBECONFIG or --kubeconfig", err)
 	}
 	// An API server compresses each event of a watch separately, which saves little and takes much CPU time on both sides. The
-	// controllers of Kubernetes turn compression off, too (cmd/kube-controller-manager/app/options in k8s.io/kubernetes).
+	// controllers of Kubernetes disable compression too (cmd/kube-controller-manager/app/options in k8s.io/kubernetes).
 	config.DisableCompression = true
 	return config, nil
 }
@@ -83,11 +83,11 @@ func serve(options options, log logr.Logger) error {
 	if err := newReconciler(options, manager).SetupWithManager(ctx, manager); err != nil {
 		return err
 	}
-	// The process is alive as soon as it answers. It is ready once its caches are filled, because it can do nothing for a
-	// Memcached before.
+	// The process is alive as soon as it responds. It is ready once its caches are filled, because it can't reconcile anything
+	// before.
 	cachesSynced := func(request *http.Request) error {
 		if !manager.GetCache().WaitForCacheSync(request.Context()) {
-			return errors.New("the caches are not filled yet")
+			return errors.New("the caches are not synced yet")
 		}
 		return nil
 	}

@@ -28,9 +28,9 @@ func TestExitsWithoutACluster(t *testing.T) {
 		arguments        []string
 		want             string
 	}{
-		{"no cluster", filepath.Join(t.TempDir(), "none"), nil, "manager: finding a cluster: "},
+		{"no cluster", filepath.Join(t.TempDir(), "none"), nil, "manager: find a cluster: "},
 		{"a cluster that is down", nowhere, nil, "connection refused"},
-		{"no certificate", nowhere, []string{"--webhook-cert-path=" + t.TempDir()}, "manager: reading the certificate in --webhook-cert-path"},
+		{"no certificate", nowhere, []string{"--webhook-cert-path=" + t.TempDir()}, "manager: read the certificate in --webhook-cert-path"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			output, err := operator(t, test.kubeconfig, append(test.arguments, "--health-probe-bind-address=0")...).CombinedOutput()

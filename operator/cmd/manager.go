@@ -15,7 +15,7 @@ import (
 	"github.com/example/operator-testbed/operator/internal/controller"
 )
 
-// leaseName is the name of the lease that leaders hold.
+// leaseName is the name of the Lease that the leader holds.
 const leaseName = "memcached-operator.cache.example.com"
 
 // managerOptions returns the options of the manager.

@@ -105,7 +105,7 @@ func TestServers(t *testing.T) {
 			change(served)
 		}
 		if served.MinVersion != tls.VersionTLS13 || !slices.Equal(served.NextProtos, []string{"http/1.1"}) || served.GetCertificate == nil {
-			t.Errorf("%s: TLS from %x, protocols %q, a certificate: %t; want TLS 1.3, HTTP/1.1 alone, and a certificate",
+			t.Errorf("%s: TLS from %x, protocols %q, a certificate: %t; want TLS 1.3, only HTTP/1.1, and a certificate",
 				name, served.MinVersion, served.NextProtos, served.GetCertificate != nil)
 		}
 	}
@@ -127,7 +127,7 @@ func TestCacheOptions(t *testing.T) {
 		t.Errorf("the cache is of %d kinds by name, want the reconciler's and the certificates', %d", kinds(got.ByObject), want)
 	}
 	if !got.ReaderFailOnMissingInformer {
-		t.Error("the cache begins to watch whatever is read")
+		t.Error("the cache starts a watch for whatever is read")
 	}
 
 	o, c = parsed(t)

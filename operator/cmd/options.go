@@ -30,7 +30,7 @@ const (
 	// defaultImage is the image if imageVariable is empty or not set.
 	defaultImage = "docker.io/library/memcached:1.6.39-alpine"
 
-	// webhooksVariable is the environment variable that turns the webhooks off, as in every kubebuilder project.
+	// webhooksVariable is the environment variable that disables the webhooks, as in every kubebuilder project.
 	webhooksVariable = "ENABLE_WEBHOOKS"
 
 	// namespaceVariable is the environment variable that names the operator's own namespace; its pod sets it.
@@ -39,7 +39,7 @@ const (
 	// watchVariable is the environment variable with the default of --namespaces. A pod can set it to its own namespace.
 	watchVariable = "WATCH_NAMESPACE"
 
-	// off is the address that turns an endpoint off.
+	// off is the address that disables an endpoint.
 	off = "0"
 
 	// minCertificateDuration is the shortest validity that leaves time to renew a certificate.
@@ -60,11 +60,11 @@ type options struct {
 	namePrefix string
 	// image is the memcached image, a valid reference.
 	image string
-	// recheckInterval is how long the operator waits before it checks again what it can't watch.
+	// recheckInterval is how long the operator waits before it checks a foreign Deployment or retries a refused write.
 	recheckInterval time.Duration
 	// progressDeadline is how long the pods of a Memcached may go without progress.
 	progressDeadline time.Duration
-	// progressInterval is how long mere progress waits before it is written.
+	// progressInterval is how long mere progress waits before it is written to the status.
 	progressInterval time.Duration
 
 	webhooks       webhookOptions
@@ -107,25 +107,25 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&result.healthProbeAddress, "health-probe-bind-address", ":8081",
-		"The address of /healthz and /readyz; 0 turns them off.")
+		"The address of /healthz and /readyz; 0 disables them.")
 	flags.StringVar(&result.metricsAddress, "metrics-bind-address", off,
-		"The address of /metrics; 0 turns it off.")
+		"The address of /metrics; 0 disables it.")
 	flags.BoolVar(&result.metricsSecure, "metrics-secure", true,
-		"Serve metrics over HTTPS, to those who have a token and may read them; false is HTTP, to everybody.")
+		"Serve metrics over HTTPS, and only to clients whose token gives them permission to read them; false serves them over HTTP, to everybody.")
 	flags.StringVar(&namespaces, "namespaces", getenv(watchVariable),
-		"The namespaces to serve, separated by commas; all if empty. "+watchVariable+" is the default.")
+		"The namespaces to watch, separated by commas; all if empty. The default is $"+watchVariable+".")
 	flags.StringVar(&result.namePrefix, "name-prefix", "operator-",
-		"How the names of the operator's own objects begin: the namePrefix of the kustomization that installs it.")
+		"The prefix of the names of the operator's own objects: the namePrefix of the kustomization that installs it.")
 	flags.IntVar(&result.maxConcurrentReconciles, "max-concurrent-reconciles", 8,
-		"How many Memcacheds are worked on at once. A reconcile computes for less than a millisecond, and waits for the API server only when it writes.")
+		"How many Memcacheds are reconciled at once. A reconcile computes for less than a millisecond, and waits for the API server only when it writes.")
 	flags.DurationVar(&result.reconciliationTimeout, "reconciliation-timeout", time.Minute,
-		"How long the work on one Memcached may take before it is given up and tried again.")
+		"How long one reconcile may take before it is canceled and retried.")
 	flags.DurationVar(&result.recheckInterval, "recheck-interval", 30*time.Second,
-		"After how long to look again at a Deployment that is somebody else's, and the longest wait between two tries of what is refused.")
+		"How long to wait before checking a Deployment that the operator does not own again, and the longest wait before retrying a refused write.")
 	flags.DurationVar(&result.progressDeadline, "progress-deadline", 10*time.Minute,
-		"How long the pods of a Memcached may go without progress before it is Degraded. A rollout ends with the Deployment's spec.progressDeadlineSeconds, too.")
+		"How long the pods of a Memcached may go without progress before it is Degraded. During a rollout, the Deployment's spec.progressDeadlineSeconds applies as well.")
 	flags.DurationVar(&result.progressInterval, "progress-interval", time.Second,
-		"How long mere progress, such as another ready pod, waits until it is written to the status, so that many pods are one write. A condition that changes is written at once.")
+		"How long mere progress, such as another ready pod, waits until it is written to the status, so that one write covers several pods. A change of a condition is written at once.")
 	flags.StringVar(&webhooksAt, "webhook-bind-address", ":9443",
 		"The address of the admission webhooks.")
 	bindWebhooks(flags, &result.webhooks)
@@ -135,9 +135,9 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 
 	if err := flags.Parse(arguments); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintf(help, "The Memcached operator. It reads these variables of the environment:\n"+
-				"  %s is the image of memcached (default %s)\n"+
-				"  %s=false turns the admission webhooks off\n"+
+			fmt.Fprintf(help, "The Memcached operator. It reads these environment variables:\n"+
+				"  %s is the memcached image (default %s)\n"+
+				"  %s=false disables the admission webhooks\n"+
 				"  %s is the namespace that the operator is installed in\n\n",
 				imageVariable, defaultImage, webhooksVariable, namespaceVariable)
 			flags.SetOutput(help)
@@ -155,7 +155,7 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	}
 	result.namespace = getenv(namespaceVariable)
 	if result.namespace != "" && len(validation.ValidateNamespaceName(result.namespace, false)) > 0 {
-		return options{}, fmt.Errorf("%s=%q is no name of a namespace: name the one that the operator is installed in",
+		return options{}, fmt.Errorf("%s=%q is not a namespace name: set it to the namespace that the operator is installed in",
 			namespaceVariable, result.namespace)
 	}
 	if result.maxConcurrentReconciles < 1 {
@@ -165,7 +165,7 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 		return options{}, fmt.Errorf("--reconciliation-timeout=%s leaves no time: give a duration such as 1m", result.reconciliationTimeout)
 	}
 	if result.recheckInterval < time.Second {
-		return options{}, fmt.Errorf("--recheck-interval=%s would keep the operator busy for nothing: give 1s or more", result.recheckInterval)
+		return options{}, fmt.Errorf("--recheck-interval=%s would keep the operator busy without need: give 1s or more", result.recheckInterval)
 	}
 	if result.progressDeadline < time.Second {
 		return options{}, fmt.Errorf("--progress-deadline=%s is too short for a pod to start: give 1s or more", result.progressDeadline)
@@ -175,7 +175,7 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	}
 	if text := getenv(webhooksVariable); text != "" {
 		if result.webhooks.enabled, err = strconv.ParseBool(text); err != nil {
-			return options{}, fmt.Errorf("%s=%q is neither true nor false", webhooksVariable, text)
+			return options{}, fmt.Errorf("%s=%q is neither true nor false: set it to false to disable the admission webhooks", webhooksVariable, text)
 		}
 	}
 	if result.webhooks.host, result.webhooks.port, err = splitAddress(webhooksAt); err != nil {
@@ -194,7 +194,7 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	}
 	// The kubelet parses references with the same function.
 	if _, err := reference.ParseNormalizedNamed(result.image); err != nil {
-		return options{}, fmt.Errorf("%s=%q is no image that could be pulled (%w): give a reference such as %s",
+		return options{}, fmt.Errorf("%s=%q is not a valid image reference (%w): give one such as %s",
 			imageVariable, result.image, err, defaultImage)
 	}
 	return result, nil
@@ -203,26 +203,26 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 func bindWebhooks(flags *flag.FlagSet, o *webhookOptions) {
 	o.enabled = true
 	flags.StringVar(&o.certPath, "webhook-cert-path", "",
-		"A folder with tls.crt and tls.key for the servers of webhooks and metrics, such as cert-manager keeps; if empty, the operator makes its own.")
+		"A directory with tls.crt and tls.key for the webhook and metrics servers, such as a mounted Secret of cert-manager; if empty, the operator issues its own certificates.")
 	flags.DurationVar(&o.authorityDuration, "webhook-ca-duration", 365*24*time.Hour,
 		"How long the operator's certificate authority is valid.")
 	flags.DurationVar(&o.certificateDuration, "webhook-certificate-duration", 7*24*time.Hour,
-		"How long a certificate of that authority is valid. Both are replaced after two thirds of their time.")
+		"How long a certificate of that authority is valid. Both are replaced after two thirds of their validity.")
 	flags.Int64Var(&o.maxTotalSize, "max-total-size-per-namespace", 0,
-		"The sum that the sizes of all Memcacheds of a namespace may have; 0 is no limit.")
+		"The limit for the sum of the sizes of all Memcacheds in a namespace; 0 means no limit.")
 }
 
 func bindLeaderElection(flags *flag.FlagSet, o *leaderElectionOptions) {
 	flags.BoolVar(&o.enabled, "leader-elect", false,
-		"Elect one of several replicas, which alone works. All of them serve webhooks.")
+		"Elect a leader among the replicas. Only the leader reconciles; all replicas serve webhooks.")
 	flags.StringVar(&o.namespace, "leader-election-namespace", "",
-		"The namespace of the lease; the operator's own if empty.")
+		"The namespace of the lease; the operator's own namespace if empty.")
 	flags.DurationVar(&o.leaseDuration, "leader-election-lease-duration", 15*time.Second,
-		"How long the others wait for a leader that is silent.")
+		"How long the other replicas wait after the last renewal before they take over the lease.")
 	flags.DurationVar(&o.renewDeadline, "leader-election-renew-deadline", 10*time.Second,
-		"How long a leader that can't renew its lease goes on before it ends.")
+		"How long the leader tries to renew its lease before it exits.")
 	flags.DurationVar(&o.retryPeriod, "leader-election-retry-period", 2*time.Second,
-		"How long a replica waits between tries.")
+		"How long a replica waits between attempts to acquire or renew the lease.")
 }
 
 // parseNamespaces reads names that are separated by commas.
@@ -233,11 +233,11 @@ func parseNamespaces(text string) ([]string, error) {
 	namespaces := strings.Split(text, ",")
 	for i, namespace := range namespaces {
 		if len(validation.ValidateNamespaceName(namespace, false)) > 0 {
-			return nil, fmt.Errorf("--namespaces %q: %q is no name of a namespace: separate names by single commas, without spaces",
+			return nil, fmt.Errorf("--namespaces %q: %q is not a namespace name: separate names by single commas, without spaces",
 				text, namespace)
 		}
 		if slices.Contains(namespaces[:i], namespace) {
-			return nil, fmt.Errorf("--namespaces %q: %q is there twice: leave one out", text, namespace)
+			return nil, fmt.Errorf("--namespaces %q: %q is listed twice: remove one", text, namespace)
 		}
 	}
 	return namespaces, nil
@@ -256,7 +256,7 @@ func checkAddresses(o options) error {
 		}
 		var err error
 		if _, e.port, err = net.SplitHostPort(e.address); err != nil {
-			return fmt.Errorf("--%s %q is no address: give host:port, :port, or 0 to turn it off", e.flag, e.address)
+			return fmt.Errorf("--%s %q is not an address: give host:port, :port, or 0 to disable it", e.flag, e.address)
 		}
 		endpoints = append(endpoints, e)
 	}
@@ -281,7 +281,7 @@ func splitAddress(address string) (host string, port int, err error) {
 		port, err = strconv.Atoi(text)
 	}
 	if err != nil || port < 1 || port > math.MaxUint16 {
-		return "", 0, fmt.Errorf("--webhook-bind-address %q is no address: give host:port or :port, or turn the webhooks off with %s=false",
+		return "", 0, fmt.Errorf("--webhook-bind-address %q is not an address: give host:port or :port, or disable the webhooks with %s=false",
 			address, webhooksVariable)
 	}
 	return host, port, nil
@@ -296,7 +296,7 @@ func checkWebhooks(o options, given map[string]bool) error {
 	if !w.enabled {
 		for _, flagName := range []string{"max-total-size-per-namespace", "webhook-cert-path", "webhook-ca-duration", "webhook-certificate-duration"} {
 			if given[flagName] {
-				return fmt.Errorf("--%s has no effect with %s=false: leave one of them out", flagName, webhooksVariable)
+				return fmt.Errorf("--%s has no effect with %s=false: remove one of them", flagName, webhooksVariable)
 			}
 		}
 		return nil
@@ -304,7 +304,7 @@ func checkWebhooks(o options, given map[string]bool) error {
 	if w.certPath != "" {
 		for _, flagName := range []string{"webhook-ca-duration", "webhook-certificate-duration"} {
 			if given[flagName] {
-				return fmt.Errorf("--%s is for certificates that the operator makes, and --webhook-cert-path names others: leave one of them out", flagName)
+				return fmt.Errorf("--%s is for certificates that the operator issues, and --webhook-cert-path provides others: remove one of them", flagName)
 			}
 		}
 		return nil
@@ -317,7 +317,7 @@ func checkWebhooks(o options, given map[string]bool) error {
 			w.authorityDuration, w.certificateDuration, 2*w.certificateDuration)
 	}
 	if o.namespace == "" {
-		return fmt.Errorf("the webhooks need to know the namespace that the operator is installed in: set %s to it, or turn them off with %s=false",
+		return fmt.Errorf("the webhooks need to know the namespace that the operator is installed in: set %s to it, or disable them with %s=false",
 			namespaceVariable, webhooksVariable)
 	}
 	return nil
@@ -330,7 +330,7 @@ func completeLeaderElection(o *options, given map[string]bool) error {
 	if !e.enabled {
 		for _, flagName := range slices.Sorted(maps.Keys(given)) {
 			if strings.HasPrefix(flagName, "leader-election-") {
-				return fmt.Errorf("--%s has no effect without --leader-elect: add that, or leave it out", flagName)
+				return fmt.Errorf("--%s has no effect without --leader-elect: add it, or remove --%[1]s", flagName)
 			}
 		}
 		return nil
@@ -342,7 +342,7 @@ func completeLeaderElection(o *options, given map[string]bool) error {
 		return fmt.Errorf("--leader-elect needs a namespace for the lease: name one with --leader-election-namespace, or set %s", namespaceVariable)
 	}
 	if len(validation.ValidateNamespaceName(e.namespace, false)) > 0 {
-		return fmt.Errorf("--leader-election-namespace %q is no name of a namespace", e.namespace)
+		return fmt.Errorf("--leader-election-namespace %q is not a namespace name", e.namespace)
 	}
 	// The Lease stores its duration in whole seconds.
 	if e.leaseDuration < time.Second || e.leaseDuration%time.Second != 0 {

@@ -95,25 +95,25 @@ func TestWrongOptions(t *testing.T) {
 	}{
 		{"unknown flag", []string{"--no-such-flag"}, nil, "flag provided but not defined: -no-such-flag (--help lists the flags)"},
 		{"argument", []string{"start"}, nil, `unexpected argument "start"`},
-		{"address", []string{"--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is no address`},
-		{"address behind one that is off", []string{"--health-probe-bind-address=0", "--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is no address`},
+		{"address", []string{"--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is not an address`},
+		{"address behind one that is off", []string{"--health-probe-bind-address=0", "--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is not an address`},
 		{"the same address twice", []string{"--metrics-bind-address=:8081"}, nil, `are both ":8081"`},
 		{"the webhooks' port twice", []string{"--metrics-bind-address=127.0.0.1:9443"}, nil, "--webhook-bind-address and --metrics-bind-address are both at port 9443"},
-		{"the webhooks' port", []string{"--webhook-bind-address=:65536"}, nil, `--webhook-bind-address ":65536" is no address`},
-		{"the webhooks' address", []string{"--webhook-bind-address=9443"}, nil, `--webhook-bind-address "9443" is no address`},
+		{"the webhooks' port", []string{"--webhook-bind-address=:65536"}, nil, `--webhook-bind-address ":65536" is not an address`},
+		{"the webhooks' address", []string{"--webhook-bind-address=9443"}, nil, `--webhook-bind-address "9443" is not an address`},
 		{"webhooks neither on nor off", nil, map[string]string{webhooksVariable: "no"}, `ENABLE_WEBHOOKS="no" is neither true nor false`},
-		{"webhooks without a namespace", nil, map[string]string{namespaceVariable: ""}, "set POD_NAMESPACE to it, or turn them off with ENABLE_WEBHOOKS=false"},
+		{"webhooks without a namespace", nil, map[string]string{namespaceVariable: ""}, "set POD_NAMESPACE to it, or disable them with ENABLE_WEBHOOKS=false"},
 		{"a limit without webhooks", []string{"--max-total-size-per-namespace=1"}, map[string]string{webhooksVariable: "false"}, "has no effect with ENABLE_WEBHOOKS=false"},
 		{"a negative limit", []string{"--max-total-size-per-namespace=-1"}, nil, "would forbid every Memcached"},
-		{"durations of others' certificates", []string{"--webhook-cert-path=/certs", "--webhook-ca-duration=1h"}, nil, "leave one of them out"},
+		{"durations of others' certificates", []string{"--webhook-cert-path=/certs", "--webhook-ca-duration=1h"}, nil, "remove one of them"},
 		{"short certificates", []string{"--webhook-certificate-duration=1ms"}, nil, "is too short: give at least 1s"},
 		{"authorities that are shorter than certificates", []string{"--webhook-ca-duration=1h", "--webhook-certificate-duration=1h"}, nil, "give at least 2h0m0s"},
-		{"the operator's namespace", nil, map[string]string{namespaceVariable: "A"}, `POD_NAMESPACE="A" is no name of a namespace`},
-		{"namespace", []string{"--namespaces=a,B"}, nil, `"B" is no name of a namespace`},
-		{"namespace by its variable", nil, map[string]string{watchVariable: "B"}, `"B" is no name of a namespace`},
-		{"space between namespaces", []string{"--namespaces=a, b"}, nil, `" b" is no name of a namespace`},
-		{"comma at the end", []string{"--namespaces=a,"}, nil, `"" is no name of a namespace`},
-		{"namespace twice", []string{"--namespaces=a,b,a"}, nil, `"a" is there twice`},
+		{"the operator's namespace", nil, map[string]string{namespaceVariable: "A"}, `POD_NAMESPACE="A" is not a namespace name`},
+		{"namespace", []string{"--namespaces=a,B"}, nil, `"B" is not a namespace name`},
+		{"namespace by its variable", nil, map[string]string{watchVariable: "B"}, `"B" is not a namespace name`},
+		{"space between namespaces", []string{"--namespaces=a, b"}, nil, `" b" is not a namespace name`},
+		{"comma at the end", []string{"--namespaces=a,"}, nil, `"" is not a namespace name`},
+		{"namespace twice", []string{"--namespaces=a,b,a"}, nil, `"a" is listed twice`},
 		{"no workers", []string{"--max-concurrent-reconciles=0"}, nil, "--max-concurrent-reconciles=0 would do nothing"},
 		{"no time", []string{"--reconciliation-timeout=0s"}, nil, "--reconciliation-timeout=0s leaves no time"},
 		{"no time to start", []string{"--progress-deadline=10ms"}, nil, "--progress-deadline=10ms is too short for a pod to start"},
@@ -121,17 +121,17 @@ func TestWrongOptions(t *testing.T) {
 		{"recheck without a pause", []string{"--recheck-interval=0s"}, nil, "--recheck-interval=0s would keep the operator busy"},
 		{"no duration", []string{"--reconciliation-timeout=soon"}, nil, `invalid value "soon"`},
 		{"leader election without a namespace", []string{"--leader-elect"}, map[string]string{namespaceVariable: "", webhooksVariable: "false"}, "--leader-elect needs a namespace"},
-		{"leader election in no namespace", []string{"--leader-elect", "--leader-election-namespace=A"}, nil, `--leader-election-namespace "A" is no name`},
+		{"leader election in no namespace", []string{"--leader-elect", "--leader-election-namespace=A"}, nil, `--leader-election-namespace "A" is not a namespace name`},
 		{"a lease without leader election", []string{"--leader-election-namespace=a"}, nil, "--leader-election-namespace has no effect without --leader-elect"},
 		{"a lease in half seconds", []string{"--leader-elect", "--leader-election-lease-duration=1500ms"}, nil, "is not in whole seconds"},
 		{"a deadline beyond the lease", []string{"--leader-elect", "--leader-election-renew-deadline=15s"}, nil, "--leader-election-renew-deadline=15s and --leader-election-retry-period=2s: leaseDuration must be greater than renewDeadline"},
 		{"one try", []string{"--leader-elect", "--leader-election-retry-period=9s"}, nil, "renewDeadline must be greater than retryPeriod"},
 		{"log level", []string{"--zap-log-level=loud"}, nil, `invalid log level "loud"`},
-		{"image with a space", nil, withImage("mem cached"), `MEMCACHED_IMAGE="mem cached" is no image`},
+		{"image with a space", nil, withImage("mem cached"), `MEMCACHED_IMAGE="mem cached" is not a valid image reference`},
 		{"image in capitals", nil, withImage("Memcached"), "must be lowercase"},
-		{"image with a short digest", nil, withImage("memcached@sha256:0123"), "is no image"},
-		{"image that is a space", nil, withImage(" "), "is no image"},
-		{"image without a name", nil, withImage(":1.6"), "is no image"},
+		{"image with a short digest", nil, withImage("memcached@sha256:0123"), "is not a valid image reference"},
+		{"image that is a space", nil, withImage(" "), "is not a valid image reference"},
+		{"image without a name", nil, withImage(":1.6"), "is not a valid image reference"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
@@ -156,7 +156,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, want := range []string{"-namespaces", "-health-probe-bind-address", "-metrics-bind-address", "-kubeconfig", "-zap-log-level", "-leader-elect", "-webhook-bind-address", imageVariable, webhooksVariable, namespaceVariable, defaultImage} {
 		if !strings.Contains(stdout.String(), want) {
-			t.Errorf("the help does not tell of %s", want)
+			t.Errorf("the help does not mention %s", want)
 		}
 	}
 	if stderr.Len() > 0 {

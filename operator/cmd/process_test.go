@@ -262,7 +262,7 @@ func checkAdmission(i *installation) {
 			return err
 		}
 		if created.Annotations == nil || !apierrors.IsInvalid(i.admin.Create(ctx, protectedBy("perhaps"), client.DryRunAll)) {
-			return errors.New("requests pass that no webhook has judged")
+			return errors.New("a request passes without a call of the webhooks")
 		}
 		return nil
 	})
@@ -414,7 +414,7 @@ func checkWebhookServer(t *testing.T, p *process) {
 // checkMetrics scrapes both replicas with and without permission.
 func checkMetrics(t *testing.T, first, second *process) {
 	i := first.installation
-	for _, name := range []string{"reader", "stranger"} {
+	for _, name := range []string{"reader", "outsider"} {
 		i.must(i.admin.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: name}}))
 	}
 	i.bind("operator-metrics-reader", rbacv1.ServiceAccountKind, team, "reader")
@@ -454,10 +454,10 @@ func checkMetrics(t *testing.T, first, second *process) {
 			t.Errorf("%s: metrics are missing", p.name)
 		}
 		if code, _ := scrape(p, ""); code != http.StatusUnauthorized {
-			t.Errorf("%s: nobody gets %d", p.name, code)
+			t.Errorf("%s: an anonymous user gets %d", p.name, code)
 		}
-		if code, _ := scrape(p, i.token(team, "stranger")); code != http.StatusForbidden {
-			t.Errorf("%s: a stranger gets %d", p.name, code)
+		if code, _ := scrape(p, i.token(team, "outsider")); code != http.StatusForbidden {
+			t.Errorf("%s: a user without the permission gets %d", p.name, code)
 		}
 	}
 }
@@ -501,7 +501,7 @@ func checkLeader(t *testing.T, first, second *process) {
 		return slices.Compact(resources)
 	}
 	if diff := cmp.Diff([]string{"deployments", "events", "leases", "memcacheds", "mutatingwebhookconfigurations", "secrets", "validatingwebhookconfigurations"}, worked(first)); diff != "" {
-		t.Errorf("what the leader writes (-want +got):\n%s", diff)
+		t.Errorf("writes of the leader (-want +got):\n%s", diff)
 	}
 	if got := worked(second); len(got) > 0 {
 		t.Errorf("the replica that does not lead writes %q", got)

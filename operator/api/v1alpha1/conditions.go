@@ -117,12 +117,12 @@ type ConditionReason struct {
 	When string
 }
 
-// ConditionReasons returns every combination of type, status and reason that the operator reports, in the order that is best to
-// read.
+// ConditionReasons returns every combination of type, status and reason that the operator reports, in the order of the
+// documentation.
 func ConditionReasons() []ConditionReason {
 	return []ConditionReason{
 		{ConditionAvailable, metav1.ConditionTrue, ReasonAllReplicasReady,
-			"at least spec.size replicas are ready, of whatever configuration"},
+			"at least spec.size replicas are ready, of the current configuration or an earlier one"},
 		{ConditionAvailable, metav1.ConditionFalse, ReasonReplicasNotReady,
 			"fewer than spec.size replicas are ready"},
 		{ConditionAvailable, metav1.ConditionFalse, ReasonDeploymentTerminating,
@@ -140,33 +140,33 @@ func ConditionReasons() []ConditionReason {
 		{ConditionProgressing, metav1.ConditionFalse, ReasonBlocked,
 			"the Deployment cannot be made as the spec asks for, or is paused while a rollout is due; Degraded says why"},
 		{ConditionProgressing, metav1.ConditionFalse, ReasonProgressDeadlineExceeded,
-			"nothing has moved for longer than the progress deadline; Degraded says what is known"},
+			"there was no progress for longer than the progress deadline; Degraded says what is known"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonNameTaken,
-			"there is a Deployment of the same name that belongs to somebody else"},
+			"there is a Deployment of the same name that the Memcached does not own"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonInvalid,
 			"the spec is invalid, or the API server or a webhook objects to a field of the Deployment"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonQuotaExceeded,
 			"a ResourceQuota leaves no room for the Deployment or for one of its pods"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonForbidden,
-			"the operator lacks a right, or a policy of the cluster refuses the Deployment"},
+			"the operator lacks a permission, or a policy of the cluster refuses the Deployment"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonPodsRefused,
-			"the API server refuses the pods, for example because of a LimitRange or of Pod Security"},
+			"the API server refuses the pods, for example because of a LimitRange or of Pod Security admission"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonImagePullFailed,
 			"a pod cannot get the memcached image"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonContainerStartFailed,
 			"the container of a pod cannot be created or started"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonCrashLoop,
-			"memcached ended in a pod, and has not been ready since"},
+			"memcached exited in a pod, and has not been ready since"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonUnschedulable,
 			"no node can take a pod"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonDeploymentPaused,
 			"a rollout is due, and somebody has paused the Deployment"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonContainerCreationStuck,
-			"the progress deadline is over, and the container of a pod is still being created"},
+			"the progress deadline has passed, and the container of a pod is still being created"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonProbeFailed,
-			"the progress deadline is over, and memcached runs in a pod that is not ready"},
+			"the progress deadline has passed, and memcached runs in a pod that is not ready"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonProgressDeadlineExceeded,
-			"the progress deadline is over, and no pod shows why"},
+			"the progress deadline has passed, and no pod shows why"},
 		{ConditionDegraded, metav1.ConditionFalse, ReasonAsExpected,
 			"nothing is refused, and no pod of the current configuration reports a failure"},
 	}

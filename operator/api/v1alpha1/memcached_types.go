@@ -15,10 +15,10 @@ const (
 	DefaultContainerPort int32 = 11211
 )
 
-// MemcachedSpec is what a user asks for.
+// MemcachedSpec is the desired state of a Memcached.
 //
-// Its numbers are pointers, so that a typed client can tell "not set" (the API server puts the default) from 0 (the API
-// server refuses it).
+// Its numbers are pointers, so that a typed client can distinguish "not set", for which the API server sets the default,
+// from 0, which the API server refuses.
 type MemcachedSpec struct {
 	// size is the number of memcached pods.
 	// +kubebuilder:validation:Minimum=1
@@ -35,11 +35,11 @@ type MemcachedSpec struct {
 	ContainerPort *int32 `json:"containerPort,omitempty"`
 }
 
-// MemcachedStatus is what the operator has seen, computed from one snapshot of the Memcached, its Deployment and the
+// MemcachedStatus is the observed state of a Memcached, computed from one snapshot of the Memcached, its Deployment and the
 // Deployment's pods. A pod is ready here when the Deployment owns it (through a ReplicaSet), it runs the current
 // configuration, its Ready condition is true and it is not being deleted.
 type MemcachedStatus struct {
-	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it judges.
+	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it is about.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -87,12 +87,12 @@ type Memcached struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec is what is wanted.
+	// spec is the desired state.
 	// +kubebuilder:default={}
 	// +optional
 	Spec MemcachedSpec `json:"spec,omitzero"`
 
-	// status is what was last seen.
+	// status is the observed state.
 	// +optional
 	Status MemcachedStatus `json:"status,omitzero"`
 }

@@ -37,21 +37,21 @@ func imageOf(archive, architecture string) (v1.Image, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is not what docker save writes: %w", archive, err)
+		return nil, fmt.Errorf("%s is not an archive of docker save: %w", archive, err)
 	}
 	config, err := built.ConfigFile()
 	if err != nil {
-		return nil, fmt.Errorf("%s is not what docker save writes: %w", archive, err)
+		return nil, fmt.Errorf("%s is not an archive of docker save: %w", archive, err)
 	}
 	if config.OS != "linux" || config.Architecture != architecture {
-		return nil, fmt.Errorf("the engine has built the image for linux/%s as one for %s/%s: use an engine that heeds --platform", architecture, config.OS, config.Architecture)
+		return nil, fmt.Errorf("the engine has built the image for linux/%s as one for %s/%s: use an engine that supports --platform", architecture, config.OS, config.Architecture)
 	}
-	return lasting(built, config)
+	return reproducible(built, config)
 }
 
-// lasting returns an image without the records of when, where and with what it was built, so that the same files produce the same
+// reproducible returns an image without the records of when, where and with what it was built, so that the same files produce the same
 // digest.
-func lasting(built v1.Image, config *v1.ConfigFile) (v1.Image, error) {
+func reproducible(built v1.Image, config *v1.ConfigFile) (v1.Image, error) {
 	// The engine sets Image to the image of the previous build step, which differs between builds.
 	settings := config.Config
 	settings.Image, settings.Hostname, settings.Domainname = "", "", ""

@@ -1,10 +1,10 @@
 // Command multiarch pushes an image for several platforms under one name. `make docker-buildx` calls it:
 //
 //	multiarch check IMAGE PLATFORMS
-//	multiarch push IMAGE PLATFORMS FOLDER
+//	multiarch push IMAGE PLATFORMS DIRECTORY
 //
 // The first command prints the architectures to build for, one per line. It fails if Go does not compile for a platform, or if
-// the registry does not accept the image. The second command combines the images in the directory FOLDER into an OCI index,
+// the registry does not accept the image. The second command combines the images in DIRECTORY into an OCI index,
 // pushes it, and prints its name with its digest. The images are archives that `docker save` has written, named ARCHITECTURE.tar.
 //
 // Docker's buildx plug-in does the same. This command needs no plug-in, no emulation and no separate builder, because the image
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: multiarch check IMAGE PLATFORMS, or multiarch push IMAGE PLATFORMS FOLDER")
+var errUsage = errors.New("usage: multiarch check IMAGE PLATFORMS, or multiarch push IMAGE PLATFORMS DIRECTORY")
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) < 3 {

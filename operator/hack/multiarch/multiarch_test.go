@@ -27,7 +27,7 @@ import (
 
 // saved writes an archive like the one that docker save writes of an image that was built at some time. The image's only file is
 // the manager.
-func saved(t *testing.T, folder, file, architecture, manager string, at time.Time) {
+func saved(t *testing.T, directory, file, architecture, manager string, at time.Time) {
 	t.Helper()
 	g := NewWithT(t)
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
@@ -49,7 +49,7 @@ func saved(t *testing.T, folder, file, architecture, manager string, at time.Tim
 	g.Expect(err).NotTo(HaveOccurred())
 	tag, err := name.NewTag("operator-multiarch:" + architecture)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(tarball.WriteToFile(filepath.Join(folder, file), tag, img)).To(Succeed())
+	g.Expect(tarball.WriteToFile(filepath.Join(directory, file), tag, img)).To(Succeed())
 }
 
 // local starts a registry and returns its host and port.
@@ -64,11 +64,11 @@ func TestPush(t *testing.T) {
 	g := NewWithT(t)
 	image := local(t) + "/team/operator:v1"
 	push := func(at time.Time) string {
-		folder := t.TempDir()
-		saved(t, folder, "amd64.tar", "amd64", "for amd64", at)
-		saved(t, folder, "arm64.tar", "arm64", "for arm64", at)
+		directory := t.TempDir()
+		saved(t, directory, "amd64.tar", "amd64", "for amd64", at)
+		saved(t, directory, "arm64.tar", "arm64", "for arm64", at)
 		var out bytes.Buffer
-		g.Expect(run(t.Context(), []string{"push", image, "linux/arm64,linux/amd64", folder}, &out)).To(Succeed())
+		g.Expect(run(t.Context(), []string{"push", image, "linux/arm64,linux/amd64", directory}, &out)).To(Succeed())
 		return strings.TrimSpace(out.String())
 	}
 	pushed := push(time.Unix(1, 0))
@@ -112,10 +112,10 @@ func TestPushRefused(t *testing.T) {
 	host := func(s *httptest.Server) string { return strings.TrimPrefix(s.URL, "http://") }
 	t.Setenv("DOCKER_CONFIG", t.TempDir()) // no credentials
 
-	folder := t.TempDir()
-	saved(t, folder, "amd64.tar", "amd64", "for amd64", time.Unix(1, 0))
-	saved(t, folder, "arm64.tar", "amd64", "for amd64", time.Unix(1, 0))
-	if err := os.WriteFile(filepath.Join(folder, "s390x.tar"), []byte("no archive"), 0o600); err != nil {
+	directory := t.TempDir()
+	saved(t, directory, "amd64.tar", "amd64", "for amd64", time.Unix(1, 0))
+	saved(t, directory, "arm64.tar", "amd64", "for amd64", time.Unix(1, 0))
+	if err := os.WriteFile(filepath.Join(directory, "s390x.tar"), []byte("no archive"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	good := local(t) + "/team/operator:v1"
@@ -125,16 +125,16 @@ func TestPushRefused(t *testing.T) {
 	}{
 		"nothing to do":         {[]string{"push"}, "usage: "},
 		"no platform":           {[]string{"check", good, ""}, "PLATFORMS is empty"},
-		"an unknown platform":   {[]string{"check", good, "linux/amd64,linux/arm65"}, "PLATFORMS has linux/arm65, which is no platform"},
-		"no platform of images": {[]string{"check", good, "darwin/arm64"}, "PLATFORMS has darwin/arm64, which is no platform"},
-		"no name":               {[]string{"check", "Operator", "linux/amd64"}, "IMG=Operator is no name to push an image under"},
-		"a digest":              {[]string{"check", "team/operator@sha256:" + strings.Repeat("a", 64), "linux/amd64"}, "is no name to push an image under"},
+		"an unknown platform":   {[]string{"check", good, "linux/amd64,linux/arm65"}, "PLATFORMS has linux/arm65, which is not a Linux platform"},
+		"no platform of images": {[]string{"check", good, "darwin/arm64"}, "PLATFORMS has darwin/arm64, which is not a Linux platform"},
+		"no name":               {[]string{"check", "Operator", "linux/amd64"}, "IMG=Operator is not a name that an image can be pushed to"},
+		"a digest":              {[]string{"check", "team/operator@sha256:" + strings.Repeat("a", 64), "linux/amd64"}, "is not a name that an image can be pushed to"},
 		"no registry":           {[]string{"check", host(closed) + "/operator", "linux/amd64"}, "no registry answers at " + host(closed)},
 		"not logged in":         {[]string{"check", host(locked) + "/operator", "linux/amd64"}, "docker login " + host(locked)},
-		"the registry has gone": {[]string{"push", host(closed) + "/operator", "linux/amd64", folder}, "no registry answers at " + host(closed)},
-		"the wrong engine":      {[]string{"push", good, "linux/arm64", folder}, "the engine has built the image for linux/arm64 as one for linux/amd64"},
-		"no archive":            {[]string{"push", good, "linux/s390x", folder}, "s390x.tar is not what docker save writes"},
-		"nothing was built":     {[]string{"push", good, "linux/ppc64le", folder}, "no such file"},
+		"the registry has gone": {[]string{"push", host(closed) + "/operator", "linux/amd64", directory}, "no registry answers at " + host(closed)},
+		"the wrong engine":      {[]string{"push", good, "linux/arm64", directory}, "the engine has built the image for linux/arm64 as one for linux/amd64"},
+		"no archive":            {[]string{"push", good, "linux/s390x", directory}, "s390x.tar is not an archive of docker save"},
+		"nothing was built":     {[]string{"push", good, "linux/ppc64le", directory}, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := run(t.Context(), test.args, io.Discard)

@@ -13,7 +13,7 @@ import (
 func architecturesOf(ctx context.Context, platforms string) ([]string, error) {
 	known, err := exec.CommandContext(ctx, "go", "tool", "dist", "list").Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask Go for the platforms that it compiles for: %w", err)
+		return nil, fmt.Errorf("list the platforms that Go compiles for: %w", err)
 	}
 	return parse(platforms, strings.Fields(string(known)))
 }
@@ -28,7 +28,7 @@ func parse(platforms string, known []string) ([]string, error) {
 	for _, platform := range asked {
 		architecture, linux := strings.CutPrefix(platform, "linux/")
 		if !linux || !slices.Contains(known, platform) {
-			return nil, fmt.Errorf("PLATFORMS has %s, which is no platform of an image that Go compiles for: use linux/amd64, linux/arm64 and others of `go tool dist list`, with commas between them", platform)
+			return nil, fmt.Errorf("PLATFORMS has %s, which is not a Linux platform that Go compiles for: use linux/amd64, linux/arm64 and others of `go tool dist list`, separated by commas", platform)
 		}
 		architectures = append(architectures, architecture)
 	}

@@ -33,12 +33,12 @@ type authority struct {
 }
 
 // newAuthority creates an authority that is valid for the given duration.
-func newAuthority(now time.Time, life time.Duration) (authority, error) {
+func newAuthority(now time.Time, validity time.Duration) (authority, error) {
 	key, err := newKey()
 	if err != nil {
 		return authority{}, err
 	}
-	template, err := newTemplate(authorityName, now, now.Add(life))
+	template, err := newTemplate(authorityName, now, now.Add(validity))
 	if err != nil {
 		return authority{}, err
 	}
@@ -51,12 +51,12 @@ func newAuthority(now time.Time, life time.Duration) (authority, error) {
 }
 
 // issue signs a certificate for a server with these names. It expires no later than the authority.
-func (a authority) issue(now time.Time, life time.Duration, names []string) (*tls.Certificate, error) {
+func (a authority) issue(now time.Time, validity time.Duration, names []string) (*tls.Certificate, error) {
 	key, err := newKey()
 	if err != nil {
 		return nil, err
 	}
-	end := now.Add(life)
+	end := now.Add(validity)
 	if a.certificate.NotAfter.Before(end) {
 		end = a.certificate.NotAfter
 	}
@@ -113,20 +113,20 @@ func (a authority) encode() (certificate, key []byte, err error) {
 func parseAuthority(certificatePEM, keyPEM []byte) (authority, error) {
 	certificates, err := cert.ParseCertsPEM(certificatePEM)
 	if err != nil {
-		return authority{}, fmt.Errorf("reading the certificate: %w", err)
+		return authority{}, fmt.Errorf("read the certificate: %w", err)
 	}
 	parsed, err := keyutil.ParsePrivateKeyPEM(keyPEM)
 	if err != nil {
-		return authority{}, fmt.Errorf("reading the key: %w", err)
+		return authority{}, fmt.Errorf("read the key: %w", err)
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	switch {
 	case !ok:
-		return authority{}, errors.New("the key is of another kind than the operator makes")
+		return authority{}, errors.New("the key is not an ECDSA key, as the operator creates")
 	case !key.PublicKey.Equal(certificates[0].PublicKey):
 		return authority{}, errors.New("the key does not belong to the certificate")
 	case !certificates[0].IsCA:
-		return authority{}, errors.New("the certificate is not that of an authority")
+		return authority{}, errors.New("the certificate is not that of a certificate authority")
 	case !isOurs(certificates[0]):
 		return authority{}, fmt.Errorf("the certificate is that of %q, not of %q", certificates[0].Subject.CommonName, authorityName)
 	}

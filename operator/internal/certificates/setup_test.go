@@ -41,11 +41,11 @@ func (otherReplicas) Describe() string { return "lease" }
 // A replica that does not lead issues its certificate when it starts, and reconciles when any of the three objects changes.
 func TestSetup(t *testing.T) {
 	s := newSite(t)
-	looked := make(chan struct{}, 100)
+	checked := make(chan struct{}, 100)
 	counting := interceptor.NewClient(s.client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			if _, ok := object.(*corev1.Secret); ok {
-				looked <- struct{}{}
+				checked <- struct{}{}
 			}
 			return c.Get(ctx, key, object, options...)
 		},
@@ -83,26 +83,26 @@ func TestSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- manager.Start(ctx) }()
+	stopped := make(chan error)
+	go func() { stopped <- manager.Start(ctx) }()
 	defer func() {
 		stop()
-		if err := <-ended; err != nil {
+		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
 	}()
-	look := func(why string) {
+	expectCheck := func(why string) {
 		t.Helper()
 		select {
-		case <-looked:
-		// Without an event, it would look again only after a minute.
+		case <-checked:
+		// Without an event, it would check again only after a minute.
 		case <-time.After(20 * time.Second):
-			t.Fatalf("it does not look after its certificate %s", why)
+			t.Fatalf("it does not check its certificate %s", why)
 		}
 	}
-	look("at its start")
+	expectCheck("at its start")
 	for kind, informer := range watched {
 		informer.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "changed"}})
-		look("when a " + kind + " changes")
+		expectCheck("when a " + kind + " changes")
 	}
 }

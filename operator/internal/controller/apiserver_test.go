@@ -587,7 +587,7 @@ func TestEveryOwnedFieldIsRestoredOnAPIServer(t *testing.T) {
 				mc := s.newMemcached(fmt.Sprintf("%s-%d", how, i))
 				err := s.update(mc, func(deployment *appsv1.Deployment) { *deployment = *edit(t, deployment, path, change) })
 				if apierrors.IsInvalid(err) {
-					t.Skip("the API server does not let anybody change it so")
+					t.Skip("the API server does not allow this change")
 				}
 				s.do(err)
 				if len(ssa.Drift(desiredDeployment(mc, testImage), s.deployment(mc))) == 0 {
@@ -603,7 +603,7 @@ func TestEveryOwnedFieldIsRestoredOnAPIServer(t *testing.T) {
 		}
 	}
 	if drifts < 60 {
-		t.Errorf("only %d drifts were possible, want more: does the test still change the right things?", drifts)
+		t.Errorf("only %d drifts were possible, want more: does the test still change fields that the operator sets?", drifts)
 	}
 }
 
@@ -645,7 +645,7 @@ func TestLateWritesOnAPIServer(t *testing.T) {
 			t.Errorf("reading the Deployment: %v, want it not to be found", err)
 		}
 	})
-	for name, recreate := range map[string]bool{"the Memcached was deleted": false, "the Memcached was made anew": true} {
+	for name, recreate := range map[string]bool{"the Memcached was deleted": false, "the Memcached was created again": true} {
 		t.Run("status after "+name, func(t *testing.T) {
 			s := newSite(t)
 			mc := s.newMemcached("a")

@@ -17,11 +17,11 @@ import (
 // CacheOptions returns the cache options for what the reconciler reads: the objects that were created for a Memcached, trimmed to
 // the fields that it uses. A cluster's other Deployments and pods take no memory.
 func CacheOptions() cache.Options {
-	made, err := labels.NewRequirement(cachev1alpha1.LabelMemcachedUID, selection.Exists, nil)
+	ours, err := labels.NewRequirement(cachev1alpha1.LabelMemcachedUID, selection.Exists, nil)
 	if err != nil {
 		panic(err) // only if the constant were not a valid label
 	}
-	selector := labels.NewSelector().Add(*made)
+	selector := labels.NewSelector().Add(*ours)
 	return cache.Options{
 		// Reading any other kind is a mistake, and must not start a watch for it.
 		ReaderFailOnMissingInformer: true,

@@ -17,34 +17,34 @@ import (
 // isOverdue reports whether the pods have made no progress for too long: the progress deadline has passed, or the Deployment's
 // controller reports that its own has.
 func (s snapshot) isOverdue() bool {
-	moved := s.lastMove()
-	return moved.Before(s.now) && (s.deployment.overdue || s.now.Sub(moved) >= s.progressDeadline)
+	last := s.lastProgress()
+	return last.Before(s.now) && (s.deployment.overdue || s.now.Sub(last) >= s.progressDeadline)
 }
 
 // untilOverdue returns how much of the progress deadline is left.
 func (s snapshot) untilOverdue() time.Duration {
-	return s.lastMove().Add(s.progressDeadline).Sub(s.now)
+	return s.lastProgress().Add(s.progressDeadline).Sub(s.now)
 }
 
-// lastMove returns the time of the last progress: when Progressing became true, or when the Deployment or the newest pod was
+// lastProgress returns the time of the last progress: when Progressing became true, or when the Deployment or the newest pod was
 // created, whichever is latest. A change that the last status does not cover, such as a new spec or a lost pod, counts from now.
 // All of these times are in the API, so a restart of the operator changes nothing.
-func (s snapshot) lastMove() time.Time {
+func (s snapshot) lastProgress() time.Time {
 	progressing := meta.FindStatusCondition(s.previous.Conditions, cachev1alpha1.ConditionProgressing)
 	if progressing == nil || progressing.ObservedGeneration != s.memcached.Generation {
 		return s.now
 	}
-	moved := s.deployment.created.Time
+	last := s.deployment.created.Time
 	switch {
 	case progressing.Status == metav1.ConditionTrue:
-		moved = later(moved, progressing.LastTransitionTime.Time)
+		last = later(last, progressing.LastTransitionTime.Time)
 	case progressing.Reason != cachev1alpha1.ReasonProgressDeadlineExceeded:
 		return s.now
 	}
 	for i := range s.pods {
-		moved = later(moved, s.pods[i].CreationTimestamp.Time)
+		last = later(last, s.pods[i].CreationTimestamp.Time)
 	}
-	return moved
+	return last
 }
 
 func later(a, b time.Time) time.Time {
@@ -54,9 +54,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// isHeld reports whether somebody has paused the Deployment while a rollout is due. Without a rollout, a pause holds nothing up,
+// isRolloutPaused reports whether the Deployment is paused while a rollout is due. Without a rollout, a pause has no effect here,
 // because the Deployment's controller still scales.
-func (s snapshot) isHeld(pods podCounts) bool {
+func (s snapshot) isRolloutPaused(pods podCounts) bool {
 	return s.deployment.paused && (pods.outdated > 0 || !s.hasCurrentReplicaSet())
 }
 

@@ -64,7 +64,7 @@ func overdue(reason string) []string {
 var deadlineCases = []statusCase{
 	{name: "no pods, in time", snapshot: testSnapshot(1).with(underWay(testDeadline - time.Second)), want: starting},
 	{name: "no pods", snapshot: testSnapshot(1).with(underWay(testDeadline)), want: overdue("ProgressDeadlineExceeded")},
-	{name: "no word of the pod", snapshot: testSnapshot(1, pod("a")).with(underWay(testDeadline)), want: overdue("ContainerCreationStuck")},
+	{name: "no status of the pod", snapshot: testSnapshot(1, pod("a")).with(underWay(testDeadline)), want: overdue("ContainerCreationStuck")},
 	{name: "stuck in creation", snapshot: testSnapshot(1, pod("a", waiting("ContainerCreating"))).with(underWay(testDeadline)), want: overdue("ContainerCreationStuck")},
 	{name: "never ready", snapshot: testSnapshot(2, pod("a", running, notReady), pod("b", running, notReady)).with(underWay(testDeadline)), want: overdue("ProbeFailed")},
 	{name: "ready, and the pod is not", snapshot: testSnapshot(1, pod("a", recovered, notReady)).with(underWay(testDeadline)), want: overdue("ProgressDeadlineExceeded")},
@@ -145,42 +145,42 @@ var deadlineCases = []statusCase{
 
 // No event reports that time has passed, so the operator asks to be called again.
 func TestCalledAgainAtTheDeadline(t *testing.T) {
-	w := newWorld(t, 2)
-	w.reconcile()
+	f := newFakeCluster(t, 2)
+	f.reconcile()
 	expectRecheck := func(want time.Duration) {
 		t.Helper()
-		if d := want - w.recheck; d < 0 || d > time.Minute {
-			t.Errorf("called again after %s, want %s", w.recheck, want)
+		if d := want - f.recheck; d < 0 || d > time.Minute {
+			t.Errorf("called again after %s, want %s", f.recheck, want)
 		}
 	}
 	expectRecheck(testDeadline)
 
-	began := func(ago time.Duration) {
+	setStarted := func(ago time.Duration) {
 		t.Helper()
-		mc := w.memcached()
+		mc := f.memcached()
 		for i := range mc.Status.Conditions {
 			mc.Status.Conditions[i].LastTransitionTime = metav1.NewTime(time.Now().Add(-ago))
 		}
-		if err := w.cluster.Status().Update(t.Context(), mc); err != nil {
+		if err := f.api.Status().Update(t.Context(), mc); err != nil {
 			t.Fatal(err)
 		}
 	}
-	began(testDeadline / 2)
-	expectWrites(t, w.reconcile())
+	setStarted(testDeadline / 2)
+	expectWrites(t, f.reconcile())
 	expectRecheck(testDeadline / 2)
 
-	began(testDeadline)
-	expectWrites(t, w.reconcile(), patchStatus)
-	expectConditions(t, w, overdue("ProgressDeadlineExceeded")...)
-	if w.recheck != testRecheck {
-		t.Errorf("called again after %s, want %s: what the pods show may change", w.recheck, testRecheck)
+	setStarted(testDeadline)
+	expectWrites(t, f.reconcile(), patchStatus)
+	expectConditions(t, f, overdue("ProgressDeadlineExceeded")...)
+	if f.recheck != testRecheck {
+		t.Errorf("called again after %s, want %s: what the pods show may change", f.recheck, testRecheck)
 	}
-	w.restartOperator(testImage)
-	expectWrites(t, w.reconcile())
+	f.restartOperator(testImage)
+	expectWrites(t, f.reconcile())
 
-	w.start()
-	expectConditions(t, w, serving...)
-	if w.recheck != 0 {
-		t.Errorf("called again after %s, want it to wait for changes", w.recheck)
+	f.start()
+	expectConditions(t, f, serving...)
+	if f.recheck != 0 {
+		t.Errorf("called again after %s, want it to wait for changes", f.recheck)
 	}
 }

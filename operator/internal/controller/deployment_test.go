@@ -175,7 +175,7 @@ func FuzzImages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, image string) {
 		hash := templateHash(desiredDeployment(testMemcached(1), image))
 		if problems := validation.IsValidLabelValue(hash); len(problems) > 0 || hash == "" {
-			t.Errorf("the hash of %q is %q, which is no value of a label: %q", image, hash, problems)
+			t.Errorf("the hash of %q is %q, which is not a valid label value: %q", image, hash, problems)
 		}
 		if (hash == ordinary) != (image == testImage) {
 			t.Errorf("%q and %q have the hashes %s and %s", image, testImage, hash, ordinary)

@@ -33,27 +33,27 @@ func TestEveryOwnedFieldIsWatched(t *testing.T) {
 }
 
 func TestEveryOwnedFieldIsRestored(t *testing.T) {
-	w := newWorld(t, 1)
-	w.start()
-	desired := desiredDeployment(w.memcached(), testImage)
-	healthy := w.deployment()
+	f := newFakeCluster(t, 1)
+	f.start()
+	desired := desiredDeployment(f.memcached(), testImage)
+	healthy := f.deployment()
 	for _, path := range ownedFields(t) {
 		for how, change := range map[string]func(any) any{"changed": changed, "removed": removed} {
 			t.Run(fmt.Sprintf("%v %s", path, how), func(t *testing.T) {
 				if fmt.Sprint(path) == "[metadata ownerReferences 0 uid]" {
 					t.Skip("a Deployment that another object controls is that object's")
 				}
-				w.t = t
-				w.updateDeployment(func(deployment *appsv1.Deployment) {
+				f.t = t
+				f.updateDeployment(func(deployment *appsv1.Deployment) {
 					version := deployment.ResourceVersion
 					*deployment = *edit(t, healthy, path, change)
 					deployment.ResourceVersion = version
 				})
-				writes := w.reconcile()
+				writes := f.reconcile()
 				if applies := slices.DeleteFunc(writes, func(write string) bool { return write != applyDeployment }); len(applies) != 1 {
 					t.Errorf("the Deployment was applied %d times, want once", len(applies))
 				}
-				paths := ssa.Drift(desired, w.deployment())
+				paths := ssa.Drift(desired, f.deployment())
 				if len(paths) > 0 {
 					t.Errorf("still not as it should be: %q", paths)
 				}
@@ -137,7 +137,7 @@ func ownedFields(t *testing.T) [][]any {
 		}
 	}
 	if len(fields) < 40 {
-		t.Fatalf("the operator sets only %d fields, want more: is the list right?", len(fields))
+		t.Fatalf("the operator sets only %d fields, want more: is the list correct?", len(fields))
 	}
 	return fields
 }

@@ -17,8 +17,8 @@ type announcement struct {
 	eventType, reason, note string
 }
 
-// announcementOf returns the event for the change from one status to the next, and whether there is one. A user hears when
-// something fails, when something else fails instead, and when nothing fails anymore.
+// announcementOf returns the event for the change from one status to the next, and whether there is one. There is an
+// event when something fails, when something else fails instead, and when nothing fails anymore.
 func announcementOf(previous, current cachev1alpha1.MemcachedStatus) (announcement, bool) {
 	before, now := degradedOf(previous), degradedOf(current)
 	switch {
@@ -41,8 +41,8 @@ func degradedOf(status cachev1alpha1.MemcachedStatus) metav1.Condition {
 // announce records the event for a change of status, once the API server has stored the new status. If the operator exits in
 // between, there is no event, but the condition still says what is wrong.
 func announce(recorder events.EventRecorder, mc *cachev1alpha1.Memcached, previous, current cachev1alpha1.MemcachedStatus) {
-	event, worthy := announcementOf(previous, current)
-	if !worthy {
+	event, found := announcementOf(previous, current)
+	if !found {
 		return
 	}
 	// The reference has no resource version, so that an event which occurs again is counted instead of created again.

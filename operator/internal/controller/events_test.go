@@ -37,9 +37,9 @@ func TestAnnouncements(t *testing.T) {
 		{"recovers", crash, fine, announcement{"Normal", "Recovered", "fine"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, worthy := announcementOf(test.previous, test.current)
-			if got != test.want || worthy != (test.want != announcement{}) {
-				t.Errorf("got %+v, %t, want %+v", got, worthy, test.want)
+			got, found := announcementOf(test.previous, test.current)
+			if got != test.want || found != (test.want != announcement{}) {
+				t.Errorf("got %+v, %t, want %+v", got, found, test.want)
 			}
 		})
 	}

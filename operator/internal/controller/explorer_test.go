@@ -28,12 +28,12 @@ import (
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
-// The explorer runs the same scenarios again and again, each time with another fault in another of the operator's calls to the
-// API. After every call and every phase it checks what must never happen, and what must happen in the end.
+// The explorer runs the same scenarios repeatedly, each time with another fault in another of the operator's calls to the API.
+// After every call and every phase it checks what must never happen, and what must be true in the end.
 
 var (
-	explorerSeed = flag.Uint64("explorer.seed", 0, "run only the life that TestFaultExplorer makes from this seed")
-	explorerRuns = flag.Int("explorer.random", 50, "how many lives with several random faults each TestFaultExplorer tries")
+	explorerSeed = flag.Uint64("explorer.seed", 0, "run only the scenario that TestFaultExplorer derives from this seed")
+	explorerRuns = flag.Int("explorer.random", 50, "how many runs with several random faults each TestFaultExplorer tries")
 )
 
 // fault is what can happen to a call.
@@ -68,81 +68,81 @@ func (c call) faults() []fault {
 	return []fault{crashBefore, serverError}
 }
 
-// crash is the value that the operator panics with when it crashes on purpose; over ends a life early.
+// crash is the value that the operator panics with when it crashes on purpose. stopped is the value that stops a run early.
 type (
-	crash struct{}
-	over  struct{}
+	crash   struct{}
+	stopped struct{}
 )
 
-// moment is a copy of every object at one time.
-type moment struct {
+// clusterState is a copy of every object at one time.
+type clusterState struct {
 	memcached   *cachev1alpha1.Memcached
 	deployment  *appsv1.Deployment
 	replicaSets []metav1.PartialObjectMetadata
 	pods        []corev1.Pod
 }
 
-// life is a world with faults, and records what happened in it.
-type life struct {
-	*world
+// scenarioRun is one run of a scenario on a fakeCluster with faults. It records what happened.
+type scenarioRun struct {
+	*fakeCluster
 	plan map[int]fault
-	// calls are the operator's calls, and struck are the faults that happened to them.
-	calls  []call
-	struck []string
+	// calls are the operator's calls, and injected are the faults that were injected into them.
+	calls    []call
+	injected []string
 	// phases is the number of phases that have finished since the last planned fault.
 	phases int
-	// misled is whether the current reconcile has read something stale.
-	misled bool
-	// moments are the different states so far. The last one is the present.
-	moments []moment
+	// readStale is whether the current reconcile has read something stale.
+	readStale bool
+	// states are the recorded states. The last one is the current one.
+	states []clusterState
 	// everReady are the pods that were ready at any time, by name, with their hash and their Memcached.
 	everReady map[string][2]string
 	// specs are the Memcached's specs by UID and generation.
 	specs map[string]*cachev1alpha1.Memcached
 
 	violations []string
-	// sabotage, if not nil, replaces the operator with a faulty one.
-	sabotage func(*life, client.WithWatch) client.WithWatch
+	// bug, if not nil, replaces the operator's clients with ones that make it faulty.
+	bug func(*scenarioRun, client.WithWatch) client.WithWatch
 }
 
-func (l *life) violate(format string, args ...any) {
-	l.violations = append(l.violations, fmt.Sprintf(format, args...))
+func (run *scenarioRun) violate(format string, args ...any) {
+	run.violations = append(run.violations, fmt.Sprintf(format, args...))
 }
 
-// newLife returns a life without a Memcached.
-func newLife(t *testing.T, plan map[int]fault, sabotage func(*life, client.WithWatch) client.WithWatch) *life {
-	l := &life{
-		world: newWorld(t, 1), plan: plan, sabotage: sabotage,
+// newScenarioRun returns a run without a Memcached.
+func newScenarioRun(t *testing.T, plan map[int]fault, bug func(*scenarioRun, client.WithWatch) client.WithWatch) *scenarioRun {
+	run := &scenarioRun{
+		fakeCluster: newFakeCluster(t, 1), plan: plan, bug: bug,
 		everReady: map[string][2]string{}, specs: map[string]*cachev1alpha1.Memcached{},
 	}
-	l.delete(l.memcached())
-	l.afterStatus = l.checkStatus
-	l.restart()
-	return l
+	run.delete(run.memcached())
+	run.afterStatus = run.checkStatus
+	run.restart()
+	return run
 }
 
 // restart starts an operator without records of earlier writes.
-func (l *life) restart() {
-	l.restartOperator(testImage)
-	cluster := interceptor.NewClient(l.cluster, l.operatorCalls())
-	cached, live := interceptor.NewClient(cluster, l.faultyCalls(true)), interceptor.NewClient(cluster, l.faultyCalls(false))
-	if l.sabotage != nil {
-		cached, live = l.sabotage(l, cached), l.sabotage(l, live)
+func (run *scenarioRun) restart() {
+	run.restartOperator(testImage)
+	cluster := interceptor.NewClient(run.api, run.operatorCalls())
+	cached, live := interceptor.NewClient(cluster, run.faultyCalls(true)), interceptor.NewClient(cluster, run.faultyCalls(false))
+	if run.bug != nil {
+		cached, live = run.bug(run, cached), run.bug(run, live)
 	}
-	l.reconciler.Client, l.reconciler.APIReader = cached, live
+	run.reconciler.Client, run.reconciler.APIReader = cached, live
 }
 
 // faultyCalls intercepts each call of the operator and applies the planned fault.
-func (l *life) faultyCalls(cached bool) interceptor.Funcs {
+func (run *scenarioRun) faultyCalls(cached bool) interceptor.Funcs {
 	do := func(name string, write bool, perform, stale func() error) error {
-		here := call{name, write, cached && !write}
-		fault := l.plan[len(l.calls)]
-		l.calls = append(l.calls, here)
-		if !slices.Contains(here.faults(), fault) {
+		current := call{name, write, cached && !write}
+		fault := run.plan[len(run.calls)]
+		run.calls = append(run.calls, current)
+		if !slices.Contains(current.faults(), fault) {
 			fault = ""
 		}
 		if fault != "" {
-			l.struck = append(l.struck, fmt.Sprintf("%s at call %d (%s)", fault, len(l.calls)-1, name))
+			run.injected = append(run.injected, fmt.Sprintf("%s at call %d (%s)", fault, len(run.calls)-1, name))
 		}
 		switch fault {
 		case crashBefore:
@@ -152,12 +152,12 @@ func (l *life) faultyCalls(cached bool) interceptor.Funcs {
 		case conflict:
 			return apierrors.NewConflict(deployments, testName, errors.New("changed in the meantime"))
 		case staleRead:
-			l.misled = true
+			run.readStale = true
 			return stale()
 		}
 		err := perform()
 		if write {
-			l.look()
+			run.recordState()
 		}
 		switch fault {
 		case crashAfter:
@@ -176,10 +176,10 @@ func (l *life) faultyCalls(cached bool) interceptor.Funcs {
 				return from
 			}
 			return do("get "+kindOf(object), false,
-				func() error { return read(c.Get(ctx, key, object, options...)) }, func() error { return read(l.earlier(object)) })
+				func() error { return read(c.Get(ctx, key, object, options...)) }, func() error { return read(run.earlier(object)) })
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			return do("list "+kindOf(list), false, func() error { return c.List(ctx, list, options...) }, func() error { return l.earlierList(list) })
+			return do("list "+kindOf(list), false, func() error { return c.List(ctx, list, options...) }, func() error { return run.earlierList(list) })
 		},
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 			return do("create "+kindOf(object), true, func() error { return c.Create(ctx, object, options...) }, nil)
@@ -199,43 +199,43 @@ func (l *life) faultyCalls(cached bool) interceptor.Funcs {
 }
 
 // find reads an object that may not be there.
-func find[T client.Object](l *life, object T) (T, bool) {
-	l.t.Helper()
-	err := l.cluster.Get(l.t.Context(), client.ObjectKey{Namespace: testNamespace, Name: testName}, object)
+func find[T client.Object](run *scenarioRun, object T) (T, bool) {
+	run.t.Helper()
+	err := run.api.Get(run.t.Context(), client.ObjectKey{Namespace: testNamespace, Name: testName}, object)
 	if client.IgnoreNotFound(err) != nil {
-		l.t.Fatal(err)
+		run.t.Fatal(err)
 	}
 	return object, err == nil
 }
 
-// look records the present objects.
-func (l *life) look() {
-	l.t.Helper()
-	var now moment
-	if mc, found := find(l, &cachev1alpha1.Memcached{}); found {
+// recordState records the current objects.
+func (run *scenarioRun) recordState() {
+	run.t.Helper()
+	var now clusterState
+	if mc, found := find(run, &cachev1alpha1.Memcached{}); found {
 		now.memcached = mc
-		l.specs[fmt.Sprintf("%s/%d", mc.UID, mc.Generation)] = mc
+		run.specs[fmt.Sprintf("%s/%d", mc.UID, mc.Generation)] = mc
 	}
-	if deployment, found := find(l, &appsv1.Deployment{}); found {
+	if deployment, found := find(run, &appsv1.Deployment{}); found {
 		now.deployment = deployment
 	}
 	replicaSets := &metav1.PartialObjectMetadataList{}
 	replicaSets.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSetList"))
-	if err := l.cluster.List(l.t.Context(), replicaSets); err != nil {
-		l.t.Fatal(err)
+	if err := run.api.List(run.t.Context(), replicaSets); err != nil {
+		run.t.Fatal(err)
 	}
-	now.replicaSets, now.pods = replicaSets.Items, l.pods()
+	now.replicaSets, now.pods = replicaSets.Items, run.pods()
 	for _, pod := range now.pods {
 		if isReady(pod) {
-			l.everReady[pod.Name] = [2]string{pod.Labels[cachev1alpha1.LabelTemplateHash], pod.Labels[cachev1alpha1.LabelMemcachedUID]}
+			run.everReady[pod.Name] = [2]string{pod.Labels[cachev1alpha1.LabelTemplateHash], pod.Labels[cachev1alpha1.LabelMemcachedUID]}
 		}
 	}
-	l.moments = append(l.moments, now)
+	run.states = append(run.states, now)
 }
 
 // earlier reads the previous version of an object.
-func (l *life) earlier(object client.Object) error {
-	version := func(m moment) client.Object {
+func (run *scenarioRun) earlier(object client.Object) error {
+	version := func(m clusterState) client.Object {
 		switch {
 		case kindOf(object) == "Memcached" && m.memcached != nil:
 			return m.memcached
@@ -250,10 +250,10 @@ func (l *life) earlier(object client.Object) error {
 		}
 		return a.GetResourceVersion() == b.GetResourceVersion()
 	}
-	present := version(l.moments[len(l.moments)-1])
-	found := present
-	for _, m := range slices.Backward(l.moments) {
-		if found = version(m); !same(found, present) {
+	current := version(run.states[len(run.states)-1])
+	found := current
+	for _, m := range slices.Backward(run.states) {
+		if found = version(m); !same(found, current) {
 			break
 		}
 	}
@@ -268,9 +268,9 @@ func (l *life) earlier(object client.Object) error {
 	return nil
 }
 
-// earlierList reads the state before the present one.
-func (l *life) earlierList(list client.ObjectList) error {
-	before := l.moments[max(0, len(l.moments)-2)]
+// earlierList reads the state before the current one.
+func (run *scenarioRun) earlierList(list client.ObjectList) error {
+	before := run.states[max(0, len(run.states)-2)]
 	switch list := list.(type) {
 	case *corev1.PodList:
 		(&corev1.PodList{Items: before.pods}).DeepCopyInto(list)
@@ -282,8 +282,8 @@ func (l *life) earlierList(list client.ObjectList) error {
 
 // checkStatus checks every write of the status. It may report nothing that was never true, and unless the operator read stale
 // data, nothing that is not true now.
-func (l *life) checkStatus() {
-	mc, found := find(l, &cachev1alpha1.Memcached{})
+func (run *scenarioRun) checkStatus() {
+	mc, found := find(run, &cachev1alpha1.Memcached{})
 	if !found {
 		return
 	}
@@ -291,317 +291,317 @@ func (l *life) checkStatus() {
 	if available == nil || available.Status != metav1.ConditionTrue {
 		return
 	}
-	judged := l.specs[fmt.Sprintf("%s/%d", mc.UID, available.ObservedGeneration)]
-	if judged == nil {
-		l.violate("I2 truth: Available=True for generation %d, which this Memcached never had", available.ObservedGeneration)
+	reported := run.specs[fmt.Sprintf("%s/%d", mc.UID, available.ObservedGeneration)]
+	if reported == nil {
+		run.violate("I2 truth: Available=True for generation %d, which this Memcached never had", available.ObservedGeneration)
 		return
 	}
-	current := templateHash(desiredDeployment(judged, testImage))
-	l.checkReady("Available=True", *judged.Spec.Size, func(_, uid string) bool { return uid == string(mc.UID) })
+	current := templateHash(desiredDeployment(reported, testImage))
+	run.checkReady("Available=True", *reported.Spec.Size, func(_, uid string) bool { return uid == string(mc.UID) })
 	if meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionProgressing).Reason == cachev1alpha1.ReasonConverged {
-		l.checkReady("Converged", *judged.Spec.Size, func(hash, uid string) bool { return uid == string(mc.UID) && hash == current })
+		run.checkReady("Converged", *reported.Spec.Size, func(hash, uid string) bool { return uid == string(mc.UID) && hash == current })
 	}
 }
 
 // checkReady checks a status that reports size ready pods, identified by their hash and their Memcached.
-func (l *life) checkReady(claim string, size int32, are func(hash, uid string) bool) {
+func (run *scenarioRun) checkReady(claim string, size int32, are func(hash, uid string) bool) {
 	before, now := int32(0), int32(0)
-	for _, pod := range l.everReady {
+	for _, pod := range run.everReady {
 		if are(pod[0], pod[1]) {
 			before++
 		}
 	}
-	for _, pod := range l.pods() {
-		if was, ok := l.everReady[pod.Name]; ok && are(was[0], was[1]) && pod.DeletionTimestamp == nil && isReady(pod) {
+	for _, pod := range run.pods() {
+		if was, ok := run.everReady[pod.Name]; ok && are(was[0], was[1]) && pod.DeletionTimestamp == nil && isReady(pod) {
 			now++
 		}
 	}
-	if before < size || !l.misled && now < size {
-		l.violate("I2 truth: %s with %d of %d pods ready, %d ever", claim, now, size, before)
+	if before < size || !run.readStale && now < size {
+		run.violate("I2 truth: %s with %d of %d pods ready, %d ever", claim, now, size, before)
 	}
 }
 
 // reconcileOnce calls the operator, and starts it again if it crashed.
-func (l *life) reconcileOnce() (err error) {
-	l.misled = false
+func (run *scenarioRun) reconcileOnce() (err error) {
+	run.readStale = false
 	defer func() {
 		switch reason := recover().(type) {
 		case nil:
 		case crash:
-			l.restart()
+			run.restart()
 			err = errors.New("the operator crashed")
 		default:
-			l.violate("I6 panic: %v", reason)
-			l.restart()
+			run.violate("I6 panic: %v", reason)
+			run.restart()
 			err = errors.New("the operator panicked")
 		}
 	}()
-	return l.world.reconcileOnce()
+	return run.fakeCluster.reconcileOnce()
 }
 
-// play runs the Deployment's controller and the kubelets on the operator's objects, one pod at a time.
-func (l *life) play() {
-	l.t.Helper()
-	deployment, found := find(l, &appsv1.Deployment{})
+// runControllers runs the Deployment's controller and the kubelets on the operator's objects, one pod at a time.
+func (run *scenarioRun) runControllers() {
+	run.t.Helper()
+	deployment, found := find(run, &appsv1.Deployment{})
 	if !found || deployment.DeletionTimestamp != nil || deployment.Spec.Template.Labels[cachev1alpha1.LabelTemplateHash] == "" {
 		return
 	}
-	if deployment.Status.ObservedGeneration < deployment.Generation || int32(len(l.pods())) != *deployment.Spec.Replicas {
-		l.controlDeployment()
-	} else if i := slices.IndexFunc(l.pods(), func(pod corev1.Pod) bool {
+	if deployment.Status.ObservedGeneration < deployment.Generation || int32(len(run.pods())) != *deployment.Spec.Replicas {
+		run.controlDeployment()
+	} else if i := slices.IndexFunc(run.pods(), func(pod corev1.Pod) bool {
 		return !isReady(pod)
 	}); i >= 0 {
-		l.setReady(i, corev1.ConditionTrue)
+		run.setReady(i, corev1.ConditionTrue)
 	} else {
 		return
 	}
-	l.look()
+	run.recordState()
 }
 
-// settle runs all of them until there is nothing more to do, however often the operator fails.
-func (l *life) settle(phase string) {
-	l.t.Helper()
-	l.look()
+// settle runs the operator and the other controllers until there is nothing more to do, however often the operator fails.
+func (run *scenarioRun) settle(phase string) {
+	run.t.Helper()
+	run.recordState()
 	for range 40 {
-		moments, writes := len(l.moments), len(l.writes)
-		err := l.reconcileOnce()
-		l.play()
-		if err == nil && !l.misled && len(l.moments) == moments && len(l.writes) == writes {
-			l.checkQuiet(phase)
-			if len(l.plan) > 0 && len(l.struck) == len(l.plan) {
+		states, writes := len(run.states), len(run.writes)
+		err := run.reconcileOnce()
+		run.runControllers()
+		if err == nil && !run.readStale && len(run.states) == states && len(run.writes) == writes {
+			run.checkSettled(phase)
+			if len(run.plan) > 0 && len(run.injected) == len(run.plan) {
 				// A fault shows its effects by the end of the following phase, or never.
-				if l.phases++; l.phases > 2 {
-					panic(over{})
+				if run.phases++; run.phases > 2 {
+					panic(stopped{})
 				}
 			}
 			return
 		}
 	}
-	l.violate("I5 bounded work: the operator does not come to rest after %q", phase)
+	run.violate("I5 bounded work: the operator does not settle after %q", phase)
 }
 
-// checkQuiet checks the end of each phase: nothing more is written, not even after a restart.
-func (l *life) checkQuiet(phase string) {
-	l.t.Helper()
-	writes := len(l.writes)
-	plan := l.plan
-	l.plan = nil
-	calls := l.calls
-	defer func() { l.plan, l.calls = plan, calls }()
-	for _, again := range []func(){func() {}, l.restart} {
+// checkSettled checks the end of each phase: nothing more is written, not even after a restart.
+func (run *scenarioRun) checkSettled(phase string) {
+	run.t.Helper()
+	writes := len(run.writes)
+	plan := run.plan
+	run.plan = nil
+	calls := run.calls
+	defer func() { run.plan, run.calls = plan, calls }()
+	for _, again := range []func(){func() {}, run.restart} {
 		again()
-		if err := l.reconcileOnce(); err != nil {
-			l.violate("I1 in the end: after %q the operator fails: %v", phase, err)
+		if err := run.reconcileOnce(); err != nil {
+			run.violate("I1 convergence: after %q the operator fails: %v", phase, err)
 		}
-		if len(l.writes) > writes {
-			l.violate("I1 in the end: after %q the operator writes again: %q", phase, l.writes[writes:])
+		if len(run.writes) > writes {
+			run.violate("I1 convergence: after %q the operator writes again: %q", phase, run.writes[writes:])
 			return
 		}
 	}
 }
 
 // expectServing checks what the user must see in the end: the Deployment as it should be, and a status that says so.
-func (l *life) expectServing(phase string) {
-	l.t.Helper()
-	mc, found := find(l, &cachev1alpha1.Memcached{})
-	deployment, made := find(l, &appsv1.Deployment{})
-	if !found || !made {
-		l.violate("I1 in the end: after %q Memcached: %t, Deployment: %t, want both", phase, found, made)
+func (run *scenarioRun) expectServing(phase string) {
+	run.t.Helper()
+	mc, found := find(run, &cachev1alpha1.Memcached{})
+	deployment, exists := find(run, &appsv1.Deployment{})
+	if !found || !exists {
+		run.violate("I1 convergence: after %q Memcached: %t, Deployment: %t, want both", phase, found, exists)
 		return
 	}
 	if !isControlledBy(deployment, mc.UID) {
-		l.violate("I3 ownership: after %q the Deployment belongs to %v", phase, deployment.OwnerReferences)
+		run.violate("I3 ownership: after %q the Deployment belongs to %v", phase, deployment.OwnerReferences)
 	}
 	if paths := ssa.Drift(desiredDeployment(mc, testImage), deployment); len(paths) > 0 {
-		l.violate("I1 in the end: after %q not as it should be: %q", phase, paths)
+		run.violate("I1 convergence: after %q not as it should be: %q", phase, paths)
 	}
-	l.expectConditions(phase, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
+	run.expectConditions(phase, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
 	if got := len(mc.Status.Nodes); got != int(*mc.Spec.Size) {
-		l.violate("I1 in the end: after %q %d nodes, want %d", phase, got, *mc.Spec.Size)
+		run.violate("I1 convergence: after %q %d nodes, want %d", phase, got, *mc.Spec.Size)
 	}
 }
 
-func (l *life) expectConditions(phase string, want ...string) {
-	mc, _ := find(l, &cachev1alpha1.Memcached{})
+func (run *scenarioRun) expectConditions(phase string, want ...string) {
+	mc, _ := find(run, &cachev1alpha1.Memcached{})
 	if diff := cmp.Diff(want, conditionStrings(mc.Status)); diff != "" {
-		l.violate("I1 in the end: conditions after %q (-want +got):\n%s", phase, diff)
+		run.violate("I1 convergence: conditions after %q (-want +got):\n%s", phase, diff)
 	}
 	for _, condition := range mc.Status.Conditions {
 		if condition.ObservedGeneration != mc.Generation {
-			l.violate("I1 in the end: after %q %s speaks of generation %d, want %d", phase, condition.Type, condition.ObservedGeneration, mc.Generation)
+			run.violate("I1 convergence: after %q %s has observedGeneration %d, want %d", phase, condition.Type, condition.ObservedGeneration, mc.Generation)
 		}
 	}
 }
 
 // expectUntouched checks that the operator has not changed a Deployment that it does not own.
-func (l *life) expectUntouched(phase string, before *appsv1.Deployment) {
-	l.t.Helper()
-	now, _ := find(l, &appsv1.Deployment{})
+func (run *scenarioRun) expectUntouched(phase string, before *appsv1.Deployment) {
+	run.t.Helper()
+	now, _ := find(run, &appsv1.Deployment{})
 	if diff := cmp.Diff(before, now); diff != "" {
-		l.violate("I3 ownership: after %q a Deployment that is not ours is another (-before +after):\n%s", phase, diff)
+		run.violate("I3 ownership: after %q a foreign Deployment has changed (-before +after):\n%s", phase, diff)
 	}
 }
 
 // createMemcached creates a Memcached as a user does.
-func (l *life) createMemcached(uid types.UID, size int32) {
-	l.t.Helper()
+func (run *scenarioRun) createMemcached(uid types.UID, size int32) {
+	run.t.Helper()
 	mc := testMemcached(size)
 	mc.UID = uid
-	if err := l.cluster.Create(l.t.Context(), mc); err != nil {
-		l.t.Fatal(err)
+	if err := run.api.Create(run.t.Context(), mc); err != nil {
+		run.t.Fatal(err)
 	}
 }
 
 // collectGarbage plays the garbage collector: it deletes objects whose owner is gone.
-func (l *life) collectGarbage() {
-	l.t.Helper()
-	alive := map[types.UID]bool{}
-	if mc, found := find(l, &cachev1alpha1.Memcached{}); found {
-		alive[mc.UID] = true
+func (run *scenarioRun) collectGarbage() {
+	run.t.Helper()
+	exists := map[types.UID]bool{}
+	if mc, found := find(run, &cachev1alpha1.Memcached{}); found {
+		exists[mc.UID] = true
 	}
 	collect := func(object client.Object) {
 		controller := metav1.GetControllerOfNoCopy(object)
-		if controller != nil && !alive[controller.UID] {
-			l.delete(object)
+		if controller != nil && !exists[controller.UID] {
+			run.delete(object)
 			return
 		}
-		alive[object.GetUID()] = true
+		exists[object.GetUID()] = true
 	}
-	if deployment, found := find(l, &appsv1.Deployment{}); found {
+	if deployment, found := find(run, &appsv1.Deployment{}); found {
 		collect(deployment)
 	}
 	replicaSets := &appsv1.ReplicaSetList{}
-	if err := l.cluster.List(l.t.Context(), replicaSets); err != nil {
-		l.t.Fatal(err)
+	if err := run.api.List(run.t.Context(), replicaSets); err != nil {
+		run.t.Fatal(err)
 	}
 	for i := range replicaSets.Items {
 		collect(&replicaSets.Items[i])
 	}
-	for _, pod := range l.pods() {
+	for _, pod := range run.pods() {
 		collect(&pod)
 	}
-	l.look()
+	run.recordState()
 }
 
-// end deletes the Memcached and checks that nothing is left.
-func (l *life) end() {
-	l.t.Helper()
-	l.delete(l.memcached())
-	l.settle("deleted")
-	l.collectGarbage()
-	l.settle("garbage collected")
-	if deployment, found := find(l, &appsv1.Deployment{}); found {
-		l.violate("I4 leak: the Deployment %s with the owners %v is left", deployment.UID, deployment.OwnerReferences)
+// deleteMemcached deletes the Memcached and checks that nothing is left.
+func (run *scenarioRun) deleteMemcached() {
+	run.t.Helper()
+	run.delete(run.memcached())
+	run.settle("deleted")
+	run.collectGarbage()
+	run.settle("garbage collected")
+	if deployment, found := find(run, &appsv1.Deployment{}); found {
+		run.violate("I4 leak: the Deployment %s with the owners %v is left", deployment.UID, deployment.OwnerReferences)
 	}
 }
 
-// lives are the scenarios that the explorer runs.
-var lives = map[string]func(*life){
-	"whole": func(l *life) {
-		l.createMemcached("memcached-uid", 1)
-		l.settle("created")
-		l.expectServing("created")
-		l.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 2 })
-		l.settle("scaled up")
-		l.expectServing("scaled up")
-		l.updateDeployment(func(deployment *appsv1.Deployment) {
+// scenarios are the scenarios that the explorer runs.
+var scenarios = map[string]func(*scenarioRun){
+	"lifecycle": func(run *scenarioRun) {
+		run.createMemcached("memcached-uid", 1)
+		run.settle("created")
+		run.expectServing("created")
+		run.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 2 })
+		run.settle("scaled up")
+		run.expectServing("scaled up")
+		run.updateDeployment(func(deployment *appsv1.Deployment) {
 			deployment.Spec.Template.Spec.Containers[0].Image = "somebody-elses"
 			deployment.Spec.Replicas = new(int32(4))
 			deployment.OwnerReferences = nil
 		})
-		l.settle("drifted")
-		l.expectServing("drifted")
-		l.delete(l.deployment())
-		l.collectGarbage()
-		l.settle("its Deployment deleted")
-		l.expectServing("its Deployment deleted")
-		l.setReady(0, corev1.ConditionFalse)
-		l.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size, *spec.ContainerPort = 1, 22122 })
-		l.settle("scaled down, with another port")
-		l.expectServing("scaled down, with another port")
-		l.end()
+		run.settle("drifted")
+		run.expectServing("drifted")
+		run.delete(run.deployment())
+		run.collectGarbage()
+		run.settle("its Deployment deleted")
+		run.expectServing("its Deployment deleted")
+		run.setReady(0, corev1.ConditionFalse)
+		run.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size, *spec.ContainerPort = 1, 22122 })
+		run.settle("scaled down, with another port")
+		run.expectServing("scaled down, with another port")
+		run.deleteMemcached()
 	},
-	"stranger": func(l *life) {
-		l.newDeployment(func(*appsv1.Deployment) {})
-		stranger := l.deployment()
-		l.createMemcached("memcached-uid", 1)
-		l.settle("created beside a stranger")
-		l.expectUntouched("created beside a stranger", stranger)
-		l.expectConditions("created beside a stranger", "Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/NameTaken")
-		l.delete(stranger)
-		l.settle("the stranger gone")
-		l.expectServing("the stranger gone")
-		l.end()
+	"foreign": func(run *scenarioRun) {
+		run.newDeployment(func(*appsv1.Deployment) {})
+		foreign := run.deployment()
+		run.createMemcached("memcached-uid", 1)
+		run.settle("created beside a foreign Deployment")
+		run.expectUntouched("created beside a foreign Deployment", foreign)
+		run.expectConditions("created beside a foreign Deployment", "Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/NameTaken")
+		run.delete(foreign)
+		run.settle("the foreign Deployment deleted")
+		run.expectServing("the foreign Deployment deleted")
+		run.deleteMemcached()
 	},
-	"recreated": func(l *life) {
-		l.createMemcached("memcached-uid", 1)
-		l.settle("created")
-		l.delete(l.memcached())
-		l.createMemcached("successor-uid", 1)
-		predecessors := l.deployment()
-		l.settle("made anew")
-		l.expectUntouched("made anew", predecessors)
-		l.expectConditions("made anew", "Available=False/DeploymentTerminating", "Progressing=True/DeploymentTerminating", "Degraded=False/AsExpected")
-		l.collectGarbage()
-		l.settle("the predecessor's Deployment gone")
-		l.expectServing("the predecessor's Deployment gone")
-		l.end()
+	"recreated": func(run *scenarioRun) {
+		run.createMemcached("memcached-uid", 1)
+		run.settle("created")
+		run.delete(run.memcached())
+		run.createMemcached("successor-uid", 1)
+		predecessors := run.deployment()
+		run.settle("created again")
+		run.expectUntouched("created again", predecessors)
+		run.expectConditions("created again", "Available=False/DeploymentTerminating", "Progressing=True/DeploymentTerminating", "Degraded=False/AsExpected")
+		run.collectGarbage()
+		run.settle("the predecessor's Deployment gone")
+		run.expectServing("the predecessor's Deployment gone")
+		run.deleteMemcached()
 	},
-	"held": func(l *life) {
-		l.createMemcached("memcached-uid", 1)
-		l.settle("created")
-		mc := l.memcached()
+	"finalizer": func(run *scenarioRun) {
+		run.createMemcached("memcached-uid", 1)
+		run.settle("created")
+		mc := run.memcached()
 		mc.Finalizers = []string{"example.com/hold"}
-		l.update(mc)
-		l.delete(mc)
-		l.look()
-		l.delete(l.deployment())
-		l.collectGarbage()
-		writes := len(l.writes)
-		l.settle("held by a finalizer")
-		for _, write := range l.writes[writes:] {
+		run.update(mc)
+		run.delete(mc)
+		run.recordState()
+		run.delete(run.deployment())
+		run.collectGarbage()
+		writes := len(run.writes)
+		run.settle("held by a finalizer")
+		for _, write := range run.writes[writes:] {
 			if strings.HasSuffix(write, " Deployment") {
-				l.violate("I4 leak: %q for a Memcached that is being deleted", write)
+				run.violate("I4 leak: %q for a Memcached that is being deleted", write)
 			}
 		}
-		mc = l.memcached()
+		mc = run.memcached()
 		mc.Finalizers = nil
-		l.update(mc)
-		l.collectGarbage()
-		l.settle("let go")
-		if _, found := find(l, &appsv1.Deployment{}); found {
-			l.violate("I4 leak: the Deployment is left")
+		run.update(mc)
+		run.collectGarbage()
+		run.settle("finalizer removed")
+		if _, found := find(run, &appsv1.Deployment{}); found {
+			run.violate("I4 leak: the Deployment is left")
 		}
 	},
 }
 
-// lived runs a life with the faults of plan, and returns it.
-func lived(t *testing.T, name string, plan map[int]fault, sabotage func(*life, client.WithWatch) client.WithWatch) (l *life) {
-	l = newLife(t, plan, sabotage)
+// runScenario runs a scenario with the faults of plan.
+func runScenario(t *testing.T, name string, plan map[int]fault, bug func(*scenarioRun, client.WithWatch) client.WithWatch) (run *scenarioRun) {
+	run = newScenarioRun(t, plan, bug)
 	defer func() {
-		if reason := recover(); reason != nil && reason != (over{}) {
+		if reason := recover(); reason != nil && reason != (stopped{}) {
 			panic(reason)
 		}
 	}()
-	lives[name](l)
-	return l
+	scenarios[name](run)
+	return run
 }
 
-// mayWriteMore is how many more writes each fault may cause, compared with a life without faults.
+// mayWriteMore is how many more writes each fault may cause, compared with a run without faults.
 const mayWriteMore = 6
 
-// checkWork checks a life as a whole.
-func (l *life) checkWork(healthy *life) {
-	if most := len(healthy.writes) + mayWriteMore*len(l.plan); len(l.writes) > most {
-		l.violate("I5 bounded work: %d writes, want at most %d: %q", len(l.writes), most, l.writes)
+// checkWork checks the number of writes of the whole run.
+func (run *scenarioRun) checkWork(healthy *scenarioRun) {
+	if most := len(healthy.writes) + mayWriteMore*len(run.plan); len(run.writes) > most {
+		run.violate("I5 bounded work: %d writes, want at most %d: %q", len(run.writes), most, run.writes)
 	}
 }
 
 // report fails the test with what was violated.
-func (l *life) report(t *testing.T) {
+func (run *scenarioRun) report(t *testing.T) {
 	t.Helper()
-	for _, violation := range l.violations {
-		t.Errorf("%s\nafter %q", violation, l.struck)
+	for _, violation := range run.violations {
+		t.Errorf("%s\nafter %q", violation, run.injected)
 	}
 }
 
@@ -611,34 +611,34 @@ func TestFaultExplorer(t *testing.T) {
 		runs       int
 		violations int
 	)
-	count := func(l *life) {
+	count := func(run *scenarioRun) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		runs++
-		violations += len(l.violations)
+		violations += len(run.violations)
 	}
 	t.Cleanup(func() { t.Logf("%d runs, %d violations", runs, violations) })
 
-	names := []string{"held", "recreated", "stranger", "whole"}
-	healthy := map[string]*life{}
+	names := []string{"finalizer", "recreated", "foreign", "lifecycle"}
+	healthy := map[string]*scenarioRun{}
 	for _, name := range names {
-		healthy[name] = lived(t, name, nil, nil)
+		healthy[name] = runScenario(t, name, nil, nil)
 		healthy[name].report(t)
 		count(healthy[name])
 	}
 
 	if *explorerSeed == 0 {
 		for _, name := range names {
-			for i, here := range healthy[name].calls {
-				for _, kind := range here.faults() {
-					t.Run(fmt.Sprintf("%s/%d %s/%s", name, i, here.name, kind), func(t *testing.T) {
+			for i, c := range healthy[name].calls {
+				for _, kind := range c.faults() {
+					t.Run(fmt.Sprintf("%s/%d %s/%s", name, i, c.name, kind), func(t *testing.T) {
 						t.Parallel()
-						l := lived(t, name, map[int]fault{i: kind}, nil)
-						l.checkWork(healthy[name])
-						l.report(t)
-						count(l)
-						if len(l.struck) == 0 {
-							t.Error("the fault never struck")
+						run := runScenario(t, name, map[int]fault{i: kind}, nil)
+						run.checkWork(healthy[name])
+						run.report(t)
+						count(run)
+						if len(run.injected) == 0 {
+							t.Error("the fault was never injected")
 						}
 					})
 				}
@@ -656,12 +656,12 @@ func TestFaultExplorer(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			name, plan := randomPlan(seed, names, healthy)
-			l := lived(t, name, plan, nil)
-			l.checkWork(healthy[name])
-			l.report(t)
-			count(l)
+			run := runScenario(t, name, plan, nil)
+			run.checkWork(healthy[name])
+			run.report(t)
+			count(run)
 			if t.Failed() {
-				t.Logf("once more: go test ./operator/internal/controller -run TestFaultExplorer -explorer.seed=%d", seed)
+				t.Logf("repeat it with: go test ./operator/internal/controller -run TestFaultExplorer -explorer.seed=%d", seed)
 			}
 		})
 	}
@@ -684,15 +684,15 @@ func edited(object client.Object, patch client.Patch, edits string) (client.Patc
 // TestFaultExplorerFindsFaultyOperators proves that the explorer detects faults: each of these operators has one.
 func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 	for _, test := range []struct {
-		name, life, want string
+		name, scenario, want string
 		// atLast is the call whose last occurrence gets the fault, if there is to be a fault.
-		atLast   string
-		fault    fault
-		sabotage func(*life, client.WithWatch) client.WithWatch
+		atLast string
+		fault  fault
+		bug    func(*scenarioRun, client.WithWatch) client.WithWatch
 	}{
 		{
-			name: "writes over what has its name", life: "stranger", want: "I3 ownership",
-			sabotage: func(l *life, cluster client.WithWatch) client.WithWatch {
+			name: "writes over what has its name", scenario: "foreign", want: "I3 ownership",
+			bug: func(run *scenarioRun, cluster client.WithWatch) client.WithWatch {
 				return interceptor.NewClient(cluster, interceptor.Funcs{
 					Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 						err := c.Create(ctx, object, options...)
@@ -700,7 +700,7 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 							return err
 						}
 						live := &appsv1.Deployment{}
-						if err := l.cluster.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
+						if err := run.api.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
 							return err
 						}
 						live.Spec = object.(*appsv1.Deployment).Spec
@@ -710,8 +710,8 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 			},
 		},
 		{
-			name: "owns nothing that it creates", life: "whole", want: "I4 leak",
-			sabotage: func(_ *life, cluster client.WithWatch) client.WithWatch {
+			name: "owns nothing that it creates", scenario: "lifecycle", want: "I4 leak",
+			bug: func(_ *scenarioRun, cluster client.WithWatch) client.WithWatch {
 				return interceptor.NewClient(cluster, interceptor.Funcs{
 					Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 						object.SetOwnerReferences(nil)
@@ -725,8 +725,8 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 			},
 		},
 		{
-			name: "says Available whatever the pods do", life: "whole", want: "I2 truth",
-			sabotage: func(_ *life, cluster client.WithWatch) client.WithWatch {
+			name: "reports Available whatever the pods do", scenario: "lifecycle", want: "I2 truth",
+			bug: func(_ *scenarioRun, cluster client.WithWatch) client.WithWatch {
 				return interceptor.NewClient(cluster, interceptor.Funcs{
 					SubResourcePatch: func(ctx context.Context, c client.Client, subResource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
 						patch, err := edited(object, patch, `[{"op": "replace", "path": "/1/value/conditions/0/status", "value": "True"}]`)
@@ -739,23 +739,23 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 			},
 		},
 		{
-			name: "tells of the pods that there were before", life: "whole", want: "I1 in the end",
-			sabotage: func(l *life, cluster client.WithWatch) client.WithWatch {
+			name: "reports the pods of the previous state", scenario: "lifecycle", want: "I1 convergence",
+			bug: func(run *scenarioRun, cluster client.WithWatch) client.WithWatch {
 				return interceptor.NewClient(cluster, interceptor.Funcs{
 					List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
-						return l.earlierList(list)
+						return run.earlierList(list)
 					},
 				})
 			},
 		},
 		{
-			name: "writes its status each time", life: "whole", want: "I5 bounded work",
-			sabotage: func(l *life, cluster client.WithWatch) client.WithWatch {
+			name: "writes its status each time", scenario: "lifecycle", want: "I5 bounded work",
+			bug: func(run *scenarioRun, cluster client.WithWatch) client.WithWatch {
 				return interceptor.NewClient(cluster, interceptor.Funcs{
 					Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 						err := c.Get(ctx, key, object, options...)
 						if mc, ok := object.(*cachev1alpha1.Memcached); ok {
-							l.reconciler.lastWrites = lastWrites{}
+							run.reconciler.lastWrites = lastWrites{}
 							mc.Status = cachev1alpha1.MemcachedStatus{}
 						}
 						return err
@@ -765,9 +765,9 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 		},
 		{
 			// Only a fault distinguishes this operator from a correct one.
-			name: "takes a failed write for a success", life: "whole", want: "I1 in the end",
+			name: "takes a failed write for a success", scenario: "lifecycle", want: "I1 convergence",
 			atLast: "patch Memcached status", fault: serverError,
-			sabotage: func(_ *life, cluster client.WithWatch) client.WithWatch {
+			bug: func(_ *scenarioRun, cluster client.WithWatch) client.WithWatch {
 				return interceptor.NewClient(cluster, interceptor.Funcs{
 					SubResourcePatch: func(ctx context.Context, c client.Client, subResource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
 						if c.SubResource(subResource).Patch(ctx, object, patch, options...) != nil {
@@ -779,13 +779,13 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 			},
 		},
 		{
-			name: "gives the successor what it computed for the predecessor", life: "recreated", want: "I2 truth",
-			sabotage: func(l *life, cluster client.WithWatch) client.WithWatch {
+			name: "gives the successor what it computed for the predecessor", scenario: "recreated", want: "I2 truth",
+			bug: func(run *scenarioRun, cluster client.WithWatch) client.WithWatch {
 				return interceptor.NewClient(cluster, interceptor.Funcs{
 					Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 						err := c.Get(ctx, key, object, options...)
 						if err == nil && object.GetUID() == "successor-uid" {
-							predecessor := l.specs["memcached-uid/1"]
+							predecessor := run.specs["memcached-uid/1"]
 							predecessor.DeepCopyInto(object.(*cachev1alpha1.Memcached))
 						}
 						return err
@@ -804,27 +804,27 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var plan map[int]fault
 			if test.fault != "" {
-				healthy := lived(t, test.life, nil, nil)
-				for i, here := range healthy.calls {
-					if here.name == test.atLast {
+				healthy := runScenario(t, test.scenario, nil, nil)
+				for i, c := range healthy.calls {
+					if c.name == test.atLast {
 						plan = map[int]fault{i: test.fault}
 					}
 				}
 			}
-			l := lived(t, test.life, plan, test.sabotage)
-			found := slices.ContainsFunc(l.violations, func(violation string) bool { return strings.HasPrefix(violation, test.want) })
+			run := runScenario(t, test.scenario, plan, test.bug)
+			found := slices.ContainsFunc(run.violations, func(violation string) bool { return strings.HasPrefix(violation, test.want) })
 			if !found {
-				t.Errorf("violations = %q, want one of %q", l.violations, test.want)
+				t.Errorf("violations = %q, want one of %q", run.violations, test.want)
 			}
-			if len(l.violations) > 0 {
-				t.Logf("%d violations, the first: %s", len(l.violations), l.violations[0])
+			if len(run.violations) > 0 {
+				t.Logf("%d violations, the first: %s", len(run.violations), run.violations[0])
 			}
 		})
 	}
 }
 
-// randomPlan returns the life and the faults of a seed, which are always the same.
-func randomPlan(seed uint64, names []string, healthy map[string]*life) (string, map[int]fault) {
+// randomPlan returns the scenario and the faults of a seed, which are always the same.
+func randomPlan(seed uint64, names []string, healthy map[string]*scenarioRun) (string, map[int]fault) {
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it must be reproducible, not secret
 	name := names[random.IntN(len(names))]
 	plan := map[int]fault{}

@@ -40,7 +40,7 @@ var failures = []failure{
 	{
 		cachev1alpha1.ReasonCrashLoop,
 		func(string) string {
-			return "The memcached container ended and is being restarted; the logs of the pods may say why."
+			return "The memcached container exited and is being restarted; the logs of the pods may say why."
 		},
 		inCrashLoop,
 	},
@@ -81,7 +81,7 @@ func firstOf(failures []failure, pods []corev1.Pod, image string) (reason, messa
 	return "", ""
 }
 
-// waitingFor returns a function that reports whether a container of a pod waits for one of these reasons.
+// waitingFor returns a function that reports whether a container of a pod is waiting with one of these reasons.
 func waitingFor(reasons ...string) func(corev1.Pod) bool {
 	return func(pod corev1.Pod) bool {
 		return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {

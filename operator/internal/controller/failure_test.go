@@ -87,10 +87,10 @@ var failureCases = []statusCase{
 	degraded("ImagePullFailed", testSnapshot(1, pod("a", waiting("InvalidImageName")))).named("no name"),
 	degraded("ContainerStartFailed", testSnapshot(1, pod("a", waiting("CreateContainerConfigError")))).named("configuration"),
 	degraded("ContainerStartFailed", testSnapshot(1, pod("a", waiting("RunContainerError")))).named("run"),
-	degraded("CrashLoop", testSnapshot(1, pod("a", terminated))).named("ended"),
+	degraded("CrashLoop", testSnapshot(1, pod("a", terminated))).named("exited"),
 	degraded("CrashLoop", testSnapshot(1, pod("a", waiting("CrashLoopBackOff")))).named("back off"),
 	degraded("CrashLoop", testSnapshot(1, pod("a", restarted, notReady))).named("runs again, not ready"),
-	degraded("CrashLoop", testSnapshot(1, pod("a", crashing))).named("runs again since a moment"),
+	degraded("CrashLoop", testSnapshot(1, pod("a", crashing))).named("has just started again"),
 	{
 		name:     "a restart long ago, and a readiness probe that fails now",
 		snapshot: testSnapshot(1, pod("a", flapping)),
@@ -98,7 +98,7 @@ var failureCases = []statusCase{
 	},
 	degraded("Unschedulable", testSnapshot(1, pod("a", unschedulable))),
 	{
-		name:     "a pod that has a node, and one that the scheduler could not judge",
+		name:     "a pod that has a node, and one that the scheduler could not place",
 		snapshot: testSnapshot(2, pod("a", scheduled(corev1.ConditionTrue, corev1.PodReasonUnschedulable)), pod("b", scheduled(corev1.ConditionFalse, corev1.PodReasonSchedulerError))),
 		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
 	},
@@ -118,7 +118,7 @@ var failureCases = []statusCase{
 		s.deployment.podsRefused = "violates PodSecurity"
 	})),
 	{
-		name:     "containers that are on their way",
+		name:     "containers that are being created",
 		snapshot: testSnapshot(2, pod("a", waiting("ContainerCreating")), pod("b", waiting("PodInitializing"))),
 		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
 	},
@@ -140,16 +140,16 @@ var failureCases = []statusCase{
 		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected"},
 	},
 	{
-		name:     "pods of somebody else that fail",
-		snapshot: testSnapshot(1, pod("a", waiting("ErrImagePull"), ownedByStranger)),
+		name:     "foreign pods that fail",
+		snapshot: testSnapshot(1, pod("a", waiting("ErrImagePull"), ownedByForeign)),
 		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
 	},
 }
 
 // One failure is one write: the kubelets' reports change while it lasts, but its message does not, whether one pod fails or
 // three.
-func TestOneFailureReadsTheSameAllTheTime(t *testing.T) {
-	for reason, moments := range map[string][]snapshot{
+func TestMessageOfAFailureIsStable(t *testing.T) {
+	for reason, snapshots := range map[string][]snapshot{
 		"ImagePullFailed": {
 			testSnapshot(3, pod("a", waiting("ErrImagePull"))),
 			testSnapshot(3, pod("a", waiting("ImagePullBackOff")), pod("b", waiting("ErrImagePull"))),
@@ -162,11 +162,11 @@ func TestOneFailureReadsTheSameAllTheTime(t *testing.T) {
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			first, _ := computeStatus(moments[0])
-			for i, moment := range moments[1:] {
-				status, _ := computeStatus(moment)
+			first, _ := computeStatus(snapshots[0])
+			for i, next := range snapshots[1:] {
+				status, _ := computeStatus(next)
 				if !sameStatus(first, status) {
-					t.Errorf("moment %d reads %+v, want %+v", i+1, status, first)
+					t.Errorf("snapshot %d reads %+v, want %+v", i+1, status, first)
 				}
 			}
 		})

@@ -13,9 +13,9 @@ import (
 var updateMatrix = flag.Bool("explorer.update", false, "write the matrix of faults in docs/reference/faults.md")
 
 const (
-	matrixPage   = "../../../docs/reference/faults.md"
-	matrixBegins = "<!-- The matrix is generated: go test ./operator/internal/controller -run TestFaultMatrix -explorer.update -->\n"
-	matrixEnds   = "<!-- The end of the matrix. -->\n"
+	matrixPage  = "../../../docs/reference/faults.md"
+	matrixStart = "<!-- The matrix is generated: go test ./operator/internal/controller -run TestFaultMatrix -explorer.update -->\n"
+	matrixEnd   = "<!-- The end of the matrix. -->\n"
 )
 
 // TestFaultMatrix compares the matrix in the documentation with what TestFaultExplorer tries.
@@ -24,37 +24,37 @@ func TestFaultMatrix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, found := strings.Cut(string(content), matrixBegins)
-	present, after, ends := strings.Cut(rest, matrixEnds)
-	if !found || !ends {
-		t.Fatalf("%s has no place for the matrix: it needs these two lines\n%s%s", matrixPage, matrixBegins, matrixEnds)
+	before, rest, found := strings.Cut(string(content), matrixStart)
+	current, after, closed := strings.Cut(rest, matrixEnd)
+	if !found || !closed {
+		t.Fatalf("%s has no place for the matrix: it needs these two lines\n%s%s", matrixPage, matrixStart, matrixEnd)
 	}
 	matrix := faultMatrix(t)
 	if *updateMatrix {
-		if err := os.WriteFile(matrixPage, []byte(before+matrixBegins+matrix+matrixEnds+after), 0o644); err != nil {
+		if err := os.WriteFile(matrixPage, []byte(before+matrixStart+matrix+matrixEnd+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if present != matrix {
+	if current != matrix {
 		t.Errorf("the matrix in docs/reference/faults.md is not what the explorer tries: write it with "+
 			"go test ./operator/internal/controller -run TestFaultMatrix -explorer.update; it should be\n%s", matrix)
 	}
 }
 
-// faultMatrix returns a table of how many times each fault happens to each kind of call, over all lives.
+// faultMatrix returns a table of how many times each fault happens to each kind of call, over all scenarios.
 func faultMatrix(t *testing.T) string {
 	t.Helper()
 	kinds := []fault{crashBefore, crashAfter, lostReply, serverError, conflict, staleRead}
-	struck := map[string]map[fault]int{}
+	tried := map[string]map[fault]int{}
 	total := 0
-	for name := range lives {
-		for _, c := range lived(t, name, nil, nil).calls {
-			if struck[c.name] == nil {
-				struck[c.name] = map[fault]int{}
+	for name := range scenarios {
+		for _, c := range runScenario(t, name, nil, nil).calls {
+			if tried[c.name] == nil {
+				tried[c.name] = map[fault]int{}
 			}
 			for _, kind := range c.faults() {
-				struck[c.name][kind]++
+				tried[c.name][kind]++
 				total++
 			}
 		}
@@ -65,10 +65,10 @@ func faultMatrix(t *testing.T) string {
 		fmt.Fprintf(&b, " %s |", kind)
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(kinds)) + "\n")
-	for _, call := range slices.Sorted(maps.Keys(struck)) {
+	for _, call := range slices.Sorted(maps.Keys(tried)) {
 		fmt.Fprintf(&b, "| %s |", call)
 		for _, kind := range kinds {
-			if count := struck[call][kind]; count > 0 {
+			if count := tried[call][kind]; count > 0 {
 				fmt.Fprintf(&b, " %d |", count)
 			} else {
 				b.WriteString(" |")
@@ -76,6 +76,6 @@ func faultMatrix(t *testing.T) string {
 		}
 		b.WriteString("\n")
 	}
-	fmt.Fprintf(&b, "\n%d lives with one fault each.\n\n", total)
+	fmt.Fprintf(&b, "\n%d runs with one fault each.\n\n", total)
 	return b.String()
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // newDeployment creates a Deployment with the Memcached's name, as somebody else does.
-func (w *world) newDeployment(change func(*appsv1.Deployment)) {
-	w.t.Helper()
+func (f *fakeCluster) newDeployment(change func(*appsv1.Deployment)) {
+	f.t.Helper()
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: testNamespace, Name: testName, UID: "strange-uid"},
 		Spec: appsv1.DeploymentSpec{
@@ -23,15 +23,15 @@ func (w *world) newDeployment(change func(*appsv1.Deployment)) {
 		},
 	}
 	change(deployment)
-	if err := w.cluster.Create(w.t.Context(), deployment, client.FieldOwner("somebody-else")); err != nil {
-		w.t.Fatal(err)
+	if err := f.api.Create(f.t.Context(), deployment, client.FieldOwner("somebody-else")); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
-func (w *world) delete(object client.Object) {
-	w.t.Helper()
-	if err := w.cluster.Delete(w.t.Context(), object); err != nil {
-		w.t.Fatal(err)
+func (f *fakeCluster) delete(object client.Object) {
+	f.t.Helper()
+	if err := f.api.Delete(f.t.Context(), object); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
@@ -43,7 +43,7 @@ func ownedBy(kind, name string) func(*appsv1.Deployment) {
 	}
 }
 
-func TestStrangersAreLeftAlone(t *testing.T) {
+func TestForeignDeploymentsAreLeftUnchanged(t *testing.T) {
 	for name, change := range map[string]func(*appsv1.Deployment){
 		"nobody controls it":               func(*appsv1.Deployment) {},
 		"another kind controls it":         ownedBy("Website", testName),
@@ -61,45 +61,45 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1)
-			w.newDeployment(change)
-			if w.deployment().Finalizers != nil {
-				w.delete(w.deployment())
+			f := newFakeCluster(t, 1)
+			f.newDeployment(change)
+			if f.deployment().Finalizers != nil {
+				f.delete(f.deployment())
 			}
-			before := w.deployment()
+			before := f.deployment()
 			for _, hidden := range []bool{true, false} {
-				w.noDeployment = hidden
-				w.reconcile()
-				if w.recheck != testRecheck {
-					t.Errorf("the operator looks again after %s, want %s", w.recheck, testRecheck)
+				f.noDeployment = hidden
+				f.reconcile()
+				if f.recheck != testRecheck {
+					t.Errorf("the operator checks again after %s, want %s", f.recheck, testRecheck)
 				}
 			}
-			expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/NameTaken")
-			if slices.Contains(w.writes, applyDeployment) || slices.Contains(w.writes, patchDeployment) {
-				t.Errorf("writes = %q, want none to the Deployment but the try to create it", w.writes)
+			expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/NameTaken")
+			if slices.Contains(f.writes, applyDeployment) || slices.Contains(f.writes, patchDeployment) {
+				t.Errorf("writes = %q, want none to the Deployment but the attempt to create it", f.writes)
 			}
-			if diff := cmp.Diff(before, w.deployment()); diff != "" {
+			if diff := cmp.Diff(before, f.deployment()); diff != "" {
 				t.Errorf("the Deployment was changed (-before +after):\n%s", diff)
 			}
 
 			// Another reconcile writes nothing, not even after a restart.
-			w.noDeployment = true
-			w.restartOperator(testImage)
-			expectWrites(t, w.reconcile())
+			f.noDeployment = true
+			f.restartOperator(testImage)
+			expectWrites(t, f.reconcile())
 
-			stranger := w.deployment()
-			stranger.Finalizers = nil
-			w.update(stranger)
-			if stranger.DeletionTimestamp == nil {
-				w.delete(stranger)
+			foreign := f.deployment()
+			foreign.Finalizers = nil
+			f.update(foreign)
+			if foreign.DeletionTimestamp == nil {
+				f.delete(foreign)
 			}
-			w.noDeployment = false
-			expectWrites(t, w.reconcile(), createDeployment, patchStatus)
-			expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
-			if w.recheck <= testRecheck {
-				t.Errorf("the operator looks again after %s, want it to wait for changes", w.recheck)
+			f.noDeployment = false
+			expectWrites(t, f.reconcile(), createDeployment, patchStatus)
+			expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
+			if f.recheck <= testRecheck {
+				t.Errorf("the operator checks again after %s, want it to wait for changes", f.recheck)
 			}
-			expectEvents(t, w, "Warning NameTaken", "Normal Recovered")
+			expectEvents(t, f, "Warning NameTaken", "Normal Recovered")
 		})
 	}
 }
@@ -108,28 +108,28 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 func TestAdoption(t *testing.T) {
 	for name, labeled := range map[string]bool{"with its labels": true, "without its labels": false} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1)
-			w.start()
-			uid := w.deployment().UID
-			w.restartOperator(testImage)
-			w.updateDeployment(func(deployment *appsv1.Deployment) {
+			f := newFakeCluster(t, 1)
+			f.start()
+			uid := f.deployment().UID
+			f.restartOperator(testImage)
+			f.updateDeployment(func(deployment *appsv1.Deployment) {
 				deployment.OwnerReferences = nil
 				if !labeled {
 					deployment.Labels = nil
 				}
 			})
-			w.noDeployment = !labeled
-			writes := w.reconcile()
-			w.noDeployment = false
+			f.noDeployment = !labeled
+			writes := f.reconcile()
+			f.noDeployment = false
 			if !slices.Contains(writes, applyDeployment) || slices.Contains(writes, createDeployment) {
 				t.Errorf("writes = %q, want the Deployment applied", writes)
 			}
-			deployment := w.deployment()
+			deployment := f.deployment()
 			if deployment.UID != uid || !isControlledBy(deployment, "memcached-uid") || deployment.Labels[cachev1alpha1.LabelMemcachedUID] == "" {
 				t.Errorf("UID %s, owners %v, labels %v, want UID %s, owned and labeled", deployment.UID, deployment.OwnerReferences, deployment.Labels, uid)
 			}
-			expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
-			expectEvents(t, w)
+			expectConditions(t, f, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
+			expectEvents(t, f)
 		})
 	}
 }
@@ -137,20 +137,20 @@ func TestAdoption(t *testing.T) {
 // Deleting a Memcached with --cascade=orphan removes the owner reference from its Deployment. The operator may see that before it
 // sees that the Memcached is being deleted.
 func TestOrphansStayOrphans(t *testing.T) {
-	w := newWorld(t, 1)
-	w.start()
-	w.stale = w.memcached()
-	mc := w.memcached()
+	f := newFakeCluster(t, 1)
+	f.start()
+	f.stale = f.memcached()
+	mc := f.memcached()
 	mc.Finalizers = []string{metav1.FinalizerOrphanDependents}
-	w.update(mc)
-	w.delete(mc)
-	w.updateDeployment(func(deployment *appsv1.Deployment) { deployment.OwnerReferences = nil })
-	before := w.deployment()
+	f.update(mc)
+	f.delete(mc)
+	f.updateDeployment(func(deployment *appsv1.Deployment) { deployment.OwnerReferences = nil })
+	before := f.deployment()
 
-	expectWrites(t, w.reconcile())
-	w.stale = nil
-	expectWrites(t, w.reconcile())
-	if diff := cmp.Diff(before, w.deployment()); diff != "" {
+	expectWrites(t, f.reconcile())
+	f.stale = nil
+	expectWrites(t, f.reconcile())
+	if diff := cmp.Diff(before, f.deployment()); diff != "" {
 		t.Errorf("the Deployment was changed (-before +after):\n%s", diff)
 	}
 }
@@ -160,46 +160,46 @@ func TestOrphansStayOrphans(t *testing.T) {
 func TestPredecessorsDeploymentIsWaitedFor(t *testing.T) {
 	for name, deleting := range map[string]bool{"before the garbage collector comes": false, "while it is being deleted": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1)
-			w.start()
-			w.updateDeployment(func(deployment *appsv1.Deployment) { deployment.Finalizers = []string{"example.com/hold"} })
+			f := newFakeCluster(t, 1)
+			f.start()
+			f.updateDeployment(func(deployment *appsv1.Deployment) { deployment.Finalizers = []string{"example.com/hold"} })
 			if deleting {
-				w.delete(w.deployment())
+				f.delete(f.deployment())
 			}
-			w.delete(w.memcached())
+			f.delete(f.memcached())
 			successor := testMemcached(1)
 			successor.UID = "successor-uid"
-			if err := w.cluster.Create(t.Context(), successor); err != nil {
+			if err := f.api.Create(t.Context(), successor); err != nil {
 				t.Fatal(err)
 			}
-			before := w.deployment()
+			before := f.deployment()
 
-			expectWrites(t, w.reconcile(), patchStatus)
-			expectConditions(t, w, "Available=False/DeploymentTerminating", "Progressing=True/DeploymentTerminating", "Degraded=False/AsExpected")
-			if w.recheck != testRecheck {
-				t.Errorf("the operator looks again after %s, want %s", w.recheck, testRecheck)
+			expectWrites(t, f.reconcile(), patchStatus)
+			expectConditions(t, f, "Available=False/DeploymentTerminating", "Progressing=True/DeploymentTerminating", "Degraded=False/AsExpected")
+			if f.recheck != testRecheck {
+				t.Errorf("the operator checks again after %s, want %s", f.recheck, testRecheck)
 			}
-			if diff := cmp.Diff(before, w.deployment()); diff != "" {
+			if diff := cmp.Diff(before, f.deployment()); diff != "" {
 				t.Errorf("the Deployment was changed (-before +after):\n%s", diff)
 			}
 
 			before.Finalizers = nil
-			w.update(before)
+			f.update(before)
 			if !deleting {
-				w.delete(before)
+				f.delete(before)
 			}
-			expectWrites(t, w.reconcile(), createDeployment, patchStatus)
-			if deployment := w.deployment(); !isControlledBy(deployment, "successor-uid") {
+			expectWrites(t, f.reconcile(), createDeployment, patchStatus)
+			if deployment := f.deployment(); !isControlledBy(deployment, "successor-uid") {
 				t.Errorf("owners = %v, want the successor", deployment.OwnerReferences)
 			}
-			expectEvents(t, w)
+			expectEvents(t, f)
 		})
 	}
 }
 
-func expectEvents(t *testing.T, w *world, want ...string) {
+func expectEvents(t *testing.T, f *fakeCluster, want ...string) {
 	t.Helper()
-	if !slices.Equal(w.events, want) {
-		t.Errorf("events = %q, want %q", w.events, want)
+	if !slices.Equal(f.events, want) {
+		t.Errorf("events = %q, want %q", f.events, want)
 	}
 }

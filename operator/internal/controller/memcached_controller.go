@@ -35,8 +35,8 @@ type MemcachedReconciler struct {
 	// Image is the memcached image: any valid reference.
 	Image string
 
-	// RecheckInterval is how long the reconciler waits before it checks a foreign Deployment again, and the longest wait between
-	// two tries of a refused write.
+	// RecheckInterval is how long the reconciler waits before it checks a foreign Deployment again, and the longest wait before
+	// it retries a refused write.
 	RecheckInterval time.Duration
 
 	// ProgressDeadline is how long the pods of a Memcached may go without progress before it is Degraded.
@@ -184,7 +184,7 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 		return known, err
 	}
 	switch {
-	case isPredecessors(live, mc):
+	case belongsToPredecessor(live, mc):
 		// The garbage collector deletes it, or is already doing so.
 		return deploymentState{terminating: true}, nil
 	case !isOurs(live, mc):
@@ -235,7 +235,7 @@ func (r *MemcachedReconciler) createDeployment(ctx context.Context, mc *cachev1a
 }
 
 // errGone means that there is no longer a Memcached to keep a Deployment for.
-var errGone = errors.New("the Memcached is gone")
+var errGone = errors.New("the Memcached no longer exists")
 
 func isOwnershipMoved(err error) bool { return errors.Is(err, ssa.ErrOwnershipMoved) }
 
@@ -249,8 +249,8 @@ func isOurs(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
 		deployment.Spec.Selector.MatchLabels[cachev1alpha1.LabelMemcachedUID] == string(mc.UID)
 }
 
-// isPredecessors reports whether the Deployment belongs to an earlier Memcached of the same name.
-func isPredecessors(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
+// belongsToPredecessor reports whether the Deployment belongs to an earlier Memcached of the same name.
+func belongsToPredecessor(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
 	controller := metav1.GetControllerOfNoCopy(deployment)
 	return controller != nil && controller.UID != mc.UID && controller.Name == mc.Name && controller.Kind == "Memcached" &&
 		strings.HasPrefix(controller.APIVersion, cachev1alpha1.GroupVersion.Group+"/")

@@ -25,24 +25,24 @@ const (
 func TestFromCreationToAvailable(t *testing.T) {
 	for size, most := range map[int32]int{1: 3, 3: 5, 5: 7} {
 		t.Run(fmt.Sprintf("size %d", size), func(t *testing.T) {
-			w := newWorld(t, size)
+			f := newFakeCluster(t, size)
 
-			expectWrites(t, w.reconcile(), createDeployment, patchStatus)
-			expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
+			expectWrites(t, f.reconcile(), createDeployment, patchStatus)
+			expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 
-			w.controlDeployment()
-			expectWrites(t, w.reconcile())
+			f.controlDeployment()
+			expectWrites(t, f.reconcile())
 
 			for i := range size {
-				w.setReady(int(i), corev1.ConditionTrue)
-				expectWrites(t, w.reconcile(), patchStatus)
+				f.setReady(int(i), corev1.ConditionTrue)
+				expectWrites(t, f.reconcile(), patchStatus)
 			}
-			expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
-			if len(w.writes) > most {
-				t.Errorf("%d writes from creation to Available, want at most %d: %q", len(w.writes), most, w.writes)
+			expectConditions(t, f, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
+			if len(f.writes) > most {
+				t.Errorf("%d writes from creation to Available, want at most %d: %q", len(f.writes), most, f.writes)
 			}
 
-			status := w.memcached().Status
+			status := f.memcached().Status
 			if status.Replicas != size || status.ReadyReplicas != size || len(status.Nodes) != int(size) || !slices.IsSorted(status.Nodes) {
 				t.Errorf("status.replicas, readyReplicas and nodes are %d, %d and %v, want %d sorted nodes",
 					status.Replicas, status.ReadyReplicas, status.Nodes, size)
@@ -52,65 +52,65 @@ func TestFromCreationToAvailable(t *testing.T) {
 }
 
 func TestNothingToDoIsNoWrite(t *testing.T) {
-	w := newWorld(t, 3)
-	w.start()
+	f := newFakeCluster(t, 3)
+	f.start()
 
 	t.Run("steady state", func(t *testing.T) {
-		expectWrites(t, w.reconcile())
+		expectWrites(t, f.reconcile())
 	})
 	t.Run("after a restart", func(t *testing.T) {
-		w.restartOperator(testImage)
-		expectWrites(t, w.reconcile())
+		f.restartOperator(testImage)
+		expectWrites(t, f.reconcile())
 	})
 	t.Run("after a change that is not the operator's concern", func(t *testing.T) {
-		w.updateDeployment(func(deployment *appsv1.Deployment) {
+		f.updateDeployment(func(deployment *appsv1.Deployment) {
 			deployment.Annotations["team.example.com/owner"] = "somebody"
 			deployment.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
 			deployment.Spec.Template.Spec.Containers = append([]corev1.Container{{Name: "proxy", Image: "proxy"}}, deployment.Spec.Template.Spec.Containers...)
 		})
-		w.controlDeployment()
-		expectWrites(t, w.reconcile())
+		f.controlDeployment()
+		expectWrites(t, f.reconcile())
 	})
 	t.Run("when it is being deleted", func(t *testing.T) {
-		mc := w.memcached()
+		mc := f.memcached()
 		mc.Finalizers = []string{"example.com/somebody-elses"}
-		w.update(mc)
-		if err := w.cluster.Delete(t.Context(), w.memcached()); err != nil {
+		f.update(mc)
+		if err := f.api.Delete(t.Context(), f.memcached()); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.cluster.Delete(t.Context(), w.deployment()); err != nil {
+		if err := f.api.Delete(t.Context(), f.deployment()); err != nil {
 			t.Fatal(err)
 		}
-		expectWrites(t, w.reconcile())
+		expectWrites(t, f.reconcile())
 	})
 }
 
 func TestScaling(t *testing.T) {
-	w := newWorld(t, 1)
-	w.start()
+	f := newFakeCluster(t, 1)
+	f.start()
 
-	w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
-	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, patchStatus)
-	expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
-	w.controlDeployment()
-	w.setReady(1, corev1.ConditionTrue)
-	w.setReady(2, corev1.ConditionTrue)
-	expectWrites(t, w.reconcile(), patchStatus)
-	expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
+	f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+	expectWrites(t, f.reconcile(), patchDeployment, applyDeployment, patchStatus)
+	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
+	f.controlDeployment()
+	f.setReady(1, corev1.ConditionTrue)
+	f.setReady(2, corev1.ConditionTrue)
+	expectWrites(t, f.reconcile(), patchStatus)
+	expectConditions(t, f, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
 
 	// When scaling down, there is nothing to report until the Deployment's controller has seen it. Then two pods are left over
 	// or, as here, gone already. Available stays true all the time.
-	w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
-	if got := w.reconcile(); got[0] != applyDeployment || slices.Contains(got, patchDeployment) {
+	f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
+	if got := f.reconcile(); got[0] != applyDeployment || slices.Contains(got, patchDeployment) {
 		t.Errorf("writes = %q, want the Deployment applied, with no second taking over of its fields", got)
 	}
-	w.controlDeployment()
-	w.reconcile()
-	expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
-	if got := *w.deployment().Spec.Replicas; got != 1 {
+	f.controlDeployment()
+	f.reconcile()
+	expectConditions(t, f, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
+	if got := *f.deployment().Spec.Replicas; got != 1 {
 		t.Errorf("the Deployment has %d replicas, want 1", got)
 	}
-	for _, condition := range w.memcached().Status.Conditions {
+	for _, condition := range f.memcached().Status.Conditions {
 		if condition.ObservedGeneration != 3 {
 			t.Errorf("%s has observedGeneration %d, want 3", condition.Type, condition.ObservedGeneration)
 		}
@@ -118,55 +118,55 @@ func TestScaling(t *testing.T) {
 }
 
 func TestChangingThePortReplacesThePods(t *testing.T) {
-	w := newWorld(t, 1)
-	w.start()
+	f := newFakeCluster(t, 1)
+	f.start()
 
-	w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(22122)) })
-	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, patchStatus)
-	expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected")
+	f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(22122)) })
+	expectWrites(t, f.reconcile(), patchDeployment, applyDeployment, patchStatus)
+	expectConditions(t, f, "Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected")
 
-	container := w.deployment().Spec.Template.Spec.Containers[0]
+	container := f.deployment().Spec.Template.Spec.Containers[0]
 	if want := []corev1.ContainerPort{{Name: "memcached", ContainerPort: 22122, Protocol: corev1.ProtocolTCP}}; !cmp.Equal(container.Ports, want) {
 		t.Errorf("ports = %v, want %v", container.Ports, want)
 	}
 	if want := []string{"-p", "22122"}; !slices.Equal(container.Args[:2], want) {
-		t.Errorf("args = %q, want them to begin with %q", container.Args, want)
+		t.Errorf("args = %q, want them to start with %q", container.Args, want)
 	}
 
-	w.controlDeployment()
-	w.setReady(0, corev1.ConditionTrue)
-	expectWrites(t, w.reconcile(), patchStatus)
-	expectConditions(t, w, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
+	f.controlDeployment()
+	f.setReady(0, corev1.ConditionTrue)
+	expectWrites(t, f.reconcile(), patchStatus)
+	expectConditions(t, f, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
 }
 
 func TestFallingEdge(t *testing.T) {
-	for name, lose := range map[string]func(*world){
-		"a pod is no longer ready": func(w *world) { w.setReady(1, corev1.ConditionFalse) },
-		"a pod is gone": func(w *world) {
-			if err := w.cluster.Delete(w.t.Context(), &w.pods()[1]); err != nil {
-				w.t.Fatal(err)
+	for name, lose := range map[string]func(*fakeCluster){
+		"a pod is no longer ready": func(f *fakeCluster) { f.setReady(1, corev1.ConditionFalse) },
+		"a pod is gone": func(f *fakeCluster) {
+			if err := f.api.Delete(f.t.Context(), &f.pods()[1]); err != nil {
+				f.t.Fatal(err)
 			}
 		},
-		"a pod is being deleted": func(w *world) {
-			pod := w.pods()[1]
+		"a pod is being deleted": func(f *fakeCluster) {
+			pod := f.pods()[1]
 			pod.Finalizers = []string{"example.com/hold"}
-			w.update(&pod)
-			if err := w.cluster.Delete(w.t.Context(), &pod); err != nil {
-				w.t.Fatal(err)
+			f.update(&pod)
+			if err := f.api.Delete(f.t.Context(), &pod); err != nil {
+				f.t.Fatal(err)
 			}
 		},
-		"the Deployment is gone": func(w *world) {
-			if err := w.cluster.Delete(w.t.Context(), w.deployment()); err != nil {
-				w.t.Fatal(err)
+		"the Deployment is gone": func(f *fakeCluster) {
+			if err := f.api.Delete(f.t.Context(), f.deployment()); err != nil {
+				f.t.Fatal(err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 3)
-			w.start()
-			lose(w)
-			w.reconcile()
-			if got := w.conditions()[0]; got != "Available=False/ReplicasNotReady" {
+			f := newFakeCluster(t, 3)
+			f.start()
+			lose(f)
+			f.reconcile()
+			if got := f.conditions()[0]; got != "Available=False/ReplicasNotReady" {
 				t.Errorf("got %s, want Available=False", got)
 			}
 		})
@@ -174,169 +174,169 @@ func TestFallingEdge(t *testing.T) {
 }
 
 func TestDeploymentComesBack(t *testing.T) {
-	w := newWorld(t, 1)
-	w.start()
-	if err := w.cluster.Delete(t.Context(), w.deployment()); err != nil {
+	f := newFakeCluster(t, 1)
+	f.start()
+	if err := f.api.Delete(t.Context(), f.deployment()); err != nil {
 		t.Fatal(err)
 	}
-	expectWrites(t, w.reconcile(), createDeployment, patchStatus)
+	expectWrites(t, f.reconcile(), createDeployment, patchStatus)
 }
 
 // A Memcached's Deployment is deleted with it, and the operator may see that before it sees the Memcached's deletion.
 func TestDeploymentOfAMemcachedThatIsGone(t *testing.T) {
-	for name, remove := range map[string]func(*world){
-		"deleted": func(w *world) {
-			if err := w.cluster.Delete(w.t.Context(), w.memcached()); err != nil {
-				w.t.Fatal(err)
+	for name, remove := range map[string]func(*fakeCluster){
+		"deleted": func(f *fakeCluster) {
+			if err := f.api.Delete(f.t.Context(), f.memcached()); err != nil {
+				f.t.Fatal(err)
 			}
 		},
-		"being deleted": func(w *world) {
-			mc := w.memcached()
+		"being deleted": func(f *fakeCluster) {
+			mc := f.memcached()
 			mc.Finalizers = []string{metav1.FinalizerDeleteDependents}
-			w.update(mc)
-			if err := w.cluster.Delete(w.t.Context(), mc); err != nil {
-				w.t.Fatal(err)
+			f.update(mc)
+			if err := f.api.Delete(f.t.Context(), mc); err != nil {
+				f.t.Fatal(err)
 			}
 		},
-		"made anew under the same name": func(w *world) {
-			if err := w.cluster.Delete(w.t.Context(), w.memcached()); err != nil {
-				w.t.Fatal(err)
+		"created again under the same name": func(f *fakeCluster) {
+			if err := f.api.Delete(f.t.Context(), f.memcached()); err != nil {
+				f.t.Fatal(err)
 			}
 			successor := testMemcached(1)
 			successor.UID = "successor-uid"
-			if err := w.cluster.Create(w.t.Context(), successor); err != nil {
-				w.t.Fatal(err)
+			if err := f.api.Create(f.t.Context(), successor); err != nil {
+				f.t.Fatal(err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1)
-			w.start()
-			w.t = t
-			w.stale = w.memcached()
-			remove(w)
-			if err := w.cluster.Delete(t.Context(), w.deployment()); err != nil {
+			f := newFakeCluster(t, 1)
+			f.start()
+			f.t = t
+			f.stale = f.memcached()
+			remove(f)
+			if err := f.api.Delete(t.Context(), f.deployment()); err != nil {
 				t.Fatal(err)
 			}
-			expectWrites(t, w.reconcile())
+			expectWrites(t, f.reconcile())
 		})
 	}
 }
 
 func TestTerminatingDeploymentIsWaitedFor(t *testing.T) {
-	w := newWorld(t, 1)
-	w.start()
-	w.updateDeployment(func(deployment *appsv1.Deployment) {
+	f := newFakeCluster(t, 1)
+	f.start()
+	f.updateDeployment(func(deployment *appsv1.Deployment) {
 		deployment.Finalizers = []string{metav1.FinalizerDeleteDependents}
 	})
-	if err := w.cluster.Delete(t.Context(), w.deployment()); err != nil {
+	if err := f.api.Delete(t.Context(), f.deployment()); err != nil {
 		t.Fatal(err)
 	}
-	w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+	f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 
-	expectWrites(t, w.reconcile(), patchStatus)
-	expectConditions(t, w, "Available=False/DeploymentTerminating", "Progressing=True/DeploymentTerminating", "Degraded=False/AsExpected")
+	expectWrites(t, f.reconcile(), patchStatus)
+	expectConditions(t, f, "Available=False/DeploymentTerminating", "Progressing=True/DeploymentTerminating", "Degraded=False/AsExpected")
 }
 
 func TestNewImageRollsOut(t *testing.T) {
-	w := newWorld(t, 1)
-	w.start()
-	w.restartOperator("memcached@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
-	expectWrites(t, w.reconcile(), patchDeployment, applyDeployment, patchStatus)
-	if got := w.deployment().Spec.Template.Spec.Containers[0].Image; got != w.reconciler.Image {
-		t.Errorf("image = %s, want %s", got, w.reconciler.Image)
+	f := newFakeCluster(t, 1)
+	f.start()
+	f.restartOperator("memcached@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+	expectWrites(t, f.reconcile(), patchDeployment, applyDeployment, patchStatus)
+	if got := f.deployment().Spec.Template.Spec.Containers[0].Image; got != f.reconciler.Image {
+		t.Errorf("image = %s, want %s", got, f.reconciler.Image)
 	}
 }
 
 // The API server shows the operator's own writes at once, but the operator's cache does not.
 func TestCacheThatLagsBehind(t *testing.T) {
 	t.Run("the status was written", func(t *testing.T) {
-		w := newWorld(t, 1)
-		w.stale = w.memcached()
-		expectWrites(t, w.reconcile(), createDeployment, patchStatus)
-		first := w.memcached().Status.Conditions[0].LastTransitionTime
+		f := newFakeCluster(t, 1)
+		f.stale = f.memcached()
+		expectWrites(t, f.reconcile(), createDeployment, patchStatus)
+		first := f.memcached().Status.Conditions[0].LastTransitionTime
 
-		w.controlDeployment()
-		w.setReady(0, corev1.ConditionTrue)
-		expectWrites(t, w.reconcile(), patchStatus)
-		w.stale = w.memcached()
-		w.setReady(0, corev1.ConditionFalse)
-		expectWrites(t, w.reconcile(), patchStatus)
-		expectWrites(t, w.reconcile())
-		if w.memcached().Status.Conditions[0].LastTransitionTime.Before(&first) {
+		f.controlDeployment()
+		f.setReady(0, corev1.ConditionTrue)
+		expectWrites(t, f.reconcile(), patchStatus)
+		f.stale = f.memcached()
+		f.setReady(0, corev1.ConditionFalse)
+		expectWrites(t, f.reconcile(), patchStatus)
+		expectWrites(t, f.reconcile())
+		if f.memcached().Status.Conditions[0].LastTransitionTime.Before(&first) {
 			t.Error("Available goes back in time")
 		}
 	})
 	t.Run("the Deployment was created", func(t *testing.T) {
-		w := newWorld(t, 1)
-		w.noDeployment = true
-		expectWrites(t, w.reconcile(), createDeployment, patchStatus)
+		f := newFakeCluster(t, 1)
+		f.noDeployment = true
+		expectWrites(t, f.reconcile(), createDeployment, patchStatus)
 	})
 	t.Run("the Deployment was applied", func(t *testing.T) {
-		w := newWorld(t, 1)
-		w.start()
-		w.noDeployment = true
-		expectWrites(t, w.reconcile())
+		f := newFakeCluster(t, 1)
+		f.start()
+		f.noDeployment = true
+		expectWrites(t, f.reconcile())
 	})
 	t.Run("the status was changed by somebody else", func(t *testing.T) {
-		w := newWorld(t, 1)
-		w.start()
-		mc := w.memcached()
+		f := newFakeCluster(t, 1)
+		f.start()
+		mc := f.memcached()
 		mc.Status.Nodes = []string{"no-such-pod"}
-		if err := w.cluster.Status().Update(t.Context(), mc); err != nil {
+		if err := f.api.Status().Update(t.Context(), mc); err != nil {
 			t.Fatal(err)
 		}
-		expectWrites(t, w.reconcile(), patchStatus)
+		expectWrites(t, f.reconcile(), patchStatus)
 	})
 }
 
 // The records of an earlier Memcached with the same name do not count.
 func TestRecreatedMemcached(t *testing.T) {
-	w := newWorld(t, 1)
-	w.start()
-	for _, object := range []client.Object{w.memcached(), w.deployment(), &w.pods()[0]} {
-		if err := w.cluster.Delete(t.Context(), object); err != nil {
+	f := newFakeCluster(t, 1)
+	f.start()
+	for _, object := range []client.Object{f.memcached(), f.deployment(), &f.pods()[0]} {
+		if err := f.api.Delete(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
 	}
 	successor := testMemcached(1)
 	successor.UID = "successor-uid"
-	if err := w.cluster.Create(t.Context(), successor); err != nil {
+	if err := f.api.Create(t.Context(), successor); err != nil {
 		t.Fatal(err)
 	}
-	expectWrites(t, w.reconcile(), createDeployment, patchStatus)
-	expectConditions(t, w, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
+	expectWrites(t, f.reconcile(), createDeployment, patchStatus)
+	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 }
 
 // Whatever write fails, before or after it took effect, and whether or not the operator restarts, the result is the same: no
 // status is ever untrue (see checkTruth), and then there is nothing left to write.
 func TestEveryWriteMayFail(t *testing.T) {
-	life := func(w *world) {
+	runAll := func(f *fakeCluster) {
 		settle := func() {
 			for range 10 {
-				if w.reconcileOnce() == nil {
+				if f.reconcileOnce() == nil {
 					break
 				}
 			}
-			w.reconcile()
+			f.reconcile()
 		}
 		settle()
-		w.controlDeployment()
+		f.controlDeployment()
 		for i := range 2 {
-			w.setReady(i, corev1.ConditionTrue)
+			f.setReady(i, corev1.ConditionTrue)
 			settle()
 		}
-		w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size, *spec.ContainerPort = 1, 22122 })
+		f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size, *spec.ContainerPort = 1, 22122 })
 		settle()
-		w.controlDeployment()
-		w.setReady(0, corev1.ConditionTrue)
+		f.controlDeployment()
+		f.setReady(0, corev1.ConditionTrue)
 		settle()
 	}
-	healthy := newWorld(t, 2)
-	life(healthy)
+	healthy := newFakeCluster(t, 2)
+	runAll(healthy)
 	total := len(healthy.writes)
 	if total < 8 {
-		t.Fatalf("the life has only %d writes: %q", total, healthy.writes)
+		t.Fatalf("there are only %d writes: %q", total, healthy.writes)
 	}
 
 	for i := range total {
@@ -344,9 +344,9 @@ func TestEveryWriteMayFail(t *testing.T) {
 			for _, crash := range []bool{false, true} {
 				t.Run(fmt.Sprintf("write %d, after=%t, crash=%t", i, after, crash), func(t *testing.T) {
 					t.Parallel()
-					w := newWorld(t, 2)
+					f := newFakeCluster(t, 2)
 					calls := 0
-					w.fail = func(_ string, now bool) error {
+					f.fail = func(_ string, now bool) error {
 						if now != after {
 							return nil
 						}
@@ -355,21 +355,21 @@ func TestEveryWriteMayFail(t *testing.T) {
 							return nil
 						}
 						if crash {
-							w.restartOperator(testImage)
+							f.restartOperator(testImage)
 						}
 						return errors.New("connection reset by peer")
 					}
-					life(w)
+					runAll(f)
 					if calls <= i {
 						t.Fatalf("write %d never happened", i)
 					}
-					if diff := cmp.Diff(withoutTimes(healthy.memcached().Status), withoutTimes(w.memcached().Status)); diff != "" {
+					if diff := cmp.Diff(withoutTimes(healthy.memcached().Status), withoutTimes(f.memcached().Status)); diff != "" {
 						t.Errorf("another status than without the failure (-want +got):\n%s", diff)
 					}
-					if diff := cmp.Diff(healthy.deployment().Spec, w.deployment().Spec); diff != "" {
+					if diff := cmp.Diff(healthy.deployment().Spec, f.deployment().Spec); diff != "" {
 						t.Errorf("another Deployment than without the failure (-want +got):\n%s", diff)
 					}
-					expectWrites(t, w.reconcile())
+					expectWrites(t, f.reconcile())
 				})
 			}
 		}
@@ -383,9 +383,9 @@ func expectWrites(t *testing.T, got []string, want ...string) {
 	}
 }
 
-func expectConditions(t *testing.T, w *world, want ...string) {
+func expectConditions(t *testing.T, f *fakeCluster, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, w.conditions()); diff != "" {
+	if diff := cmp.Diff(want, f.conditions()); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
 }

@@ -28,28 +28,28 @@ func TestMetricsCountWrites(t *testing.T) {
 		}
 	}
 	before := counted()
-	w := newWorld(t, 1)
-	w.start()
-	w.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 2 })
-	w.reconcile()
-	w.controlDeployment()
-	w.setReady(1, corev1.ConditionTrue)
-	w.reconcile()
-	w.refuse(patchStatus, errRight)
-	w.setReady(1, corev1.ConditionFalse)
-	if err := w.reconcileOnce(); err == nil {
+	f := newFakeCluster(t, 1)
+	f.start()
+	f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 2 })
+	f.reconcile()
+	f.controlDeployment()
+	f.setReady(1, corev1.ConditionTrue)
+	f.reconcile()
+	f.refuse(patchStatus, errPermission)
+	f.setReady(1, corev1.ConditionFalse)
+	if err := f.reconcileOnce(); err == nil {
 		t.Error("no error, want the refusal")
 	}
 
 	want := map[string]int{"first time": 1}
 	for _, write := range []string{createDeployment, patchDeployment, applyDeployment, patchStatus} {
-		for _, written := range w.writes {
+		for _, written := range f.writes {
 			if written == write {
 				want[write]++
 			}
 		}
-		if !slices.Contains(w.writes, write) {
-			t.Fatalf("writes = %q, want a %s among them", w.writes, write)
+		if !slices.Contains(f.writes, write) {
+			t.Fatalf("writes = %q, want a %s among them", f.writes, write)
 		}
 	}
 	for what, now := range counted() {
@@ -58,13 +58,13 @@ func TestMetricsCountWrites(t *testing.T) {
 		}
 	}
 
-	w.fail = nil
-	w.restartOperator("another-image")
-	w.reconcile()
-	w.controlDeployment()
-	w.setReady(0, corev1.ConditionTrue)
-	w.setReady(1, corev1.ConditionTrue)
-	w.reconcile()
+	f.fail = nil
+	f.restartOperator("another-image")
+	f.reconcile()
+	f.controlDeployment()
+	f.setReady(0, corev1.ConditionTrue)
+	f.setReady(1, corev1.ConditionTrue)
+	f.reconcile()
 	if got := counted()["first time"] - before["first time"]; got != 1 {
 		t.Errorf("%d times Available for the first time, want 1", got)
 	}

@@ -12,39 +12,39 @@ import (
 
 // Pods that become ready shortly after each other are one write, and a condition that changes does not wait.
 func TestProgressIsHeldBack(t *testing.T) {
-	w := newWorld(t, 3)
-	w.reconciler.ProgressInterval = time.Hour
-	expectWrites(t, w.reconcile(), createDeployment, patchStatus)
-	w.controlDeployment()
-	expectWrites(t, w.reconcile())
+	f := newFakeCluster(t, 3)
+	f.reconciler.ProgressInterval = time.Hour
+	expectWrites(t, f.reconcile(), createDeployment, patchStatus)
+	f.controlDeployment()
+	expectWrites(t, f.reconcile())
 	for i := range 2 {
-		w.setReady(i, corev1.ConditionTrue)
-		expectWrites(t, w.reconcile())
-		if w.recheck <= 0 || w.recheck > time.Hour {
-			t.Errorf("called again after %s, want it within the interval", w.recheck)
+		f.setReady(i, corev1.ConditionTrue)
+		expectWrites(t, f.reconcile())
+		if f.recheck <= 0 || f.recheck > time.Hour {
+			t.Errorf("called again after %s, want it within the interval", f.recheck)
 		}
 	}
-	w.setReady(2, corev1.ConditionTrue)
-	expectWrites(t, w.reconcile(), patchStatus)
-	expectConditions(t, w, serving...)
+	f.setReady(2, corev1.ConditionTrue)
+	expectWrites(t, f.reconcile(), patchStatus)
+	expectConditions(t, f, serving...)
 
-	w.setReady(0, corev1.ConditionFalse)
-	expectWrites(t, w.reconcile(), patchStatus)
-	w.setReady(1, corev1.ConditionFalse)
-	expectWrites(t, w.reconcile())
+	f.setReady(0, corev1.ConditionFalse)
+	expectWrites(t, f.reconcile(), patchStatus)
+	f.setReady(1, corev1.ConditionFalse)
+	expectWrites(t, f.reconcile())
 	// The change that was held back is undone, so the next progress starts a new interval.
-	w.setReady(1, corev1.ConditionTrue)
-	expectWrites(t, w.reconcile())
-	if since := w.reconciler.lastWrites.read(w.memcached()).heldBackSince; !since.IsZero() {
+	f.setReady(1, corev1.ConditionTrue)
+	expectWrites(t, f.reconcile())
+	if since := f.reconciler.lastWrites.read(f.memcached()).heldBackSince; !since.IsZero() {
 		t.Errorf("something is held back since %s, want nothing", since)
 	}
 
 	// After the interval, it is written.
-	w.setReady(1, corev1.ConditionFalse)
-	expectWrites(t, w.reconcile())
-	w.reconciler.lastWrites.update(w.memcached(), func(r *record) { r.heldBackSince = time.Now().Add(-time.Hour) })
-	expectWrites(t, w.reconcile(), patchStatus)
-	if nodes := w.memcached().Status.Nodes; len(nodes) != 1 {
+	f.setReady(1, corev1.ConditionFalse)
+	expectWrites(t, f.reconcile())
+	f.reconciler.lastWrites.update(f.memcached(), func(r *record) { r.heldBackSince = time.Now().Add(-time.Hour) })
+	expectWrites(t, f.reconcile(), patchStatus)
+	if nodes := f.memcached().Status.Nodes; len(nodes) != 1 {
 		t.Errorf("nodes = %q, want the one that is ready", nodes)
 	}
 }

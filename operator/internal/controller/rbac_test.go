@@ -64,7 +64,8 @@ func TestRBACOnAPIServer(t *testing.T) {
 	}
 }
 
-// forbiddenWith lets an operator with these permissions do everything it ever does, and returns what the API server forbade.
+// forbiddenWith runs an operator with these permissions through everything that it ever does, and returns the requests that the
+// API server forbade.
 func forbiddenWith(t *testing.T, name string, rules []rbacv1.PolicyRule) []string {
 	t.Helper()
 	config := rest.CopyConfig(needAPIServer(t))
@@ -104,18 +105,18 @@ func forbiddenWith(t *testing.T, name string, rules []rbacv1.PolicyRule) []strin
 	// The first occurrence of a failure creates an event; the second one patches the count in it.
 	for _, count := range []int{1, 2} {
 		s.do(s.user.Delete(t.Context(), s.deployment(mc)))
-		s.newStranger(mc)
+		s.newForeignDeployment(mc)
 		s.sync(mc)
 		_, err := s.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: nameOf(mc)})
 		s.do(err)
 		_ = poll(t.Context(), func(context.Context) (bool, error) {
-			return len(forbidden()) > 0 || s.told(mc, cachev1alpha1.ReasonNameTaken) >= count, nil
+			return len(forbidden()) > 0 || s.eventCount(mc, cachev1alpha1.ReasonNameTaken) >= count, nil
 		})
 		if len(forbidden()) > 0 {
 			return forbidden()
 		}
-		if told := s.told(mc, cachev1alpha1.ReasonNameTaken); told != count {
-			t.Fatalf("told of the stranger %d times, want %d", told, count)
+		if got := s.eventCount(mc, cachev1alpha1.ReasonNameTaken); got != count {
+			t.Fatalf("the foreign Deployment was reported %d times, want %d", got, count)
 		}
 		s.do(s.user.Delete(t.Context(), s.deployment(mc)))
 		s.reconcile(mc)

@@ -71,7 +71,7 @@ func isAboutField(err error) bool {
 
 func isAboutQuota(message string) bool { return strings.Contains(message, "exceeded quota") }
 
-// generatedPod matches the name of a pod in the API server's error messages, which differs from try to try. quotaUsed matches how
+// generatedPod matches the name of a pod in the API server's error messages, which differs with every attempt. quotaUsed matches how
 // much of a quota is in use, which changes with other workloads.
 var (
 	generatedPod = regexp.MustCompile(`pods "([a-z0-9.-]+-)[a-z0-9]{5}"`)
@@ -82,7 +82,7 @@ var (
 const maxMessage = 1024
 
 // stable returns the API server's error message as a sentence, without the parts that change while the cause stays the same.
-// Otherwise each try would produce another status.
+// Otherwise each attempt would change the status.
 func stable(message string) string {
 	message = generatedPod.ReplaceAllString(message, `pods "$1"`)
 	message = quotaUsed.ReplaceAllString(message, ", limited: ")
@@ -105,7 +105,7 @@ func sentence(text string) string {
 	return text[:end] + "…"
 }
 
-// capitalized is for the operator's own errors. The API server's error messages begin with the name of a resource.
+// capitalized is for the operator's own errors. The API server's error messages start with the name of a resource.
 func capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // nameTaken returns an errNameTaken for the Deployment of mc, with advice.

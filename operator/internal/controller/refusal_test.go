@@ -24,7 +24,7 @@ var (
 	errQuota = apierrors.NewForbidden(deployments, testName,
 		errors.New("exceeded quota: small, requested: count/deployments.apps=1, used: count/deployments.apps=3, limited: count/deployments.apps=3"))
 
-	errRight = apierrors.NewForbidden(deployments, "",
+	errPermission = apierrors.NewForbidden(deployments, "",
 		errors.New(`user "operator" cannot create resource "deployments" in API group "apps" in the namespace "team"`))
 
 	errField = apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, testName,
@@ -55,9 +55,9 @@ func TestRefusalOf(t *testing.T) {
 			"The name is taken: the Deployment team/sessions does not belong to this Memcached, so it is left as it is: delete it, or give the Memcached another name."},
 		{"quota", errQuota, cachev1alpha1.ReasonQuotaExceeded,
 			`deployments.apps "sessions" is forbidden: exceeded quota: small, requested: count/deployments.apps=1, limited: count/deployments.apps=3.`},
-		{"missing right", errRight, cachev1alpha1.ReasonForbidden,
+		{"missing permission", errPermission, cachev1alpha1.ReasonForbidden,
 			`deployments.apps is forbidden: user "operator" cannot create resource "deployments" in API group "apps" in the namespace "team".`},
-		{"wrapped", fmt.Errorf("reading: %w", errRight), cachev1alpha1.ReasonForbidden,
+		{"wrapped", fmt.Errorf("reading: %w", errPermission), cachev1alpha1.ReasonForbidden,
 			`reading: deployments.apps is forbidden: user "operator" cannot create resource "deployments" in API group "apps" in the namespace "team".`},
 		{"policy", errPolicy, cachev1alpha1.ReasonForbidden, errPolicy.ErrStatus.Message + "."},
 		{"bad request", apierrors.NewBadRequest("no"), cachev1alpha1.ReasonForbidden, "no."},

@@ -25,11 +25,11 @@ import (
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
-// newStranger creates a Deployment with the Memcached's name, as somebody else does.
-func (s *site) newStranger(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
+// newForeignDeployment creates a Deployment with the Memcached's name that the operator does not own.
+func (s *site) newForeignDeployment(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
 	s.t.Helper()
 	labels := map[string]string{"app": "web"}
-	stranger := &appsv1.Deployment{
+	foreign := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name},
 		Spec: appsv1.DeploymentSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -39,12 +39,12 @@ func (s *site) newStranger(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
 			},
 		},
 	}
-	s.do(s.user.Create(s.t.Context(), stranger))
-	return stranger
+	s.do(s.user.Create(s.t.Context(), foreign))
+	return foreign
 }
 
-// told returns how many times the operator has reported a reason, including the repetitions that an event counts.
-func (s *site) told(mc *cachev1alpha1.Memcached, reason string) int {
+// eventCount returns how many times the operator has reported a reason, including the repetitions that an event counts.
+func (s *site) eventCount(mc *cachev1alpha1.Memcached, reason string) int {
 	s.t.Helper()
 	list := &eventsv1.EventList{}
 	s.do(s.user.List(s.t.Context(), list, client.InNamespace(mc.Namespace)))
@@ -73,8 +73,8 @@ func (s *site) expectDegraded(mc *cachev1alpha1.Memcached, reason, text string) 
 	if reason == cachev1alpha1.ReasonAsExpected {
 		return
 	}
-	if err := poll(s.t.Context(), func(context.Context) (bool, error) { return s.told(mc, reason) > 0, nil }); err != nil {
-		s.t.Errorf("no event tells of %s", reason)
+	if err := poll(s.t.Context(), func(context.Context) (bool, error) { return s.eventCount(mc, reason) > 0, nil }); err != nil {
+		s.t.Errorf("no event has the reason %s", reason)
 	}
 }
 
@@ -93,17 +93,17 @@ func (s *site) tryToReconcile(mc *cachev1alpha1.Memcached) error {
 	return err
 }
 
-func TestStrangerOnAPIServer(t *testing.T) {
+func TestForeignDeploymentOnAPIServer(t *testing.T) {
 	s := newSite(t)
 	mc := s.create("a")
-	stranger := s.newStranger(mc)
+	foreign := s.newForeignDeployment(mc)
 	expectWrites(t, withoutEvents(s.reconcile(mc)), createByPost, statusByPatch)
 	s.expectDegraded(mc, cachev1alpha1.ReasonNameTaken, s.namespace+"/a")
 	expectWrites(t, withoutEvents(s.reconcile(mc)))
-	if diff := cmp.Diff(stranger.ObjectMeta, s.deployment(mc).ObjectMeta); diff != "" {
-		t.Errorf("the stranger was changed (-before +after):\n%s", diff)
+	if diff := cmp.Diff(foreign.ObjectMeta, s.deployment(mc).ObjectMeta); diff != "" {
+		t.Errorf("the foreign Deployment was changed (-before +after):\n%s", diff)
 	}
-	s.do(s.user.Delete(t.Context(), stranger))
+	s.do(s.user.Delete(t.Context(), foreign))
 	expectWrites(t, withoutEvents(s.reconcile(mc)), createByPost, statusByPatch)
 	s.expectDegraded(mc, cachev1alpha1.ReasonAsExpected, "")
 }
@@ -125,7 +125,7 @@ func TestQuotaOnAPIServer(t *testing.T) {
 	s.do(s.user.Status().Update(t.Context(), quota))
 
 	mc := s.create("a")
-	// The API server learns of the quota through its own watch.
+	// The API server sees the quota through its own watch.
 	s.do(poll(t.Context(), func(ctx context.Context) (bool, error) {
 		probe := desiredDeployment(mc, testImage)
 		deployment, err := ssa.Deployment(probe)
@@ -135,7 +135,7 @@ func TestQuotaOnAPIServer(t *testing.T) {
 	}))
 	for range 2 {
 		if err := s.tryToReconcile(mc); !apierrors.IsForbidden(err) || errors.Is(err, reconcile.TerminalError(nil)) {
-			t.Errorf("error = %v, want one that is tried again", err)
+			t.Errorf("error = %v, want one that is retried", err)
 		}
 	}
 	s.expectDegraded(mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota: small, requested: count/deployments.apps=1, limited: count/deployments.apps=0.")
@@ -145,7 +145,7 @@ func TestQuotaOnAPIServer(t *testing.T) {
 	s.expectDegraded(mc, cachev1alpha1.ReasonAsExpected, "")
 }
 
-func TestMissingRightOnAPIServer(t *testing.T) {
+func TestMissingPermissionOnAPIServer(t *testing.T) {
 	config := rest.CopyConfig(needAPIServer(t))
 	config.Impersonate.UserName = "operator-without-create"
 	everything := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch", "update"}}
@@ -177,7 +177,7 @@ func TestInvalidDeploymentOnAPIServer(t *testing.T) {
 	s.reconciler.Image = ""
 	mc := s.create("a")
 	if err := s.tryToReconcile(mc); !apierrors.IsInvalid(err) || errors.Is(err, reconcile.TerminalError(nil)) {
-		t.Errorf("error = %v, want Invalid, and to be tried again", err)
+		t.Errorf("error = %v, want Invalid, and to be retried", err)
 	}
 	s.expectDegraded(mc, cachev1alpha1.ReasonInvalid, "spec.template.spec.containers[0].image")
 }
@@ -188,7 +188,7 @@ func TestTerminatingNamespaceOnAPIServer(t *testing.T) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
 	s.do(s.user.Delete(t.Context(), namespace))
 	s.do(s.user.Delete(t.Context(), s.deployment(mc)))
-	// The API server's admission learns of the deletion through its own watch. Until then, it allows a Deployment to be created.
+	// The API server's admission sees the deletion through its own watch. Until then, it allows a Deployment to be created.
 	s.do(poll(t.Context(), func(ctx context.Context) (bool, error) {
 		deployment, err := ssa.Deployment(desiredDeployment(mc, testImage))
 		s.do(err)

@@ -78,8 +78,8 @@ func TestWhatIsNoPodIsNews(t *testing.T) {
 		{ObjectOld: &appsv1.Deployment{}, ObjectNew: &corev1.Pod{}},
 		{ObjectOld: &corev1.Pod{}, ObjectNew: &appsv1.Deployment{}},
 	} {
-		if !isNews(update) {
-			t.Errorf("%T to %T is no news", update.ObjectOld, update.ObjectNew)
+		if !isRelevantUpdate(update) {
+			t.Errorf("an update from %T to %T is ignored", update.ObjectOld, update.ObjectNew)
 		}
 	}
 }

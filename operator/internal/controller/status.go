@@ -86,7 +86,7 @@ func (s snapshot) isEarly(pods podCounts) bool {
 		// The Deployment's controller has not seen the current spec, so the pods may be about to be replaced.
 		return true
 	}
-	// It has not counted the pods: whoever waits for Available and then looks at the Deployment would find fewer.
+	// It has not counted the pods yet. A user who waits for Available and then looks at the Deployment would find fewer.
 	return !wasAvailable && s.deployment.ready < int32(size)
 }
 
@@ -102,12 +102,12 @@ func (s snapshot) readyReplicas(pods podCounts) int32 {
 
 // progressing returns the condition Progressing.
 func (s snapshot) progressing(pods podCounts) metav1.Condition {
-	reason, message := s.wayToGo(pods)
+	reason, message := s.remainingWork(pods)
 	switch {
 	case s.refused.reason != "":
 		return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonBlocked,
 			"The Deployment cannot be made as the spec asks for; Degraded says why.")
-	case s.isHeld(pods):
+	case s.isRolloutPaused(pods):
 		return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonBlocked,
 			"A rollout is due, and the Deployment is paused.")
 	case reason == "":
@@ -115,13 +115,13 @@ func (s snapshot) progressing(pods podCounts) metav1.Condition {
 			"There are as many replicas as asked for, all ready.")
 	case s.isOverdue():
 		return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonProgressDeadlineExceeded,
-			"Nothing has moved within the progress deadline; Degraded says what is known.")
+			"There was no progress within the progress deadline; Degraded says what is known.")
 	}
 	return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionTrue, reason, message)
 }
 
-// wayToGo returns why the pods are not yet as the spec asks for, or two empty strings.
-func (s snapshot) wayToGo(pods podCounts) (reason, message string) {
+// remainingWork returns why the pods are not yet as the spec asks for, or two empty strings.
+func (s snapshot) remainingWork(pods podCounts) (reason, message string) {
 	size := *s.memcached.Spec.Size
 	switch {
 	case s.deployment.terminating:
@@ -156,17 +156,17 @@ func (s snapshot) degradation(pods podCounts) (reason, message string) {
 	if reason, message = firstOf(failures, pods.current, s.image); reason != "" {
 		return reason, message
 	}
-	if s.isHeld(pods) {
+	if s.isRolloutPaused(pods) {
 		return cachev1alpha1.ReasonDeploymentPaused,
 			fmt.Sprintf("A rollout is due, and the Deployment is paused: kubectl rollout resume deployment %s.", s.memcached.Name)
 	}
-	if way, _ := s.wayToGo(pods); way == "" || !s.isOverdue() {
+	if work, _ := s.remainingWork(pods); work == "" || !s.isOverdue() {
 		return "", ""
 	}
 	if reason, message = firstOf(stalls, pods.current, s.image); reason != "" {
 		return reason, message
 	}
-	return cachev1alpha1.ReasonProgressDeadlineExceeded, "Nothing has moved within the progress deadline, and no pod shows why."
+	return cachev1alpha1.ReasonProgressDeadlineExceeded, "There was no progress within the progress deadline, and no pod shows why."
 }
 
 // sameStatus reports whether two statuses differ in nothing but timestamps. Conditions of other types are not the operator's and

@@ -21,7 +21,7 @@ import (
 const (
 	deploymentUID        = types.UID("deployment-uid")
 	replicaSetUID        = types.UID("replicaset-uid")
-	strangeReplicaSetUID = types.UID("strange-replicaset-uid")
+	foreignReplicaSetUID = types.UID("strange-replicaset-uid")
 	currentHash          = "current"
 )
 
@@ -34,7 +34,7 @@ func testSnapshot(size int32, pods ...corev1.Pod) snapshot {
 	return snapshot{
 		memcached:    mc,
 		deployment:   deploymentState{uid: deploymentUID, replicas: size, ready: countReady(pods), observed: true},
-		replicaSets:  []metav1.PartialObjectMetadata{replicaSet(replicaSetUID, deploymentUID), replicaSet(strangeReplicaSetUID, "predecessor-uid")},
+		replicaSets:  []metav1.PartialObjectMetadata{replicaSet(replicaSetUID, deploymentUID), replicaSet(foreignReplicaSetUID, "predecessor-uid")},
 		pods:         pods,
 		templateHash: currentHash,
 		image:        testImage,
@@ -83,7 +83,7 @@ func withoutHash(p *corev1.Pod) { p.Labels = nil }
 
 func ownedByNobody(p *corev1.Pod) { p.OwnerReferences = nil }
 
-func ownedByStranger(p *corev1.Pod) { p.OwnerReferences[0].UID = strangeReplicaSetUID }
+func ownedByForeign(p *corev1.Pod) { p.OwnerReferences[0].UID = foreignReplicaSetUID }
 
 func notControlled(p *corev1.Pod) { p.OwnerReferences[0].Controller = nil }
 
@@ -102,7 +102,7 @@ func container(change func(*corev1.ContainerStatus)) func(*corev1.Pod) {
 
 func waiting(reason string) func(*corev1.Pod) {
 	return container(func(status *corev1.ContainerStatus) {
-		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: reason, Message: "of the moment"}
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: reason, Message: "for now"}
 	})
 }
 
@@ -145,7 +145,7 @@ var statusCases = []statusCase{
 	},
 	{
 		name:     "one ready behind others that do not count",
-		snapshot: testSnapshot(1, pod("a", ready, deleting), pod("b", ready, ownedByStranger), pod("c", notReady, outdated, deleting), pod("d", ready)),
+		snapshot: testSnapshot(1, pod("a", ready, deleting), pod("b", ready, ownedByForeign), pod("c", notReady, outdated, deleting), pod("d", ready)),
 		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected"},
 		nodes:    []string{"d"},
 	},
@@ -163,17 +163,17 @@ var statusCases = []statusCase{
 	},
 	{
 		name:     "pods that do not count",
-		snapshot: testSnapshot(1, pod("a", ready, deleting), pod("b", ready, ownedByNobody), pod("c", ready, ownedByStranger), pod("d", ready, notControlled), pod("e", ready, phase(corev1.PodFailed)), pod("f", ready, phase(corev1.PodSucceeded))),
+		snapshot: testSnapshot(1, pod("a", ready, deleting), pod("b", ready, ownedByNobody), pod("c", ready, ownedByForeign), pod("d", ready, notControlled), pod("e", ready, phase(corev1.PodFailed)), pod("f", ready, phase(corev1.PodSucceeded))),
 		want:     []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
 	},
 	{
-		name:     "pods that do not count do not delay the end",
+		name:     "pods that do not count do not delay convergence",
 		snapshot: testSnapshot(1, pod("a", ready), pod("b", outdated, deleting), pod("c", waiting("ErrImagePull"), deleting), pod("d", phase(corev1.PodFailed))),
 		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected"},
 		nodes:    []string{"a"},
 	},
 	{
-		name:     "rollout begins",
+		name:     "rollout starts",
 		snapshot: testSnapshot(2, pod("a", ready, outdated), pod("b", ready, withoutHash)),
 		want:     []string{"Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected"},
 		nodes:    []string{"a", "b"},
@@ -191,7 +191,7 @@ var statusCases = []statusCase{
 		nodes:    []string{"a"},
 	},
 	{
-		name:     "rollout ends",
+		name:     "rollout is complete",
 		snapshot: testSnapshot(1, pod("a", ready, outdated), pod("b", ready)),
 		want:     []string{"Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected"},
 		nodes:    []string{"a", "b"},
@@ -204,7 +204,7 @@ var statusCases = []statusCase{
 	},
 	{
 		name:     "the Deployment of a predecessor is being deleted",
-		snapshot: testSnapshot(1, pod("a", ready, ownedByStranger)).with(func(s *snapshot) { s.deployment = deploymentState{terminating: true, replicas: 4} }),
+		snapshot: testSnapshot(1, pod("a", ready, ownedByForeign)).with(func(s *snapshot) { s.deployment = deploymentState{terminating: true, replicas: 4} }),
 		want:     []string{"Available=False/DeploymentTerminating", "Progressing=True/DeploymentTerminating", "Degraded=False/AsExpected"},
 	},
 	{
@@ -296,7 +296,7 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 				}
 			}
 			if counted := fmt.Sprintf("%d of 2 ", min(countReady(test.pods), test.counted)); !strings.HasPrefix(status.Conditions[0].Message, counted) {
-				t.Errorf("message = %q, want it to begin with %q", status.Conditions[0].Message, counted)
+				t.Errorf("message = %q, want it to start with %q", status.Conditions[0].Message, counted)
 			}
 		})
 	}
@@ -314,7 +314,7 @@ func TestReplicaSetNotHeardOf(t *testing.T) {
 		"too few even so":                 {testSnapshot(2, pod("b", ready, unclear)).with(served), true},
 		"it is not ready":                 {testSnapshot(2, pod("a", ready), pod("b", notReady, unclear)).with(served), true},
 		"it is going":                     {testSnapshot(2, pod("a", ready), pod("b", ready, unclear, deleting)).with(served), true},
-		"it is known to be somebody's":    {testSnapshot(2, pod("a", ready), pod("b", ready, ownedByStranger)).with(served), true},
+		"it is known to be foreign":       {testSnapshot(2, pod("a", ready), pod("b", ready, ownedByForeign)).with(served), true},
 		"nobody controls it":              {testSnapshot(2, pod("a", ready), pod("b", ready, notControlled)).with(served), true},
 		"enough without it":               {testSnapshot(1, pod("a", ready), pod("b", ready, unclear)).with(served), true},
 		"not heard of until the deadline": {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)).with(underWay(testDeadline)).with(served), true},

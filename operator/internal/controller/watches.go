@@ -28,8 +28,8 @@ const (
 	// memcachedUIDIndex finds pods and ReplicaSets by the UID of their Memcached.
 	memcachedUIDIndex = "metadata.labels." + cachev1alpha1.LabelMemcachedUID
 
-	// readyDelay is how long a reconcile waits, at most, after a pod has become ready, because other pods and the Deployment's count often
-	// follow.
+	// readyDelay is the longest time that a reconcile waits after a pod has become ready, because other pods and the Deployment's
+	// count often follow.
 	readyDelay = 100 * time.Millisecond
 
 	// firstRetry is the time between a first failure and the next try. It doubles with each further failure.
@@ -52,10 +52,10 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	}
 	toMemcached := handler.EnqueueRequestsFromMapFunc(memcachedOf)
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isAnotherSpec})).
-		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{CreateFunc: isObserved, UpdateFunc: isChanged})).
-		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isChanged})).
-		Watches(&corev1.Pod{}, podHandler{toMemcached, min(readyDelay, r.ProgressInterval)}, builder.WithPredicates(predicate.Funcs{CreateFunc: isBornWithNews, UpdateFunc: isNews})).
+		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isSpecChange})).
+		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{CreateFunc: isObserved, UpdateFunc: isRelevantChange})).
+		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isRelevantChange})).
+		Watches(&corev1.Pod{}, podHandler{toMemcached, min(readyDelay, r.ProgressInterval)}, builder.WithPredicates(predicate.Funcs{CreateFunc: isRelevantCreation, UpdateFunc: isRelevantUpdate})).
 		WithOptions(controller.Options{
 			// A refused write is retried soon at first and then less and less often, but at least as often as a foreign
 			// Deployment is checked, because no event says that a quota was raised or a permission restored.
@@ -64,10 +64,10 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		Complete(r)
 }
 
-// isAnotherSpec reports whether an update of a Memcached changes its spec, which the generation counts. The operator's own writes
+// isSpecChange reports whether an update of a Memcached changes its spec, which the generation counts. The operator's own writes
 // of the status must not trigger a reconcile. The UID matters when a watch breaks while a Memcached is deleted and created again:
 // client-go then reports an update from one to the other, and both may have the same generation.
-func isAnotherSpec(update event.UpdateEvent) bool {
+func isSpecChange(update event.UpdateEvent) bool {
 	return update.ObjectOld.GetUID() != update.ObjectNew.GetUID() || update.ObjectOld.GetGeneration() != update.ObjectNew.GetGeneration()
 }
 
@@ -78,14 +78,14 @@ func isObserved(creation event.CreateEvent) bool {
 	return !isDeployment || deployment.Status.ObservedGeneration > 0
 }
 
-// isChanged reports whether an update of a Deployment or of a ReplicaSet may change its Memcached's status, or is drift. The
-// Deployment's controller also writes what matters to neither.
-func isChanged(update event.UpdateEvent) bool {
-	return !equality.Semantic.DeepEqual(whatCounts(update.ObjectOld), whatCounts(update.ObjectNew))
+// isRelevantChange reports whether an update of a Deployment or of a ReplicaSet may change its Memcached's status, or is drift. Many
+// updates by the Deployment's controller are neither.
+func isRelevantChange(update event.UpdateEvent) bool {
+	return !equality.Semantic.DeepEqual(relevantFields(update.ObjectOld), relevantFields(update.ObjectNew))
 }
 
-// whatCounts returns a shallow copy of a cached object, without the fields that change on every write.
-func whatCounts(object client.Object) client.Object {
+// relevantFields returns a shallow copy of a cached object, without the fields that change on every write.
+func relevantFields(object client.Object) client.Object {
 	switch object := object.(type) {
 	case *appsv1.Deployment:
 		copied := *object
@@ -103,16 +103,16 @@ func whatCounts(object client.Object) client.Object {
 	return object
 }
 
-// isBornWithNews reports whether a pod that is seen for the first time may change its Memcached's status. A pod that was just
+// isRelevantCreation reports whether a pod that is seen for the first time may change its Memcached's status. A pod that was just
 // created does not, because the size of the Deployment already accounts for it.
-func isBornWithNews(creation event.CreateEvent) bool {
+func isRelevantCreation(creation event.CreateEvent) bool {
 	pod, isPod := creation.Object.(*corev1.Pod)
-	return !isPod || isNews(event.UpdateEvent{ObjectOld: &corev1.Pod{ObjectMeta: pod.ObjectMeta}, ObjectNew: pod})
+	return !isPod || isRelevantUpdate(event.UpdateEvent{ObjectOld: &corev1.Pod{ObjectMeta: pod.ObjectMeta}, ObjectNew: pod})
 }
 
-// isNews reports whether an update of a pod may change its Memcached's status. A pod is updated three or four times before it is
+// isRelevantUpdate reports whether an update of a pod may change its Memcached's status. A pod is updated three or four times before it is
 // ready, and only the last update counts.
-func isNews(update event.UpdateEvent) bool {
+func isRelevantUpdate(update event.UpdateEvent) bool {
 	before, isPod := update.ObjectOld.(*corev1.Pod)
 	after, isPodToo := update.ObjectNew.(*corev1.Pod)
 	if !isPod || !isPodToo {

@@ -32,8 +32,8 @@ func TestIsAnotherSpec(t *testing.T) {
 		"another, changed twice": {memcached("second", 3, "4"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := isAnotherSpec(event.UpdateEvent{ObjectOld: memcached("first", 1, "1"), ObjectNew: test.after}); got != test.want {
-				t.Errorf("isAnotherSpec = %t, want %t", got, test.want)
+			if got := isSpecChange(event.UpdateEvent{ObjectOld: memcached("first", 1, "1"), ObjectNew: test.after}); got != test.want {
+				t.Errorf("isSpecChange = %t, want %t", got, test.want)
 			}
 		})
 	}
@@ -69,8 +69,8 @@ func TestIsChanged(t *testing.T) {
 		"an object of any other kind": {&corev1.Secret{}, &corev1.Secret{Data: map[string][]byte{"a": nil}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := isChanged(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.want {
-				t.Errorf("isChanged = %t, want %t", got, test.want)
+			if got := isRelevantChange(event.UpdateEvent{ObjectOld: test.before, ObjectNew: test.after}); got != test.want {
+				t.Errorf("isRelevantChange = %t, want %t", got, test.want)
 			}
 		})
 	}
@@ -89,16 +89,16 @@ func TestIsNews(t *testing.T) {
 		"ready":                    {pod("a", running, notReady), pod("a", running, ready), true},
 		"no longer ready":          {pod("a", ready), pod("a", notReady), true},
 		"going":                    {pod("a", ready), pod("a", ready, deleting), true},
-		"ended":                    {pod("a"), pod("a", phase(corev1.PodFailed)), true},
+		"failed":                   {pod("a"), pod("a", phase(corev1.PodFailed)), true},
 		"fails":                    {pod("a"), pod("a", waiting("ErrImagePull")), true},
 		"fails in the same way":    {pod("a", waiting("ErrImagePull")), pod("a", waiting("ImagePullBackOff")), false},
 		"fails no longer":          {pod("a", unschedulable), pod("a"), true},
 		"of another configuration": {pod("a", ready), pod("a", ready, outdated), true},
-		"of another ReplicaSet":    {pod("a", ready), pod("a", ready, ownedByStranger), true},
+		"of another ReplicaSet":    {pod("a", ready), pod("a", ready, ownedByForeign), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := isNews(event.UpdateEvent{ObjectOld: &test.before, ObjectNew: &test.after}); got != test.want {
-				t.Errorf("isNews = %t, want %t", got, test.want)
+			if got := isRelevantUpdate(event.UpdateEvent{ObjectOld: &test.before, ObjectNew: &test.after}); got != test.want {
+				t.Errorf("isRelevantUpdate = %t, want %t", got, test.want)
 			}
 		})
 	}
@@ -162,8 +162,8 @@ func TestIsBornWithNews(t *testing.T) {
 		"already ending": {pod("a", ready, deleting), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := isBornWithNews(event.CreateEvent{Object: &test.pod}); got != test.want {
-				t.Errorf("isBornWithNews = %t, want %t", got, test.want)
+			if got := isRelevantCreation(event.CreateEvent{Object: &test.pod}); got != test.want {
+				t.Errorf("isRelevantCreation = %t, want %t", got, test.want)
 			}
 		})
 	}

@@ -102,11 +102,11 @@ func newWiring(t *testing.T, recheckInterval time.Duration) *wiring {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- w.Start(ctx) }()
+	stopped := make(chan error)
+	go func() { stopped <- w.Start(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
+		if err := <-stopped; err != nil {
 			t.Error(err)
 		}
 	})
@@ -310,12 +310,12 @@ func TestManagerGetsEverything(t *testing.T) {
 
 // The operator keeps nothing about a Memcached that is gone.
 func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
-	w := newWorld(t, 2)
+	w := newFakeCluster(t, 2)
 	w.start()
 	if len(w.reconciler.lastWrites.records) != 1 {
 		t.Fatalf("%d records of one Memcached", len(w.reconciler.lastWrites.records))
 	}
-	if err := w.cluster.Delete(t.Context(), w.memcached()); err != nil {
+	if err := w.api.Delete(t.Context(), w.memcached()); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.reconcileOnce(); err != nil || w.recheck != 0 {
@@ -330,7 +330,7 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 func TestFailedWritesLeaveNoTrace(t *testing.T) {
 	for _, write := range []string{createDeployment, patchStatus} {
 		t.Run(write, func(t *testing.T) {
-			w := newWorld(t, 1)
+			w := newFakeCluster(t, 1)
 			w.refuse(write, errors.New("the API server is away"))
 			if err := w.reconcileOnce(); err == nil {
 				t.Fatal("no error, want that of the write")

@@ -59,22 +59,22 @@ func (r *record) Update(_ context.Context, held resourcelock.LeaderElectionRecor
 	return r.err
 }
 
-// world is a replica whose lease and clock the test controls.
-type world struct {
+// testReplica is a replica whose lease and clock the test controls.
+type testReplica struct {
 	*lease
 	record *record
 	clock  *clocktesting.FakePassiveClock
 }
 
-func newWorld() world {
-	w := world{record: &record{}, clock: clocktesting.NewFakePassiveClock(time.Now())}
+func newTestReplica() testReplica {
+	w := testReplica{record: &record{}, clock: clocktesting.NewFakePassiveClock(time.Now())}
 	w.lease = &lease{Interface: w.record, limit: limit, clock: w.clock}
 	return w
 }
 
-func (w world) pass(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
+func (w testReplica) pass(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 
-func (w world) renew(t *testing.T) {
+func (w testReplica) renew(t *testing.T) {
 	t.Helper()
 	if err := w.Update(t.Context(), heldBy(w.Identity())); err != nil {
 		t.Fatal(err)
@@ -92,74 +92,74 @@ func TestLease(t *testing.T) {
 		isTooLate = MatchError(ContainSubstring("may hold it"))
 	)
 	for name, tc := range map[string]struct {
-		do   func(t *testing.T, w world)
+		do   func(t *testing.T, w testReplica)
 		want OmegaMatcher
 	}{
-		"never held": {func(*testing.T, world) {}, notHeld},
-		"created": {func(t *testing.T, w world) {
+		"never held": {func(*testing.T, testReplica) {}, notHeld},
+		"created": {func(t *testing.T, w testReplica) {
 			if err := w.Create(t.Context(), heldBy(w.Identity())); err != nil {
 				t.Fatal(err)
 			}
 		}, mayWrite},
-		"renewed":                   {func(t *testing.T, w world) { w.renew(t) }, mayWrite},
-		"just before the limit":     {func(t *testing.T, w world) { w.renew(t); w.pass(limit - 1) }, mayWrite},
-		"at the limit":              {func(t *testing.T, w world) { w.renew(t); w.pass(limit) }, isTooLate},
-		"renewed in good time":      {func(t *testing.T, w world) { w.renew(t); w.pass(limit - 1); w.renew(t); w.pass(limit - 1) }, mayWrite},
-		"renewed after it was late": {func(t *testing.T, w world) { w.renew(t); w.pass(2 * limit); w.renew(t) }, mayWrite},
-		"the answer came late": {func(t *testing.T, w world) {
+		"renewed":                   {func(t *testing.T, w testReplica) { w.renew(t) }, mayWrite},
+		"just before the limit":     {func(t *testing.T, w testReplica) { w.renew(t); w.pass(limit - 1) }, mayWrite},
+		"at the limit":              {func(t *testing.T, w testReplica) { w.renew(t); w.pass(limit) }, isTooLate},
+		"renewed in good time":      {func(t *testing.T, w testReplica) { w.renew(t); w.pass(limit - 1); w.renew(t); w.pass(limit - 1) }, mayWrite},
+		"renewed after it was late": {func(t *testing.T, w testReplica) { w.renew(t); w.pass(2 * limit); w.renew(t) }, mayWrite},
+		"the response came late": {func(t *testing.T, w testReplica) {
 			w.record.during = func() { w.pass(limit) }
 			w.renew(t)
 		}, isTooLate},
-		"a renewal that failed does not count": {func(t *testing.T, w world) {
+		"a renewal that failed does not count": {func(t *testing.T, w testReplica) {
 			w.renew(t)
 			w.pass(limit - 1)
-			w.record.err = errors.New("no answer")
+			w.record.err = errors.New("no response")
 			if err := w.Update(t.Context(), heldBy(w.Identity())); err == nil {
 				t.Error("expected that the error is passed on")
 			}
 			w.pass(1)
 		}, isTooLate},
-		"a reading that failed tells nothing": {func(t *testing.T, w world) {
+		"a read that failed changes nothing": {func(t *testing.T, w testReplica) {
 			w.renew(t)
-			w.record.err = errors.New("no answer")
+			w.record.err = errors.New("no response")
 			if _, _, err := w.Get(t.Context()); err == nil {
 				t.Error("expected that the error is passed on")
 			}
 		}, mayWrite},
-		"read as its own": {func(t *testing.T, w world) {
+		"read as its own": {func(t *testing.T, w testReplica) {
 			w.renew(t)
 			if _, _, err := w.Get(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}, mayWrite},
-		"read as another's": {func(t *testing.T, w world) {
+		"read as another's": {func(t *testing.T, w testReplica) {
 			w.renew(t)
 			w.record.held = heldBy(other)
 			if _, _, err := w.Get(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}, notHeld},
-		"given back": {func(t *testing.T, w world) {
+		"released": {func(t *testing.T, w testReplica) {
 			w.renew(t)
 			w.record.during = func() {
 				if w.check() == nil {
-					t.Error("expected that nothing is written from when the lease is being given back")
+					t.Error("expected that nothing is written from when the lease is being released")
 				}
 			}
 			if err := w.Update(t.Context(), heldBy("")); err != nil {
 				t.Fatal(err)
 			}
 		}, notHeld},
-		"perhaps given back": {func(t *testing.T, w world) {
+		"perhaps released": {func(t *testing.T, w testReplica) {
 			w.renew(t)
-			w.record.err = errors.New("no answer")
+			w.record.err = errors.New("no response")
 			if err := w.Update(t.Context(), heldBy("")); err == nil {
 				t.Error("expected that the error is passed on")
 			}
 		}, notHeld},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld()
+			w := newTestReplica()
 			tc.do(t, w)
 			NewWithT(t).Expect(w.check()).To(tc.want)
 		})
@@ -227,7 +227,7 @@ func TestClient(t *testing.T) {
 	for name, write := range writes {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			w := newWorld()
+			w := newTestReplica()
 			config, requests := server(t)
 			c, err := w.newClient(config, client.Options{HTTPClient: http.DefaultClient, Scheme: clientgoscheme.Scheme, Mapper: mapper()})
 			g.Expect(err).NotTo(HaveOccurred())
@@ -260,7 +260,7 @@ func (c *closer) Close() error {
 }
 
 func TestHeldBackRequestIsClosed(t *testing.T) {
-	held := &fence{lease: newWorld().lease}
+	held := &fence{lease: newTestReplica().lease}
 	body := &closer{Reader: strings.NewReader("{}")}
 	for name, request := range map[string]*http.Request{
 		"with a body":    {Method: http.MethodPost, Body: body},

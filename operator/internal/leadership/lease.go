@@ -49,11 +49,11 @@ func (l *lease) write(ctx context.Context, record resourcelock.LeaderElectionRec
 		return write(ctx, record)
 	}
 	// Other replicas count from when they see the renewal, which is never before it was requested.
-	asked := l.clock.Now()
+	requested := l.clock.Now()
 	if err := write(ctx, record); err != nil {
 		return err
 	}
-	l.renewed.Store(&asked)
+	l.renewed.Store(&requested)
 	return nil
 }
 
@@ -62,11 +62,11 @@ func (l *lease) check() error { return check(l.renewed.Load(), l.clock.Now(), l.
 
 func check(renewed *time.Time, now time.Time, limit time.Duration) error {
 	if renewed == nil {
-		return errors.New("not written, because this replica does not hold the lease: the one that does writes instead")
+		return errors.New("not written, because this replica does not hold the lease: the leader writes instead")
 	}
 	if age := now.Sub(*renewed); age >= limit {
 		return fmt.Errorf("not written, because this replica renewed its lease %s ago and another one may hold it: "+
-			"it writes again when it has renewed it within %s", age, limit)
+			"it writes again once it has renewed the lease within %s", age, limit)
 	}
 	return nil
 }

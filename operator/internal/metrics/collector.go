@@ -17,10 +17,10 @@ const collectTimeout = 5 * time.Second
 
 var (
 	desiredReplicas = prometheus.NewDesc("memcached_operator_desired_replicas",
-		"How many replicas a Memcached asks for.", []string{"namespace", "name"}, nil)
+		"How many replicas the spec of a Memcached asks for.", []string{"namespace", "name"}, nil)
 
 	readyReplicas = prometheus.NewDesc("memcached_operator_ready_replicas",
-		"How many replicas of a Memcached are ready, as its status says.", []string{"namespace", "name"}, nil)
+		"How many replicas of a Memcached are ready, according to its status.", []string{"namespace", "name"}, nil)
 
 	condition = prometheus.NewDesc("memcached_operator_condition",
 		"Whether a condition of a Memcached is true (1) or not (0).", []string{"namespace", "name", "type"}, nil)
@@ -65,7 +65,7 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	// The list is not modified, so it need not be copied.
 	if err := c.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		// The scrape still returns the other metrics.
-		logf.Log.WithName("metrics").Error(err, "Reading the Memcacheds")
+		logf.Log.WithName("metrics").Error(err, "Listing the Memcacheds")
 		return
 	}
 	for i := range list.Items {

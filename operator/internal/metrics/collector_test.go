@@ -44,10 +44,10 @@ func TestCollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("before the first status", `
-# HELP memcached_operator_desired_replicas How many replicas a Memcached asks for.
+# HELP memcached_operator_desired_replicas How many replicas the spec of a Memcached asks for.
 # TYPE memcached_operator_desired_replicas gauge
 memcached_operator_desired_replicas{name="sessions",namespace="team"} 1
-# HELP memcached_operator_ready_replicas How many replicas of a Memcached are ready, as its status says.
+# HELP memcached_operator_ready_replicas How many replicas of a Memcached are ready, according to its status.
 # TYPE memcached_operator_ready_replicas gauge
 memcached_operator_ready_replicas{name="sessions",namespace="team"} 0
 `)
@@ -68,10 +68,10 @@ memcached_operator_ready_replicas{name="sessions",namespace="team"} 0
 memcached_operator_condition{name="sessions",namespace="team",type="Available"} 0
 memcached_operator_condition{name="sessions",namespace="team",type="Degraded"} 0
 memcached_operator_condition{name="sessions",namespace="team",type="Progressing"} 1
-# HELP memcached_operator_desired_replicas How many replicas a Memcached asks for.
+# HELP memcached_operator_desired_replicas How many replicas the spec of a Memcached asks for.
 # TYPE memcached_operator_desired_replicas gauge
 memcached_operator_desired_replicas{name="sessions",namespace="team"} 3
-# HELP memcached_operator_ready_replicas How many replicas of a Memcached are ready, as its status says.
+# HELP memcached_operator_ready_replicas How many replicas of a Memcached are ready, according to its status.
 # TYPE memcached_operator_ready_replicas gauge
 memcached_operator_ready_replicas{name="sessions",namespace="team"} 2
 `)
@@ -106,18 +106,18 @@ func TestCollectorReportsWhileItRuns(t *testing.T) {
 	}
 
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- collector.Start(ctx) }()
+	stopped := make(chan error)
+	go func() { stopped <- collector.Start(ctx) }()
 	<-registry.registered
 	if got := count(); got != 2 {
 		t.Errorf("%d metrics while it runs, want 2", got)
 	}
 	stop()
-	if err := <-ended; err != nil {
+	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
 	if got := count(); got != 0 {
-		t.Errorf("%d metrics after the end, want none", got)
+		t.Errorf("%d metrics after it stopped, want none", got)
 	}
 }
 

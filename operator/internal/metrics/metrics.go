@@ -24,8 +24,8 @@ var (
 	// a status before the operator started are not included.
 	TimeToAvailable = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "memcached_operator_time_to_available_seconds",
-		Help: "Time from the creation of a Memcached, which is known to the second, to its first being Available.",
-		// The shortest is for next to no time, because creation times are in whole seconds; the longest is for a slow registry.
+		Help: "Time from the creation of a Memcached, which is known to the second, until it is Available for the first time.",
+		// Creation times are in whole seconds, so nothing shorter than a second can be measured. The longest is for a slow registry.
 		Buckets: []float64{1, 2, 3, 5, 10, 20, 30, 60, 120, 300, 600, 1800},
 	})
 )

@@ -30,7 +30,7 @@ func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fie
 		}
 		set := fieldpath.NewSet()
 		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
-			return nil, fmt.Errorf("reading the fields that %q owns: %w", entry.Manager, err)
+			return nil, fmt.Errorf("read the fields that %q owns: %w", entry.Manager, err)
 		}
 		sets[i] = set
 		if entry.Manager == owner {
@@ -73,7 +73,7 @@ func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fie
 		}
 		text, err := fields.ToJSON()
 		if err != nil {
-			return nil, fmt.Errorf("writing the fields that %q owns: %w", entry.Manager, err)
+			return nil, fmt.Errorf("write the fields that %q owns: %w", entry.Manager, err)
 		}
 		after.FieldsV1 = metav1.NewFieldsV1(string(text))
 		changes = append(changes, patchOperation{Op: "replace", Path: path, Value: after})

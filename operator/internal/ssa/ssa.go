@@ -30,7 +30,7 @@ import (
 
 // ErrOwnershipMoved is what Apply returns when the owners of the Deployment's fields have changed since it was read. Read the
 // Deployment again, and retry.
-var ErrOwnershipMoved = errors.New("taking over the fields of the Deployment")
+var ErrOwnershipMoved = errors.New("take over the fields of the Deployment")
 
 // Apply sets the fields of desired on live, which was read from the API server. It removes the fields that the owner set before
 // and desired does not set; all other fields stay. It returns the Deployment as the API server stored it, and changes neither

@@ -61,7 +61,7 @@ func (*Defaulter) Default(ctx context.Context, mc *cachev1alpha1.Memcached) erro
 	}
 	before := &cachev1alpha1.Memcached{}
 	if err := json.Unmarshal(request.OldObject.Raw, before); err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("reading the Memcached as it was: %v", err))
+		return apierrors.NewBadRequest(fmt.Sprintf("read the Memcached as it was: %v", err))
 	}
 	mc.Annotations = keepCreator(before.Annotations, mc.Annotations)
 	return nil
@@ -114,7 +114,7 @@ func (v *Validator) checkGrowth(ctx context.Context, namespace, name string, bef
 	}
 	list := &cachev1alpha1.MemcachedList{}
 	if err := v.Reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("summing up the sizes of the namespace %s: %w", namespace, err))
+		return nil, apierrors.NewInternalError(fmt.Errorf("sum up the sizes in namespace %s: %w", namespace, err))
 	}
 	return checkTotalSize(v.MaxTotalSize, name, after, list.Items), nil
 }

@@ -202,7 +202,7 @@ func TestRotationFailsNoAdmission(t *testing.T) {
 	// An authority is replaced after two thirds of 90 minutes: 270 minutes see five authorities, and 34 certificates of the
 	// server.
 	if len(authorities) < 4 || len(authorities) > 6 {
-		t.Errorf("%d authorities in three lives", len(authorities))
+		t.Errorf("%d authorities in three times their validity", len(authorities))
 	}
 	if len(certificates) < 30 || len(certificates) > 50 {
 		t.Errorf("%d certificates of 12 minutes in 270 minutes", len(certificates))
@@ -225,14 +225,14 @@ func TestRepair(t *testing.T) {
 			secret.Data[corev1.TLSPrivateKeyKey] = []byte("garbage")
 			s.do(s.client.Update(s.t.Context(), secret))
 		}, false},
-		{"the Secret holds a stranger's authority", func(s *site) {
-			stranger := newSite(s.t)
-			stranger.reconcile(stranger.replica())
+		{"the Secret holds a foreign authority", func(s *site) {
+			foreign := newSite(s.t)
+			foreign.reconcile(foreign.replica())
 			secret := s.secret()
-			secret.Data[corev1.TLSCertKey] = stranger.secret().Data[corev1.TLSCertKey]
+			secret.Data[corev1.TLSCertKey] = foreign.secret().Data[corev1.TLSCertKey]
 			s.do(s.client.Update(s.t.Context(), secret))
 		}, false},
-		{"a configuration is made anew", func(s *site) {
+		{"a configuration is created again", func(s *site) {
 			for _, object := range []client.Object{
 				&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "mutating"}},
 				&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "validating"}},
@@ -387,10 +387,10 @@ func TestSigner(t *testing.T) {
 	}{
 		{"none is trusted", nil, newest},
 		{"the newest is trusted for long enough", both(since(newest, time.Minute), since(oldest, time.Hour)), newest},
-		{"the newest is trusted since a moment ago", both(since(newest, time.Second), since(oldest, time.Hour)), oldest},
-		{"both since a moment ago", both(since(newest, 0), since(oldest, 0)), oldest},
-		{"only the newest, since a moment ago", since(newest, 0), newest},
-		{"only the oldest, since a moment ago", since(oldest, 0), oldest},
+		{"the newest is trusted since just now", both(since(newest, time.Second), since(oldest, time.Hour)), oldest},
+		{"both since just now", both(since(newest, 0), since(oldest, 0)), oldest},
+		{"only the newest, since just now", since(newest, 0), newest},
+		{"only the oldest, since just now", since(oldest, 0), oldest},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := signer([]authority{newest, oldest}, test.trusted, now, time.Minute)
@@ -410,10 +410,10 @@ func TestParseSecretSaysWhatIsWrong(t *testing.T) {
 		key, from string
 		want      string
 	}{
-		{corev1.TLSCertKey, "", "tls.crt and tls.key: reading the certificate"},
-		{corev1.TLSPrivateKeyKey, "", "tls.crt and tls.key: reading the key"},
+		{corev1.TLSCertKey, "", "tls.crt and tls.key: read the certificate"},
+		{corev1.TLSPrivateKeyKey, "", "tls.crt and tls.key: read the key"},
 		{corev1.TLSPrivateKeyKey, corev1.TLSPrivateKeyKey, "does not belong to the certificate"},
-		{previousCertificateKey, corev1.TLSCertKey, "previous.crt and previous.key: reading the key"},
+		{previousCertificateKey, corev1.TLSCertKey, "previous.crt and previous.key: read the key"},
 	} {
 		t.Run(fmt.Sprintf("%s from %q", test.key, test.from), func(t *testing.T) {
 			data := s.secret().Data

@@ -20,7 +20,7 @@ func withoutExpired(authorities []authority, now time.Time) []authority {
 // trust records, for each authority's certificate, since when this replica has seen every webhook trust it.
 type trust map[string]time.Time
 
-// observe returns the trust after a look at the webhooks, which now trust these certificates.
+// observe returns the trust after a check of the webhooks, which now trust these certificates.
 func (t trust) observe(now time.Time, trusted []*x509.Certificate) trust {
 	observed := trust{}
 	for _, certificate := range trusted {
@@ -69,20 +69,20 @@ func mustReissue(current *tls.Certificate, by authority, trusted trust, now time
 	return ok && !now.Before(from)
 }
 
-// nextLook returns when to decide again if no event comes before.
-func nextLook(authorities []authority, current *tls.Certificate, trusted trust, now time.Time, settling time.Duration) time.Time {
+// nextCheck returns when to decide again if no event comes first.
+func nextCheck(authorities []authority, current *tls.Certificate, trusted trust, now time.Time, settling time.Duration) time.Time {
 	// A timer stops while the machine sleeps, so a timer for next month would fire too late.
 	next := now.Add(time.Minute)
-	moments := []time.Time{renewal(authorities[0].certificate), renewal(current.Leaf), current.Leaf.NotAfter}
+	times := []time.Time{renewal(authorities[0].certificate), renewal(current.Leaf), current.Leaf.NotAfter}
 	for _, a := range authorities {
-		moments = append(moments, a.certificate.NotAfter)
+		times = append(times, a.certificate.NotAfter)
 		if from, ok := trusted.settled(a.certificate, settling); ok {
-			moments = append(moments, from)
+			times = append(times, from)
 		}
 	}
-	for _, moment := range moments {
-		if moment.After(now) && moment.Before(next) {
-			next = moment
+	for _, t := range times {
+		if t.After(now) && t.Before(next) {
+			next = t
 		}
 	}
 	return next

@@ -19,9 +19,9 @@ func testAuthority(t *testing.T) authority {
 	return a
 }
 
-func testCertificate(t *testing.T, by authority, life time.Duration) *tls.Certificate {
+func testCertificate(t *testing.T, by authority, validity time.Duration) *tls.Certificate {
 	t.Helper()
-	certificate, err := by.issue(testNow, life, []string{serverName})
+	certificate, err := by.issue(testNow, validity, []string{serverName})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ type Reconciler struct {
 
 // SetupWithManager registers the reconciler with the manager.
 func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
-	// Every event leads to the same work, so there is only one request.
+	// Every event triggers the same work, so there is only one request.
 	everything := reconcile.Request{}
 	enqueue := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{everything}
@@ -88,7 +88,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Complete(r)
 }
 
-// Reconcile does what is due, and returns when to look again.
+// Reconcile does what is due, and returns when to check again.
 func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	now := r.now()
 	authorities, err := r.ensureAuthorities(ctx, now)
@@ -105,13 +105,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	certificate := r.Source.current()
 	if by := signer(authorities, r.trusted, now, settling); mustReissue(certificate, by, r.trusted, now, settling) {
 		if certificate, err = by.issue(now, r.Options.CertificateDuration, r.Options.DNSNames); err != nil {
-			return ctrl.Result{}, fmt.Errorf("signing a certificate: %w", err)
+			return ctrl.Result{}, fmt.Errorf("sign a certificate: %w", err)
 		}
 		logf.FromContext(ctx).Info("Serving a new certificate", "until", certificate.Leaf.NotAfter, "authorityUntil", by.certificate.NotAfter)
 	}
 	isTrusted := slices.ContainsFunc(trusted, func(a *x509.Certificate) bool { return certificate.Leaf.CheckSignatureFrom(a) == nil })
 	r.Source.set(certificate, isTrusted)
-	return ctrl.Result{RequeueAfter: nextLook(authorities, certificate, r.trusted, now, settling).Sub(now)}, nil
+	return ctrl.Result{RequeueAfter: nextCheck(authorities, certificate, r.trusted, now, settling).Sub(now)}, nil
 }
 
 func (r *Reconciler) now() time.Time {
@@ -135,17 +135,17 @@ func (r *Reconciler) ensureAuthorities(ctx context.Context, now time.Time) ([]au
 	var stored []authority
 	if exists {
 		if stored, err = parseSecret(secret.Data); err != nil {
-			log.Info("Replacing the Secret's content, which is no authority of the operator", "reason", err.Error())
+			log.Info("Replacing the Secret's content, which is not a certificate authority of the operator", "reason", err.Error())
 		}
 	}
 	valid := withoutExpired(stored, now)
 	if needsSuccessor(valid, now) {
 		successor, err := newAuthority(now, r.Options.AuthorityDuration)
 		if err != nil {
-			return nil, fmt.Errorf("making a certificate authority: %w", err)
+			return nil, fmt.Errorf("create a certificate authority: %w", err)
 		}
 		valid = append([]authority{successor}, valid[:min(len(valid), 1)]...)
-		log.Info("Making a certificate authority", "until", successor.certificate.NotAfter)
+		log.Info("Creating a certificate authority", "until", successor.certificate.NotAfter)
 	}
 	data, err := encodeSecret(valid)
 	if err != nil {

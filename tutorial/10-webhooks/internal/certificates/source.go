@@ -25,7 +25,7 @@ func (s *Source) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return s.certificate, nil
 }
 
-// Check is for a readiness probe: it succeeds from the moment the API server trusts the certificate until the certificate
+// Check is for a readiness probe: it succeeds from when the API server trusts the certificate until the certificate
 // expires. It does not fail when somebody removes a webhook configuration, because taking the replica out of the Service would
 // break the webhooks that are left.
 func (s *Source) Check(*http.Request) error {

@@ -19,9 +19,9 @@ type MemcachedApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard metadata of every object.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what is wanted.
+	// spec is the desired state.
 	Spec *MemcachedSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what was last seen.
+	// status is the observed state.
 	Status *MemcachedStatusApplyConfiguration `json:"status,omitempty"`
 }
 

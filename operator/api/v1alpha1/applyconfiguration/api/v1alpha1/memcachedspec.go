@@ -5,10 +5,10 @@ package v1alpha1
 // MemcachedSpecApplyConfiguration represents a declarative configuration of the MemcachedSpec type for use
 // with apply.
 //
-// MemcachedSpec is what a user asks for.
+// MemcachedSpec is the desired state of a Memcached.
 //
-// Its numbers are pointers, so that a typed client can tell "not set" (the API server puts the default) from 0 (the API
-// server refuses it).
+// Its numbers are pointers, so that a typed client can distinguish "not set", for which the API server sets the default,
+// from 0, which the API server refuses.
 type MemcachedSpecApplyConfiguration struct {
 	// size is the number of memcached pods.
 	Size *int32 `json:"size,omitempty"`

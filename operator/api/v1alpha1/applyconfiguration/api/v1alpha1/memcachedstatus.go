@@ -9,11 +9,11 @@ import (
 // MemcachedStatusApplyConfiguration represents a declarative configuration of the MemcachedStatus type for use
 // with apply.
 //
-// MemcachedStatus is what the operator has seen, computed from one snapshot of the Memcached, its Deployment and the
+// MemcachedStatus is the observed state of a Memcached, computed from one snapshot of the Memcached, its Deployment and the
 // Deployment's pods. A pod is ready here when the Deployment owns it (through a ReplicaSet), it runs the current
 // configuration, its Ready condition is true and it is not being deleted.
 type MemcachedStatusApplyConfiguration struct {
-	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it judges.
+	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it is about.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// nodes are the names of the ready pods, sorted.
 	Nodes []string `json:"nodes,omitempty"`

@@ -47,12 +47,12 @@ const (
 	testDeadline  = time.Hour
 )
 
-// world is a cluster without an API server: a fake client, and functions that play a user, the Deployment's controller and the
+// fakeCluster is a cluster without an API server: a fake client, and functions that play a user, the Deployment's controller and the
 // kubelets. It records what the operator writes.
-type world struct {
+type fakeCluster struct {
 	t *testing.T
-	// cluster holds the real objects, which the players change. The operator sees them through operatorClient.
-	cluster client.WithWatch
+	// api holds the objects. The operator reads and writes them through operatorCalls.
+	api client.WithWatch
 	// stale, if not nil, is what the operator's cache returns instead of the current Memcached.
 	stale *cachev1alpha1.Memcached
 	// noDeployment makes the operator's cache return no Deployment.
@@ -73,11 +73,11 @@ type world struct {
 	reconciler *MemcachedReconciler
 }
 
-// worldRecorder records the events of the operator in a world.
-type worldRecorder world
+// eventRecorder records the events of the operator in a fakeCluster.
+type eventRecorder fakeCluster
 
 // Eventf records an event.
-func (r *worldRecorder) Eventf(_, _ runtime.Object, eventType, reason, _, _ string, _ ...any) {
+func (r *eventRecorder) Eventf(_, _ runtime.Object, eventType, reason, _, _ string, _ ...any) {
 	r.events = append(r.events, eventType+" "+reason)
 }
 
@@ -102,8 +102,8 @@ var typeConverters = sync.OnceValue(func() []managedfields.TypeConverter {
 // restMapper has the kinds of testScheme. It is slow to create, too.
 var restMapper = sync.OnceValue(func() meta.RESTMapper { return testrestmapper.TestOnlyStaticRESTMapper(testScheme()) })
 
-// newWorld returns a world with one Memcached of that size, which has not been reconciled yet.
-func newWorld(t *testing.T, size int32) *world {
+// newFakeCluster returns a cluster with one Memcached of that size, which has not been reconciled yet.
+func newFakeCluster(t *testing.T, size int32) *fakeCluster {
 	t.Helper()
 	builder := fake.NewClientBuilder().
 		WithScheme(testScheme()).
@@ -116,10 +116,10 @@ func newWorld(t *testing.T, size int32) *world {
 	for _, object := range indexed() {
 		builder.WithIndex(object, memcachedUIDIndex, memcachedUID)
 	}
-	w := &world{t: t, cluster: builder.Build()}
-	w.afterStatus = w.checkTruth
-	w.restartOperator(testImage)
-	return w
+	f := &fakeCluster{t: t, api: builder.Build()}
+	f.afterStatus = f.checkTruth
+	f.restartOperator(testImage)
+	return f
 }
 
 // testMemcached is a Memcached as the API server returns it.
@@ -131,33 +131,33 @@ func testMemcached(size int32) *cachev1alpha1.Memcached {
 }
 
 // restartOperator starts an operator without records of earlier writes, with that image.
-func (w *world) restartOperator(image string) {
-	w.reconciler = &MemcachedReconciler{
-		Client:    interceptor.NewClient(w.cluster, w.operatorCalls()),
-		APIReader: w.cluster,
+func (f *fakeCluster) restartOperator(image string) {
+	f.reconciler = &MemcachedReconciler{
+		Client:    interceptor.NewClient(f.api, f.operatorCalls()),
+		APIReader: f.api,
 		Image:     image,
 
 		RecheckInterval:  testRecheck,
 		ProgressDeadline: testDeadline,
-		Recorder:         (*worldRecorder)(w),
+		Recorder:         (*eventRecorder)(f),
 	}
 }
 
 // operatorCalls shows the operator what its cache has, counts its writes, and adds the behavior of the API server that the fake
 // client lacks.
-func (w *world) operatorCalls() interceptor.Funcs {
+func (f *fakeCluster) operatorCalls() interceptor.Funcs {
 	write := func(name string, do func() error) error {
-		if w.fail != nil {
-			if err := w.fail(name, false); err != nil {
+		if f.fail != nil {
+			if err := f.fail(name, false); err != nil {
 				return err
 			}
 		}
-		w.writes = append(w.writes, name)
+		f.writes = append(f.writes, name)
 		if err := do(); err != nil {
 			return err
 		}
-		if w.fail != nil {
-			return w.fail(name, true)
+		if f.fail != nil {
+			return f.fail(name, true)
 		}
 		return nil
 	}
@@ -165,12 +165,12 @@ func (w *world) operatorCalls() interceptor.Funcs {
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			switch object := object.(type) {
 			case *cachev1alpha1.Memcached:
-				if w.stale != nil {
-					w.stale.DeepCopyInto(object)
+				if f.stale != nil {
+					f.stale.DeepCopyInto(object)
 					return nil
 				}
 			case *appsv1.Deployment:
-				if w.noDeployment {
+				if f.noDeployment {
 					return apierrors.NewNotFound(appsv1.Resource("deployments"), key.Name)
 				}
 			}
@@ -178,7 +178,7 @@ func (w *world) operatorCalls() interceptor.Funcs {
 		},
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 			return write("create "+kindOf(object), func() error {
-				object.SetUID(types.UID(fmt.Sprintf("deployment-uid-%d", len(w.writes))))
+				object.SetUID(types.UID(fmt.Sprintf("deployment-uid-%d", len(f.writes))))
 				object.SetGeneration(1)
 				return c.Create(ctx, object, options...)
 			})
@@ -194,11 +194,11 @@ func (w *world) operatorCalls() interceptor.Funcs {
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
 			return write("apply "+kindOf(object), func() error {
-				before := w.deployment()
+				before := f.deployment()
 				if err := c.Apply(ctx, object, options...); err != nil {
 					return err
 				}
-				if after := w.deployment(); !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+				if after := f.deployment(); !equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 					after.Generation++
 					return c.Update(ctx, after)
 				}
@@ -210,7 +210,7 @@ func (w *world) operatorCalls() interceptor.Funcs {
 				if err := c.SubResource(subResource).Patch(ctx, object, patch, options...); err != nil {
 					return testFailed(err)
 				}
-				w.afterStatus()
+				f.afterStatus()
 				return nil
 			})
 		},
@@ -230,110 +230,110 @@ func kindOf(object any) string {
 	return strings.TrimSuffix(reflect.TypeOf(object).Elem().Name(), "ApplyConfiguration")
 }
 
-// checkTruth fails the test if the status claims more than the pods show.
-func (w *world) checkTruth() {
-	w.t.Helper()
-	mc := w.memcached()
+// checkTruth fails the test if the status reports more than the pods show.
+func (f *fakeCluster) checkTruth() {
+	f.t.Helper()
+	mc := f.memcached()
 	setDefaults(&mc.Spec)
 	available := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionAvailable)
 	if available == nil || available.Status != metav1.ConditionTrue {
 		return
 	}
 	ready := 0
-	for _, pod := range w.pods() {
+	for _, pod := range f.pods() {
 		if pod.DeletionTimestamp == nil && isReady(pod) {
 			ready++
 		}
 	}
-	if counted := int(w.deployment().Status.ReadyReplicas); min(ready, counted) < int(*mc.Spec.Size) {
-		w.t.Errorf("Available=True with %d of %d pods ready, %d of them counted by the Deployment", ready, *mc.Spec.Size, counted)
+	if counted := int(f.deployment().Status.ReadyReplicas); min(ready, counted) < int(*mc.Spec.Size) {
+		f.t.Errorf("Available=True with %d of %d pods ready, %d of them counted by the Deployment", ready, *mc.Spec.Size, counted)
 	}
 }
 
 // reconcile runs the operator until it writes nothing more, and returns what it wrote.
-func (w *world) reconcile() []string {
-	w.t.Helper()
-	first := len(w.writes)
+func (f *fakeCluster) reconcile() []string {
+	f.t.Helper()
+	first := len(f.writes)
 	for range 20 {
-		before := len(w.writes)
-		if err := w.reconcileOnce(); err != nil {
-			w.t.Fatalf("reconciling: %v", err)
+		before := len(f.writes)
+		if err := f.reconcileOnce(); err != nil {
+			f.t.Fatalf("reconciling: %v", err)
 		}
-		if len(w.writes) == before {
-			return slices.Clone(w.writes[first:])
+		if len(f.writes) == before {
+			return slices.Clone(f.writes[first:])
 		}
 	}
-	w.t.Fatalf("the operator keeps writing: %q", w.writes[first:])
+	f.t.Fatalf("the operator keeps writing: %q", f.writes[first:])
 	return nil
 }
 
-func (w *world) reconcileOnce() error {
+func (f *fakeCluster) reconcileOnce() error {
 	request := ctrl.Request{NamespacedName: types.NamespacedName{Namespace: testNamespace, Name: testName}}
-	result, err := w.reconciler.Reconcile(w.t.Context(), request)
-	w.recheck = result.RequeueAfter
+	result, err := f.reconciler.Reconcile(f.t.Context(), request)
+	f.recheck = result.RequeueAfter
 	return err
 }
 
-func (w *world) memcached() *cachev1alpha1.Memcached {
-	w.t.Helper()
+func (f *fakeCluster) memcached() *cachev1alpha1.Memcached {
+	f.t.Helper()
 	mc := &cachev1alpha1.Memcached{}
-	w.get(mc)
+	f.get(mc)
 	return mc
 }
 
-func (w *world) deployment() *appsv1.Deployment {
-	w.t.Helper()
+func (f *fakeCluster) deployment() *appsv1.Deployment {
+	f.t.Helper()
 	deployment := &appsv1.Deployment{}
-	w.get(deployment)
+	f.get(deployment)
 	return deployment
 }
 
-func (w *world) get(object client.Object) {
-	w.t.Helper()
-	if err := w.cluster.Get(w.t.Context(), client.ObjectKey{Namespace: testNamespace, Name: testName}, object); err != nil {
-		w.t.Fatal(err)
+func (f *fakeCluster) get(object client.Object) {
+	f.t.Helper()
+	if err := f.api.Get(f.t.Context(), client.ObjectKey{Namespace: testNamespace, Name: testName}, object); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
-func (w *world) pods() []corev1.Pod {
-	w.t.Helper()
+func (f *fakeCluster) pods() []corev1.Pod {
+	f.t.Helper()
 	pods := &corev1.PodList{}
-	if err := w.cluster.List(w.t.Context(), pods, client.InNamespace(testNamespace)); err != nil {
-		w.t.Fatal(err)
+	if err := f.api.List(f.t.Context(), pods, client.InNamespace(testNamespace)); err != nil {
+		f.t.Fatal(err)
 	}
 	return pods.Items
 }
 
 // setSpec changes the Memcached as a user does.
-func (w *world) setSpec(change func(*cachev1alpha1.MemcachedSpec)) {
-	w.t.Helper()
-	mc := w.memcached()
+func (f *fakeCluster) setSpec(change func(*cachev1alpha1.MemcachedSpec)) {
+	f.t.Helper()
+	mc := f.memcached()
 	change(&mc.Spec)
 	mc.Generation++
-	w.update(mc)
+	f.update(mc)
 }
 
 // updateDeployment changes the Deployment as somebody else does.
-func (w *world) updateDeployment(change func(*appsv1.Deployment)) {
-	w.t.Helper()
-	deployment := w.deployment()
+func (f *fakeCluster) updateDeployment(change func(*appsv1.Deployment)) {
+	f.t.Helper()
+	deployment := f.deployment()
 	change(deployment)
 	deployment.Generation++
-	w.update(deployment)
+	f.update(deployment)
 }
 
-func (w *world) update(object client.Object) {
-	w.t.Helper()
-	if err := w.cluster.Update(w.t.Context(), object, client.FieldOwner("somebody-else")); err != nil {
-		w.t.Fatal(err)
+func (f *fakeCluster) update(object client.Object) {
+	f.t.Helper()
+	if err := f.api.Update(f.t.Context(), object, client.FieldOwner("somebody-else")); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
 // controlDeployment plays the Deployment's controller: afterwards there is one ReplicaSet, of the current template, and as many
 // of its pods as the Deployment asks for. Pods that are new are not ready.
-func (w *world) controlDeployment() {
-	w.t.Helper()
-	deployment := w.deployment()
+func (f *fakeCluster) controlDeployment() {
+	f.t.Helper()
+	deployment := f.deployment()
 	template := deployment.Spec.Template
 	replicaSet := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
 		Namespace: testNamespace,
@@ -342,8 +342,8 @@ func (w *world) controlDeployment() {
 	}}
 	replicaSet.UID = types.UID("uid of " + replicaSet.Name)
 	replicaSet.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
-	if err := w.cluster.Create(w.t.Context(), replicaSet); err != nil && !apierrors.IsAlreadyExists(err) {
-		w.t.Fatal(err)
+	if err := f.api.Create(f.t.Context(), replicaSet); err != nil && !apierrors.IsAlreadyExists(err) {
+		f.t.Fatal(err)
 	}
 	wanted := map[string]bool{}
 	for i := range *deployment.Spec.Replicas {
@@ -355,56 +355,56 @@ func (w *world) controlDeployment() {
 		pod.UID = types.UID("uid of " + pod.Name)
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(replicaSet, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
 		wanted[pod.Name] = true
-		if err := w.cluster.Create(w.t.Context(), pod); err != nil && !apierrors.IsAlreadyExists(err) {
-			w.t.Fatal(err)
+		if err := f.api.Create(f.t.Context(), pod); err != nil && !apierrors.IsAlreadyExists(err) {
+			f.t.Fatal(err)
 		}
 	}
-	for _, pod := range w.pods() {
+	for _, pod := range f.pods() {
 		if !wanted[pod.Name] {
-			if err := w.cluster.Delete(w.t.Context(), &pod); err != nil {
-				w.t.Fatal(err)
+			if err := f.api.Delete(f.t.Context(), &pod); err != nil {
+				f.t.Fatal(err)
 			}
 		}
 	}
 	deployment.Status.ObservedGeneration = deployment.Generation
-	deployment.Status.ReadyReplicas = countReady(w.pods())
-	if err := w.cluster.Status().Update(w.t.Context(), deployment); err != nil {
-		w.t.Fatal(err)
+	deployment.Status.ReadyReplicas = countReady(f.pods())
+	if err := f.api.Status().Update(f.t.Context(), deployment); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
 // setReady plays the kubelets, and the Deployment's controller, which counts: it makes the i-th pod, ordered by name, ready or
 // not.
-func (w *world) setReady(i int, ready corev1.ConditionStatus) {
-	w.t.Helper()
-	pod := w.pods()[i]
+func (f *fakeCluster) setReady(i int, ready corev1.ConditionStatus) {
+	f.t.Helper()
+	pod := f.pods()[i]
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
-	if err := w.cluster.Status().Update(w.t.Context(), &pod); err != nil {
-		w.t.Fatal(err)
+	if err := f.api.Status().Update(f.t.Context(), &pod); err != nil {
+		f.t.Fatal(err)
 	}
-	deployment := w.deployment()
-	deployment.Status.ReadyReplicas = countReady(w.pods())
-	if err := w.cluster.Status().Update(w.t.Context(), deployment); err != nil {
-		w.t.Fatal(err)
+	deployment := f.deployment()
+	deployment.Status.ReadyReplicas = countReady(f.pods())
+	if err := f.api.Status().Update(f.t.Context(), deployment); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
 // start brings the Memcached from creation to Available, one pod after the other.
-func (w *world) start() {
-	w.t.Helper()
-	w.reconcile()
-	w.controlDeployment()
-	w.reconcile()
-	for i := range *w.memcached().Spec.Size {
-		w.setReady(int(i), corev1.ConditionTrue)
-		w.reconcile()
+func (f *fakeCluster) start() {
+	f.t.Helper()
+	f.reconcile()
+	f.controlDeployment()
+	f.reconcile()
+	for i := range *f.memcached().Spec.Size {
+		f.setReady(int(i), corev1.ConditionTrue)
+		f.reconcile()
 	}
 }
 
 // conditions returns the conditions of the Memcached in the form "Available=True/AllReplicasReady".
-func (w *world) conditions() []string {
-	w.t.Helper()
-	return conditionStrings(w.memcached().Status)
+func (f *fakeCluster) conditions() []string {
+	f.t.Helper()
+	return conditionStrings(f.memcached().Status)
 }
 
 func conditionStrings(status cachev1alpha1.MemcachedStatus) []string {
