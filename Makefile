@@ -196,6 +196,7 @@ test-race: ## The tests with Go's race detector: needs a C compiler.
 .PHONY: lint
 lint: ## Look for mistakes in the code and the workflow.
 	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress --lines "linting" "$$linter" run ./...
+	@go test -run '^TestVocabulary' ./docs
 	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes=
 
 .PHONY: clean

@@ -9,8 +9,26 @@ import (
 	"github.com/example/operator-testbed/docs/prose"
 )
 
-// vocabulary are words that readers stumbled over, and those that the field uses and people search for.
-var vocabulary = []struct{ not, but string }{
+// wording is a regular expression for what readers stumbled over, and what the field uses and people search for.
+type wording struct{ not, but string }
+
+// rule is a compiled wording.
+type rule struct {
+	not *regexp.Regexp
+	but string
+}
+
+// rules compiles wordings. Each matches whole words, also across lines.
+func rules(wordings []wording) []rule {
+	var compiled []rule
+	for _, w := range wordings {
+		compiled = append(compiled, rule{regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(w.not, " ", `\s+`) + `)\b`), w.but})
+	}
+	return compiled
+}
+
+// vocabulary is what every text is checked for.
+var vocabulary = rules([]wording{
 	{`for ever`, "forever, indefinitely"},
 	{`anew`, "again"},
 	{`mend(s|ed|ing)?`, "fix, repair, recover"},
@@ -21,7 +39,7 @@ var vocabulary = []struct{ not, but string }{
 	{`the API server's words`, "the API server's error message"},
 	{`a name that is none`, "an unknown name"},
 	{`(?-i:Who (asks|wants|deletes|changes|renews|holds|runs|may))`, "a sentence with a subject: you, a user, whoever"},
-}
+})
 
 // quoted is what is not prose: generated tables, comments, blocks, code, the targets of links, and quotations.
 var quoted = regexp.MustCompile("(?s)<!-- The (?:table|matrix) .*?<!-- The end of the (?:table|matrix)\\. -->|<!--.*?-->|```.*?```|`[^`\n]*`|\\]\\([^)]*\\)|\"[^\"\n]*\"")
@@ -37,8 +55,8 @@ func TestVocabulary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, wrong := range words(string(page)) {
-			t.Errorf("%s: %s", file, wrong)
+		for _, found := range words(string(page), vocabulary) {
+			t.Errorf("%s:%d: %s", file, found.line, found.text)
 		}
 	}
 }
@@ -47,6 +65,7 @@ func TestWords(t *testing.T) {
 	for page, wrong := range map[string]bool{
 		"It starts again.":          false,
 		"It starts anew.":           true,
+		"It goes on for\never.":     true,
 		"Mend it.":                  true,
 		"Who asks is told.":         true,
 		"Everybody who asks knows.": false,
@@ -57,21 +76,30 @@ func TestWords(t *testing.T) {
 		"<!-- The table is generated from x. -->\n\n| rights |\n|---|\n\n<!-- The end of the table. -->\n": false,
 		"<!-- The table is generated from x. -->\n\n<!-- The end of the table. -->\n\nNo rights.\n":        true,
 	} {
-		if got := words(page); len(got) > 0 != wrong {
-			t.Errorf("%q: %q", page, got)
+		if got := words(page, vocabulary); len(got) > 0 != wrong {
+			t.Errorf("%q: %v", page, got)
 		}
 	}
 }
 
-// words returns what in the prose of a page should be put in other words.
-func words(page string) []string {
-	var wrong []string
-	text := quoted.ReplaceAllString(page, "")
-	for _, v := range vocabulary {
-		for _, at := range regexp.MustCompile(`(?i)\b`+v.not+`\b`).FindAllStringIndex(text, -1) {
+// finding is an expression that should be put in other words.
+type finding struct {
+	line int
+	text string
+}
+
+// words returns what in a text should be put in other words. It ignores what is quoted.
+func words(text string, vocabulary []rule) []finding {
+	text = quoted.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) })
+	var found []finding
+	for _, r := range vocabulary {
+		for _, at := range r.not.FindAllStringIndex(text, -1) {
 			around := text[max(0, at[0]-40):min(len(text), at[1]+40)]
-			wrong = append(wrong, "…"+strings.ReplaceAll(around, "\n", " ")+"…: "+v.but)
+			found = append(found, finding{
+				line: 1 + strings.Count(text[:at[0]], "\n"),
+				text: "…" + strings.Join(strings.Fields(around), " ") + "…: " + r.but,
+			})
 		}
 	}
-	return wrong
+	return found
 }

@@ -64,7 +64,7 @@ func TestMain(m *testing.M) {
 func needAPIServer(t *testing.T) *rest.Config {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Skip("needs an API server: run `make test`, or set KUBEBUILDER_ASSETS to a folder that holds etcd and kube-apiserver")
+		t.Skip("needs an API server: run `make test`, or set KUBEBUILDER_ASSETS to a directory that holds etcd and kube-apiserver")
 	}
 	apiServer.once.Do(func() {
 		apiServer.environment = &envtest.Environment{

@@ -69,7 +69,7 @@ type reconciled struct {
 	at   time.Time
 }
 
-// newWiring returns a manager that runs the reconciler until the test ends. The reconciler finds no Memcached, except for the one
+// newWiring returns a manager that runs the reconciler until the test finishes. The reconciler finds no Memcached, except for the one
 // called "refused", which can't be read.
 func newWiring(t *testing.T, recheckInterval time.Duration) *wiring {
 	t.Helper()

@@ -78,7 +78,7 @@ func (s *site) replica() *Reconciler {
 	return &Reconciler{Client: s.client, Options: s.options, Source: &Source{}, Clock: s.clock}
 }
 
-// reconcile runs every replica until none has anything left to do now, and returns the earliest time at which one wants to look
+// reconcile runs every replica until none has anything left to do now, and returns the shortest time after which one checks
 // again.
 func (s *site) reconcile(replicas ...*Reconciler) time.Duration {
 	s.t.Helper()
