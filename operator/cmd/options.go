@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -178,8 +177,9 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 			return options{}, fmt.Errorf("%s=%q is neither true nor false: set it to false to disable the admission webhooks", webhooksVariable, text)
 		}
 	}
-	if result.webhooks.host, result.webhooks.port, err = splitAddress(webhooksAt); err != nil {
-		return options{}, err
+	if result.webhooks.host, result.webhooks.port, err = splitAddress(webhooksAt); err != nil || result.webhooks.port == 0 {
+		return options{}, fmt.Errorf("--webhook-bind-address %q is not an address: give host:port or :port, or disable the webhooks with %s=false",
+			webhooksAt, webhooksVariable)
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -245,46 +245,57 @@ func parseNamespaces(text string) ([]string, error) {
 
 // checkAddresses returns what is wrong with the addresses that the operator listens on.
 func checkAddresses(o options) error {
-	type endpoint struct{ flag, address, port string }
-	var endpoints []endpoint
-	for _, e := range []endpoint{
+	type endpoint struct {
+		flag, address, host string
+		port                int
+	}
+	endpoints := []endpoint{
 		{flag: "health-probe-bind-address", address: o.healthProbeAddress},
 		{flag: "metrics-bind-address", address: o.metricsAddress},
-	} {
-		if e.address == off {
-			continue
-		}
+	}
+	endpoints = slices.DeleteFunc(endpoints, func(e endpoint) bool { return e.address == off })
+	for i := range endpoints {
+		e := &endpoints[i]
 		var err error
-		if _, e.port, err = net.SplitHostPort(e.address); err != nil {
+		if e.host, e.port, err = splitAddress(e.address); err != nil {
 			return fmt.Errorf("--%s %q is not an address: give host:port, :port, or 0 to disable it", e.flag, e.address)
 		}
-		endpoints = append(endpoints, e)
 	}
-	if len(endpoints) == 2 && endpoints[0].address == endpoints[1].address {
-		return fmt.Errorf("--metrics-bind-address and --health-probe-bind-address are both %q: give one of them another port", o.metricsAddress)
+	if o.webhooks.enabled {
+		endpoints = append(endpoints, endpoint{flag: "webhook-bind-address", host: o.webhooks.host, port: o.webhooks.port})
 	}
-	if !o.webhooks.enabled {
-		return nil
-	}
-	for _, e := range endpoints {
-		if e.port == strconv.Itoa(o.webhooks.port) {
-			return fmt.Errorf("--webhook-bind-address and --%s are both at port %s: give one of them another port", e.flag, e.port)
+	for i, b := range endpoints {
+		for _, a := range endpoints[:i] {
+			// The system chooses another port for each listener on port 0.
+			if a.port == b.port && a.port != 0 && (coversHost(a.host, b.host) || coversHost(b.host, a.host)) {
+				return fmt.Errorf("--%s and --%s both listen on port %d: give one of them another port", a.flag, b.flag, a.port)
+			}
 		}
 	}
 	return nil
 }
 
-// splitAddress splits the address of the webhooks into host and port.
+// coversHost reports whether a listener on host receives the connections to other. An empty host and [::] cover both IPv4 and
+// IPv6, and 0.0.0.0 covers IPv4. A name might be any address.
+func coversHost(host, other string) bool {
+	all, address := net.ParseIP(host), net.ParseIP(other)
+	switch {
+	case host == other, host == "", all.Equal(net.IPv6unspecified):
+		return true
+	case all.Equal(net.IPv4zero):
+		return address == nil || address.To4() != nil
+	}
+	return false
+}
+
+// splitAddress splits an address into host and port.
 func splitAddress(address string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(address)
-	if err == nil {
-		port, err = strconv.Atoi(text)
+	if err != nil {
+		return "", 0, err
 	}
-	if err != nil || port < 1 || port > math.MaxUint16 {
-		return "", 0, fmt.Errorf("--webhook-bind-address %q is not an address: give host:port or :port, or disable the webhooks with %s=false",
-			address, webhooksVariable)
-	}
-	return host, port, nil
+	number, err := strconv.ParseUint(text, 10, 16)
+	return host, int(number), err
 }
 
 // checkWebhooks returns what is wrong with the webhooks' options. given are the flags that the user gave.

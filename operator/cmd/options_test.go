@@ -97,8 +97,8 @@ func TestWrongOptions(t *testing.T) {
 		{"argument", []string{"start"}, nil, `unexpected argument "start"`},
 		{"address", []string{"--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is not an address`},
 		{"address behind one that is off", []string{"--health-probe-bind-address=0", "--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is not an address`},
-		{"the same address twice", []string{"--metrics-bind-address=:8081"}, nil, `are both ":8081"`},
-		{"the webhooks' port twice", []string{"--metrics-bind-address=127.0.0.1:9443"}, nil, "--webhook-bind-address and --metrics-bind-address are both at port 9443"},
+		{"the same address twice", []string{"--metrics-bind-address=:8081"}, nil, "--health-probe-bind-address and --metrics-bind-address both listen on port 8081"},
+		{"the webhooks' port twice", []string{"--metrics-bind-address=127.0.0.1:9443"}, nil, "--metrics-bind-address and --webhook-bind-address both listen on port 9443"},
 		{"the webhooks' port", []string{"--webhook-bind-address=:65536"}, nil, `--webhook-bind-address ":65536" is not an address`},
 		{"the webhooks' address", []string{"--webhook-bind-address=9443"}, nil, `--webhook-bind-address "9443" is not an address`},
 		{"webhooks neither on nor off", nil, map[string]string{webhooksVariable: "no"}, `ENABLE_WEBHOOKS="no" is neither true nor false`},
@@ -164,5 +164,35 @@ func TestHelp(t *testing.T) {
 	}
 	if _, err := parseOptions([]string{"-h"}, environment(nil), io.Discard); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error = %v, want flag.ErrHelp", err)
+	}
+}
+
+// Two endpoints can't listen on the same port, unless on different addresses.
+func TestAddressesThatOverlap(t *testing.T) {
+	for _, test := range []struct {
+		health, metrics, webhooks string
+		want                      string // the two flags, or nothing
+	}{
+		{":1", ":2", ":3", ""},
+		{":1", "127.0.0.1:1", ":3", "--health-probe-bind-address and --metrics-bind-address"},
+		{"127.0.0.1:1", ":1", ":3", "--health-probe-bind-address and --metrics-bind-address"},
+		{"127.0.0.1:1", "127.0.0.1:1", ":3", "--health-probe-bind-address and --metrics-bind-address"},
+		{"127.0.0.1:1", "127.0.0.2:1", ":3", ""},
+		{"127.0.0.1:1", "[::]:1", ":3", "--health-probe-bind-address and --metrics-bind-address"},
+		{"127.0.0.1:1", "0.0.0.0:1", ":3", "--health-probe-bind-address and --metrics-bind-address"},
+		{"localhost:1", "0.0.0.0:1", ":3", "--health-probe-bind-address and --metrics-bind-address"},
+		{"[::1]:1", "0.0.0.0:1", ":3", ""},
+		{"[::1]:1", "127.0.0.1:1", ":3", ""},
+		{":1", ":01", ":3", "--health-probe-bind-address and --metrics-bind-address"},
+		{"127.0.0.1:0", "127.0.0.1:0", ":3", ""},
+		{"0", ":3", "127.0.0.1:3", "--metrics-bind-address and --webhook-bind-address"},
+		{":3", "0", "127.0.0.1:3", "--health-probe-bind-address and --webhook-bind-address"},
+		{"0", "127.0.0.2:3", "127.0.0.1:3", ""},
+	} {
+		arguments := []string{"--health-probe-bind-address=" + test.health, "--metrics-bind-address=" + test.metrics, "--webhook-bind-address=" + test.webhooks}
+		_, err := parseOptions(arguments, environment(nil), io.Discard)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want+" both listen on port")) {
+			t.Errorf("%q: error = %v, want %q", arguments, err, test.want)
+		}
 	}
 }
