@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -301,5 +302,46 @@ func TestManager(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(unfenced.Create(t.Context(), configMap())).To(tc.unfenced)
 		})
+	}
+}
+
+// A request for the lease that gets no response is given up and sent again, while there is still time to renew the lease.
+func TestStalledRequestForTheLeaseIsRetried(t *testing.T) {
+	requests := make(chan struct{}, 100)
+	stalled := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		requests <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer stalled.Close()
+	manager, err := NewManager(&rest.Config{Host: stalled.URL}, ctrl.Options{
+		Scheme:                  clientgoscheme.Scheme,
+		Logger:                  logr.Discard(),
+		MapperProvider:          func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper(), nil },
+		Metrics:                 metricsserver.Options{BindAddress: "0"},
+		LeaderElection:          true,
+		LeaderElectionID:        "lease",
+		LeaderElectionNamespace: "team",
+		LeaseDuration:           new(3 * time.Second),
+		RenewDeadline:           new(2 * time.Second),
+		RetryPeriod:             new(time.Millisecond),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() { stopped <- manager.Start(ctx) }()
+	defer func() {
+		stop()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, request := range []string{"first", "second"} {
+		select {
+		case <-requests:
+		case <-time.After(20 * time.Second): // without a deadline, the first request waits indefinitely
+			t.Fatalf("there is no %s request", request)
+		}
 	}
 }
