@@ -23,7 +23,7 @@ var mapLists = map[string]mapList{
 type mapList struct {
 	// keys are the names of the Go fields that identify an element.
 	keys []string
-	// exclusive lists hold only the operator's elements. An edited port has another key, so server-side apply treats it as an
+	// exclusive lists, all of them in containers, hold only the operator's elements. An edited port has another key, so server-side apply treats it as an
 	// element that somebody else added. It would stay next to ours with the same name, which the API server refuses.
 	exclusive bool
 }

@@ -68,12 +68,16 @@ func Deployment(applyConfiguration *acappsv1.DeploymentApplyConfiguration) (*app
 	return convert[appsv1.Deployment](applyConfiguration)
 }
 
-// exclusiveLists returns the paths of the exclusive lists (see mapList) that desired sets.
+// exclusiveLists returns the paths of the exclusive lists (see mapList) of the containers that desired sets.
 func exclusiveLists(desired *acappsv1.DeploymentApplyConfiguration) []fieldpath.Path {
 	var paths []fieldpath.Path
 	for _, container := range desired.Spec.Template.Spec.Containers {
-		paths = append(paths, fieldpath.MakePathOrDie("spec", "template", "spec", "containers",
-			fieldpath.KeyByFields("name", *container.Name), "ports"))
+		for name, list := range mapLists {
+			if list.exclusive {
+				paths = append(paths, fieldpath.MakePathOrDie("spec", "template", "spec", "containers",
+					fieldpath.KeyByFields("name", *container.Name), name))
+			}
+		}
 	}
 	return paths
 }
