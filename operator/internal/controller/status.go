@@ -31,8 +31,9 @@ func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 	if !settled {
 		return cachev1alpha1.MemcachedStatus{}, false
 	}
+	progressing := s.progressing(pods)
 	return cachev1alpha1.MemcachedStatus{
-		Conditions: []metav1.Condition{available, s.progressing(pods), s.degraded(pods)},
+		Conditions: []metav1.Condition{available, progressing, s.degraded(pods, progressing)},
 		Nodes:      pods.ready,
 		// This is spec.replicas, not the number of pods at the moment: pods come and go one by one, and each would be a write
 		// that adds nothing to nodes.
@@ -136,9 +137,9 @@ func (s snapshot) remainingWork(pods podCounts) (reason, message string) {
 	return "", ""
 }
 
-// degraded returns the condition Degraded.
-func (s snapshot) degraded(pods podCounts) metav1.Condition {
-	if reason, message := s.degradation(pods); reason != "" {
+// degraded returns the condition Degraded, which says why progressing is blocked or has exceeded the deadline.
+func (s snapshot) degraded(pods podCounts, progressing metav1.Condition) metav1.Condition {
+	if reason, message := s.degradation(pods, progressing); reason != "" {
 		return s.condition(cachev1alpha1.ConditionDegraded, metav1.ConditionTrue, reason, message)
 	}
 	return s.condition(cachev1alpha1.ConditionDegraded, metav1.ConditionFalse, cachev1alpha1.ReasonAsExpected,
@@ -147,7 +148,7 @@ func (s snapshot) degraded(pods podCounts) metav1.Condition {
 
 // degradation returns the first problem, or two empty strings. It looks for what keeps the Deployment from being as desired, then
 // for what keeps it from having pods, then for what keeps the pods from running.
-func (s snapshot) degradation(pods podCounts) (reason, message string) {
+func (s snapshot) degradation(pods podCounts, progressing metav1.Condition) (reason, message string) {
 	for _, refused := range []refusal{s.refused, podsRefusal(s.deployment.podsRefused)} {
 		if refused.reason != "" {
 			return refused.reason, refused.message
@@ -156,17 +157,17 @@ func (s snapshot) degradation(pods podCounts) (reason, message string) {
 	if reason, message = firstOf(failures, pods.current, s.image); reason != "" {
 		return reason, message
 	}
-	if s.isRolloutPaused(pods) {
+	switch progressing.Reason {
+	case cachev1alpha1.ReasonBlocked: // by a pause, because nothing is refused
 		return cachev1alpha1.ReasonDeploymentPaused,
 			fmt.Sprintf("A rollout is due, and the Deployment is paused: kubectl rollout resume deployment %s.", s.memcached.Name)
+	case cachev1alpha1.ReasonProgressDeadlineExceeded:
+		if reason, message = firstOf(stalls, pods.current, s.image); reason != "" {
+			return reason, message
+		}
+		return cachev1alpha1.ReasonProgressDeadlineExceeded, "There was no progress within the progress deadline, and no pod shows why."
 	}
-	if work, _ := s.remainingWork(pods); work == "" || !s.isOverdue() {
-		return "", ""
-	}
-	if reason, message = firstOf(stalls, pods.current, s.image); reason != "" {
-		return reason, message
-	}
-	return cachev1alpha1.ReasonProgressDeadlineExceeded, "There was no progress within the progress deadline, and no pod shows why."
+	return "", ""
 }
 
 // sameStatus reports whether two statuses differ in nothing but timestamps. Conditions of other types are not the operator's and
