@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -168,7 +169,7 @@ func TestExplanationsAreOfCodeThatIsThere(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(string(code), "\t"+strings.Replace(e.Code, mark, "", 1)+"\n") || !strings.Contains(e.Code, mark) {
-			t.Errorf("%s has no line %q: make mutation ONLY=%s says what to write, if anything", e.File, e.Code, folderOf(e.File))
+			t.Errorf("%s has no line %q: make mutation ONLY=%s says what to write, if anything", e.File, e.Code, path.Dir(e.File))
 		}
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"path"
 	"strings"
 )
 
@@ -57,5 +56,3 @@ func (s *score) String() string {
 	}
 	return fmt.Sprintf("| %d | %d | %d | %s |", tried, s.killed, s.survived, percent)
 }
-
-func folderOf(file string) string { return path.Dir(file) }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -56,7 +57,7 @@ func explain(mutants []mutant, known []explanation, folders []string) verdict {
 		used[i] = true
 	}
 	for i, e := range known {
-		if !used[i] && slices.Contains(folders, folderOf(e.File)) {
+		if !used[i] && slices.Contains(folders, path.Dir(e.File)) {
 			v.stale = append(v.stale, e)
 		}
 	}
