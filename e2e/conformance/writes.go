@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"math"
 	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -35,8 +34,7 @@ func checkScaleWrites(ctx context.Context, s *scope) {
 
 // fewWrites asserts that there are at most limit writes, and those that report mere progress.
 func (s *scope) fewWrites(limit int, writes expect.Writes) {
-	events := s.expect().AtMost(math.MaxInt, writes)
-	s.expect().AtMost(limit+progressReports(events), writes)
+	s.expect().AtMostBy(func(events []auditv1.Event) int { return limit + progressReports(events) }, writes)
 }
 
 // progressReports returns how many of the writes may report mere progress: one for each full second between the first write and the

@@ -30,11 +30,17 @@ func (w Writes) read() ([]auditv1.Event, error) {
 // behind a barrier, when the operator is known to be done.
 func (e *Expecter) AtMost(limit int, writes Writes) []auditv1.Event {
 	e.t.Helper()
+	return e.AtMostBy(func([]auditv1.Event) int { return limit }, writes)
+}
+
+// AtMostBy is AtMost with a limit that depends on the writes.
+func (e *Expecter) AtMostBy(limitOf func([]auditv1.Event) int, writes Writes) []auditv1.Event {
+	e.t.Helper()
 	events, err := writes.read()
 	if err != nil {
 		e.t.Fatalf("counting the writes of %s: %v", writes.User, err)
 	}
-	if len(events) > limit {
+	if limit := limitOf(events); len(events) > limit {
 		e.t.Fatalf("%s: expected at most %d writes; last seen: %d:\n%s", writes.User, limit, len(events), audit.Describe(events))
 	}
 	return events
