@@ -33,8 +33,8 @@ func TestLimits(t *testing.T) {
 		{"validity of an authority", nil, []string{"--webhook-certificate-duration=1h", "--webhook-ca-duration=2h"}, []string{"--webhook-certificate-duration=1h", "--webhook-ca-duration=7199s"}},
 		{"lease", nil, elect("1s", "500ms", "100ms"), elect("0s", "-1s", "100ms")},
 		{"deadline of the lease", nil, elect("15s", "14s", "1s"), elect("15s", "15s", "1s")},
-		{"tries within the deadline", nil, elect("15s", "12001ms", "10s"), elect("15s", "12s", "10s")},
-		{"no pause between tries", nil, elect("15s", "12s", "1ns"), elect("15s", "12s", "0s")},
+		{"attempts within the deadline", nil, elect("15s", "12001ms", "10s"), elect("15s", "12s", "10s")},
+		{"no pause between attempts", nil, elect("15s", "12s", "1ns"), elect("15s", "12s", "0s")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, err := parseOptions(test.valid, environment(test.variables), io.Discard); err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/example/operator-testbed/operator/internal/controller"
 )
 
-// everythingSaid sets each flag that reaches the manager to another value than its default.
-var everythingSaid = []string{
+// everyFlagSet sets each flag that reaches the manager to another value than its default.
+var everyFlagSet = []string{
 	"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=127.0.0.1:2", "--namespaces=a,b-c", "--name-prefix=p-",
 	"--webhook-bind-address=127.0.0.1:3", "--webhook-ca-duration=5h", "--webhook-certificate-duration=2h",
 	"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=4m", "--progress-deadline=3m", "--progress-interval=4s", "--leader-elect", "--leader-election-namespace=l",
@@ -63,7 +63,7 @@ func TestClusterConfigDeclinesCompression(t *testing.T) {
 
 // Every setting on the command line reaches the manager, and no other does.
 func TestManagerOptions(t *testing.T) {
-	o, c := parsed(t, everythingSaid...)
+	o, c := parsed(t, everyFlagSet...)
 	scheme := runtime.NewScheme()
 	got := managerOptions(o, c, scheme, logr.Discard())
 	want := ctrl.Options{
@@ -89,7 +89,7 @@ func TestManagerOptions(t *testing.T) {
 }
 
 func TestServers(t *testing.T) {
-	o, c := parsed(t, everythingSaid...)
+	o, c := parsed(t, everyFlagSet...)
 	got := managerOptions(o, c, runtime.NewScheme(), logr.Discard())
 	server := got.WebhookServer.(*webhook.DefaultServer).Options
 	if server.Host != "127.0.0.1" || server.Port != 3 {
@@ -117,7 +117,7 @@ func TestServers(t *testing.T) {
 }
 
 func TestCacheOptions(t *testing.T) {
-	o, c := parsed(t, everythingSaid...)
+	o, c := parsed(t, everyFlagSet...)
 	got := cacheOptions(o, c)
 	if names := slices.Sorted(maps.Keys(got.DefaultNamespaces)); !slices.Equal(names, []string{"a", "b-c"}) {
 		t.Errorf("the cache is of the namespaces %q, want a and b-c", names)
@@ -137,7 +137,7 @@ func TestCacheOptions(t *testing.T) {
 }
 
 func TestCertificatesOptions(t *testing.T) {
-	o, _ := parsed(t, everythingSaid...)
+	o, _ := parsed(t, everyFlagSet...)
 	got := certificatesOptions(o)
 	if got.AuthorityDuration != 5*time.Hour || got.CertificateDuration != 2*time.Hour {
 		t.Errorf("an authority is valid for %s and a certificate for %s, want 5h and 2h", got.AuthorityDuration, got.CertificateDuration)
@@ -160,7 +160,7 @@ func (c clients) GetClient() client.Client    { return c.client }
 func (c clients) GetAPIReader() client.Reader { return c.reader }
 
 func TestNewReconciler(t *testing.T) {
-	o, _ := parsed(t, everythingSaid...)
+	o, _ := parsed(t, everyFlagSet...)
 	type named struct{ client.Client }
 	manager := clients{client: &named{}, reader: &named{}}
 	got := newReconciler(o, manager)

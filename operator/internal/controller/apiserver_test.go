@@ -489,7 +489,7 @@ func TestFieldOwnersOnAPIServer(t *testing.T) {
 
 // Fields that the operator set by creating the Deployment are removed like those that it applied. Others' fields and the API
 // server's defaults stay.
-func TestWhatIsNoLongerSetGoesAwayOnAPIServer(t *testing.T) {
+func TestUnsetFieldsAreRemovedOnAPIServer(t *testing.T) {
 	earlier := func(mc *cachev1alpha1.Memcached) *acappsv1.DeploymentApplyConfiguration {
 		desired := desiredDeployment(mc, testImage)
 		desired.WithLabels(map[string]string{"example.com/earlier": "yes"})

@@ -10,8 +10,8 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// said sets Progressing in the last status, with this age.
-func said(status metav1.ConditionStatus, reason string, ago time.Duration) func(*snapshot) {
+// reported sets Progressing in the last status, with this age.
+func reported(status metav1.ConditionStatus, reason string, ago time.Duration) func(*snapshot) {
 	return func(s *snapshot) {
 		s.previous.Conditions = []metav1.Condition{{
 			Type: cachev1alpha1.ConditionProgressing, Status: status, Reason: reason,
@@ -22,12 +22,12 @@ func said(status metav1.ConditionStatus, reason string, ago time.Duration) func(
 
 // underWay makes Progressing true for this long.
 func underWay(ago time.Duration) func(*snapshot) {
-	return said(metav1.ConditionTrue, cachev1alpha1.ReasonStartingReplicas, ago)
+	return reported(metav1.ConditionTrue, cachev1alpha1.ReasonStartingReplicas, ago)
 }
 
-// givenUp makes the last status report that the deadline has passed.
-func givenUp(s *snapshot) {
-	said(metav1.ConditionFalse, cachev1alpha1.ReasonProgressDeadlineExceeded, time.Minute)(s)
+// deadlineReported makes the last status report that the deadline has passed.
+func deadlineReported(s *snapshot) {
+	reported(metav1.ConditionFalse, cachev1alpha1.ReasonProgressDeadlineExceeded, time.Minute)(s)
 	s.deployment.created = metav1.NewTime(s.now.Add(-2 * testDeadline))
 }
 
@@ -108,15 +108,15 @@ var deadlineCases = []statusCase{
 	},
 	{
 		name:     "a pod that was lost just now",
-		snapshot: testSnapshot(1, pod("a", created(3*testDeadline))).with(said(metav1.ConditionFalse, cachev1alpha1.ReasonConverged, 2*testDeadline)),
+		snapshot: testSnapshot(1, pod("a", created(3*testDeadline))).with(reported(metav1.ConditionFalse, cachev1alpha1.ReasonConverged, 2*testDeadline)),
 		want:     starting,
 	},
 	{name: "another spec", snapshot: testSnapshot(1).with(underWay(testDeadline)).with(anotherSpec), want: starting},
 
-	{name: "given up", snapshot: testSnapshot(1, pod("a", created(testDeadline))).with(givenUp), want: overdue("ContainerCreationStuck")},
-	{name: "given up, and a new pod", snapshot: testSnapshot(1, pod("a", created(time.Second))).with(givenUp), want: starting},
-	{name: "given up, and another spec", snapshot: testSnapshot(1).with(givenUp).with(anotherSpec), want: starting},
-	{name: "given up, and well", snapshot: testSnapshot(1, pod("a", ready)).with(givenUp), want: serving, nodes: []string{"a"}},
+	{name: "given up", snapshot: testSnapshot(1, pod("a", created(testDeadline))).with(deadlineReported), want: overdue("ContainerCreationStuck")},
+	{name: "given up, and a new pod", snapshot: testSnapshot(1, pod("a", created(time.Second))).with(deadlineReported), want: starting},
+	{name: "given up, and another spec", snapshot: testSnapshot(1).with(deadlineReported).with(anotherSpec), want: starting},
+	{name: "given up, and well", snapshot: testSnapshot(1, pod("a", ready)).with(deadlineReported), want: serving, nodes: []string{"a"}},
 
 	{name: "the Deployment's deadline", snapshot: testSnapshot(1).with(underWay(time.Second)).with(overdueRollout), want: overdue("ProgressDeadlineExceeded")},
 	{name: "the Deployment's deadline, of another spec", snapshot: testSnapshot(1).with(underWay(time.Second)).with(overdueRollout).with(anotherSpec), want: starting},
@@ -144,7 +144,7 @@ var deadlineCases = []statusCase{
 }
 
 // No event reports that time has passed, so the operator asks to be called again.
-func TestCalledAgainAtTheDeadline(t *testing.T) {
+func TestRequeuedAtTheDeadline(t *testing.T) {
 	f := newFakeCluster(t, 2)
 	f.reconcile()
 	expectRecheck := func(want time.Duration) {

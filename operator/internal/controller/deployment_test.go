@@ -28,7 +28,7 @@ var oddImages = map[string]string{
 	"long tag":             "memcached:" + strings.Repeat("v", 128),
 }
 
-func TestAnyImageMakesLegalLabels(t *testing.T) {
+func TestAnyImageMakesValidLabels(t *testing.T) {
 	for name, image := range oddImages {
 		t.Run(name, func(t *testing.T) {
 			mc := testMemcached(1)

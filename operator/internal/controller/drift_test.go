@@ -25,7 +25,7 @@ func TestEveryOwnedFieldIsWatched(t *testing.T) {
 				live := edit(t, desired, path, change)
 				paths := ssa.Drift(desired, live)
 				if len(paths) == 0 {
-					t.Error("nobody notices")
+					t.Error("there is no drift")
 				}
 			})
 		}
@@ -62,7 +62,7 @@ func TestEveryOwnedFieldIsRestored(t *testing.T) {
 	}
 }
 
-func TestWhatOthersAddIsNoDrift(t *testing.T) {
+func TestForeignFieldsAreNotDrift(t *testing.T) {
 	desired := desiredDeployment(testMemcached(1), testImage)
 	for name, add := range map[string]func(*appsv1.Deployment){
 		"a label":       func(d *appsv1.Deployment) { d.Labels["team"] = "a" },

@@ -52,7 +52,7 @@ func TestLastStatus(t *testing.T) {
 }
 
 // For go test -race.
-func TestMemoryIsSafeForConcurrentUse(t *testing.T) {
+func TestLastWritesAreSafeForConcurrentUse(t *testing.T) {
 	var w lastWrites
 	var users sync.WaitGroup
 	for range 4 {

@@ -173,7 +173,7 @@ func TestFallingEdge(t *testing.T) {
 	}
 }
 
-func TestDeploymentComesBack(t *testing.T) {
+func TestDeletedDeploymentIsCreatedAgain(t *testing.T) {
 	f := newFakeCluster(t, 1)
 	f.start()
 	if err := f.api.Delete(t.Context(), f.deployment()); err != nil {
@@ -249,7 +249,7 @@ func TestNewImageRollsOut(t *testing.T) {
 }
 
 // The API server shows the operator's own writes at once, but the operator's cache does not.
-func TestCacheThatLagsBehind(t *testing.T) {
+func TestStaleCache(t *testing.T) {
 	t.Run("the status was written", func(t *testing.T) {
 		f := newFakeCluster(t, 1)
 		f.stale = f.memcached()

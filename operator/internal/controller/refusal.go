@@ -27,7 +27,7 @@ type refusal struct {
 var errNameTaken = errors.New("the name is taken")
 
 // refusalOf returns the refusal for err, which kept the Deployment from being as desired. It returns the zero refusal if there is
-// nothing to report to a user, because the next try may well succeed.
+// nothing to report to a user, because the next attempt may well succeed.
 func refusalOf(err error) refusal {
 	switch {
 	case err == nil, errors.Is(err, ssa.ErrOwnershipMoved):

@@ -80,7 +80,7 @@ func TestRefusalOf(t *testing.T) {
 	}
 }
 
-// The Deployment's controller tries again and again, with another pod name each time, while the use of the quota changes.
+// The Deployment's controller keeps retrying, with another pod name each time, while the use of the quota changes.
 func TestPodsRefusalIsStable(t *testing.T) {
 	quota := `pods "sessions-755d5f57d7-%s" is forbidden: exceeded quota: small, requested: pods=1, used: pods=%d, limited: pods=3`
 	first, second := podsRefusal(fmt.Sprintf(quota, "8js7t", 3)), podsRefusal(fmt.Sprintf(quota, "x6qc9", 4))

@@ -24,7 +24,7 @@ func (f *fakeCluster) refuse(write string, err error) {
 	}
 }
 
-func TestRefusedCreationShowsAndHeals(t *testing.T) {
+func TestRefusedCreationIsReportedAndRetried(t *testing.T) {
 	for reason, refused := range map[string]error{
 		"QuotaExceeded": errQuota,
 		"Forbidden":     errPermission,
@@ -56,7 +56,7 @@ func TestRefusedCreationShowsAndHeals(t *testing.T) {
 }
 
 // A change that is refused does not affect the running pods.
-func TestRefusedChangeShowsAndHeals(t *testing.T) {
+func TestRefusedChangeIsReportedAndRetried(t *testing.T) {
 	f := newFakeCluster(t, 3)
 	f.start()
 	f.refuse(patchDeployment, errPermission)
@@ -131,7 +131,7 @@ func TestInvalidSpecBesideAForeignDeployment(t *testing.T) {
 	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=False/Blocked", "Degraded=True/Invalid")
 }
 
-func TestRefusedPodsShowAndHeal(t *testing.T) {
+func TestRefusedPodsAreReported(t *testing.T) {
 	f := newFakeCluster(t, 1)
 	f.reconcile()
 	fail := func(status corev1.ConditionStatus, pod string) {
@@ -171,12 +171,12 @@ func TestTerminatingNamespace(t *testing.T) {
 	expectEvents(t, f)
 }
 
-// An error that may not occur at the next try is retried, and not reported as a failure.
-func TestPassingErrorsAreNotTold(t *testing.T) {
+// An error that may not occur at the next attempt is retried, and not reported as a failure.
+func TestTransientErrorsAreNotReported(t *testing.T) {
 	f := newFakeCluster(t, 1)
 	f.refuse(createDeployment, errors.New("connection refused"))
 	if err := f.reconcileOnce(); err == nil || !strings.Contains(err.Error(), "connection refused") || errors.Is(err, reconcile.TerminalError(nil)) {
-		t.Errorf("error = %v, want one that leads to another try", err)
+		t.Errorf("error = %v, want one that is retried", err)
 	}
 	expectWrites(t, f.writes)
 	expectEvents(t, f)

@@ -73,7 +73,7 @@ func TestFirstRetry(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPodIsNews(t *testing.T) {
+func TestUpdatesOfOtherKindsAreRelevant(t *testing.T) {
 	for _, update := range []event.UpdateEvent{
 		{ObjectOld: &appsv1.Deployment{}, ObjectNew: &corev1.Pod{}},
 		{ObjectOld: &corev1.Pod{}, ObjectNew: &appsv1.Deployment{}},

@@ -256,7 +256,7 @@ func TestNoStatusBeforeTheDeploymentIsObserved(t *testing.T) {
 }
 
 // The operator may see pods before or after the Deployment's controller has counted them.
-func TestAvailableWhenBothSaySo(t *testing.T) {
+func TestAvailableNeedsPodsAndDeployment(t *testing.T) {
 	for name, test := range map[string]struct {
 		pods         []corev1.Pod
 		counted      int32
@@ -303,22 +303,22 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 }
 
 // The operator may see a pod before it sees the pod's ReplicaSet.
-func TestReplicaSetNotHeardOf(t *testing.T) {
+func TestPodOfUnknownReplicaSet(t *testing.T) {
 	unclear := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "replicaset-to-come" }
 	for name, test := range map[string]struct {
 		snapshot snapshot
 		settled  bool
 	}{
-		"nothing is lost, perhaps":        {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)).with(served), false},
-		"it was not available":            {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)), true},
-		"too few even so":                 {testSnapshot(2, pod("b", ready, unclear)).with(served), true},
-		"it is not ready":                 {testSnapshot(2, pod("a", ready), pod("b", notReady, unclear)).with(served), true},
-		"it is going":                     {testSnapshot(2, pod("a", ready), pod("b", ready, unclear, deleting)).with(served), true},
-		"it is known to be foreign":       {testSnapshot(2, pod("a", ready), pod("b", ready, ownedByForeign)).with(served), true},
-		"nobody controls it":              {testSnapshot(2, pod("a", ready), pod("b", ready, notControlled)).with(served), true},
-		"enough without it":               {testSnapshot(1, pod("a", ready), pod("b", ready, unclear)).with(served), true},
-		"not heard of until the deadline": {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)).with(underWay(testDeadline)).with(served), true},
-		"not heard of, but there is time": {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)).with(underWay(time.Second)).with(served), false},
+		"nothing is lost, perhaps":   {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)).with(served), false},
+		"it was not available":       {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)), true},
+		"too few even so":            {testSnapshot(2, pod("b", ready, unclear)).with(served), true},
+		"it is not ready":            {testSnapshot(2, pod("a", ready), pod("b", notReady, unclear)).with(served), true},
+		"it is going":                {testSnapshot(2, pod("a", ready), pod("b", ready, unclear, deleting)).with(served), true},
+		"it is known to be foreign":  {testSnapshot(2, pod("a", ready), pod("b", ready, ownedByForeign)).with(served), true},
+		"nobody controls it":         {testSnapshot(2, pod("a", ready), pod("b", ready, notControlled)).with(served), true},
+		"enough without it":          {testSnapshot(1, pod("a", ready), pod("b", ready, unclear)).with(served), true},
+		"unknown until the deadline": {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)).with(underWay(testDeadline)).with(served), true},
+		"unknown, but there is time": {testSnapshot(2, pod("a", ready), pod("b", ready, unclear)).with(underWay(time.Second)).with(served), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, settled := computeStatus(test.snapshot)
@@ -376,7 +376,7 @@ func TestStateOf(t *testing.T) {
 }
 
 // The table for users lists what the operator reports, and nothing else.
-func TestConditionReasonsIsTrue(t *testing.T) {
+func TestConditionReasonsAreComplete(t *testing.T) {
 	listed := map[string]bool{}
 	for _, row := range cachev1alpha1.ConditionReasons() {
 		listed[fmt.Sprintf("%s=%s/%s", row.Type, row.Status, row.Reason)] = true

@@ -32,7 +32,7 @@ const (
 	// count often follow.
 	readyDelay = 100 * time.Millisecond
 
-	// firstRetry is the time between a first failure and the next try. It doubles with each further failure.
+	// firstRetry is the time between a first failure and the next attempt. It doubles with each further failure.
 	firstRetry = 5 * time.Millisecond
 )
 

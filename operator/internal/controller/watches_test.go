@@ -18,7 +18,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-func TestIsAnotherSpec(t *testing.T) {
+func TestIsSpecChange(t *testing.T) {
 	memcached := func(uid types.UID, generation int64, resourceVersion string) *cachev1alpha1.Memcached {
 		return &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation, ResourceVersion: resourceVersion}}
 	}
@@ -39,7 +39,7 @@ func TestIsAnotherSpec(t *testing.T) {
 	}
 }
 
-func TestIsChanged(t *testing.T) {
+func TestIsRelevantChange(t *testing.T) {
 	deployment := func(change func(*appsv1.Deployment)) *appsv1.Deployment {
 		result := &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1", Labels: map[string]string{"a": "b"}},
@@ -79,7 +79,7 @@ func TestIsChanged(t *testing.T) {
 	}
 }
 
-func TestIsNews(t *testing.T) {
+func TestIsRelevantUpdate(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after corev1.Pod
 		want          bool
@@ -149,7 +149,7 @@ func TestPodHandler(t *testing.T) {
 	}
 }
 
-func TestIsBornWithNews(t *testing.T) {
+func TestIsRelevantCreation(t *testing.T) {
 	for name, test := range map[string]struct {
 		pod  corev1.Pod
 		want bool

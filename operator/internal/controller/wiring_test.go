@@ -50,7 +50,7 @@ var (
 // wiring is a manager without an API server, with the reconciler set up in it. The test plays the watches.
 type wiring struct {
 	ctrl.Manager
-	cache *playedCache
+	cache *fakeCache
 
 	// collectors and leads are what the reconciler adds to its manager: collectors of metrics, and, for each controller, whether
 	// it works only in the leader. recorders are the names of its event recorders.
@@ -74,7 +74,7 @@ type reconciled struct {
 func newWiring(t *testing.T, recheckInterval time.Duration) *wiring {
 	t.Helper()
 	w := &wiring{called: make(chan reconciled, 1000), seen: map[string]bool{}}
-	w.cache = &playedCache{informers: map[schema.GroupVersionKind]*playedInformer{}}
+	w.cache = &fakeCache{informers: map[schema.GroupVersionKind]*fakeInformer{}}
 	reads := interceptor.NewClient(fake.NewClientBuilder().WithScheme(testScheme()).WithRESTMapper(restMapper()).Build(), interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 			w.called <- reconciled{key.Name, time.Now()}
@@ -149,24 +149,24 @@ func (w *wiring) await(t *testing.T, name string) time.Time {
 	}
 }
 
-// playedCache has informers whose events a test plays.
-type playedCache struct {
+// fakeCache has informers whose events a test plays.
+type fakeCache struct {
 	informertest.FakeInformers
 	mutex     sync.Mutex
-	informers map[schema.GroupVersionKind]*playedInformer
+	informers map[schema.GroupVersionKind]*fakeInformer
 }
 
 // GetInformer implements cache.Informers.
-func (c *playedCache) GetInformer(_ context.Context, object client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+func (c *fakeCache) GetInformer(_ context.Context, object client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
 	kind, err := apiutil.GVKForObject(object, testScheme())
 	return c.informer(kind), err
 }
 
-func (c *playedCache) informer(kind schema.GroupVersionKind) *playedInformer {
+func (c *fakeCache) informer(kind schema.GroupVersionKind) *fakeInformer {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.informers[kind] == nil {
-		c.informers[kind] = &playedInformer{FakeInformer: controllertest.NewFakeInformer(controllertest.Synced)}
+		c.informers[kind] = &fakeInformer{FakeInformer: controllertest.NewFakeInformer(controllertest.Synced)}
 		if kind == memcachedKind {
 			c.informers[kind].first = memcachedCalled(firstSeen)
 		}
@@ -174,14 +174,14 @@ func (c *playedCache) informer(kind schema.GroupVersionKind) *playedInformer {
 	return c.informers[kind]
 }
 
-// playedInformer has an object from the start, if first is not nil.
-type playedInformer struct {
+// fakeInformer has an object from the start, if first is not nil.
+type fakeInformer struct {
 	*controllertest.FakeInformer
 	first client.Object
 }
 
 // AddEventHandlerWithOptions implements cache.Informer.
-func (i *playedInformer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+func (i *fakeInformer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	registration, err := i.FakeInformer.AddEventHandlerWithOptions(handler, options)
 	if i.first != nil {
 		handler.OnAdd(i.first, false)
@@ -219,10 +219,10 @@ func TestWatches(t *testing.T) {
 		ready(object)
 		return object
 	}
-	created := func(informer *playedInformer, object client.Object) { informer.Add(object) }
-	deleted := func(informer *playedInformer, object client.Object) { informer.Delete(object) }
-	changed := func(change func(client.Object)) func(*playedInformer, client.Object) {
-		return func(informer *playedInformer, object client.Object) {
+	created := func(informer *fakeInformer, object client.Object) { informer.Add(object) }
+	deleted := func(informer *fakeInformer, object client.Object) { informer.Delete(object) }
+	changed := func(change func(client.Object)) func(*fakeInformer, client.Object) {
+		return func(informer *fakeInformer, object client.Object) {
 			after := object.DeepCopyObject().(client.Object)
 			after.SetResourceVersion("2")
 			change(after)
@@ -235,7 +235,7 @@ func TestWatches(t *testing.T) {
 		name   string
 		kind   schema.GroupVersionKind
 		object func(mc string) client.Object
-		event  func(*playedInformer, client.Object)
+		event  func(*fakeInformer, client.Object)
 		want   bool
 	}{
 		{"a Memcached is created", memcachedKind, memcached, created, true},
@@ -283,7 +283,7 @@ func TestRetries(t *testing.T) {
 	const recheck = 40 * time.Millisecond
 	w := newWiring(t, recheck)
 	w.cache.informer(memcachedKind).Add(memcachedCalled("refused"))
-	// Without that limit, the last of these tries would come after an hour and a half.
+	// Without that limit, the last of these attempts would come after an hour and a half.
 	last, wait := w.await(t, "refused"), firstRetry
 	for range 20 {
 		next := w.await(t, "refused")
@@ -309,7 +309,7 @@ func TestManagerGetsEverything(t *testing.T) {
 }
 
 // The operator keeps nothing about a Memcached that is gone.
-func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
+func TestDeletedMemcachedIsForgotten(t *testing.T) {
 	w := newFakeCluster(t, 2)
 	w.start()
 	if len(w.reconciler.lastWrites.records) != 1 {
@@ -346,15 +346,15 @@ func TestFailedWritesLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// heard is the last event that a recorder was given.
-type heard struct {
+// recordedEvent is the last event of a recorder.
+type recordedEvent struct {
 	regarding, related              runtime.Object
 	eventType, reason, action, note string
 }
 
 // Eventf implements events.EventRecorder.
-func (h *heard) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, arguments ...any) {
-	*h = heard{regarding, related, eventType, reason, action, fmt.Sprintf(note, arguments...)}
+func (h *recordedEvent) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, arguments ...any) {
+	*h = recordedEvent{regarding, related, eventType, reason, action, fmt.Sprintf(note, arguments...)}
 }
 
 // An event is about the Memcached, without its resource version, and has the message of the condition unchanged.
@@ -362,14 +362,14 @@ func TestEventAsRecorded(t *testing.T) {
 	degraded := func(status metav1.ConditionStatus, reason, message string) cachev1alpha1.MemcachedStatus {
 		return cachev1alpha1.MemcachedStatus{Conditions: []metav1.Condition{{Type: cachev1alpha1.ConditionDegraded, Status: status, Reason: reason, Message: message}}}
 	}
-	got := &heard{}
+	got := &recordedEvent{}
 	mc := memcachedCalled("sessions")
 	announce(got, mc, cachev1alpha1.MemcachedStatus{}, degraded(metav1.ConditionTrue, "Forbidden", "100%d of it."))
-	want := &heard{
+	want := &recordedEvent{
 		regarding: &corev1.ObjectReference{APIVersion: "cache.example.com/v1alpha1", Kind: "Memcached", Namespace: testNamespace, Name: "sessions", UID: "sessions"},
 		eventType: corev1.EventTypeWarning, reason: "Forbidden", action: "Reconcile", note: "100%d of it.",
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(heard{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(recordedEvent{})); diff != "" {
 		t.Errorf("event (-want +got):\n%s", diff)
 	}
 }

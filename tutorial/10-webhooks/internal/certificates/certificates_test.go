@@ -401,7 +401,7 @@ func TestSigner(t *testing.T) {
 	}
 }
 
-func TestParseSecretSaysWhatIsWrong(t *testing.T) {
+func TestParseSecretErrors(t *testing.T) {
 	s := newSite(t)
 	s.reconcile(s.replica())
 	other := newSite(t)
