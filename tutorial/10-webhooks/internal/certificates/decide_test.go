@@ -28,6 +28,15 @@ func testCertificate(t *testing.T, by authority, validity time.Duration) *tls.Ce
 	return certificate
 }
 
+// A minute is enough for any API server. A short-lived authority can't spare it.
+func TestSettling(t *testing.T) {
+	for duration, want := range map[time.Duration]time.Duration{time.Hour: time.Minute, time.Minute: 6 * time.Second} {
+		if got := (Options{AuthorityDuration: duration}).settling(); got != want {
+			t.Errorf("an authority that is valid for %s settles for %s, want %s", duration, got, want)
+		}
+	}
+}
+
 func TestMustReissue(t *testing.T) {
 	const settling = time.Minute
 	by, other := testAuthority(t), testAuthority(t)
