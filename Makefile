@@ -114,6 +114,12 @@ docker-buildx: legal-stage $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linu
 	@$(has-target) $(TESTBED) image check --push '$(image)'
 	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' $(if $(PLATFORMS),PLATFORMS='$(PLATFORMS)')
 
+# testbed renders the manifests in kubectl's place: this needs no cluster, so there may be none that kubectl was built for.
+.PHONY: build-installer
+build-installer: legal-stage $(TESTBED) controller-gen ## Write operator/dist/install.yaml, one file that installs the operator as the image IMG.
+	@$(has-target) $(TESTBED) image check '$(image)'
+	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' KUBECTL='$(abspath $(TESTBED))'
+
 # Where IMG is not given: a name of the registry that the nodes of a kind cluster pull from. See e2e/cluster/kind.
 IMG ?=
 image = $(or $(IMG),localhost:5001/operator-testbed/$(notdir $(PROJECT)):latest)
@@ -201,7 +207,7 @@ lint: ## Look for mistakes in the code and the workflow.
 
 .PHONY: clean
 clean: ## Remove what was built in this folder. The cache stays: it is shared with other clones.
-	@rm -rf bin operator/bin tutorial/*/bin artifacts
+	@rm -rf bin operator/bin operator/dist/install.yaml tutorial/*/bin artifacts
 
 ##@ Real kind
 

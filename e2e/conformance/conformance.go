@@ -23,8 +23,8 @@ import (
 type Options struct {
 	// Operator is its program: see Program.
 	Operator image.Program
-	// Manifests is the folder of the kustomization that installs it: its CustomResourceDefinition, its rights, and the
-	// Deployment of its manager.
+	// Manifests is the folder of the kustomization that installs it, or a file such as install.yaml: its
+	// CustomResourceDefinition, its rights, and the Deployment of its manager.
 	Manifests string
 	// Mapping says what its API calls what.
 	Mapping Mapping
@@ -44,7 +44,7 @@ func Run(ctx context.Context, o Options) (report Report, err error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
-	manifests, err := runner.Render(o.Manifests)
+	manifests, err := runner.Load(o.Manifests)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Program returns what is to be run of an operator that is given as its executable or as its image, which is anything that
-// image.Open takes. The manifests, a kustomization's folder, tell how a pod would run the image. What is taken out of it goes to a
+// image.Open takes. The manifests, which runner.Load reads, tell how a pod would run the image. What is taken out of it goes to a
 // folder, work, and belongs there as long as it runs.
 func Program(ctx context.Context, operator, manifests, work string) (image.Program, error) {
 	if image.IsProgram(operator) {
@@ -20,7 +20,7 @@ func Program(ctx context.Context, operator, manifests, work string) (image.Progr
 	if err != nil {
 		return image.Program{}, err
 	}
-	rendered, err := runner.Render(manifests)
+	rendered, err := runner.Load(manifests)
 	if err != nil {
 		return image.Program{}, err
 	}

@@ -1,16 +1,23 @@
 package runner
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // Manifests are the objects that install an operator, as `kubectl kustomize` renders them.
@@ -42,7 +49,62 @@ func Render(dir string) (Manifests, error) {
 	return m, nil
 }
 
-// Objects returns all objects, in the order in which kustomize sorts them: what others need comes first.
+// Load returns the manifests at path: a file has them as YAML, as `kubectl apply -f` takes it, and a folder is a kustomization.
+func Load(path string) (Manifests, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Manifests{}, fmt.Errorf("reading the manifests: %w", err)
+	}
+	if info.IsDir() {
+		return Render(path)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return Manifests{}, fmt.Errorf("reading the manifests: %w", err)
+	}
+	m, err := Parse(content)
+	if err != nil {
+		return Manifests{}, fmt.Errorf("reading the manifests %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// Parse returns the manifests of a YAML stream, in its order.
+func Parse(content []byte) (Manifests, error) {
+	var m Manifests
+	for decoder := yaml.NewYAMLToJSONDecoder(bytes.NewReader(content)); ; {
+		var raw json.RawMessage
+		switch err := decoder.Decode(&raw); {
+		case errors.Is(err, io.EOF):
+			return m, nil
+		case err != nil:
+			return Manifests{}, err
+		case len(raw) == 0 || string(raw) == "null": // a document of comments
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(raw); err != nil {
+			return Manifests{}, err
+		}
+		m.objects = append(m.objects, object)
+	}
+}
+
+// YAML returns the manifests as `kubectl kustomize` prints them.
+func (m Manifests) YAML() ([]byte, error) {
+	var documents [][]byte
+	for _, object := range m.objects {
+		document, err := sigsyaml.Marshal(object.Object)
+		if err != nil {
+			return nil, fmt.Errorf("writing %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		documents = append(documents, document)
+	}
+	return bytes.Join(documents, []byte("---\n")), nil
+}
+
+// Objects returns all objects. Those of a kustomization are in the order in which kustomize sorts them: what others need comes
+// first.
 func (m Manifests) Objects() []*unstructured.Unstructured { return slices.Clone(m.objects) }
 
 // Select returns the objects of the kinds.

@@ -1,6 +1,8 @@
 package runner_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -34,4 +36,27 @@ func TestManagerIsWhoTheManifestsSay(t *testing.T) {
 func TestRenderNamesTheFolderItCannotRender(t *testing.T) {
 	_, err := runner.Render("testdata/none")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("rendering the kustomization testdata/none")))
+}
+
+func TestLoadReadsWhatYAMLHasWritten(t *testing.T) {
+	g := NewWithT(t)
+	rendered, err := runner.Load("../../operator/config/default")
+	g.Expect(err).NotTo(HaveOccurred())
+	content, err := rendered.YAML()
+	g.Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(t.TempDir(), "install.yaml")
+	g.Expect(os.WriteFile(file, append([]byte("# A comment.\n---\n"), content...), 0o600)).To(Succeed())
+	loaded, err := runner.Load(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(loaded.Objects()).To(Equal(rendered.Objects()))
+}
+
+func TestLoadNamesTheFileItCannotRead(t *testing.T) {
+	g := NewWithT(t)
+	_, err := runner.Load("testdata/none.yaml")
+	g.Expect(err).To(MatchError(ContainSubstring("testdata/none.yaml")))
+	file := filepath.Join(t.TempDir(), "install.yaml")
+	g.Expect(os.WriteFile(file, []byte("metadata: {}\n"), 0o600)).To(Succeed())
+	_, err = runner.Load(file)
+	g.Expect(err).To(MatchError(And(ContainSubstring(file), ContainSubstring("Kind"))))
 }

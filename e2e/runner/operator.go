@@ -55,7 +55,8 @@ type Operator struct {
 	options  Options
 	manager  Manager
 	admin    client.Client
-	served   bool // it has webhooks that the API server calls
+	served   bool  // it has webhooks that the API server calls
+	port     int64 // of the forwarder to them; zero while there is none
 	replicas []*Replica
 	moving   sync.Mutex // held by a replica that chooses other ports while others start
 }
@@ -63,11 +64,9 @@ type Operator struct {
 // Start installs the operator's manifests, but for the workload, starts the replicas and waits until they are ready. A
 // CustomResourceDefinition of the manifests that is there already is left as it is; the others are installed first.
 func Start(ctx context.Context, o Options) (*Operator, error) {
-	manager, err := o.Manifests.Manager()
-	if err != nil {
+	if _, err := o.Manifests.Manager(); err != nil {
 		return nil, err
 	}
-	manager = manager.after(o.ImageArgs, o.ImageEnv)
 	admin, err := client.New(o.Config, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
@@ -75,19 +74,8 @@ func Start(ctx context.Context, o Options) (*Operator, error) {
 	if err := defineMissing(ctx, o.Config, o.Manifests); err != nil {
 		return nil, err
 	}
-	operator := &Operator{options: o, manager: manager, admin: admin, served: o.Webhooks && len(o.Manifests.webhookServices()) > 0}
-	objects := o.Manifests.withoutWebhooks()
-	if operator.served {
-		port, err := operator.startForwarder(ctx)
-		if err != nil {
-			return nil, err
-		}
-		objects = o.Manifests.withWebhooksAt(port)
-	}
-	if err := Apply(ctx, admin, objects); err != nil {
-		return nil, err
-	}
-	if err := Kubeconfig(ctx, o.Config, manager.ServiceAccount, operator.kubeconfig()); err != nil {
+	operator := &Operator{options: o, admin: admin}
+	if err := operator.install(ctx); err != nil {
 		return nil, err
 	}
 	for range max(o.Replicas, 1) {
@@ -97,6 +85,47 @@ func Start(ctx context.Context, o Options) (*Operator, error) {
 		return nil, errors.Join(err, operator.RemoveWebhooks(context.WithoutCancel(ctx)))
 	}
 	return operator, nil
+}
+
+// Install restarts the operator as other manifests install it, with the changes: an upgrade, or the way back. What only the last
+// ones have stays, as after `kubectl apply`.
+func (o *Operator) Install(ctx context.Context, m Manifests, changes ...Change) error {
+	if err := o.Stop(ctx); err != nil {
+		return err
+	}
+	if err := Define(ctx, o.options.Config, m); err != nil {
+		return err
+	}
+	o.options.Manifests = m
+	if err := o.install(ctx); err != nil {
+		return err
+	}
+	return o.start(ctx, changes...)
+}
+
+// install applies the manifests, but for the CustomResourceDefinitions and the workload, and makes the kubeconfig of their
+// ServiceAccount.
+func (o *Operator) install(ctx context.Context) error {
+	m := o.options.Manifests
+	manager, err := m.Manager()
+	if err != nil {
+		return err
+	}
+	o.manager = manager.after(o.options.ImageArgs, o.options.ImageEnv)
+	o.served = o.options.Webhooks && len(m.webhookServices()) > 0
+	objects := m.withoutWebhooks()
+	if o.served {
+		if o.port == 0 {
+			if o.port, err = o.startForwarder(ctx); err != nil {
+				return err
+			}
+		}
+		objects = m.withWebhooksAt(o.port)
+	}
+	if err := Apply(ctx, o.admin, objects); err != nil {
+		return err
+	}
+	return Kubeconfig(ctx, o.options.Config, manager.ServiceAccount, o.kubeconfig())
 }
 
 // Beside starts another operator with the same executable, as other manifests install it. Its name is as in Options.

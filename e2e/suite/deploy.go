@@ -19,7 +19,12 @@ func (s *Scope) Deploy(ctx context.Context, t *testing.T, replicas int) {
 	if s.deploy == nil {
 		t.Skip("the operator is not deployed as an image here: its executable was given in $OPERATOR, or the nodes of this cluster run no image that is brought to them; make e2e shows it")
 	}
-	deployed, err := s.deploy(ctx, replicas, nil)
+	s.deployFrom(ctx, t, s.manifests, replicas)
+}
+
+func (s *Scope) deployFrom(ctx context.Context, t *testing.T, m runner.Manifests, replicas int) {
+	t.Helper()
+	deployed, err := s.deploy(ctx, m, replicas, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,6 +34,27 @@ func (s *Scope) Deploy(ctx context.Context, t *testing.T, replicas int) {
 			t.Error(err)
 		}
 	})
+}
+
+// Install runs the operator as other manifests install it, until the test is done: deployed as its image where Image is set, and
+// otherwise as the process, with the changes.
+func (s *Scope) Install(ctx context.Context, t *testing.T, m runner.Manifests, changes ...runner.Change) {
+	t.Helper()
+	if s.Image != "" {
+		if err := s.Operator.Stop(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s.deployFrom(ctx, t, m, 1)
+		return
+	}
+	t.Cleanup(func() {
+		if err := s.Operator.Install(context.WithoutCancel(ctx), s.manifests); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.Operator.Install(ctx, m, changes...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // deploys says whether the operator is deployed as an image: one of an executable that was given would not be of it.
@@ -41,13 +67,13 @@ func (s *Suite) deploys() bool {
 func (s *Suite) image() string { return "operator-testbed/operator-of-" + s.options.Name + ":suite" }
 
 // deploy deploys the operator as its image, which the nodes have.
-func (s *Suite) deploy(ctx context.Context, replicas int, patience []string) (*runner.Deployed, error) {
+func (s *Suite) deploy(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) {
 	trial, err := s.sample()
 	if err != nil {
 		return nil, err
 	}
 	return runner.Deploy(ctx, runner.DeployOptions{
-		Config: s.config, Manifests: s.manifests, Image: s.image(), Replicas: replicas, Env: s.operand, Patience: patience, Trial: trial,
+		Config: s.config, Manifests: m, Image: s.image(), Replicas: replicas, Env: s.operand, Patience: patience, Trial: trial,
 	})
 }
 
@@ -77,6 +103,6 @@ func (s *Suite) handOver(ctx context.Context) error {
 		return err
 	}
 	var err error
-	s.deployed, err = s.deploy(ctx, 1, s.options.Patience)
+	s.deployed, err = s.deploy(ctx, s.manifests, 1, s.options.Patience)
 	return err
 }

@@ -43,10 +43,13 @@ type Scope struct {
 	Webhooks bool
 	// Deployed is the operator as an image in pods, or nil where it runs as a process.
 	Deployed *runner.Deployed
+	// Image is what the operator's image is called on nodes that have it; empty where the operator is not deployed.
+	Image string
 
-	timeout time.Duration
-	cluster cluster.Provider
-	deploy  func(ctx context.Context, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
+	timeout   time.Duration
+	cluster   cluster.Provider
+	manifests runner.Manifests
+	deploy    func(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
 }
 
 // Expect returns the assertions, on behalf of t.
@@ -187,10 +190,10 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 	scope := &Scope{
 		Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Operator: s.operator, History: recorder, Audit: s.auditLog(),
 		RealKubelet: s.realKubelet(), Webhooks: s.webhooks() || s.deployed != nil, Deployed: s.deployed,
-		timeout: s.timeout, cluster: s.cluster,
+		timeout: s.timeout, cluster: s.cluster, manifests: s.manifests,
 	}
 	if s.deploys() {
-		scope.deploy = s.deploy
+		scope.deploy, scope.Image = s.deploy, s.image()
 	}
 	t.Cleanup(func() {
 		recorder.Stop()

@@ -41,7 +41,7 @@ program, because nothing here could run a container.`,
 	}
 	set := command.Flags()
 	set.StringVar(&flags.operator, "operator", "", "the operator's executable or image, an archive or a reference (default: the one of this repository, built now)")
-	set.StringVar(&flags.manifests, "manifests", "", "folder of the kustomization that installs it (default: operator/config/default)")
+	set.StringVar(&flags.manifests, "manifests", "", "folder of the kustomization, or file of the manifests, that installs it (default: operator/config/default)")
 	set.StringVar(&flags.mapping, "mapping", "", "file that says what its API calls what (default: e2e/conformance/mappings/operator-testbed.yaml)")
 	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")
 	set.BoolVar(&flags.markdown, "markdown", false, "print the table in Markdown")

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/example/operator-testbed/e2e/runner"
+)
+
+func newKustomize() *cobra.Command {
+	return &cobra.Command{
+		Use:   "kustomize FOLDER",
+		Short: "Print what a kustomization renders, as kubectl does, which need not be there",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			manifests, err := runner.Render(args[0])
+			if err != nil {
+				return err
+			}
+			content, err := manifests.YAML()
+			if err != nil {
+				return err
+			}
+			_, err = command.OutOrStdout().Write(content)
+			return err
+		},
+	}
+}
