@@ -120,6 +120,10 @@ build-installer: legal-stage $(TESTBED) controller-gen ## Write operator/dist/in
 	@$(has-target) $(TESTBED) image check '$(image)'
 	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' KUBECTL='$(abspath $(TESTBED))'
 
+.PHONY: build-chart
+build-chart: legal-stage $(TESTBED) controller-gen ## Write those files of the Helm chart operator/dist/chart that come from operator/config.
+	@$(has-target) $(MAKE) -C $(PROJECT) $@ KUBECTL='$(abspath $(TESTBED))'
+
 # Where IMG is not given: a name of the registry that the nodes of a kind cluster pull from. See e2e/cluster/kind.
 IMG ?=
 image = $(or $(IMG),localhost:5001/operator-testbed/$(notdir $(PROJECT)):latest)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/example/operator-testbed/e2e/conformance"
+	"github.com/example/operator-testbed/e2e/helm"
 	"github.com/example/operator-testbed/e2e/image/imagetest"
 	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/e2e/supervisor"
@@ -22,7 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestThisOperator holds the operator of this repository, as it is deployed, in an image, against every point.
+// TestThisOperator holds the operator of this repository, as its Helm chart deploys it, in an image, against every point. The names
+// and the namespace are not those of operator/config/default, with which the suite runs.
 func TestThisOperator(t *testing.T) {
 	if os.Getenv("CLUSTER") != "embedded" {
 		t.Skip("this test brings a cluster up: run it with make test, or CLUSTER=embedded")
@@ -39,7 +41,7 @@ func TestThisOperator(t *testing.T) {
 	if runtime.GOOS == "linux" { // whose programs images hold; taking it out of one is all that is different
 		operator = archived(t, operator)
 	}
-	const manifests = "../../operator/config/default"
+	manifests := ofChart(t)
 	program, err := conformance.Program(t.Context(), operator, manifests, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +55,29 @@ func TestThisOperator(t *testing.T) {
 	if holding, applying := report.Holds(); holding < applying || applying != len(report) {
 		t.Errorf("%d of %d points hold, and %d apply; expected all:\n%s", holding, len(report), applying, report.Text())
 	}
+}
+
+// ofChart returns a file of what the chart installs.
+func ofChart(t *testing.T) string {
+	t.Helper()
+	h, err := helm.Build(t.Context(), "../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests, err := h.Template(t.Context(), "../../operator/dist/chart", "cache", "caches")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := manifests.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// `helm install --create-namespace` makes the namespace.
+	file := filepath.Join(t.TempDir(), "chart.yaml")
+	if err := os.WriteFile(file, append([]byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: caches}\n---\n"), content...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // archived makes an archive, as `docker save` does, of the image that operator/Dockerfile makes of an executable.

@@ -27,7 +27,7 @@ const (
 	Operator = "operator"
 
 	// ignored is what the targets of a Makefile make.
-	ignored = "/bin/\n/dist/\n"
+	ignored = "/bin/\n/dist/install.yaml\n"
 )
 
 // OperatorOwn are files of the finished operator that are about this repository: the test of a page of its documentation.

@@ -1,0 +1,29 @@
+{{/* How the names of the operator's objects begin. */}}
+{{- define "operator.prefix" -}}
+{{- $prefix := .Values.namePrefix | default (printf "%s-" .Release.Name) -}}
+{{- if gt (len $prefix) 29 -}}
+{{- fail (printf "the names of Services that begin with %q would be too long: set namePrefix, to at most 29 characters" $prefix) -}}
+{{- end -}}
+{{- $prefix -}}
+{{- end }}
+
+{{/* The labels of every object. The version of the chart is not among them, so that an upgrade changes only what differs. */}}
+{{- define "operator.labels" -}}
+app.kubernetes.io/name: operator
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+app.kubernetes.io/part-of: operator-testbed
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{/* The labels by which Services and the Deployment find the manager's pods. */}}
+{{- define "operator.selector" -}}
+control-plane: controller-manager
+app.kubernetes.io/name: operator
+{{- end }}
+
+{{/* The subjects of every binding. */}}
+{{- define "operator.subjects" -}}
+- kind: ServiceAccount
+  name: {{ include "operator.prefix" . }}controller-manager
+  namespace: {{ .Release.Namespace | quote }}
+{{- end }}
