@@ -46,20 +46,7 @@ func TestMany(t *testing.T) {
 				many = running
 			}
 			mark = s.Mark(t)
-			var clients errgroup.Group
-			clients.SetLimit(20)
-			for i := range many {
-				clients.Go(func() error {
-					mc := named(s, fmt.Sprintf("cache-%03d", i))
-					mc.Spec.Size = new(int32(1))
-					return s.Client.Create(ctx, mc)
-				})
-			}
-			if err := clients.Wait(); err != nil {
-				t.Fatal(err)
-			}
-			// How long so many take is up to the machine, also where a mutant leaves other assertions little time.
-			s.Expect(t).Patient(expect.Converge).Objects(ctx, &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
+			createMany(ctx, t, s, many)
 		})).
 		Assess("with few writes each", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			barrier(ctx, t, s)
@@ -93,6 +80,25 @@ func TestMany(t *testing.T) {
 			s.Expect(t).AtMost(many, s.Writes(mark, notThe(canary)))
 		})).
 		Feature())
+}
+
+// createMany creates Memcacheds of size 1 at once, and waits until all of them are Available.
+func createMany(ctx context.Context, t *testing.T, s *suite.Scope, many int) {
+	t.Helper()
+	var clients errgroup.Group
+	clients.SetLimit(20)
+	for i := range many {
+		clients.Go(func() error {
+			mc := named(s, fmt.Sprintf("cache-%03d", i))
+			mc.Spec.Size = new(int32(1))
+			return s.Client.Create(ctx, mc)
+		})
+	}
+	if err := clients.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	// How long so many take is up to the machine, also where a mutant leaves other assertions little time.
+	s.Expect(t).Patient(expect.Converge).Objects(ctx, &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
 }
 
 // notAvailable returns the names of those Memcacheds that are not Available, for their current generation.

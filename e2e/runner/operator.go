@@ -128,10 +128,14 @@ func (o *Operator) install(ctx context.Context) error {
 	return Kubeconfig(ctx, o.options.Config, manager.ServiceAccount, o.kubeconfig())
 }
 
-// Beside starts another operator with the same executable, as other manifests install it. Its name is as in Options.
-func (o *Operator) Beside(ctx context.Context, name string, m Manifests) (*Operator, error) {
+// Beside starts another operator with the same executable, as other manifests install it, with the changes. Its name is as in
+// Options.
+func (o *Operator) Beside(ctx context.Context, name string, m Manifests, changes ...Change) (*Operator, error) {
 	options := o.options
 	options.Name, options.Manifests = name, m
+	for _, change := range changes {
+		change(&options)
+	}
 	return Start(ctx, options)
 }
 

@@ -31,6 +31,8 @@ type Scope struct {
 	Client client.WithWatch
 	// Config is how Client reaches the cluster: for clients of the feature's own, who listen to warnings or are somebody else.
 	Config *rest.Config
+	// Kubeconfig is the file by which programs reach the cluster as an administrator.
+	Kubeconfig string
 	// Operator is the operator under test, or nil where there is none. Only features that run alone may stop or restart it.
 	Operator *runner.Operator
 	// History records the namespace from before the feature's first step.
@@ -188,7 +190,7 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 		return ctx, err
 	}
 	scope := &Scope{
-		Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Operator: s.operator, History: recorder, Audit: s.auditLog(),
+		Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Kubeconfig: s.cluster.GetKubeconfig(), Operator: s.operator, History: recorder, Audit: s.auditLog(),
 		RealKubelet: s.realKubelet(), Webhooks: s.webhooks() || s.deployed != nil, Deployed: s.deployed,
 		timeout: s.timeout, cluster: s.cluster, manifests: s.manifests,
 	}
