@@ -37,6 +37,7 @@ func TestInstaller(t *testing.T) {
 				t.Fatal(err)
 			}
 			NewWithT(t).Expect(manifests.Select("Deployment")).To(ConsistOf(WithTransform(containers, ConsistOf(HaveKeyWithValue("image", image)))))
+			NewWithT(t).Expect(kinds(manifests)).To(HaveExactElements("Namespace", "CustomResourceDefinition"), "kubectl applies them in this order")
 			if s.Audit != nil {
 				mark = s.Mark(t)
 			}
@@ -90,6 +91,15 @@ func buildInstaller(ctx context.Context, t *testing.T, image string) string {
 		t.Fatalf("%s: %v\n%s", build, err, output)
 	}
 	return filepath.Join(work, "install.yaml")
+}
+
+// kinds returns the kinds of the first two objects.
+func kinds(m runner.Manifests) []string {
+	var kinds []string
+	for _, object := range m.Objects()[:2] {
+		kinds = append(kinds, object.GetKind())
+	}
+	return kinds
 }
 
 // containers returns the containers of a Deployment.

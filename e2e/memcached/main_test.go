@@ -38,7 +38,11 @@ var memcached = suite.New(suite.Options{
 	},
 })
 
-func TestMain(m *testing.M) { os.Exit(memcached.Run(m)) }
+func TestMain(m *testing.M) {
+	code := memcached.Run(m)
+	_ = os.RemoveAll(builds.dir)
+	os.Exit(code)
+}
 
 // create creates a Memcached of that size in the feature's namespace.
 func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size int32, with ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {

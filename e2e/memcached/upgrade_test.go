@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -65,23 +66,38 @@ func TestUpgrade(t *testing.T) {
 	memcached.TestAlone(t, feature.Feature())
 }
 
+// builds are the executables of earlier builds, by name. Features share them.
+var builds struct {
+	dir   string
+	paths map[string]string
+}
+
 // earlier compiles the operator as it was before: as a patch in the folder builds makes it.
 func earlier(ctx context.Context, t *testing.T, name string) runner.Change {
 	t.Helper()
+	if builds.paths[name] != "" {
+		return runner.WithBinary(builds.paths[name])
+	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := t.TempDir()
 	build := mutant.Mutant{Name: name, Path: filepath.Join("builds", name+".patch"), Files: []string{"operator/internal/controller/deployment.go"}}
-	before, err := build.Apply(ctx, root, "operator/config", work)
+	before, err := build.Apply(ctx, root, "operator/config", t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary := filepath.Join(work, "operator")
+	if builds.dir == "" {
+		if builds.dir, err = os.MkdirTemp("", "builds-"); err != nil {
+			t.Fatal(err)
+		}
+		builds.paths = map[string]string{}
+	}
+	binary := filepath.Join(builds.dir, name)
 	if err := runner.Build(ctx, root, "./operator/cmd", binary, "-overlay="+before.Overlay); err != nil {
 		t.Fatal(err)
 	}
+	builds.paths[name] = binary
 	return runner.WithBinary(binary)
 }
 

@@ -47,13 +47,17 @@ func (s *Scope) Install(ctx context.Context, t *testing.T, m runner.Manifests, c
 		s.deployFrom(ctx, t, m, 1)
 		return
 	}
-	t.Cleanup(func() {
-		if err := s.Operator.Install(context.WithoutCancel(ctx), s.manifests); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx), t) })
 	if err := s.Operator.Install(ctx, m, changes...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Reinstall runs the process as the suite's own manifests install it, as at first, and restores the CustomResourceDefinitions.
+func (s *Scope) Reinstall(ctx context.Context, t *testing.T) {
+	t.Helper()
+	if err := s.Operator.Install(ctx, s.manifests); err != nil {
+		t.Error(err)
 	}
 }
 
