@@ -15,6 +15,7 @@ MODULE ?=
 ONLY ?=
 C ?=
 ARGS ?=
+DEBUG ?=
 PLATFORMS ?=
 
 # No C compiler is needed, and none is used where there is one: what is built is the same everywhere.
@@ -97,9 +98,9 @@ install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Instal
 	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
 .PHONY: run
-run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, or the copy in DIR, as its own ServiceAccount, until Ctrl-C.
+run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, or the copy in DIR, as its own ServiceAccount, until Ctrl-C; DEBUG=1 waits for a debugger.
 	@$(if $(on-kind),$(error make run is for embedded and existing clusters: make docker-build docker-push deploy CLUSTER=kind runs the operator as an image),:)
-	@$(TESTBED_NAMED) run --operator='$(or $(DIR),$(PROJECT))' $(if $(on-existing),--existing)
+	@$(if $(DEBUG),debugger=$$(scripts/tool tools dlv) &&) $(TESTBED_NAMED) run --operator='$(or $(DIR),$(PROJECT))' $(if $(on-existing),--existing) $(if $(DEBUG),--debugger="$$debugger")
 
 .PHONY: docker-build docker-push
 docker-build: legal-stage $(TESTBED) ## Build the operator's image, called IMG=registry/name:tag or by a name of the local registry's.

@@ -46,8 +46,8 @@ type Options struct {
 	Args []string
 	Env  []string
 
-	// notAwaited is for NotAwaited.
-	notAwaited bool
+	// traceable and notAwaited are for Traceable and NotAwaited.
+	traceable, notAwaited bool
 }
 
 // Operator is a running operator: one replica or several. It is not for several goroutines at once.
@@ -235,6 +235,9 @@ func WithArgs(args ...string) Change {
 func WithBinary(path string) Change {
 	return func(o *Options) { o.Binary = path }
 }
+
+// Traceable lets a debugger attach to the process.
+func Traceable(o *Options) { o.traceable = true }
 
 // NotAwaited returns as soon as the process runs, ready or not.
 func NotAwaited(o *Options) { o.notAwaited = true }

@@ -71,7 +71,8 @@ func process(name string, o Options, m Manager, kubeconfig string, at addresses)
 		Args: slices.Concat(m.Args, flags, o.Args),
 		Env:  slices.Concat(os.Environ(), m.Env, env, o.Env),
 		// What a kubelet would give it: the manager's terminationGracePeriodSeconds in kubebuilder's layout.
-		Grace: 10 * time.Second,
+		Grace:     10 * time.Second,
+		Traceable: o.traceable,
 	}
 }
 

@@ -82,6 +82,9 @@ func (c *child) spawn(r *run) error {
 		Env: c.spec.Env, Dir: c.spec.Dir,
 		Stdout: log, Stderr: log,
 	}
+	if c.spec.Traceable {
+		makeTraceable(r.cmd)
+	}
 	if err := c.host.spawner.start(r.cmd); err != nil {
 		return err
 	}

@@ -37,6 +37,8 @@ type Process struct {
 	// SIGKILL. Zero means SIGKILL at once, which suits a process that has no
 	// state worth saving.
 	Grace time.Duration `json:"grace,omitempty"`
+	// Traceable lets a debugger of the same user attach to the process.
+	Traceable bool `json:"traceable,omitempty"`
 }
 
 // State is where a process is in its life.

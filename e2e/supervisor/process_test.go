@@ -56,6 +56,24 @@ func TestLogFileHoldsBothStreamsOfAllRuns(t *testing.T) {
 	}
 }
 
+// TestTraceable runs a process that a debugger may attach to. It is the same program, with the same arguments and environment.
+func TestTraceable(t *testing.T) {
+	s := start(t)
+	p := shell("traced", "echo $0 $1 $VARIABLE; env | grep TESTBED_TRACEE; readlink /proc/$$/exe")
+	p.Traceable, p.Args, p.Env = true, append(p.Args, "zero", "one"), []string{"VARIABLE=value", "PATH=" + os.Getenv("PATH")}
+	run(t, s, p)
+	if _, err := s.Wait(t.Context(), "traced"); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(s.LogFile("traced"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(log); !strings.HasPrefix(got, "zero one value\n") || strings.Contains(got, "TRACEE") || strings.Contains(got, ".test") {
+		t.Errorf("the traceable process says %q", got)
+	}
+}
+
 func TestEnvironmentAndFolder(t *testing.T) {
 	s := start(t)
 	t.Setenv("OF_THE_CALLER", "yes")

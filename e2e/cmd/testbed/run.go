@@ -16,20 +16,23 @@ import (
 func newRun(g *global) *cobra.Command {
 	var onExisting bool
 	var folder string
+	var debugger operator.Debugger
 	command := &cobra.Command{
 		Use:   "run",
 		Short: "Run the operator in the foreground, as its own ServiceAccount, until Ctrl-C",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return runOperator(command.Context(), g, folder, onExisting)
+			return runOperator(command.Context(), g, folder, onExisting, debugger)
 		},
 	}
 	command.Flags().StringVar(&folder, "operator", operator.Finished, "folder of the operator: this clone's own, a chapter's, or a copy")
 	command.Flags().BoolVar(&onExisting, "existing", false, "run it on the cluster that KUBECONFIG leads to; asks first")
+	command.Flags().StringVar(&debugger.Path, "debugger", "", "executable of Delve, to attach to the operator")
+	command.Flags().StringVar(&debugger.Address, "debug-address", "127.0.0.1:2345", "host:port that Delve listens on")
 	return command
 }
 
-func runOperator(ctx context.Context, g *global, folder string, onExisting bool) error {
+func runOperator(ctx context.Context, g *global, folder string, onExisting bool, debugger operator.Debugger) error {
 	root, err := repository.Root(".")
 	if err != nil {
 		return err
@@ -38,7 +41,8 @@ func runOperator(ctx context.Context, g *global, folder string, onExisting bool)
 		Resident: func(ctx context.Context) (operator.Program, error) {
 			return operator.Build(ctx, root, operator.Finished)
 		},
-		Log: os.Stdout,
+		Debugger: debugger,
+		Log:      os.Stdout,
 		Say: func(format string, args ...any) {
 			fmt.Fprintf(os.Stderr, "testbed: "+format+"\n", args...)
 		},
@@ -56,7 +60,11 @@ func runOperator(ctx context.Context, g *global, folder string, onExisting bool)
 		}
 		foreground.Cluster, foreground.Config, foreground.Beside = g.name, cluster.KubernetesRestConfig(), cluster.Supervisor()
 	}
-	if foreground.Program, err = operator.Build(ctx, root, folder); err != nil {
+	build := operator.Build
+	if debugger.Path != "" {
+		build = operator.BuildForDebugger
+	}
+	if foreground.Program, err = build(ctx, root, folder); err != nil {
 		return err
 	}
 	if err := runner.Define(ctx, foreground.Config, foreground.Program.Manifests); err != nil {

@@ -44,16 +44,20 @@ func Ensure(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor
 	return true, os.WriteFile(record, []byte(build), 0o600)
 }
 
-// start runs the program under sup. Its webhooks are called where the cluster is an embedded one.
-func start(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor, program Program, embedded bool) (*runner.Operator, error) {
-	return runner.Start(ctx, runner.Options{
+// start runs the program under sup, with the changes. Its webhooks are called where the cluster is an embedded one.
+func start(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor, program Program, embedded bool, changes ...runner.Change) (*runner.Operator, error) {
+	options := runner.Options{
 		Name:       Name,
 		Config:     config,
 		Supervisor: sup,
 		Manifests:  program.Manifests,
 		Binary:     program.Binary,
 		Webhooks:   embedded,
-	})
+	}
+	for _, change := range changes {
+		change(&options)
+	}
+	return runner.Start(ctx, options)
 }
 
 func isRunning(ctx context.Context, sup *supervisor.Supervisor) (bool, error) {

@@ -27,6 +27,17 @@ const Finished = "operator"
 // its manifests. The folder is one of the clone at root, or a module of its own, such as a
 // learner's copy. An executable that is up to date is left as it is.
 func Build(ctx context.Context, root, folder string) (Program, error) {
+	return build(ctx, root, folder, "")
+}
+
+// BuildForDebugger does the same for a debugger. The operator's own packages are not optimized, so that every line and variable
+// is where the source has it; those of other modules stay as they are, because compiling them again would take minutes.
+func BuildForDebugger(ctx context.Context, root, folder string) (Program, error) {
+	return build(ctx, root, folder, "-debug", "-ldflags=", "-gcflags=./...=-N -l")
+}
+
+// build compiles with more flags, to an executable whose name ends with the suffix.
+func build(ctx context.Context, root, folder, suffix string, flags ...string) (Program, error) {
 	at := folder
 	if !filepath.IsAbs(at) {
 		at = filepath.Join(root, folder)
@@ -45,8 +56,8 @@ func Build(ctx context.Context, root, folder string) (Program, error) {
 	if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
 		name, dir, main = "copy-"+name, at, "./cmd"
 	}
-	binary := filepath.Join(root, "bin", name)
-	if err := runner.Build(ctx, dir, main, binary); err != nil {
+	binary := filepath.Join(root, "bin", name+suffix)
+	if err := runner.Build(ctx, dir, main, binary, flags...); err != nil {
 		if ctx.Err() != nil {
 			return Program{}, context.Cause(ctx)
 		}

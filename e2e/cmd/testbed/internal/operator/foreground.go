@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/logtail"
@@ -25,6 +26,8 @@ type Foreground struct {
 	Beside *supervisor.Supervisor
 	// Program is what runs.
 	Program Program
+	// Debugger is attached to the operator, unless its Path is empty.
+	Debugger Debugger
 	// Resident builds the operator that comes back afterwards.
 	Resident func(context.Context) (Program, error)
 	// Log gets what the operator writes.
@@ -75,19 +78,28 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 	}
 
 	logging, stopLogging := context.WithCancel(orderly)
-	logged := make(chan error, 1)
-	go func() { logged <- logtail.Follow(logging, f.Log, sup.LogFile(Name), 0) }()
+	var logs errgroup.Group
+	for _, process := range []string{Name, debuggerName} {
+		logs.Go(func() error { return logtail.Follow(logging, f.Log, sup.LogFile(process), 0) })
+	}
 	defer func() {
 		stopLogging()
-		returned = errors.Join(returned, <-logged)
+		returned = errors.Join(returned, logs.Wait())
 	}()
 
-	running, err := start(ctx, f.Config, sup, f.Program, f.Beside != nil)
+	running, err := start(ctx, f.Config, sup, f.Program, f.Beside != nil, f.changes()...)
 	if err != nil {
 		return err
 	}
 	defer func() { returned = errors.Join(returned, running.RemoveWebhooks(orderly)) }()
-	f.Say("the operator is ready; Ctrl-C stops it")
+	if f.Debugger.Path != "" {
+		if err := f.attach(ctx, sup); err != nil {
+			return err
+		}
+		f.Say("the operator waits for a debugger to connect, and to continue; Ctrl-C stops it")
+	} else {
+		f.Say("the operator is ready; Ctrl-C stops it")
+	}
 	exit, err := sup.Wait(ctx, Name)
 	if err == nil {
 		return fmt.Errorf("the operator %s", exit)
@@ -95,5 +107,5 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 	if ctx.Err() == nil {
 		return err
 	}
-	return errors.Join(context.Cause(ctx), sup.Stop(orderly, Name))
+	return errors.Join(context.Cause(ctx), detach(orderly, sup), sup.Stop(orderly, Name))
 }
