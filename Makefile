@@ -16,6 +16,7 @@ ONLY ?=
 C ?=
 ARGS ?=
 DEBUG ?=
+DB ?=
 PLATFORMS ?=
 
 # No C compiler is needed, and none is used where there is one: what is built is the same everywhere.
@@ -209,6 +210,16 @@ lint: ## Look for mistakes in the code and the workflow.
 	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress --lines "linting" "$$linter" run ./...
 	@go test -run '^TestVocabulary' ./docs
 	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes=
+
+.PHONY: vulncheck
+vulncheck: ## Does the operator call a function with a known vulnerability? DB=file:///folder is another database than vuln.go.dev.
+	@checker=$$(scripts/tool lint govulncheck) && scripts/with-progress --lines "checking for vulnerabilities" \
+		"$$checker" $(if $(DB),-db='$(DB)') $(or $(ARGS),./operator/...)
+
+.PHONY: sbom
+sbom: ## List what the operator's image is made of, as SPDX in JSON, in operator/bin/manager.spdx.json.
+	@$(MAKE) -C operator bin/image/manager
+	@go -C scripts/release run ./sbom ../../operator/bin/image/manager >operator/bin/manager.spdx.json
 
 .PHONY: clean
 clean: ## Remove what was built in this folder. The cache stays: it is shared with other clones.

@@ -1,0 +1,2 @@
+// Package release tests what a release promises: see SECURITY.md.
+package release
