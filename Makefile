@@ -254,7 +254,7 @@ bundle: bin/bundle ## Pack what this needs from the network into BUNDLE=file, fo
 	@scripts/with-progress "packing $(BUNDLE)" bin/bundle pack -platforms='$(PLATFORMS)' -images='$(IMAGES)' '$(BUNDLE)'
 
 .PHONY: unbundle
-unbundle: bin/bundle ## Unpack BUNDLE=file into this machine's caches.
+unbundle: bin/bundle ## Unpack BUNDLE=file or BUNDLE=https://address into this machine's caches.
 	@scripts/with-progress "unpacking $(BUNDLE)" bin/bundle unpack '$(BUNDLE)'
 
 .PHONY: bin/bundle

@@ -2,7 +2,7 @@
 // machine that has none:
 //
 //	go run ./kind/bundle pack [-platforms "OS/ARCH ..."] [-images "NAME ..."] FILE
-//	go run ./kind/bundle unpack FILE
+//	go run ./kind/bundle unpack FILE|https://ADDRESS
 //	go run ./kind/bundle platforms "OS/ARCH ..."
 //
 // The last one prints the platforms one a line, for who compiles for them before.
@@ -22,8 +22,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/example/operator-testbed/e2e/home"
 )
 
 func main() {
@@ -39,7 +42,7 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("bundle", flag.ContinueOnError)
 	images := flags.String("images", "", "names of images to pack, which Docker has, with blanks between them")
 	platforms := flags.String("platforms", "", "platforms to pack the cluster's programs for, with blanks between them; empty means this machine's")
-	usage := errors.New(`usage: bundle pack [-platforms "OS/ARCH ..."] [-images "NAME ..."] FILE, bundle unpack FILE, or bundle platforms "OS/ARCH ..."`)
+	usage := errors.New(`usage: bundle pack [-platforms "OS/ARCH ..."] [-images "NAME ..."] FILE, bundle unpack FILE|ADDRESS, or bundle platforms "OS/ARCH ..."`)
 	if len(args) == 0 || flags.Parse(args[1:]) != nil || flags.NArg() != 1 {
 		return usage
 	}
@@ -49,7 +52,7 @@ func run(args []string) error {
 	case "pack":
 		err = pack(ctx, file, *platforms, strings.Fields(*images))
 	case "unpack":
-		err = unpack(ctx, file)
+		err = unbundle(ctx, file)
 	case "platforms":
 		asked, err := platformsOf(ctx, flags.Arg(0))
 		if err == nil {
@@ -64,5 +67,34 @@ func run(args []string) error {
 	}
 	return err
 }
+
+// unbundle unpacks a bundle that is on this machine or at an address. The one on this machine is compared with the checksum that is
+// beside it, if there is one.
+func unbundle(ctx context.Context, bundle string) error {
+	if !isAddress(bundle) {
+		if sum, err := os.ReadFile(bundle + ".sha256"); err == nil {
+			want, _, _ := strings.Cut(string(sum), " ")
+			if err := verify(bundle, want); err != nil {
+				return fmt.Errorf("%s is not what %s.sha256 says: %w: copy it again", bundle, bundle, err)
+			}
+		}
+		return unpack(ctx, bundle)
+	}
+	cache, err := home.Cache()
+	if err != nil {
+		return err
+	}
+	path, err := fetch{newClient(), bundle, filepath.Join(cache, "downloads"), report}.get(ctx)
+	if err != nil {
+		return err
+	}
+	if err := unpack(ctx, path); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// report shows progress: scripts/with-progress shows the last of such lines for as long as it is true.
+func report(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }

@@ -68,6 +68,13 @@ func pack(ctx context.Context, path, platforms string, images []string) (err err
 	if err := os.Rename(unfinished, path); err != nil {
 		return err
 	}
+	sum, err := sumOfFile(path)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".sha256", []byte(sum+"  "+filepath.Base(path)+"\n"), 0o644); err != nil {
+		return err
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
