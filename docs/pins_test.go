@@ -89,8 +89,8 @@ func TestPinsAgree(t *testing.T) {
 			t.Errorf("no go.mod requires %s: correct depNameTemplate in %s", manager.DepName, renovateFile)
 		}
 	}
-	pins = append(pins, mentions(t, "Go", regexp.MustCompile(`(?:Go (?:is )?|minimumGo = "go)(1\.[0-9]+)\b`),
-		"Makefile", "README.md", "docs/prerequisites.md", "docs/teaching.md", "docs/troubleshooting.md",
+	pins = append(pins, mentions(t, "Go", regexp.MustCompile(`(?:Go |minimumGo = "go|library/golang:)(1\.[0-9]+)\b`),
+		"Makefile", "README.md", devcontainerFile, "docs/prerequisites.md", "docs/teaching.md", "docs/troubleshooting.md",
 		"e2e/cluster/internal/gorun/gorun.go", "e2e/cmd/testbed/internal/doctor/examine.go")...)
 	for _, workflow := range glob(t, ".github/workflows/*.yml") {
 		pins = append(pins, uses(t, workflow)...)
