@@ -213,7 +213,7 @@ lint: ## Look for mistakes in the code and the workflow.
 
 .PHONY: vulncheck
 vulncheck: ## Does the operator call a function with a known vulnerability? DB=file:///folder is another database than vuln.go.dev.
-	@checker=$$(scripts/tool lint govulncheck) && scripts/with-progress --lines "checking for vulnerabilities" \
+	@checker=$$(scripts/tool release govulncheck) && scripts/with-progress --lines "checking for vulnerabilities" \
 		"$$checker" $(if $(DB),-db='$(DB)') $(or $(ARGS),./operator/...)
 
 .PHONY: sbom

@@ -26,6 +26,7 @@ var rehearsed = [][]string{
 	{"go", "mod", "download"},
 	{"go", "-C", "scripts/tools", "mod", "download"},
 	{"go", "-C", "scripts/helm", "list", "-deps", "tool"}, // only what compiles Helm, which requires much more
+	{"go", "-C", "scripts/release", "mod", "download"},
 	{"go", "-C", "kind/kubernetes", "run", "."},
 }
 
