@@ -113,8 +113,8 @@ docker-push: legal-stage $(TESTBED) $(filter docker-build,$(MAKECMDGOALS)) ## Pu
 
 .PHONY: docker-buildx
 docker-buildx: legal-stage $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linux/arm64 (or others, with commas), and push that under one name.
-	@$(has-target) $(TESTBED) image check --push '$(image)'
-	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' $(if $(PLATFORMS),PLATFORMS='$(PLATFORMS)')
+	@$(call has-target-of,docker-build) $(TESTBED) image check --push '$(image)'
+	@$(MAKE) -C operator $@ OF='$(CURDIR)/$(PROJECT)' IMG='$(image)' $(if $(PLATFORMS),PLATFORMS='$(PLATFORMS)')
 
 # testbed renders the manifests in kubectl's place: this needs no cluster, so there may be none that kubectl was built for.
 .PHONY: build-installer
@@ -303,7 +303,8 @@ legal-stage:
 	@$(if $(filter-out $(STAGES),$(STAGE)),$(error there is no STAGE=$(STAGE): use one of $(STAGES)),:)
 
 # A chapter has the targets that it has come to.
-has-target = grep -q '^\($@\|.* $@\|$@ .*\):' $(PROJECT)/Makefile 2>/dev/null || { echo "the chapter $(STAGE) has nothing to $@" >&2; exit 1; };
+has-target = $(call has-target-of,$@)
+has-target-of = grep -q '^\($1\|.* $1\|$1 .*\):' $(PROJECT)/Makefile 2>/dev/null || { echo "the chapter $(STAGE) has nothing to $@" >&2; exit 1; };
 
 # Before anything that only embedded clusters know.
 .PHONY: embedded-cluster
