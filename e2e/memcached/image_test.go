@@ -38,6 +38,7 @@ func TestImage(t *testing.T) {
 			s.NeedsSimulation(t, "it rolls out images that are nowhere")
 			mc = create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
+			slowPods(ctx, t, s, mc)
 		})).
 		Assess("another version rolls out", suite.Step(rollsOut("docker.io/library/memcached:1.6.38-alpine"))).
 		Assess("without a tag", suite.Step(rollsOut("memcached"))).

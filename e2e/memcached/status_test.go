@@ -160,6 +160,7 @@ func TestPort(t *testing.T) {
 		Assess("reaches memcached's arguments and rolls out, and no capacity is lost", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
+			slowPods(ctx, t, s, mc)
 			since := len(s.Versions(ctx, t))
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = ptr.To[int32](11311) })
 			s.Expect(t).Objects(ctx, &corev1.PodList{}, And(HaveLen(2), HaveEach(HaveField("Spec.Containers", ConsistOf(And(

@@ -72,6 +72,14 @@ func falseAvailable(versions []history.Version, uid types.UID, ready, counted co
 	return lies
 }
 
+// slowPods makes each simulated pod of mc take half a second until it is ready, so that no rollout is over before an operator on a
+// busy machine can report it. Real pods take that long anyway.
+func slowPods(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+	t.Helper()
+	damage(ctx, t, s, mc, `{"spec":{"template":{"metadata":{"annotations":{"testbed.example.com/ready-after":"500ms"}}}}}`)
+	settled(ctx, t, s, mc)
+}
+
 // rolledOutAvailable fails the test unless every version of the Memcached since then, counted over all that is recorded, says
 // Available=True, and at least one says Progressing=True, which is how a rollout that loses no capacity is reported.
 func rolledOutAvailable(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, since int) {
