@@ -48,7 +48,7 @@ STAGES = $(patsubst tutorial/%/chapter.yaml,%,$(sort $(wildcard tutorial/*/chapt
 on-existing = $(filter existing,$(CLUSTER))
 on-kind = $(filter kind,$(CLUSTER))
 confirm = $(if $(on-existing),$(TESTBED) confirm &&)
-with-cluster = $(if $(on-existing),$(confirm),env=$$($(TESTBED_NAMED) env) && eval "$$env" &&)
+with-cluster = $(if $(on-existing),$(confirm) TESTBED_KUBECONFIG="$$KUBECONFIG",env=$$($(TESTBED_NAMED) env) && eval "$$env" &&)
 
 .DEFAULT_GOAL := help
 

@@ -31,9 +31,10 @@ func newEnv(g *global) *cobra.Command {
 }
 
 // exports is shell code that puts the folder with our kubectl first on PATH and
-// names the kubeconfig. It holds for sh, bash, zsh and fish.
+// names the kubeconfig, twice: where the two differ, KUBECONFIG is no longer the
+// testbed's (scripts/outside-root.mk). It holds for sh, bash, zsh and fish.
 func exports(assets, kubeconfig string) string {
-	return fmt.Sprintf("export PATH=%s:\"$PATH\"\nexport KUBECONFIG=%s\n", quote(assets), quote(kubeconfig))
+	return fmt.Sprintf("export PATH=%s:\"$PATH\"\nexport KUBECONFIG=%s\nexport TESTBED_KUBECONFIG=%[2]s\n", quote(assets), quote(kubeconfig))
 }
 
 // quote makes one word of text for a shell.

@@ -36,7 +36,7 @@ func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) 
 	if err := workcopy.Eject(ctx, options); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s is a project of its own now, the module %s. In it, make lists what there is to do: begin with make test.\n", dir, module)
+	fmt.Fprintf(out, "%s is a project of its own now, the module %s. In it, make lists what there is to do: begin with make test. Its targets act on the cluster of your own KUBECONFIG.\n", dir, module)
 	return nil
 }
 

@@ -78,7 +78,14 @@ func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) 
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, stageFile), []byte(stage+"\n"), 0o644)
+	guard, err := os.ReadFile(filepath.Join(root, "scripts", "outside-root.mk"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "GNUmakefile"), guard, 0o644),
+		os.WriteFile(filepath.Join(dir, stageFile), []byte(stage+"\n"), 0o644),
+	)
 }
 
 // stageOf returns which chapter the copy in dir is for.

@@ -30,8 +30,9 @@ const (
 	ignored = "/bin/\n/dist/install.yaml\n"
 )
 
-// OperatorOwn are files of the finished operator that are about this repository: the test of a page of its documentation.
-var OperatorOwn = []string{"internal/controller/faultmatrix_test.go"}
+// OperatorOwn are files of the finished operator that are about this repository: what keeps its Makefile away from other clusters,
+// and the test of a page of its documentation.
+var OperatorOwn = []string{"GNUmakefile", "internal/controller/faultmatrix_test.go"}
 
 // Options say what is copied.
 type Options struct {

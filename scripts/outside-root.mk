@@ -1,0 +1,20 @@
+# What each directory with an operator in it, and each learner's copy, has as its GNUmakefile, which make reads before the Makefile:
+# no target reaches a cluster that `make env` has not set, and one that is typed in the wrong directory says where it belongs.
+
+# `make env` sets both variables, and CLUSTER=existing, in the root, sets the second one after it has asked.
+ifeq ($(origin TESTBED_KUBECONFIG)$(KUBECONFIG),environment$(TESTBED_KUBECONFIG))
+else ifneq ($(filter install uninstall run deploy undeploy,$(MAKECMDGOALS)),)
+$(error KUBECONFIG is not what make env has set, so make $(MAKECMDGOALS) could reach a cluster of yours: type eval "$$(make -s env)" in the root of operator-testbed first)
+else
+override KUBECONFIG := /not-set-by-make-env
+export KUBECONFIG
+endif
+
+ifneq ($(wildcard Makefile),)
+include Makefile
+else
+.DEFAULT_GOAL := help
+endif
+
+.DEFAULT:
+	@echo "there is no target $@ in this directory: type make $@ in the root of operator-testbed" >&2; exit 2
