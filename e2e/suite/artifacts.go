@@ -50,6 +50,13 @@ func (s *Suite) keep(t *testing.T, scope *Scope) {
 	if err := seen.write(ctx, folder); err != nil {
 		t.Logf("keeping what is seen of the failure: %v", err)
 	}
+	for replica := range logs {
+		// What could not be kept has been reported.
+		log, _ := os.ReadFile(filepath.Join(folder, replica+".log"))
+		if errs := lastErrors(log, scope.Namespace, s.options.Name+"-", 3); len(errs) > 0 {
+			t.Logf("the last errors in %s.log:\n%s", replica, strings.Join(errs, "\n"))
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.artifacts = append(s.artifacts, folder)

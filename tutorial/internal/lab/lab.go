@@ -107,7 +107,7 @@ func chapterOf(root, dir string) (chapter.Chapter, error) {
 }
 
 // errNotYet is what Check returns when the suite has failed: its output has said why.
-var errNotYet = errors.New("not yet: each line with FAIL names a feature, what was expected and what was last seen")
+var errNotYet = errors.New("not yet: each line with FAIL names a feature, what was expected and what was last seen; timeline.txt in its directory shows what happened, in order")
 
 // Check runs the suite of the chapter that the copy in dir is for, against that copy, on a cluster of its own: up to the first
 // feature that fails, which is enough to go on with, or of the features that only matches, a regular expression, all. More
@@ -160,6 +160,9 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 	if err := suite.Run(); err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && ctx.Err() == nil {
+			if !broken { // or it would give away a fault in a generated file
+				warnOfStale(ctx, dir, out)
+			}
 			return errNotYet
 		}
 		return err
@@ -172,4 +175,15 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 		fmt.Fprintf(out, "Well done: this is what %s is about.\n", stage)
 	}
 	return nil
+}
+
+// warnOfStale prints which generated files do not fit the code any more.
+func warnOfStale(ctx context.Context, dir string, out io.Writer) {
+	files, err := stale(ctx, dir)
+	switch {
+	case err != nil:
+		fmt.Fprintf(out, "Generated files could not be compared with the code: %v\n", err)
+	case len(files) > 0:
+		fmt.Fprintf(out, "Generated from older code: %s. Run make generate manifests in %s.\n", strings.Join(files, ", "), dir)
+	}
 }
