@@ -96,6 +96,29 @@ func TestKilledSupervisor(t *testing.T) {
 	expectEmpty(t, filepath.Dir(dir))
 }
 
+func TestClosing(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*supervisor.Supervisor) error{
+		"shut down": func(s *supervisor.Supervisor) error { return s.Shutdown(context.Background()) },
+		"killed":    func(s *supervisor.Supervisor) error { return syscall.Kill(s.PID(), syscall.SIGKILL) },
+	} {
+		s := start(t)
+		closing := make(chan error, 1)
+		go func() { closing <- s.Closing(context.Background()) }()
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := s.Closing(over); !errors.Is(err, context.Canceled) {
+			t.Errorf("expected %v of a supervisor that goes on, got %v", context.Canceled, err)
+		}
+		if err := end(s); err != nil {
+			t.Error(err)
+		}
+		if err := <-closing; err != nil {
+			t.Errorf("%s: expected nil, got %v", name, err)
+		}
+	}
+}
+
 func TestHandleThatIsLetGo(t *testing.T) {
 	t.Parallel()
 	dir := groupDir(t)

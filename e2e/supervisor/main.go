@@ -97,7 +97,7 @@ func supervise(dir string) error {
 		ask()
 	}()
 	closed := make(chan error, 1)
-	server := &http.Server{ErrorLog: h.log, Handler: h.handler(func() error {
+	server := &http.Server{ErrorLog: h.log, Handler: h.handler(asked.Done(), func() error {
 		ask()
 		err := <-closed
 		closed <- err // for the next who asks
@@ -150,9 +150,18 @@ func closeForeign() {
 	}
 }
 
-// handler serves the methods that Supervisor calls.
-func (h *host) handler(shutdown func() error) http.Handler {
+// handler serves the methods that Supervisor calls. closing is closed when the
+// group is about to end.
+func (h *host) handler(closing <-chan struct{}, shutdown func() error) http.Handler {
 	mux := http.NewServeMux()
+	serve(mux, "closing", func(ctx context.Context, _ struct{}) (struct{}, error) {
+		select {
+		case <-closing:
+			return struct{}{}, nil
+		case <-ctx.Done():
+			return struct{}{}, ctx.Err()
+		}
+	})
 	serve(mux, "info", func(context.Context, struct{}) (Info, error) {
 		return Info{PID: os.Getpid(), Birth: h.born, Detached: h.detached.Load()}, nil
 	})

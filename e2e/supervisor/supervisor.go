@@ -290,6 +290,16 @@ func (s *Supervisor) Wait(ctx context.Context, name string) (ExitStatus, error) 
 	return call[ExitStatus](ctx, s, "wait", request{Name: name})
 }
 
+// Closing waits until the supervisor begins to end the group, or has been
+// killed. The error is ctx's, or that of a supervisor which can't say.
+func (s *Supervisor) Closing(ctx context.Context) error {
+	_, err := call[struct{}](ctx, s, "closing", struct{}{})
+	if errors.Is(err, ErrUnreachable) {
+		return nil
+	}
+	return err
+}
+
 // Status lists the processes in the order of their first start.
 func (s *Supervisor) Status(ctx context.Context) ([]ProcessStatus, error) {
 	return call[[]ProcessStatus](ctx, s, "status", struct{}{})

@@ -98,12 +98,12 @@ func prepare(ctx context.Context, root string, out *report) (program operator.Pr
 // reuseOrCreate returns the cluster that is up, or a new one that ends with this
 // process until it is detached.
 func reuseOrCreate(ctx context.Context, g *global, out *report, crds string) (cluster *embedded.Provider, created bool, err error) {
-	cluster, err = embedded.Attach(g.name)
+	cluster, err = g.attachReady(ctx)
 	if err == nil {
 		out.step("Cluster", "%s is already up: it is used again", g.name)
 		return cluster, false, nil
 	}
-	if notUp := new(embedded.NotUpError); !errors.As(err, &notUp) {
+	if notUp := new(notUpError); !errors.As(err, &notUp) {
 		return nil, false, err
 	}
 	cluster, err = create(ctx, g, out, crds)

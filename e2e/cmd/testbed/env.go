@@ -16,7 +16,7 @@ func newEnv(g *global) *cobra.Command {
 		Short: `Print what a shell needs to use the cluster: eval "$(make -s env)"`,
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			cluster, err := g.attach()
+			cluster, err := g.attachReady(command.Context())
 			if err != nil {
 				return err
 			}

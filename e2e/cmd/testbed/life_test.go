@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+	"github.com/example/operator-testbed/e2e/supervisor"
 	"github.com/example/operator-testbed/e2e/supervisor/leftover"
 )
 
@@ -219,6 +220,50 @@ func TestUpTwice(t *testing.T) {
 	if out := b.output("testbed", "status"); !strings.Contains(out, "kube-apiserver") {
 		t.Errorf("the cluster was lost:\n%s", out)
 	}
+}
+
+// TestUsedWhileItStarts wants to use a cluster that another command is bringing up: its supervisor runs, and is not detached yet.
+func TestUsedWhileItStarts(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	starting, err := supervisor.Start(t.Context(), supervisor.Options{Dir: filepath.Join(b.state, "clusters", "testbed")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"demo", "run", "env"} {
+		out, err := b.command("testbed", command).CombinedOutput()
+		if want := "testbed: another command is bringing the cluster testbed up: wait until it is done, then type this again\n"; err == nil || !strings.HasSuffix(string(out), want) {
+			t.Errorf("%s: %v, expected %q, got\n%s", command, err, want, out)
+		}
+	}
+	if err := starting.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDownWhileItRuns takes the cluster down while another terminal runs the operator.
+func TestDownWhileItRuns(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.output("testbed", "up")
+	cmd := b.command("testbed", "run")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(stderr)
+	if line, err := said.ReadString('\n'); line != "testbed: the operator is ready; Ctrl-C stops it\n" {
+		t.Fatalf("run said %q (%v)", line, err)
+	}
+	b.output("testbed", "down")
+	rest, _ := io.ReadAll(said)
+	if err := cmd.Wait(); err != nil || string(rest) != "testbed: the cluster testbed is taken down: the operator has been stopped\n" {
+		t.Errorf("after down: %v, %q", err, rest)
+	}
+	leftover.None(t, b.state)
 }
 
 // TestRunUntilCtrlC runs the operator in the foreground, and stops it.

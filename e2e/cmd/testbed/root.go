@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -70,6 +71,21 @@ func (g *global) attach() (*embedded.Provider, error) {
 		return nil, &notUpError{name: g.name}
 	}
 	return cluster, err
+}
+
+// attachReady is attach for whoever needs the whole cluster: one that another
+// command is still bringing up is refused.
+func (g *global) attachReady(ctx context.Context) (*embedded.Provider, error) {
+	clusters, err := embedded.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range clusters {
+		if c.Name == g.name && !c.Detached { // it is detached as soon as it may stay up
+			return nil, fmt.Errorf("another command is bringing the cluster %s up: wait until it is done, then type this again", g.name)
+		}
+	}
+	return g.attach()
 }
 
 // notUpError is embedded's error with the mend that fits here.

@@ -54,7 +54,7 @@ func runOperator(ctx context.Context, g *global, folder string, onExisting bool,
 		}
 		foreground.Cluster, foreground.Config = existing.Kind, cluster.KubernetesRestConfig()
 	} else {
-		cluster, err := g.attach()
+		cluster, err := g.attachReady(ctx)
 		if err != nil {
 			return err
 		}

@@ -36,10 +36,30 @@ type Foreground struct {
 	Say func(format string, args ...any)
 }
 
+// errGone is the cause of a context that ends because the cluster does.
+var errGone = errors.New("the cluster is taken down")
+
 // Run runs the operator until it ends, which is an error, or until ctx does;
-// then it stops the operator and returns ctx's cause. Nothing of it is left,
-// also when the caller is killed.
+// then it stops the operator and returns ctx's cause. It returns nil when the
+// cluster is taken down. Nothing of it is left, also when the caller is killed.
 func (f Foreground) Run(ctx context.Context) (returned error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	gone := func() bool { return errors.Is(context.Cause(ctx), errGone) }
+	if f.Beside != nil {
+		go func() {
+			if f.Beside.Closing(ctx) == nil {
+				cancel(errGone)
+			}
+		}()
+	}
+	defer func() {
+		if gone() { // whatever could not be done in it has gone, too
+			f.Say("the cluster %s is taken down: the operator has been stopped", f.Cluster)
+			returned = nil
+		}
+	}()
+
 	state, err := home.State()
 	if err != nil {
 		return err
@@ -68,6 +88,9 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 			}
 			// Started anew rather than again: webhooks lead to whoever was started last.
 			defer func() {
+				if gone() {
+					return
+				}
 				resident, err := f.Resident(orderly)
 				if err == nil {
 					_, err = Ensure(orderly, f.Config, f.Beside, resident)
@@ -91,7 +114,11 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 	if err != nil {
 		return err
 	}
-	defer func() { returned = errors.Join(returned, running.RemoveWebhooks(orderly)) }()
+	defer func() {
+		if !gone() {
+			returned = errors.Join(returned, running.RemoveWebhooks(orderly))
+		}
+	}()
 	if f.Debugger.Path != "" {
 		if err := f.attach(ctx, sup); err != nil {
 			return err
@@ -106,6 +133,9 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 	}
 	if ctx.Err() == nil {
 		return err
+	}
+	if gone() { // it would try to give its lease back, to nobody
+		return errors.Join(detach(orderly, sup), sup.Kill(orderly, Name))
 	}
 	return errors.Join(context.Cause(ctx), detach(orderly, sup), sup.Stop(orderly, Name))
 }
