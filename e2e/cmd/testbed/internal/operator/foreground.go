@@ -103,7 +103,9 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 	logging, stopLogging := context.WithCancel(orderly)
 	var logs errgroup.Group
 	for _, process := range []string{Name, debuggerName} {
-		logs.Go(func() error { return logtail.Follow(logging, f.Log, sup.LogFile(process), 0) })
+		logs.Go(func() error {
+			return logtail.Follow(logging, &withoutProbes{Writer: f.Log}, sup.LogFile(process), 0)
+		})
 	}
 	defer func() {
 		stopLogging()
