@@ -73,7 +73,7 @@ func Break(ctx context.Context, root, name, dir string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "%s is the operator of %s now, with one fault in it.\n\n%s\n\n", dir, fault.Chapter, fault.Symptom)
-	fmt.Fprintf(out, "Find the cause and fix it. make check DIR=%s reports whether it is fixed, make hint DIR=%[1]s helps.\n", dir)
+	fmt.Fprintf(out, "Find the cause and fix it. make check DIR=%s reports whether it is fixed, make hint DIR=%[1]s helps.\n", quote(dir))
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/example/operator-testbed/e2e/runner"
@@ -40,8 +41,19 @@ func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
 	for _, file := range c.Changes {
 		fmt.Fprintf(out, "  %s\n", file)
 	}
-	fmt.Fprintf(out, "\nRun make check DIR=%s to see how far you are.\n", dir)
+	fmt.Fprintf(out, "\nRun make check DIR=%s to see how far you are.\n", quote(dir))
 	return nil
+}
+
+// plain are the characters that mean nothing to a shell.
+var plain = regexp.MustCompile(`^[\w./+:@%-]+$`)
+
+// quote returns text as one word of a command that somebody may type.
+func quote(text string) string {
+	if plain.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // find returns the chapter of that name, if it has an operator to write.

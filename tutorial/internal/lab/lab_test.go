@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,24 @@ func TestStartAndSolutionRefuse(t *testing.T) {
 	}
 	g.Expect(dir).NotTo(BeAnExistingFile())
 	g.Expect(lab.Check(t.Context(), root, t.TempDir(), "", &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
+}
+
+// What is printed to be typed can be typed, whatever the folder is called.
+func TestPrintedCommandsQuoteTheFolder(t *testing.T) {
+	g := NewWithT(t)
+	parent := t.TempDir()
+	for name, copies := range map[string]func(dir string, out io.Writer) error{
+		"ann's copy": func(dir string, out io.Writer) error { return lab.Start(t.Context(), root, "04-controller", dir, out) },
+		"ann's solution": func(dir string, out io.Writer) error {
+			return lab.Solution(t.Context(), root, "04-controller", dir, out)
+		},
+		"ann's fault": func(dir string, out io.Writer) error { return lab.Break(t.Context(), root, "left-behind", dir, out) },
+	} {
+		dir := filepath.Join(parent, name)
+		var out bytes.Buffer
+		g.Expect(copies(dir, &out)).To(Succeed())
+		g.Expect(out.String()).To(MatchRegexp(`(DIR=|--no-index COPY )`+regexp.QuoteMeta("'"+parent+`/ann'\''s`)), out.String())
+	}
 }
 
 func TestStartTellsTheGoal(t *testing.T) {

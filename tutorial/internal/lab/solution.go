@@ -21,7 +21,7 @@ func Solution(ctx context.Context, root, stage, dir string, out io.Writer) error
 	if err := eject(ctx, root, stage, stage, dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s is the operator of %s now. Compare it with your copy: git diff --no-index COPY %s\n", dir, stage, dir)
+	fmt.Fprintf(out, "%s is the operator of %s now. Compare it with your copy: git diff --no-index COPY %s\n", dir, stage, quote(dir))
 	return nil
 }
 
