@@ -1,4 +1,4 @@
-# `make` alone prints the targets. Everything acts on the testbed's own clusters and kubeconfig, and on yours only with
+# `make` alone prints the targets to begin with. Everything acts on the testbed's own clusters and kubeconfig, and on yours only with
 # CLUSTER=existing, which asks first.
 #
 # Works with GNU make 3.81 (macOS) and later. Go, make and git are all it needs.
@@ -50,7 +50,7 @@ on-kind = $(filter kind,$(CLUSTER))
 confirm = $(if $(on-existing),$(TESTBED) confirm &&)
 with-cluster = $(if $(on-existing),$(confirm) TESTBED_KUBECONFIG="$$KUBECONFIG",env=$$($(TESTBED_NAMED) env) && eval "$$env" &&)
 
-.DEFAULT_GOAL := help
+.DEFAULT_GOAL := first-steps
 
 ##@ Begin here
 
@@ -283,10 +283,19 @@ doctor: $(TESTBED) ## What this machine lacks, and the command that mends it. AR
 	@$(TESTBED) doctor $(ARGS)
 
 .PHONY: help
-help: ## This list.
-	@awk 'BEGIN { FS = ":.*## " } \
-		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z][a-z0-9 -]*:.*## / { printf "  make %-24s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+help: ## All targets.
+	@$(call list-targets,.)
+
+# What fits on a screen.
+.PHONY: first-steps
+first-steps:
+	@$(call list-targets,^##@ (Begin|A cluster|Learn))
+	@printf '\n%s\n' 'make help lists the other targets: build, run and deploy the operator, test it, measure it.'
+
+# Prints the targets below the headings that match a regular expression.
+list-targets = awk 'BEGIN { FS = ":.*\#\# " } \
+	/^\#\#@ / { shown = /$(1)/; if (shown) printf "\n%s\n", substr($$0, 5) } \
+	shown && /^[a-z][a-z0-9 -]*:.*\#\# / { printf "  make %-24s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # The operator's Makefile runs it; compiled here, its first time shows progress.
 .PHONY: controller-gen
