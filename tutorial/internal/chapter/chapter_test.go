@@ -51,7 +51,7 @@ func TestReadAllRefuses(t *testing.T) {
 		"a folder without number":  {"controller", sound, "must be two digits and words"},
 		"no title":                 {"04-controller", strings.Replace(sound, "title", "#", 1), "it has no title"},
 		"no outcome":               {"04-controller", strings.Replace(sound, "outcome", "#", 1), "it has no outcome"},
-		"too long":                 {"04-controller", strings.Replace(sound, "20", "26", 1), "from 10 to 25"},
+		"too short":                {"04-controller", strings.Replace(sound, "20", "9", 1), "10 or more"},
 		"an unknown way to run":    {"04-controller", strings.Replace(sound, "process", "thread", 1), `runs has "thread"`},
 		"no way to run":            {"04-controller", strings.Replace(sound, "process", "", 1), "runs is empty"},
 		"an unknown cluster":       {"04-controller", strings.Replace(sound, "embedded", "cloud", 1), `needs is "cloud"`},

@@ -1,0 +1,109 @@
+package tutorial_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+)
+
+// What a reader takes in within a minute.
+const (
+	wordsAMinute    = 150
+	commandsAMinute = 1
+	goAMinute       = 10 // lines
+)
+
+// longest is how many minutes a chapter may take.
+const longest = 40
+
+// dueMinutes are the chapters that take longer today, with the limit that holds until they are cut or split.
+var dueMinutes = map[string]int{
+	// 10-admission and 11-certificates will share it.
+	"10-webhooks": 60,
+	// A quarter has to go, commands above all.
+	"08-deployment": 50,
+	"09-finalizers": 55,
+	// They have come to this since commands count. What goes is not decided.
+	"04-controller": 50,
+	"05-status":     50,
+	"07-rbac":       45,
+}
+
+// A chapter takes as long as its chapter.yaml says, give or take a quarter.
+func TestMinutes(t *testing.T) {
+	all := chapters(t)
+	var names []string
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var out bytes.Buffer
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "chapter\twords\tcommands\tGo\tminutes\tchapter.yaml")
+	for _, name := range names {
+		page, err := os.ReadFile(name + "/README.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		words, commands, lines := load(string(page))
+		minutes := float64(words)/wordsAMinute + float64(commands)/commandsAMinute + float64(lines)/goAMinute
+		said := all[name].Minutes
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%.0f\t%d\n", name, words, commands, lines, minutes, said)
+		if math.Abs(float64(said)-minutes) > minutes/4 {
+			t.Errorf("%s says that it takes %d minutes, expected about %.0f: %d words, %d commands and %d lines of Go", name, said, minutes, words, commands, lines)
+		}
+		if says := fmt.Sprintf("takes about %d minutes.", said); !strings.Contains(string(page), says) {
+			t.Errorf("%s/README.md does not say at its beginning that it %s", name, says)
+		}
+		limit := longest
+		if dueMinutes[name] > 0 {
+			limit = dueMinutes[name]
+			if said <= longest {
+				t.Errorf("%s takes %d minutes, which is short enough: take it off the list of chapters to be cut", name, said)
+			}
+		}
+		if said > limit {
+			t.Errorf("%s takes %d minutes, expected at most %d: split it", name, said, limit)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("\n%s", &out)
+}
+
+func TestLoad(t *testing.T) {
+	const page = "# A title\n\nThree [words more](https://example.com/a/b).\n\n<!-- hidden\n```console\n$ true\n```\n-->\n\n" +
+		"```console needs=none\n$ make up\n...\n$ make \\\n> down\n```\n\n```go file=a.go\nfunc f() {}\n\nfunc g() {}\n```\n\n```yaml\na: b\n```\n"
+	if words, commands, lines := load(page); words != 6 || commands != 2 || lines != 3 {
+		t.Errorf("expected 6 words, 2 commands and 3 lines of Go, got %d, %d and %d", words, commands, lines)
+	}
+}
+
+var (
+	// block is a fenced block, with its language and its lines.
+	block = regexp.MustCompile("(?ms)^```([a-z]*)[^\n]*\n(.*?\n)```$")
+	// target is where a link leads.
+	target = regexp.MustCompile(`\]\([^)]*\)`)
+)
+
+// load counts what a page asks of its reader: words of prose, commands to type, and lines of Go to read.
+func load(page string) (words, commands, lines int) {
+	page = hidden.ReplaceAllString(page, "")
+	for _, match := range block.FindAllStringSubmatch(page, -1) {
+		switch match[1] {
+		case "console":
+			commands += strings.Count("\n"+match[2], "\n$ ")
+		case "go":
+			lines += strings.Count(match[2], "\n")
+		}
+	}
+	prose := target.ReplaceAllString(block.ReplaceAllString(page, ""), "]")
+	return len(strings.Fields(prose)), commands, lines
+}
