@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,4 +41,99 @@ func TestGlossary(t *testing.T) {
 	if !slices.IsSorted(words) {
 		t.Errorf("the words are not in order: %q", words)
 	}
+}
+
+// everyday are words of the glossary that texts use in their everyday sense as well, so that no test can tell the two apart.
+var everyday = []string{"drift", "embedded", "kind (the tool)", "watch"}
+
+// TestFirstUse wants the reader of the chapters, from the first to the last, to learn what a term means where it is first used: it
+// is a link there, or stands out as a word that is being defined.
+func TestFirstUse(t *testing.T) {
+	glossary, err := os.ReadFile("glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../tutorial/[0-9]*/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(files)
+	pages := make([]string, len(files))
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages[i] = proseOf(string(text))
+	}
+	for _, row := range term.FindAllStringSubmatch(string(glossary), -1) {
+		word := strings.ToLower(row[1])
+		if word == "word" || slices.Contains(everyday, word) {
+			continue
+		}
+		for i, page := range pages {
+			explained, used, context := firstUse(page, strings.Split(word, ", "))
+			if used && !explained {
+				t.Errorf("%s uses %q first, and does not say what it means: make it a link, or *emphasize* it where it is explained: …%s…", files[i], word, context)
+			}
+			if used {
+				break
+			}
+		}
+	}
+}
+
+func TestFindFirstUse(t *testing.T) {
+	for page, explained := range map[string]bool{
+		"# The fence\n\nA *fence* keeps it out.\n":                                true,
+		"A [fence](glossary.md) keeps it out.\n":                                  true,
+		"[Two fences](glossary.md) keep it out.\n":                                true,
+		"| part | does |\n|---|---|\n| fence | keeps it out |\n":                  true,
+		"*A thing* keeps it out, the fence, *not more*.\n":                        false,
+		"`make fence` makes a *fence*.\n":                                         true,
+		"A fencepost.\n\n```go\nfence()\n```\n\n<!-- a fence -->\nThe **fence**.": true,
+		"A fence keeps it out. A *fence*!\n":                                      false,
+	} {
+		got, used, _ := firstUse(proseOf(page), []string{"fence"})
+		if !used || got != explained {
+			t.Errorf("expected %v, got %v (used: %v) in\n%s", explained, got, used, page)
+		}
+	}
+	if _, used, _ := firstUse(proseOf("fencepost, fence-like, kube-fence"), []string{"fence"}); used {
+		t.Error("found a part of a word")
+	}
+}
+
+// notProse is what is not read as a sentence: comments, blocks and headings.
+var notProse = regexp.MustCompile("(?ms)<!--.*?-->|^```[^\n]*\n.*?\n```$|^#[^\n]*$")
+
+// code is what stands between backticks. Of that, only the name of a field is a word of a sentence.
+var code, field = regexp.MustCompile("`[^`\n]*`"), regexp.MustCompile("^`([a-z]+[A-Z][A-Za-z]*|spec|status)`$")
+
+func proseOf(page string) string {
+	return code.ReplaceAllStringFunc(notProse.ReplaceAllString(page, ""), func(span string) string {
+		if field.MatchString(span) {
+			return span
+		}
+		return "(code)"
+	})
+}
+
+// standsOut is what shows a reader what a word means: a link, emphasis, or the first cell of a row.
+var standsOut = regexp.MustCompile(`(?m)\[[^\]]*\]\([^)]*\)|\*{1,2}[^*\n]+\*{1,2}|^\|[^|]+\|`)
+
+// firstUse finds the first of the synonyms in the text, and some text around it.
+func firstUse(text string, synonyms []string) (explained, used bool, context string) {
+	for i, synonym := range synonyms {
+		synonyms[i] = strings.Replace(regexp.QuoteMeta(synonym), "copies", "cop(y|ies)", 1)
+	}
+	at := regexp.MustCompile(`(?i)(?:^|[^\w-])(` + strings.Join(synonyms, "|") + `)(?:e?s)?(?:$|[^\w-])`).FindStringSubmatchIndex(text)
+	if at == nil {
+		return false, false, ""
+	}
+	begin, end := at[2], at[3]
+	for _, place := range standsOut.FindAllStringIndex(text, -1) {
+		explained = explained || place[0] <= begin && end <= place[1]
+	}
+	return explained, true, strings.ReplaceAll(text[max(0, begin-60):min(len(text), end+40)], "\n", " ")
 }
