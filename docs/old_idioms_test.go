@@ -1,0 +1,58 @@
+package docs_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	// idiom is a row of the table of old idioms: the idiom, what goes wrong, what to write instead, and what catches it.
+	idiom = regexp.MustCompile(`(?m)^\| (.+) \| ([^|]+) \| ([^|]+) \| ([^|]*) \|$`)
+	// named is what a cell names.
+	named = regexp.MustCompile("`([^`]+)`")
+)
+
+// TestOldIdioms wants each idiom to name a check of ours, and each check that is named to be there: a mutant that a suite kills, a
+// linter, or a target of make.
+func TestOldIdioms(t *testing.T) {
+	page, err := os.ReadFile("old-idioms.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	linters, err := os.ReadFile("../.golangci.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var checks []string
+	for _, folder := range []string{"../tutorial/*/test/e2e/mutants", "../e2e/memcached/mutants"} {
+		patches, err := filepath.Glob(folder + "/*.patch")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, patch := range patches {
+			checks = append(checks, strings.TrimSuffix(filepath.Base(patch), ".patch"))
+		}
+	}
+	for _, enabled := range regexp.MustCompile(`(?m)^    - ([a-z]+)`).FindAllStringSubmatch(string(linters), -1) {
+		checks = append(checks, enabled[1])
+	}
+	rows := idiom.FindAllStringSubmatch(string(page), -1)
+	if len(rows) < 10 {
+		t.Fatalf("found %d rows of a table in old-idioms.md", len(rows))
+	}
+	for _, row := range rows[1:] { // behind the heading
+		names := named.FindAllStringSubmatch(row[4], -1)
+		if len(names) == 0 {
+			t.Errorf("no check of ours catches %s: name a mutant, a linter or a point of make conformance", row[1])
+		}
+		for _, name := range names {
+			if !strings.HasPrefix(name[1], "make ") && !slices.Contains(checks, name[1]) {
+				t.Errorf("%s is caught by %s, and there is no such mutant or linter", row[1], name[1])
+			}
+		}
+	}
+}
