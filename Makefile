@@ -261,6 +261,13 @@ unbundle: bin/bundle ## Unpack BUNDLE=file or BUNDLE=https://address into this m
 bin/bundle:
 	@scripts/with-progress "compiling kind/bundle" go build "-ldflags=-s -w" -o $@ ./kind/bundle
 
+##@ Pictures
+
+.PHONY: demo-picture
+demo-picture: embedded-cluster $(TESTBED) ## Draw the picture of make demo in the README, docs/demo.svg, from a run of it.
+	@mkdir -p bin && $(TESTBED) --name=picture demo >bin/demo.txt; code=$$?; $(TESTBED) --name=picture down >/dev/null && exit $$code
+	@go run ./docs/terminal -command='make demo' <bin/demo.txt >bin/demo.svg && mv bin/demo.svg docs/demo.svg
+
 ##@ Measure
 
 .PHONY: bench-cluster
