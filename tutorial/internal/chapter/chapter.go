@@ -3,6 +3,7 @@
 package chapter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -167,6 +168,12 @@ func ReadAll(tutorial string) ([]Chapter, error) {
 	}
 	return chapters, nil
 }
+
+// OperatorFolder is the folder of the chapter's operator, relative to the repository, with slashes.
+func (c Chapter) OperatorFolder() string { return cmp.Or(c.Operator, "tutorial/"+c.Name) }
+
+// SuiteFolder is the folder of the chapter's suite, relative to the repository, with slashes.
+func (c Chapter) SuiteFolder() string { return cmp.Or(c.Suite, "tutorial/"+c.Name+"/test/e2e") }
 
 // lists returns whether Changes has the file.
 func (c Chapter) lists(file string) bool {

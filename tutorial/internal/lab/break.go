@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,7 +37,7 @@ type Fault struct {
 	Symptom string `json:"symptom"`
 	// Point is what there was to learn, for who has healed it.
 	Point string `json:"point"`
-	// Others are issues of projects that had to learn it, as "project #number".
+	// Others are issues of projects that had to learn it, as "owner/project #number", which is printed as a link, or "project #number".
 	Others []string `json:"others"`
 	// Hints are what helps, each of which gives away more.
 	Hints [chapter.Steps]string `json:"hints"`
@@ -126,23 +127,27 @@ func (f Fault) eject(ctx context.Context, root, dir string) (err error) {
 		return err
 	}
 	defer os.RemoveAll(work)
-	m, err := f.mutant(root)
+	c, err := read(root, f.Chapter)
 	if err != nil {
 		return err
 	}
-	broken, err := m.Apply(ctx, root, path.Join("tutorial", f.Chapter, "config"), work)
+	m, err := f.mutant(root, c)
 	if err != nil {
 		return err
 	}
-	if err := ejectWith(ctx, root, broken.Tree, f.Chapter, f.Chapter, dir); err != nil {
+	broken, err := m.Apply(ctx, root, path.Join(c.OperatorFolder(), "config"), work)
+	if err != nil {
+		return err
+	}
+	if err := ejectWith(ctx, root, broken.Tree, c, f.Chapter, dir); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, faultFile), []byte(f.Name+"\n"), 0o644)
 }
 
-// mutant is what breaks the operator.
-func (f Fault) mutant(root string) (mutant.Mutant, error) {
-	folder := filepath.Join(root, "tutorial", f.Chapter, "test", "e2e", "mutants")
+// mutant is what breaks the operator of the chapter c.
+func (f Fault) mutant(root string, c chapter.Chapter) (mutant.Mutant, error) {
+	folder := filepath.Join(root, filepath.FromSlash(c.SuiteFolder()), "mutants")
 	mutants, err := mutant.Read(folder)
 	if err != nil {
 		return mutant.Mutant{}, err
@@ -154,7 +159,13 @@ func (f Fault) mutant(root string) (mutant.Mutant, error) {
 	return mutants[i], nil
 }
 
+// issue is an issue of a project whose owner is named.
+var issue = regexp.MustCompile(`^([\w.-]+/[\w.-]+) #([0-9]+)$`)
+
 // healed tells what there was to learn.
 func (f Fault) healed(out io.Writer) {
-	fmt.Fprintf(out, "Fixed. %s\nOthers have met it: %s.\n", f.Point, strings.Join(f.Others, ", "))
+	fmt.Fprintf(out, "Fixed. %s\nOthers have met it:\n", f.Point)
+	for _, other := range f.Others {
+		fmt.Fprintf(out, "  %s\n", issue.ReplaceAllString(other, "https://github.com/$1/issues/$2"))
+	}
 }

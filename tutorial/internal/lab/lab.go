@@ -33,7 +33,7 @@ func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := eject(ctx, root, c.BuildsOn, stage, dir); err != nil {
+	if err := eject(ctx, root, chapter.Chapter{Name: c.BuildsOn}, stage, dir); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s is the operator of %s now. Your goal: %s.\n\n", dir, c.BuildsOn, c.Outcome)
@@ -54,6 +54,11 @@ func quote(text string) string {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// read returns the chapter that is called stage.
+func read(root, stage string) (chapter.Chapter, error) {
+	return chapter.Read(filepath.Join(root, "tutorial", stage))
 }
 
 // find returns the chapter of that name, if it has an operator to write.
@@ -78,14 +83,18 @@ func find(root, stage string) (chapter.Chapter, error) {
 }
 
 // eject makes the folder dir the operator of a chapter, for somebody who is at work on stage.
-func eject(ctx context.Context, root, operator, stage, dir string) error {
+func eject(ctx context.Context, root string, operator chapter.Chapter, stage, dir string) error {
 	return ejectWith(ctx, root, "", operator, stage, dir)
 }
 
 // ejectWith is eject with the files of the folder instead, as in workcopy.Options.
-func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) error {
+func ejectWith(ctx context.Context, root, instead string, operator chapter.Chapter, stage, dir string) error {
+	without := chapter.Own
+	if operator.Operator != "" {
+		without = workcopy.OperatorOwn
+	}
 	err := workcopy.Eject(ctx, workcopy.Options{
-		Root: root, Folder: "tutorial/" + operator, Module: moduleName, Without: chapter.Own, Instead: instead, To: dir,
+		Root: root, Folder: operator.OperatorFolder(), Module: moduleName, Without: without, Instead: instead, To: dir,
 	})
 	if err != nil {
 		return err
@@ -133,7 +142,11 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 	if err != nil {
 		return err
 	}
-	folder := "tutorial/" + stage + "/test/e2e"
+	c, err := read(root, stage)
+	if err != nil {
+		return err
+	}
+	folder := c.SuiteFolder()
 	if err := checkOnly(filepath.Join(root, folder), only); err != nil {
 		return err
 	}
@@ -163,10 +176,13 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 	if err != nil {
 		return err
 	}
-	suite := exec.CommandContext(ctx, built, which, "-test.timeout=10m")
+	suite := exec.CommandContext(ctx, built, which, "-test.timeout=20m")
 	suite.Dir, suite.Stdout, suite.Stderr = filepath.Join(root, folder), out, out
 	// What was seen of a failure is told here, and to nobody who happens to call this.
-	suite.Env = append(os.Environ(), "CLUSTER=embedded", "OPERATOR="+binary, "MANIFESTS="+manifests, "TESTBED_TIMEOUT=10s", "TESTBED_FAILURES=")
+	suite.Env = append(os.Environ(), "CLUSTER=embedded", "OPERATOR="+binary, "MANIFESTS="+manifests, "TESTBED_FAILURES=")
+	if c.Operator == "" { // the finished operator's suite waits for what takes Kubernetes longer
+		suite.Env = append(suite.Env, "TESTBED_TIMEOUT=10s")
+	}
 	suite.Env = append(suite.Env, env...)
 	suite.Cancel = func() error { return suite.Process.Signal(os.Interrupt) }
 	if err := suite.Run(); err != nil {

@@ -81,10 +81,18 @@ func TestStartAndSolutionRefuse(t *testing.T) {
 			mends[c.Name] = "follow its text, tutorial/" + c.Name + "/README.md, or "
 		}
 	}
+	finished := ""
+	for _, c := range chapters {
+		if c.Operator != "" {
+			finished = c.Name // a solution that nobody starts to write
+		}
+	}
 	for stage, mend := range mends {
 		refused := MatchError(HavePrefix("there is no code to start STAGE=" + stage + " from: " + mend + "use one of 02-informer-queue, "))
 		g.Expect(lab.Start(t.Context(), root, stage, dir, &bytes.Buffer{})).To(refused)
-		g.Expect(lab.Solution(t.Context(), root, stage, dir, &bytes.Buffer{})).To(refused)
+		if stage != finished {
+			g.Expect(lab.Solution(t.Context(), root, stage, dir, &bytes.Buffer{})).To(refused)
+		}
 	}
 	g.Expect(dir).NotTo(BeAnExistingFile())
 	g.Expect(lab.Check(t.Context(), root, t.TempDir(), "", &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
