@@ -79,6 +79,7 @@ func TestScale(t *testing.T) {
 			scale := &autoscalingv1.Scale{}
 			g.Expect(s.Client.SubResource("scale").Get(ctx, mc, scale)).To(Succeed())
 			g.Expect(scale.Status.Replicas).To(BeEquivalentTo(3))
+			g.Expect(scale.Status.Selector).NotTo(BeEmpty(), "the selector, which would select every pod")
 			selector, err := labels.Parse(scale.Status.Selector)
 			g.Expect(err).NotTo(HaveOccurred())
 			s.Expect(t).Objects(ctx, &corev1.PodList{}, HaveLen(3), client.InNamespace(s.Namespace), client.MatchingLabelsSelector{Selector: selector})
