@@ -10,6 +10,7 @@ STAGE ?=
 CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embedded)
 DIR ?=
 EXERCISE ?=
+TASK ?=
 LAB ?=
 MODULE ?=
 ONLY ?=
@@ -156,8 +157,8 @@ check: $(LEARNER) ## Run the chapter's suite against the copy in DIR; ONLY=TestN
 	@scripts/with-progress --lines "checking $(DIR)" $(LEARNER) check --dir='$(DIR)' --only='$(ONLY)'
 
 .PHONY: hint
-hint: $(LEARNER) ## The next of three hints for an exercise of the chapter of DIR, or of STAGE=NN-name; EXERCISE=2 chooses.
-	@$(LEARNER) hint --stage='$(STAGE)' --dir='$(DIR)' --exercise='$(EXERCISE)'
+hint: $(LEARNER) ## The next of three hints for a task or an exercise of the chapter of DIR, or of STAGE=NN-name; TASK=2 or EXERCISE=2 chooses.
+	@$(LEARNER) hint --stage='$(STAGE)' --dir='$(DIR)' --task='$(TASK)' --exercise='$(EXERCISE)'
 
 .PHONY: break
 break: $(LEARNER) ## A copy with one fault in it, in the new folder DIR, and what a user notices; without LAB=name, the list.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/lab"
 )
 
 // chapters returns all chapters by their names.
@@ -121,6 +122,22 @@ func TestChaptersSayWhatIsToDo(t *testing.T) {
 			t.Errorf("%s lists no feature under fails in its %s: run make start STAGE=%[1]s DIR=mine and make check DIR=mine ONLY=., and list some that fail, each with a part of what it says", c.Name, chapter.File)
 		} else if !runs && len(c.Fails) > 0 {
 			t.Errorf("%s begins with nothing that runs, and lists %d features under fails in its %s: leave them out", c.Name, len(c.Fails), chapter.File)
+		}
+	}
+}
+
+// Every chapter counts for a class: it has a copy to start from, and tasks with hints where that copy has gaps.
+func TestChaptersHaveSomethingToStart(t *testing.T) {
+	for _, c := range chapters(t) {
+		_, hasGaps, err := lab.Gaps("..", c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !hasGaps && c.BuildsOn == "" {
+			t.Errorf("%s has nothing to start from: it builds on no chapter, and has no start/todo.patch", c.Name)
+		}
+		if hasGaps != (len(c.Tasks) > 0) {
+			t.Errorf("%s has %d tasks in its %s, and gaps: %t; give one for each gap", c.Name, len(c.Tasks), chapter.File, hasGaps)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/example/operator-testbed/docs/prose/source"
 )
 
 // excerpt is what a block that names a file should show.
@@ -23,7 +25,7 @@ func part(i info, file, content string) (string, error) {
 	var err error
 	switch {
 	case i.has("decl"):
-		chosen, err = declarations(file, content, strings.Split(i.attributes["decl"], ","))
+		chosen, err = source.Declarations(file, content, strings.Split(i.attributes["decl"], ","))
 	case i.has("key"):
 		chosen, err = underKey(content, i.attributes["key"])
 	case i.language != "diff" && i.has("from"):
@@ -34,7 +36,7 @@ func part(i info, file, content string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
-	return dedent(chosen), nil
+	return source.Dedent(chosen), nil
 }
 
 func readFile(root, file string) (string, error) {
@@ -66,26 +68,4 @@ func between(content, from, to string) (string, error) {
 		return "", fmt.Errorf("no line begins with %q", from)
 	}
 	return "", fmt.Errorf("no line after the one that begins with %q begins with %q", from, to)
-}
-
-// dedent removes the indentation that all lines share, and gives the text exactly one newline at its end.
-func dedent(content string) string {
-	shared, first := "", true
-	for line := range strings.Lines(content) {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-		if first {
-			shared, first = indent, false
-		}
-		for !strings.HasPrefix(indent, shared) {
-			shared = shared[:len(shared)-1]
-		}
-	}
-	var b strings.Builder
-	for line := range strings.Lines(content) {
-		b.WriteString(strings.TrimPrefix(line, shared))
-	}
-	return strings.TrimRight(b.String(), "\n") + "\n"
 }

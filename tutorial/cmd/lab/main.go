@@ -28,7 +28,7 @@ func main() {
 }
 
 func command() *cobra.Command {
-	var stage, dir, exercise, module, only, fault string
+	var stage, dir, task, exercise, module, only, fault string
 	root := &cobra.Command{Use: "lab", Short: "The learner's loop", SilenceErrors: true, SilenceUsage: true}
 	root.PersistentFlags().StringVar(&stage, "stage", "", "the chapter's name")
 	root.PersistentFlags().StringVar(&dir, "dir", "", "the folder of the copy")
@@ -69,20 +69,34 @@ func command() *cobra.Command {
 		return lab.Eject(ctx, ".", stage, dir, module, os.Stdout)
 	})
 	eject.Flags().StringVar(&module, "module", "", "the name of the project's module")
-	hint := add("hint", "Give the next hint about an exercise", false, func(context.Context) error {
-		number, err := strconv.Atoi(cmp.Or(exercise, "0"))
+	hint := add("hint", "Give the next hint about a task or an exercise", false, func(context.Context) error {
+		number, err := count("EXERCISE", exercise)
 		if err != nil {
-			return fmt.Errorf("EXERCISE=%s is not a number: give one such as 1", exercise)
+			return err
+		}
+		taskNumber, err := count("TASK", task)
+		if err != nil {
+			return err
 		}
 		switch {
 		case dir != "":
-			return lab.Hint(".", dir, number, os.Stdout)
+			return lab.Hint(".", dir, taskNumber, number, os.Stdout)
 		case stage != "":
 			return lab.HintAbout(".", stage, filepath.Join("bin", "hints"), number, os.Stdout)
 		default:
 			return errors.New("name the folder of your copy, DIR=folder, or the chapter, STAGE=NN-name")
 		}
 	})
+	hint.Flags().StringVar(&task, "task", "", "the task's number; the first with more to tell if empty")
 	hint.Flags().StringVar(&exercise, "exercise", "", "the exercise's number; the first with more to tell if empty")
 	return root
+}
+
+// count returns the number that a variable of the Makefile holds, and 0 where it holds nothing.
+func count(variable, value string) (int, error) {
+	number, err := strconv.Atoi(cmp.Or(value, "0"))
+	if err != nil {
+		return 0, fmt.Errorf("%s=%s is not a number: give one such as 1", variable, value)
+	}
+	return number, nil
 }

@@ -46,6 +46,8 @@ type Chapter struct {
 	// Fails are the features of its suite that show that there is something to do: what its operator begins as does not pass
 	// them. The value is a part of what each says then. There are none where that can't be run.
 	Fails map[string]string `json:"fails,omitempty"`
+	// Tasks are what a learner writes, in this order, to get from what make start gives to what the chapter ends with.
+	Tasks []Task `json:"tasks,omitempty"`
 	// Hints are what helps with each of its exercises, in their order: Steps sentences, each of which gives away more.
 	Hints [][]string `json:"hints,omitempty"`
 }
@@ -56,6 +58,18 @@ type Shares struct {
 	With string `json:"with"`
 	// Files are what is the same. A name that ends with a slash means all files in that folder.
 	Files []string `json:"files"`
+}
+
+// Task is a part of what a learner writes.
+type Task struct {
+	// Goal says what to write.
+	Goal string `json:"goal"`
+	// File is where to write it, relative to the operator.
+	File string `json:"file"`
+	// Declarations are what to write in a Go file, a method as Type.Method; none means the whole file.
+	Declarations []string `json:"declarations,omitempty"`
+	// Hints help with it. One more follows, the last: how the chapter does it.
+	Hints []string `json:"hints"`
 }
 
 // Steps is how many hints there are for an exercise.
@@ -129,6 +143,11 @@ func (c Chapter) validate() error {
 	for i, steps := range c.Hints {
 		if len(steps) != Steps || slices.Contains(steps, "") {
 			return fmt.Errorf("hints has %d for exercise %d: it must have %d", len(steps), i+1, Steps)
+		}
+	}
+	for _, task := range c.Tasks {
+		if task.Goal == "" || task.File == "" || len(task.Hints) != Steps-1 || slices.Contains(task.Hints, "") {
+			return fmt.Errorf("the task %q must have a goal, a file and %d hints", task.Goal, Steps-1)
 		}
 	}
 	for _, way := range c.Runs {

@@ -12,7 +12,7 @@ import (
 )
 
 // Own are a chapter's files and folders that are no part of its operator.
-var Own = []string{"README.md", File, "GNUmakefile", "test/"}
+var Own = []string{"README.md", File, "GNUmakefile", "start/", "test/"}
 
 // repository is how the import paths of operators begin.
 const repository = "operator-testbed/"

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/operator-testbed/e2e/mutant"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 )
 
@@ -122,41 +120,18 @@ func faultIn(root, dir string) (fault Fault, ok bool, err error) {
 
 // eject makes the folder dir the broken operator. Nothing in there says what is broken.
 func (f Fault) eject(ctx context.Context, root, dir string) (err error) {
-	work, err := os.MkdirTemp("", "lab-")
+	c, err := find(root, f.Chapter)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
-	c, err := read(root, f.Chapter)
+	m, err := patchIn(filepath.Join(root, c.SuiteFolder(), "mutants"), f.Mutant)
 	if err != nil {
 		return err
 	}
-	m, err := f.mutant(root, c)
-	if err != nil {
-		return err
-	}
-	broken, err := m.Apply(ctx, root, path.Join(c.OperatorFolder(), "config"), work)
-	if err != nil {
-		return err
-	}
-	if err := ejectWith(ctx, root, broken.Tree, c, f.Chapter, dir); err != nil {
+	if err := ejectPatched(ctx, root, m, c, dir); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, faultFile), []byte(f.Name+"\n"), 0o644)
-}
-
-// mutant is what breaks the operator of the chapter c.
-func (f Fault) mutant(root string, c chapter.Chapter) (mutant.Mutant, error) {
-	folder := filepath.Join(root, filepath.FromSlash(c.SuiteFolder()), "mutants")
-	mutants, err := mutant.Read(folder)
-	if err != nil {
-		return mutant.Mutant{}, err
-	}
-	i := slices.IndexFunc(mutants, func(m mutant.Mutant) bool { return m.Name == f.Mutant })
-	if i < 0 {
-		return mutant.Mutant{}, fmt.Errorf("the lab %s breaks with %s, which is not in %s", f.Name, f.Mutant, folder)
-	}
-	return mutants[i], nil
 }
 
 // issue is an issue of a project whose owner is named.

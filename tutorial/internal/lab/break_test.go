@@ -169,12 +169,12 @@ func TestHintsAboutAFault(t *testing.T) {
 	var out bytes.Buffer
 	for _, last := range fault.Hints {
 		out.Reset()
-		g.Expect(lab.Hint(root, dir, 0, &out)).To(Succeed())
+		g.Expect(lab.Hint(root, dir, 0, 0, &out)).To(Succeed())
 		g.Expect(out.String()).To(And(HavePrefix(fault.Symptom), HaveSuffix(last+"\n")))
 	}
-	g.Expect(lab.Hint(root, dir, 0, &out)).To(Succeed())
+	g.Expect(lab.Hint(root, dir, 0, 0, &out)).To(Succeed())
 	g.Expect(out.String()).To(ContainSubstring("That was the last hint. make solution STAGE=04-controller"))
-	g.Expect(lab.Hint(root, dir, 1, &out)).To(MatchError(ContainSubstring("which has no EXERCISE=1")))
+	g.Expect(lab.Hint(root, dir, 0, 1, &out)).To(MatchError(ContainSubstring("which has no EXERCISE=1")))
 }
 
 func TestResetBreaksAgain(t *testing.T) {

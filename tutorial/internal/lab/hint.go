@@ -16,9 +16,9 @@ import (
 // hintsFile is where a copy says how many hints its learner has had, by the number of the exercise.
 const hintsFile = ".hints"
 
-// Hint tells the next hint about an exercise of the chapter that the copy in dir is for, counted from 1. Zero means the first
-// exercise of which there is more to tell, or the fault of a break-it lab.
-func Hint(root, dir string, exercise int, out io.Writer) error {
+// Hint tells the next hint about a task or an exercise of the chapter that the copy in dir is for, both counted from 1. Zero
+// for both means the first task of which there is more to tell, then the first exercise, or the fault of a break-it lab.
+func Hint(root, dir string, task, exercise int, out io.Writer) error {
 	fault, ok, err := faultIn(root, dir)
 	if err != nil {
 		return err
@@ -28,6 +28,9 @@ func Hint(root, dir string, exercise int, out io.Writer) error {
 	}
 	c, err := chapterOf(root, dir)
 	if err != nil {
+		return err
+	}
+	if told, err := hintTask(root, c, filepath.Join(dir, hintsFile), task, exercise, out); told || err != nil {
 		return err
 	}
 	return hint(root, c, filepath.Join(dir, hintsFile), exercise, out)

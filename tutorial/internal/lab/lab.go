@@ -13,8 +13,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/example/operator-testbed/e2e/mutant"
 	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/workcopy"
@@ -33,10 +35,19 @@ func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := eject(ctx, root, chapter.Chapter{Name: c.BuildsOn}, stage, dir); err != nil {
+	began, err := begin(ctx, root, c, dir)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s is the operator of %s now. Your goal: %s.\n\n", dir, c.BuildsOn, c.Outcome)
+	fmt.Fprintf(out, "%s is %s now. Your goal: %s.\n\n", dir, began, c.Outcome)
+	if len(c.Tasks) > 0 {
+		fmt.Fprintf(out, "Read tutorial/%s/README.md. There is to write:\n", stage)
+		for i, task := range c.Tasks {
+			fmt.Fprintf(out, "  %d. %s (%s)\n", i+1, task.Goal, task.File)
+		}
+		fmt.Fprintf(out, "\nRun make check DIR=%s to see how far you are, and make hint DIR=%[1]s if you are stuck.\n", quote(dir))
+		return nil
+	}
 	fmt.Fprintf(out, "Read tutorial/%s/README.md. The chapter changes\n", stage)
 	for _, file := range c.Changes {
 		fmt.Fprintf(out, "  %s\n", file)
@@ -56,47 +67,85 @@ func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// read returns the chapter that is called stage.
-func read(root, stage string) (chapter.Chapter, error) {
-	return chapter.Read(filepath.Join(root, "tutorial", stage))
+// todo is the name of the patch, in a chapter's folder start, that takes out of its operator what a learner is to write.
+const todo = "todo"
+
+// begin makes the folder dir what the chapter c begins with, and returns what that is: the chapter's own operator with parts to
+// fill in, or the operator of the chapter that it builds on.
+func begin(ctx context.Context, root string, c chapter.Chapter, dir string) (string, error) {
+	gaps, ok, err := Gaps(root, c)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "the operator of " + c.BuildsOn, eject(ctx, root, "tutorial/"+c.BuildsOn, c.Name, dir)
+	}
+	return "the start of " + c.Name, ejectPatched(ctx, root, gaps, c, dir)
 }
 
-// find returns the chapter of that name, if it has an operator to write.
+// Gaps returns the patch that takes out of the operator of c what a learner is to write, if it has one.
+func Gaps(root string, c chapter.Chapter) (gaps mutant.Mutant, ok bool, err error) {
+	folder := filepath.Join(root, "tutorial", c.Name, "start")
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return mutant.Mutant{}, false, nil
+	}
+	gaps, err = patchIn(folder, todo)
+	return gaps, err == nil, err
+}
+
+// patchIn returns the patch of that name in a folder.
+func patchIn(folder, name string) (mutant.Mutant, error) {
+	patches, err := mutant.Read(folder)
+	if err != nil {
+		return mutant.Mutant{}, err
+	}
+	i := slices.IndexFunc(patches, func(m mutant.Mutant) bool { return m.Name == name })
+	if i < 0 {
+		return mutant.Mutant{}, fmt.Errorf("there is no %s.patch in %s", name, folder)
+	}
+	return patches[i], nil
+}
+
+// find returns the chapter of that name.
 func find(root, stage string) (chapter.Chapter, error) {
 	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
 	if err != nil {
 		return chapter.Chapter{}, err
 	}
 	var names []string
-	text := ""
 	for _, c := range chapters {
-		switch {
-		case c.Name == stage && c.BuildsOn != "":
+		if c.Name == stage {
 			return c, nil
-		case c.Name == stage:
-			text = fmt.Sprintf("follow its text, tutorial/%s/README.md, or ", stage)
-		case c.BuildsOn != "":
-			names = append(names, c.Name)
 		}
+		names = append(names, c.Name)
 	}
-	return chapter.Chapter{}, fmt.Errorf("there is no code to start STAGE=%s from: %suse one of %s", stage, text, strings.Join(names, ", "))
+	return chapter.Chapter{}, fmt.Errorf("there is no STAGE=%s: use one of %s", stage, strings.Join(names, ", "))
 }
 
-// eject makes the folder dir the operator of a chapter, for somebody who is at work on stage.
-func eject(ctx context.Context, root string, operator chapter.Chapter, stage, dir string) error {
+// eject makes the folder dir the operator in a folder of the repository, for somebody who is at work on stage.
+func eject(ctx context.Context, root, operator, stage, dir string) error {
 	return ejectWith(ctx, root, "", operator, stage, dir)
 }
 
-// ejectWith is eject with the files of the folder instead, as in workcopy.Options.
-func ejectWith(ctx context.Context, root, instead string, operator chapter.Chapter, stage, dir string) error {
-	without := chapter.Own
-	if operator.Operator != "" {
-		without = workcopy.OperatorOwn
-	}
-	err := workcopy.Eject(ctx, workcopy.Options{
-		Root: root, Folder: operator.OperatorFolder(), Module: moduleName, Without: without, Instead: instead, To: dir,
-	})
+// ejectPatched makes the folder dir the operator of c with a patch applied.
+func ejectPatched(ctx context.Context, root string, patch mutant.Mutant, c chapter.Chapter, dir string) error {
+	work, err := os.MkdirTemp("", "lab-")
 	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	patched, err := patch.Apply(ctx, root, c.OperatorFolder()+"/config", work)
+	if err != nil {
+		return err
+	}
+	return ejectWith(ctx, root, patched.Tree, c.OperatorFolder(), c.Name, dir)
+}
+
+// ejectWith is eject with the files of the folder instead, as in workcopy.Options.
+func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) error {
+	options := copyOptions(root, operator)
+	options.Instead, options.To = instead, dir
+	if err := workcopy.Eject(ctx, options); err != nil {
 		return err
 	}
 	guard, err := os.ReadFile(filepath.Join(root, "scripts", "outside-root.mk"))
@@ -107,6 +156,15 @@ func ejectWith(ctx context.Context, root, instead string, operator chapter.Chapt
 		os.WriteFile(filepath.Join(dir, "GNUmakefile"), guard, 0o644),
 		os.WriteFile(filepath.Join(dir, stageFile), []byte(stage+"\n"), 0o644),
 	)
+}
+
+// copyOptions says how a learner's copy of an operator is made.
+func copyOptions(root, operator string) workcopy.Options {
+	without := chapter.Own
+	if operator == workcopy.Operator {
+		without = workcopy.OperatorOwn
+	}
+	return workcopy.Options{Root: root, Folder: operator, Module: moduleName, Without: without}
 }
 
 // stageOf returns which chapter the copy in dir is for.
@@ -134,7 +192,7 @@ var errNotYet = errors.New("not yet: each line with FAIL names a feature, what w
 // feature that fails, which is enough to go on with, or of the features that only matches, a regular expression, all. More
 // variables for the suite, such as one that names another cluster, are in env.
 func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...string) error {
-	stage, err := stageOf(dir)
+	c, err := chapterOf(root, dir)
 	if err != nil {
 		return err
 	}
@@ -142,29 +200,16 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 	if err != nil {
 		return err
 	}
-	c, err := read(root, stage)
-	if err != nil {
-		return err
-	}
 	folder := c.SuiteFolder()
 	if err := checkOnly(filepath.Join(root, folder), only); err != nil {
 		return err
-	}
-	for _, needed := range []string{"cmd", "config/default"} {
-		if _, err := os.Stat(filepath.Join(dir, needed)); err != nil {
-			return fmt.Errorf("%s has no folder %s yet: tutorial/%s/README.md says what belongs there", dir, needed, stage)
-		}
 	}
 	work, err := os.MkdirTemp("", "lab-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	binary := filepath.Join(work, "operator")
-	if err := runner.Build(ctx, dir, "./cmd", binary); err != nil {
-		return err
-	}
-	manifests, err := filepath.Abs(filepath.Join(dir, "config"))
+	tested, err := underTest(ctx, c, dir, work)
 	if err != nil {
 		return err
 	}
@@ -179,11 +224,11 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 	suite := exec.CommandContext(ctx, built, which, "-test.timeout=20m")
 	suite.Dir, suite.Stdout, suite.Stderr = filepath.Join(root, folder), out, out
 	// What was seen of a failure is told here, and to nobody who happens to call this.
-	suite.Env = append(os.Environ(), "CLUSTER=embedded", "OPERATOR="+binary, "MANIFESTS="+manifests, "TESTBED_FAILURES=")
+	suite.Env = append(os.Environ(), "CLUSTER=embedded", "TESTBED_FAILURES=")
 	if c.Operator == "" { // the finished operator's suite waits for what takes Kubernetes longer
 		suite.Env = append(suite.Env, "TESTBED_TIMEOUT=10s")
 	}
-	suite.Env = append(suite.Env, env...)
+	suite.Env = slices.Concat(suite.Env, tested, env)
 	suite.Cancel = func() error { return suite.Process.Signal(os.Interrupt) }
 	if err := suite.Run(); err != nil {
 		var exit *exec.ExitError
@@ -200,7 +245,7 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 	case broken:
 		fault.healed(out)
 	default:
-		fmt.Fprintf(out, "Well done: this is what %s is about.\n", stage)
+		fmt.Fprintf(out, "Well done: this is what %s is about.\n", c.Name)
 	}
 	return nil
 }
@@ -214,4 +259,23 @@ func warnOfStale(ctx context.Context, dir string, out io.Writer) {
 	case len(files) > 0:
 		fmt.Fprintf(out, "Generated from older code: %s. Run make generate manifests in %s.\n", strings.Join(files, ", "), dir)
 	}
+}
+
+// underTest returns the variables that name the copy in dir to a suite: its manifests, and the operator that it builds in the
+// folder work, unless the chapter has none.
+func underTest(ctx context.Context, c chapter.Chapter, dir, work string) ([]string, error) {
+	runs := !slices.Contains(c.Runs, chapter.RunsNone)
+	if runs {
+		for _, needed := range []string{"cmd", "config/default"} {
+			if _, err := os.Stat(filepath.Join(dir, needed)); err != nil {
+				return nil, fmt.Errorf("%s has no folder %s yet: tutorial/%s/README.md says what belongs there", dir, needed, c.Name)
+			}
+		}
+	}
+	manifests, err := filepath.Abs(filepath.Join(dir, "config"))
+	if err != nil || !runs {
+		return []string{"MANIFESTS=" + manifests}, err
+	}
+	binary := filepath.Join(work, "operator")
+	return []string{"MANIFESTS=" + manifests, "OPERATOR=" + binary}, runner.Build(ctx, dir, "./cmd", binary)
 }

@@ -2,12 +2,14 @@ package lab_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/lab"
 )
 
@@ -26,14 +28,41 @@ func TestHintsGiveAwayMoreEachTime(t *testing.T) {
 	dir := copyOf(t, "04-controller")
 	hint := func(exercise int) string {
 		var out bytes.Buffer
-		g.Expect(lab.Hint(root, dir, exercise, &out)).To(Succeed())
+		g.Expect(lab.Hint(root, dir, 0, exercise, &out)).To(Succeed())
 		return out.String()
+	}
+	for task := range 4 {
+		for range chapter.Steps {
+			g.Expect(hint(0)).To(HavePrefix(fmt.Sprintf("Task %d of 04-controller: ", task+1)))
+		}
 	}
 	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 1 of 04-controller: Change it. Limit memcached"), ContainSubstring("Hint 1 of 3"), Not(ContainSubstring("Hint 2"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Hint 1 of 3"), ContainSubstring("Hint 2 of 3"), Not(ContainSubstring("Hint 3"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Hint 3 of 3"), Not(ContainSubstring("There is no more"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 2 of"), ContainSubstring("Hint 1 of 3")))
 	g.Expect(hint(1)).To(And(ContainSubstring("Hint 3 of 3"), ContainSubstring("That was the last hint. make solution STAGE=04-controller")))
+}
+
+// The last hint about a task is how the chapter does it, as a learner can type it: with the imports, and in the names of the copy.
+func TestLastHintAboutATask(t *testing.T) {
+	g := NewWithT(t)
+	dir := copyOf(t, "04-controller")
+	hint := func(task int) string {
+		var out bytes.Buffer
+		g.Expect(lab.Hint(root, dir, task, 0, &out)).To(Succeed())
+		return out.String()
+	}
+	g.Expect(hint(4)).To(And(ContainSubstring("(internal/controller/memcached_controller.go)"), ContainSubstring("Hint 1 of 3"), Not(ContainSubstring("Hint 2"))))
+	g.Expect(hint(4)).NotTo(ContainSubstring("Owns("))
+	g.Expect(hint(4)).To(And(
+		ContainSubstring("\tappsv1 \"k8s.io/api/apps/v1\"\n"),
+		ContainSubstring("\tcachev1alpha1 \"example.com/memcached-operator/api/v1alpha1\"\n"),
+		ContainSubstring("\n\t\tOwns(&appsv1.Deployment{}).\n"),
+	))
+	g.Expect(hint(1)).To(HavePrefix("Task 1 of "))
+	for _, task := range []int{-1, 5} {
+		g.Expect(lab.Hint(root, dir, task, 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("it has 4")))
+	}
 }
 
 // Chapters that begin with nothing have exercises, too.
@@ -56,11 +85,11 @@ func TestHintRefuses(t *testing.T) {
 	g := NewWithT(t)
 	dir := copyOf(t, "04-controller")
 	for _, exercise := range []int{-1, 6} {
-		g.Expect(lab.Hint(root, dir, exercise, &bytes.Buffer{})).To(MatchError(HaveSuffix("use a number from 1 to 5")))
+		g.Expect(lab.Hint(root, dir, 0, exercise, &bytes.Buffer{})).To(MatchError(HaveSuffix("use a number from 1 to 5")))
 	}
-	g.Expect(lab.Hint(root, t.TempDir(), 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
+	g.Expect(lab.Hint(root, t.TempDir(), 0, 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
 	g.Expect(os.WriteFile(filepath.Join(dir, ".hints"), []byte("many"), 0o600)).To(Succeed())
-	g.Expect(lab.Hint(root, dir, 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("delete it to begin with the first hint")))
+	g.Expect(lab.Hint(root, dir, 0, 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("delete it to begin with the first hint")))
 }
 
 func TestResetKeepsWhatWasThere(t *testing.T) {
@@ -88,7 +117,7 @@ func TestResetLeavesAloneWhatIsNoCopy(t *testing.T) {
 	g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
 	g.Expect(lab.Reset(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
 	g.Expect(os.WriteFile(filepath.Join(dir, ".stage"), []byte("99-nothing\n"), 0o600)).To(Succeed())
-	g.Expect(lab.Reset(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("there is no code to start STAGE=99-nothing from")))
+	g.Expect(lab.Reset(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("there is no STAGE=99-nothing: use one of 00-control-loop, ")))
 	g.Expect(mine).To(BeAnExistingFile())
 }
 
@@ -110,5 +139,6 @@ func TestDiff(t *testing.T) {
 		ContainSubstring("\n-  - get\n"),
 		Not(ContainSubstring("cmd/main.go")), // which differs in the chapter's name alone
 	))
-	g.Expect(lab.Diff(t.Context(), root, "", &out)).To(MatchError(ContainSubstring("use one of 02-informer-queue, ")))
+	g.Expect(lab.Diff(t.Context(), root, "", &out)).To(MatchError(ContainSubstring("use one of 00-control-loop, ")))
+	g.Expect(lab.Diff(t.Context(), root, "01-custom-resource", &out)).To(MatchError(ContainSubstring("builds on no other chapter")))
 }

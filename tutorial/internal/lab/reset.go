@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/example/operator-testbed/tutorial/internal/chapter"
 )
 
 // Reset makes the copy in dir what its chapter begins with, once more. What it has become is kept beside it.
@@ -18,11 +16,9 @@ func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var c chapter.Chapter
-	if !broken { // a fault may be in an operator that nobody starts to write
-		if c, err = chapterOf(root, dir); err != nil {
-			return err
-		}
+	c, err := chapterOf(root, dir)
+	if err != nil {
+		return err
 	}
 	dir = filepath.Clean(dir)
 	kept, err := free(dir)
@@ -36,12 +32,11 @@ func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 	}
 	defer os.RemoveAll(work)
 	fresh := filepath.Join(work, "copy")
-	began := "the operator of " + c.BuildsOn
+	began := "the broken operator of " + c.Name
 	if broken {
-		began = "the broken operator of " + fault.Chapter
 		err = fault.eject(ctx, root, fresh)
 	} else {
-		err = eject(ctx, root, chapter.Chapter{Name: c.BuildsOn}, c.Name, fresh)
+		began, err = begin(ctx, root, c, fresh)
 	}
 	if err != nil {
 		return err

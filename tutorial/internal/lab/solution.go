@@ -15,13 +15,11 @@ import (
 // Solution makes the new folder dir what the chapter called stage ends with. It is a copy as Start makes one: the two can be
 // compared, and checked.
 func Solution(ctx context.Context, root, stage, dir string, out io.Writer) error {
-	c, err := read(root, stage)
-	if err != nil || c.Operator == "" { // the finished operator is a solution that nobody starts to write
-		if c, err = find(root, stage); err != nil {
-			return err
-		}
+	c, err := find(root, stage)
+	if err != nil {
+		return err
 	}
-	if err := eject(ctx, root, c, stage, dir); err != nil {
+	if err := eject(ctx, root, c.OperatorFolder(), stage, dir); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s is the operator of %s now. Compare it with your copy: git diff --no-index COPY %s\n", dir, stage, quote(dir))
@@ -33,6 +31,9 @@ func Diff(ctx context.Context, root, stage string, out io.Writer) error {
 	c, err := find(root, stage)
 	if err != nil {
 		return err
+	}
+	if c.BuildsOn == "" {
+		return fmt.Errorf("%s builds on no other chapter: name one that does, such as 05-status", c.Name)
 	}
 	work, err := os.MkdirTemp("", "lab-")
 	if err != nil {

@@ -66,7 +66,7 @@ func Eject(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	rewrite := o.rewriter()
+	rewrite := o.Rewriter()
 	for _, file := range files {
 		if err := copyFile(o.source(file), filepath.Join(o.To, file), rewrite); err != nil {
 			return err
@@ -152,8 +152,8 @@ func (o Options) source(file string) string {
 	return filepath.Join(o.Root, o.Folder, file)
 }
 
-// rewriter replaces what names the operator's place in the repository.
-func (o Options) rewriter() *strings.Replacer {
+// Rewriter returns what replaces the names of the operator's place in the repository by those of the copy.
+func (o Options) Rewriter() *strings.Replacer {
 	before := module + "/" + o.Folder
 	up := strings.Repeat("../", strings.Count(o.Folder, "/")+1)
 	return strings.NewReplacer(

@@ -19,8 +19,12 @@ import (
 	"github.com/example/operator-testbed/e2e/suite"
 )
 
+// config is the folder of the chapter's manifests.
+const config = "../../config"
+
 var stage = suite.New(suite.Options{
-	Name: "00-control-loop",
+	Name:   "00-control-loop",
+	Config: config,
 	Record: []schema.GroupVersionKind{
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		corev1.SchemeGroupVersion.WithKind("Pod"),
@@ -72,7 +76,11 @@ func TestJob(t *testing.T) {
 // create creates the object in one of the chapter's manifests, in the feature's namespace, and fills it in.
 func create(ctx context.Context, t *testing.T, s *suite.Scope, file string, object client.Object) {
 	t.Helper()
-	text, err := os.ReadFile("../../manifests/" + file)
+	path, err := stage.Manifests(config + "/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package prose
+// Package source finds pieces of Go source, such as those that a page shows or a hint gives away.
+package source
 
 import (
 	"fmt"
@@ -8,9 +9,9 @@ import (
 	"strings"
 )
 
-// declarations is the source of declarations of a Go file, with their comments and a line between them. A method is
+// Declarations returns the source of declarations of a Go file, with their comments and a line between them. A method is
 // TYPE.NAME, and so is a field of a struct.
-func declarations(file, content string, names []string) (string, error) {
+func Declarations(file, content string, names []string) (string, error) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, file, content, parser.ParseComments)
 	if err != nil {
@@ -18,7 +19,7 @@ func declarations(file, content string, names []string) (string, error) {
 	}
 	var parts []string
 	for _, name := range names {
-		node, doc := declaration(parsed, name)
+		node, doc := Declaration(parsed, name)
 		if node == nil {
 			return "", fmt.Errorf("it declares no %s", name)
 		}
@@ -27,13 +28,13 @@ func declarations(file, content string, names []string) (string, error) {
 			begin = doc.Pos()
 		}
 		from, to := files.Position(begin).Line, files.Position(node.End()).Line
-		parts = append(parts, dedent(strings.Join(strings.SplitAfter(content, "\n")[from-1:to], "")))
+		parts = append(parts, Dedent(strings.Join(strings.SplitAfter(content, "\n")[from-1:to], "")))
 	}
 	return strings.Join(parts, "\n"), nil
 }
 
-// declaration finds a declaration, and the comment above it.
-func declaration(file *ast.File, name string) (ast.Node, *ast.CommentGroup) {
+// Declaration returns a declaration, and the comment above it; nil if there is none of that name.
+func Declaration(file *ast.File, name string) (ast.Node, *ast.CommentGroup) {
 	owner, member, isMember := strings.Cut(name, ".")
 	for _, d := range file.Decls {
 		switch d := d.(type) {
@@ -93,4 +94,26 @@ func structField(spec *ast.TypeSpec, name string) (ast.Node, *ast.CommentGroup) 
 		}
 	}
 	return nil, nil
+}
+
+// Dedent removes the indentation that all lines share, and gives the text exactly one newline at its end.
+func Dedent(content string) string {
+	shared, first := "", true
+	for line := range strings.Lines(content) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		if first {
+			shared, first = indent, false
+		}
+		for !strings.HasPrefix(indent, shared) {
+			shared = shared[:len(shared)-1]
+		}
+	}
+	var b strings.Builder
+	for line := range strings.Lines(content) {
+		b.WriteString(strings.TrimPrefix(line, shared))
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
 }
