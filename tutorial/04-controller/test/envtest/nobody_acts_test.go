@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -19,8 +20,8 @@ import (
 // patience is for how long nothing happens. A garbage collector takes a fraction of it.
 const patience = 5 * time.Second
 
-// start returns a client for etcd and an API server that end with the test.
-func start(t *testing.T) kubernetes.Interface {
+// startAPIServer starts etcd and an API server, which end with the test, and returns how to reach them.
+func startAPIServer(t *testing.T) *rest.Config {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" && os.Getenv("USE_EXISTING_CLUSTER") != "true" {
 		t.Skip("needs an API server: run `make test`, or set KUBEBUILDER_ASSETS to a folder that holds etcd and kube-apiserver")
@@ -36,7 +37,7 @@ func start(t *testing.T) kubernetes.Interface {
 			t.Error(err)
 		}
 	})
-	return kubernetes.NewForConfigOrDie(config)
+	return config
 }
 
 // namespace makes a namespace, which is deleted with the test.
@@ -54,7 +55,7 @@ func namespace(t *testing.T, client kubernetes.Interface) *corev1.Namespace {
 
 // TestNobodyActs deletes an owner, and a namespace. Their API server is alone, so what they held stays.
 func TestNobodyActs(t *testing.T) {
-	client := start(t)
+	client := kubernetes.NewForConfigOrDie(startAPIServer(t))
 	t.Run("for an owner that is deleted", func(t *testing.T) {
 		t.Parallel()
 		maps := client.CoreV1().ConfigMaps(namespace(t, client).Name)
