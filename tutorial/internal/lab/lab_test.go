@@ -161,15 +161,15 @@ func TestEachChapterBeginsRed(t *testing.T) {
 	})
 }
 
-// A learner can get to the end. Where a chapter has gaps to fill in, its page and its last hints are enough to fill them. Where it
-// has none, what the chapter ends with passes all of its suite, as a copy, which is how a learner has it.
+// A learner can get to the end. Where a chapter lists tasks, its page and its last hints are enough to do them. Where it lists
+// none, what the chapter ends with passes all of its suite, as a copy, which is how a learner has it.
 func TestEachChapterEndsGreen(t *testing.T) {
 	eachToWrite(t, func(t *testing.T, g *WithT, c chapter.Chapter) {
 		dir := filepath.Join(t.TempDir(), "mine")
 		var out bytes.Buffer
-		gaps, ok, err := lab.Gaps(root, c)
+		gaps, _, err := lab.Gaps(root, c)
 		g.Expect(err).NotTo(HaveOccurred())
-		if ok {
+		if len(c.Tasks) > 0 {
 			g.Expect(lab.Start(t.Context(), root, c.Name, dir, &out)).To(Succeed())
 			typeIn(t, c, dir)
 		} else {
