@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/example/operator-testbed/docs/prose/source"
@@ -41,7 +42,7 @@ func hintTask(root string, c chapter.Chapter, file string, task, exercise int, o
 		return false, err
 	}
 	fmt.Fprintf(out, "Task %d of %s: %s (%s)\n\n", task, c.Name, asked.Goal, asked.File)
-	hints := append(asked.Hints[:len(asked.Hints):len(asked.Hints)], answer.String())
+	hints := slices.Concat(asked.Hints, []string{answer.String()})
 	return true, tell(had, -task, hints, "", file, out)
 }
 
