@@ -141,7 +141,7 @@ func TestDeployTargets(t *testing.T) {
 	}
 	for target, want := range map[string]string{"install": "apply crd", "uninstall": "delete crd", "deploy": "apply default", "undeploy": "delete default"} {
 		t.Run(target, func(t *testing.T) {
-			command := exec.CommandContext(t.Context(), "make", "--silent", "--old-file=manifests", target,
+			command := exec.CommandContext(t.Context(), "make", "--file=Makefile", "--silent", "--old-file=manifests", target,
 				"KUBECTL="+kubectl, "IMG=registry.example.com/operator:2", "MEMCACHED_IMAGE=registry.example.com/memcached:3")
 			if output, err := command.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, output)
@@ -172,7 +172,7 @@ func TestDeployTargets(t *testing.T) {
 
 // make run starts the operator without webhooks, which the API server could not call.
 func TestRunTarget(t *testing.T) {
-	output, err := exec.CommandContext(t.Context(), "make", "--dry-run", "run").CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "make", "--file=Makefile", "--dry-run", "run").CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "ENABLE_WEBHOOKS=false go run ./cmd\n") {
 		t.Errorf("make run does %s, %v", output, err)
 	}
