@@ -17,6 +17,8 @@ const (
 	created  = `{"kind":"Event","stage":"ResponseComplete","verb":"create","user":{"username":"op"},"objectRef":{"resource":"deployments","namespace":"a","name":"x"},"responseStatus":{"code":201},"requestReceivedTimestamp":"2026-01-01T00:00:01.000000Z"}` + "\n"
 	applied  = `{"kind":"Event","stage":"ResponseComplete","verb":"patch","user":{"username":"op"},"objectRef":{"resource":"memcacheds","subresource":"status","namespace":"b","name":"y"},"responseStatus":{"code":200},"requestObject":{"status":{}},"requestReceivedTimestamp":"2026-01-01T00:00:02.000000Z"}` + "\n"
 	listed   = `{"kind":"Event","stage":"ResponseComplete","verb":"list","user":{"username":"kubelet"},"objectRef":{"resource":"pods"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:03.000000Z"}` + "\n"
+	forbidden = `{"kind":"Event","stage":"ResponseComplete","verb":"get","user":{"username":"op"},"objectRef":{"resource":"secrets","namespace":"c","name":"z"},"responseStatus":{"status":"Failure","reason":"Forbidden","code":403},"requestReceivedTimestamp":"2026-01-01T00:00:02.500000Z"}` + "\n"
+	tooLate   = `{"kind":"Event","stage":"ResponseComplete","verb":"create","user":{"username":"op"},"objectRef":{"resource":"deployments","namespace":"d","name":"x"},"responseStatus":{"status":"Failure","reason":"Forbidden","details":{"causes":[{"reason":"NamespaceTerminating","message":"namespace d is being terminated","field":"metadata.namespace"}]},"code":403},"requestReceivedTimestamp":"2026-01-01T00:00:02.600000Z"}` + "\n"
 )
 
 func writeLog(t *testing.T, content string) (*audit.Log, string) {
@@ -102,20 +104,21 @@ func TestSinceNamesTheLineItCannotRead(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
-	log, _ := writeLog(t, created+applied+listed)
+	log, _ := writeLog(t, created+applied+listed+forbidden+tooLate)
 	for name, tc := range map[string]struct {
 		filters []audit.Filter
 		want    []string // verbs
 	}{
-		"writes":           {[]audit.Filter{audit.Writes}, []string{"create", "patch"}},
+		"writes":           {[]audit.Filter{audit.Writes}, []string{"create", "patch", "create"}},
 		"by user":          {[]audit.Filter{audit.ByUser("kubelet")}, []string{"list"}},
 		"not by user":      {[]audit.Filter{audit.Not(audit.ByUser("op"))}, []string{"list"}},
 		"in a namespace":   {[]audit.Filter{audit.InNamespace("b")}, []string{"patch"}},
-		"of a resource":    {[]audit.Filter{audit.Resource("deployments", "")}, []string{"create"}},
+		"of a resource":    {[]audit.Filter{audit.Resource("deployments", "")}, []string{"create", "create"}},
 		"of a subresource": {[]audit.Filter{audit.Resource("memcacheds", "status")}, []string{"patch"}},
 		"no subresource":   {[]audit.Filter{audit.Resource("memcacheds", "")}, nil},
 		"by code":          {[]audit.Filter{audit.Code(201)}, []string{"create"}},
-		"by time":          {[]audit.Filter{audit.ReceivedAfter(time.Date(2026, 1, 1, 0, 0, 2, 0, time.UTC))}, []string{"list"}},
+		"forbidden":        {[]audit.Filter{audit.Forbidden}, []string{"get"}},
+		"by time":          {[]audit.Filter{audit.ReceivedAfter(time.Date(2026, 1, 1, 0, 0, 2, 0, time.UTC))}, []string{"list", "get", "create"}},
 		"several at once":  {[]audit.Filter{audit.Writes, audit.InNamespace("a")}, []string{"create"}},
 	} {
 		t.Run(name, func(t *testing.T) {

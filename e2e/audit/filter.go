@@ -1,10 +1,13 @@
 package audit
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
@@ -69,6 +72,13 @@ func About(name string) Filter {
 // Code passes requests that were answered with the HTTP status code.
 func Code(code int32) Filter {
 	return func(e *auditv1.Event) bool { return e.ResponseStatus != nil && e.ResponseStatus.Code == code }
+}
+
+// Forbidden passes requests that were refused for want of a permission. That excludes the creation of an object in a namespace
+// that is being deleted, which is answered with 403, too.
+func Forbidden(e *auditv1.Event) bool {
+	return Code(http.StatusForbidden)(e) &&
+		!apierrors.HasStatusCause(&apierrors.StatusError{ErrStatus: *e.ResponseStatus}, corev1.NamespaceTerminatingCause)
 }
 
 // ReceivedAfter passes requests that the API server received later than that. One of a process that has ended since may be

@@ -3,7 +3,6 @@ package memcached
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,7 +117,7 @@ func nothingForbidden(t *testing.T, s *suite.Scope, since audit.Mark, user strin
 	if len(asked) == 0 {
 		t.Errorf("expected requests of %s in the audit log; last seen: none", user)
 	}
-	refused, err := s.Audit.Since(since, audit.ByUser(user), audit.Code(http.StatusForbidden))
+	refused, err := s.Audit.Since(since, audit.ByUser(user), audit.Forbidden)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package memcached
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -97,7 +96,7 @@ func TestNamespaced(t *testing.T) {
 			var beyond []auditv1.Event
 			for i := range asked {
 				ref := asked[i].ObjectRef
-				if audit.Code(http.StatusForbidden)(&asked[i]) || ref != nil && ref.Namespace != s.Namespace {
+				if audit.Forbidden(&asked[i]) || ref != nil && ref.Namespace != s.Namespace {
 					beyond = append(beyond, asked[i])
 				}
 			}
