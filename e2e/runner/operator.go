@@ -61,9 +61,10 @@ type Operator struct {
 	moving   sync.Mutex // held by a replica that chooses other ports while others start
 }
 
-// Start installs the operator's manifests, but for the workload, starts the replicas and waits until they are ready. A
-// CustomResourceDefinition of the manifests that is there already is left as it is; the others are installed first.
-func Start(ctx context.Context, o Options) (*Operator, error) {
+// Start installs the operator's manifests, but for the workload, starts the replicas with the changes and waits until they are
+// ready. A CustomResourceDefinition of the manifests that is there already is left as it is; the others are installed first.
+func Start(ctx context.Context, o Options, changes ...Change) (*Operator, error) {
+	o = o.with(changes)
 	if _, err := o.Manifests.Manager(); err != nil {
 		return nil, err
 	}
@@ -133,10 +134,7 @@ func (o *Operator) install(ctx context.Context) error {
 func (o *Operator) Beside(ctx context.Context, name string, m Manifests, changes ...Change) (*Operator, error) {
 	options := o.options
 	options.Name, options.Manifests = name, m
-	for _, change := range changes {
-		change(&options)
-	}
-	return Start(ctx, options)
+	return Start(ctx, options, changes...)
 }
 
 // UserName is who the operator is to the API server; the audit log names it so.
@@ -220,6 +218,14 @@ func (o *Operator) kubeconfig() string {
 
 // Change is a change in how the operator runs.
 type Change func(*Options)
+
+// with returns the options with the changes made.
+func (o Options) with(changes []Change) Options {
+	for _, change := range changes {
+		change(&o)
+	}
+	return o
+}
 
 // WithEnv adds variables ("NAME=value") that prevail over what the operator has.
 func WithEnv(env ...string) Change {

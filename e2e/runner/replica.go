@@ -161,10 +161,7 @@ func (r *Replica) move(ctx context.Context) error {
 }
 
 func (r *Replica) tryToRun(ctx context.Context, changes ...Change) error {
-	options := r.operator.options
-	for _, change := range changes {
-		change(&options)
-	}
+	options := r.operator.options.with(changes)
 	if log, err := os.ReadFile(r.LogFile()); err == nil {
 		r.earlier = len(log)
 	}

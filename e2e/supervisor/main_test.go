@@ -137,17 +137,14 @@ func run(t *testing.T, s *supervisor.Supervisor, p supervisor.Process) superviso
 
 func status(t *testing.T, s *supervisor.Supervisor, name string) supervisor.ProcessStatus {
 	t.Helper()
-	list, err := s.Status(t.Context())
+	p, found, err := s.Find(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range list {
-		if p.Name == name {
-			return p
-		}
+	if !found {
+		t.Fatalf("expected a process %s, got none", name)
 	}
-	t.Fatalf("expected a process %s, got %v", name, list)
-	return supervisor.ProcessStatus{}
+	return p
 }
 
 // alive reports whether a process runs. A zombie doesn't: its parent, which

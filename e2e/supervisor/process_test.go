@@ -351,6 +351,9 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: expected one line, got %q", name, err)
 		}
 	}
+	if p, found, err := s.Find(ctx, "nobody"); err != nil || found {
+		t.Errorf("expected no process nobody, got %+v, %v", p, err)
+	}
 	if list, err := s.Status(ctx); err != nil || len(list) != 2 {
 		t.Errorf("expected only the two processes that could be started, got %v, %v", list, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -303,6 +304,19 @@ func (s *Supervisor) Closing(ctx context.Context) error {
 // Status lists the processes in the order of their first start.
 func (s *Supervisor) Status(ctx context.Context) ([]ProcessStatus, error) {
 	return call[[]ProcessStatus](ctx, s, "status", struct{}{})
+}
+
+// Find returns the status of the process of that name, and whether there is one.
+func (s *Supervisor) Find(ctx context.Context, name string) (p ProcessStatus, found bool, err error) {
+	processes, err := s.Status(ctx)
+	if err != nil {
+		return ProcessStatus{}, false, err
+	}
+	i := slices.IndexFunc(processes, func(p ProcessStatus) bool { return p.Name == name })
+	if i < 0 {
+		return ProcessStatus{}, false, nil
+	}
+	return processes[i], true, nil
 }
 
 // RunTask starts the task that is registered as fn, under a name that is

@@ -232,16 +232,11 @@ func (w *world) foreign(ctx context.Context, operator *runner.Operator, before f
 }
 
 func (w *world) operatorPID(ctx context.Context) (int, error) {
-	processes, err := w.cluster.Supervisor().Status(ctx)
-	if err != nil {
-		return 0, err
+	p, found, err := w.cluster.Supervisor().Find(ctx, operatorName)
+	if err == nil && !found {
+		err = errors.New("the operator does not run")
 	}
-	for _, p := range processes {
-		if p.Name == operatorName {
-			return p.PID, nil
-		}
-	}
-	return 0, errors.New("the operator does not run")
+	return p.PID, err
 }
 
 // watchMemory looks at the operator's memory each second until the function that it returns is called, which returns the most

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"k8s.io/client-go/rest"
 
@@ -46,26 +45,17 @@ func Ensure(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor
 
 // start runs the program under sup, with the changes. Its webhooks are called where the cluster is an embedded one.
 func start(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor, program Program, embedded bool, changes ...runner.Change) (*runner.Operator, error) {
-	options := runner.Options{
+	return runner.Start(ctx, runner.Options{
 		Name:       Name,
 		Config:     config,
 		Supervisor: sup,
 		Manifests:  program.Manifests,
 		Binary:     program.Binary,
 		Webhooks:   embedded,
-	}
-	for _, change := range changes {
-		change(&options)
-	}
-	return runner.Start(ctx, options)
+	}, changes...)
 }
 
 func isRunning(ctx context.Context, sup *supervisor.Supervisor) (bool, error) {
-	processes, err := sup.Status(ctx)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(processes, func(p supervisor.ProcessStatus) bool {
-		return p.Name == Name && (p.State == supervisor.Running || p.State == supervisor.Paused)
-	}), nil
+	p, found, err := sup.Find(ctx, Name)
+	return found && (p.State == supervisor.Running || p.State == supervisor.Paused), err
 }

@@ -40,18 +40,17 @@ func (f Foreground) changes() []runner.Change {
 // attach attaches the debugger to the operator, and so holds it until somebody connects to the debugger and continues. Delve prints
 // where it listens, or why it can't attach.
 func (f Foreground) attach(ctx context.Context, sup *supervisor.Supervisor) error {
-	processes, err := sup.Status(ctx)
+	process, found, err := sup.Find(ctx, Name)
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(processes, func(p supervisor.ProcessStatus) bool { return p.Name == Name })
-	if at < 0 {
+	if !found {
 		return errors.New("attach the debugger: the operator does not run")
 	}
 	err = sup.Run(ctx, supervisor.Process{
 		Name: debuggerName,
 		Path: f.Debugger.Path,
-		Args: []string{"attach", strconv.Itoa(processes[at].PID), "--headless", "--listen=" + f.Debugger.Address, "--accept-multiclient"},
+		Args: []string{"attach", strconv.Itoa(process.PID), "--headless", "--listen=" + f.Debugger.Address, "--accept-multiclient"},
 		// It has to remove its breakpoints before it leaves.
 		Grace: 10 * time.Second,
 	})
@@ -68,12 +67,8 @@ func (f Foreground) attach(ctx context.Context, sup *supervisor.Supervisor) erro
 
 // detach ends the debugger, if there is one. It lets the operator go on, which could not stop while it is held.
 func detach(ctx context.Context, sup *supervisor.Supervisor) error {
-	processes, err := sup.Status(ctx)
-	if err != nil {
+	if _, found, err := sup.Find(ctx, debuggerName); err != nil || !found {
 		return err
-	}
-	if !slices.ContainsFunc(processes, func(p supervisor.ProcessStatus) bool { return p.Name == debuggerName }) {
-		return nil
 	}
 	return sup.Stop(ctx, debuggerName)
 }
