@@ -102,10 +102,14 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 
 	logging, stopLogging := context.WithCancel(orderly)
 	var logs errgroup.Group
-	for _, process := range []string{Name, debuggerName} {
+	follow := func(process string) {
 		logs.Go(func() error {
 			return logtail.Follow(logging, &withoutProbes{Writer: f.Log}, sup.LogFile(process), 0)
 		})
+	}
+	follow(Name)
+	if f.Debugger.Path != "" {
+		follow(debuggerName)
 	}
 	defer func() {
 		stopLogging()
