@@ -10,6 +10,7 @@ STAGE ?=
 CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embedded)
 DIR ?=
 EXERCISE ?=
+STEP ?=
 TASK ?=
 LAB ?=
 MODULE ?=
@@ -173,8 +174,8 @@ solution: $(LEARNER) ## A copy of what STAGE=NN-name ends with, in the new folde
 	@$(LEARNER) solution --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: diff
-diff: $(LEARNER) ## What STAGE=NN-name changes in the operator that it builds on.
-	@$(LEARNER) diff --stage='$(STAGE)'
+diff: $(LEARNER) ## What STAGE=NN-name changes in the operator that it builds on; STEP=2: that step of it.
+	@$(LEARNER) diff --stage='$(STAGE)' --step='$(STEP)'
 
 ##@ Quality
 
@@ -192,7 +193,7 @@ mutation: ## Change each ==, < and + of the operator's code, one at a time, and 
 
 .PHONY: rbac-proof
 rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
-	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)') 11-finished
+	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)') 12-finished
 
 .PHONY: soak
 soak: $(TESTBED) ## Let the operator live through 10 minutes in which all sorts of things happen, and judge it. ARGS="-soak.for=1h -soak.seed=N"

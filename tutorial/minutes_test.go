@@ -24,8 +24,6 @@ const longest = 40
 
 // dueMinutes are the chapters that take longer today, with the limit that holds until they are cut or split.
 var dueMinutes = map[string]int{
-	// 10-admission and 11-certificates will share it.
-	"10-webhooks": 60,
 	// A quarter has to go, commands above all.
 	"08-deployment": 50,
 	"09-finalizers": 55,

@@ -35,8 +35,9 @@ type Options struct {
 	// Replicas is how many processes run; zero means one.
 	Replicas int
 	// Webhooks says that the cluster's API server reaches this machine's loopback. Then the webhook configurations among
-	// the manifests are installed, their Service leads to the replicas, and each gets a --webhook-bind-address of its own. Otherwise
-	// the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
+	// the manifests are installed, their Service leads to the replicas, and each gets a --webhook-bind-address of its own. Where the
+	// manifests give the manager a --webhook-cert-path, it gets another one, with a certificate that the configurations trust.
+	// Otherwise the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
 	// runs with ENABLE_WEBHOOKS=false.
 	Webhooks bool
 	// ImageArgs and ImageEnv are what the image says that Binary was taken out of. They come before what the manifests say,
@@ -121,12 +122,27 @@ func (o *Operator) install(ctx context.Context) error {
 				return err
 			}
 		}
-		objects = m.withWebhooksAt(o.port)
+		authority, err := o.provideCertificate()
+		if err != nil {
+			return err
+		}
+		objects = m.withWebhooksAt(o.port, authority)
 	}
 	if err := Apply(ctx, o.admin, objects); err != nil {
 		return err
 	}
 	return Kubeconfig(ctx, o.options.Config, manager.ServiceAccount, o.kubeconfig())
+}
+
+// provideCertificate makes the certificate of the webhooks for an operator that reads one from files, as its manifests say by
+// a --webhook-cert-path, and returns the authority to trust. It returns nil for an operator that makes its own.
+func (o *Operator) provideCertificate() (authority []byte, err error) {
+	if _, reads := flagValue(o.manager.Args, certificateFlag); !reads {
+		return nil, nil
+	}
+	dir := filepath.Join(o.options.Supervisor.Dir(), "operators", o.options.Name+".certificate")
+	o.manager.Args = append(o.manager.Args, "--"+certificateFlag+"="+dir)
+	return writeCertificate(dir, o.options.Manifests)
 }
 
 // Beside starts another operator with the same executable, as other manifests install it, with the changes. Its name is as in

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"slices"
 
@@ -30,6 +31,9 @@ func (o *Operator) RemoveWebhooks(ctx context.Context) error {
 	return nil
 }
 
+// HasWebhooks reports whether the manifests make the API server call webhooks.
+func (m Manifests) HasWebhooks() bool { return len(m.Select(configurations...)) > 0 }
+
 // withoutWebhooks returns what installs the operator where its webhooks can't be called.
 func (m Manifests) withoutWebhooks() []*unstructured.Unstructured {
 	return m.Without(slices.Concat(workloads, configurations, []string{definition})...)
@@ -37,8 +41,8 @@ func (m Manifests) withoutWebhooks() []*unstructured.Unstructured {
 
 // withWebhooksAt returns what installs the operator with its webhooks at a port of this machine's loopback. The configurations
 // still name their Service, so the API server still asks for a certificate of the Service's name; but the Service leads to
-// localhost, and its port is the given one.
-func (m Manifests) withWebhooksAt(port int64) []*unstructured.Unstructured {
+// localhost, and its port is the given one. The configurations trust the authority, unless it is nil.
+func (m Manifests) withWebhooksAt(port int64, authority []byte) []*unstructured.Unstructured {
 	services := m.webhookServices()
 	var objects []*unstructured.Unstructured
 	for _, object := range m.Without("Deployment", definition) {
@@ -46,9 +50,14 @@ func (m Manifests) withWebhooksAt(port int64) []*unstructured.Unstructured {
 		switch {
 		case slices.Contains(configurations, object.GetKind()):
 			object = object.DeepCopy()
-			for _, service := range servicesOf(object) {
-				if slices.Contains(services, keyOf(service)) {
-					service["port"] = port
+			for _, clientConfig := range clientConfigsOf(object) {
+				service := clientConfig["service"].(map[string]any)
+				if !slices.Contains(services, keyOf(service)) {
+					continue
+				}
+				service["port"] = port
+				if authority != nil {
+					clientConfig["caBundle"] = base64.StdEncoding.EncodeToString(authority)
 				}
 			}
 		case object.GetKind() == "Service" && slices.Contains(services, key):
@@ -81,15 +90,24 @@ func (m Manifests) webhookServices() []client.ObjectKey {
 // servicesOf returns the clientConfig.service of each webhook in a configuration; a webhook with a URL has none.
 func servicesOf(configuration *unstructured.Unstructured) []map[string]any {
 	var services []map[string]any
+	for _, clientConfig := range clientConfigsOf(configuration) {
+		services = append(services, clientConfig["service"].(map[string]any))
+	}
+	return services
+}
+
+// clientConfigsOf returns the clientConfig of each webhook in a configuration that names a Service.
+func clientConfigsOf(configuration *unstructured.Unstructured) []map[string]any {
+	var clientConfigs []map[string]any
 	webhooks, _ := configuration.Object["webhooks"].([]any)
 	for _, entry := range webhooks {
 		webhook, _ := entry.(map[string]any)
 		clientConfig, _ := webhook["clientConfig"].(map[string]any)
-		if service, ok := clientConfig["service"].(map[string]any); ok {
-			services = append(services, service)
+		if _, ok := clientConfig["service"].(map[string]any); ok {
+			clientConfigs = append(clientConfigs, clientConfig)
 		}
 	}
-	return services
+	return clientConfigs
 }
 
 func keyOf(service map[string]any) client.ObjectKey {

@@ -28,7 +28,7 @@ func render(t *testing.T, dir string) Manifests {
 func TestWebhooksLeadToThePort(t *testing.T) {
 	g := NewWithT(t)
 	m := render(t, "testdata/webhooks")
-	objects := m.withWebhooksAt(12345)
+	objects := m.withWebhooksAt(12345, nil)
 	g.Expect(kindsAndNames(objects)).To(ConsistOf("Namespace/gatekeeper-system", "ServiceAccount/gatekeeper", "Service/gatekeeper-webhook",
 		"MutatingWebhookConfiguration/gatekeeper", "ValidatingWebhookConfiguration/gatekeeper"))
 	g.Expect(objects[0].GetKind()).To(Equal("Namespace"), "the order is kustomize's")
@@ -54,6 +54,8 @@ func TestWebhooksLeadToThePort(t *testing.T) {
 
 func TestWithoutWebhooks(t *testing.T) {
 	g := NewWithT(t)
+	g.Expect(render(t, "testdata/webhooks").HasWebhooks()).To(BeTrue())
+	g.Expect(Manifests{objects: render(t, "testdata/webhooks").withoutWebhooks()}.HasWebhooks()).To(BeFalse())
 	g.Expect(kindsAndNames(render(t, "testdata/webhooks").withoutWebhooks())).To(ConsistOf("Namespace/gatekeeper-system", "ServiceAccount/gatekeeper"))
 }
 
@@ -64,5 +66,5 @@ func TestAWebhookWithAURLIsNoMatterOfOurs(t *testing.T) {
 	configuration.SetKind("ValidatingWebhookConfiguration")
 	m := Manifests{objects: []*unstructured.Unstructured{configuration}}
 	g.Expect(m.webhookServices()).To(BeEmpty())
-	g.Expect(m.withWebhooksAt(1)[0].Object).To(Equal(configuration.Object))
+	g.Expect(m.withWebhooksAt(1, nil)[0].Object).To(Equal(configuration.Object))
 }

@@ -28,7 +28,7 @@ func (s *Scope) deployFrom(ctx context.Context, t *testing.T, m runner.Manifests
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Deployed, s.Webhooks = deployed, true
+	s.Deployed, s.Webhooks = deployed, m.HasWebhooks()
 	t.Cleanup(func() {
 		if err := deployed.Remove(context.WithoutCancel(ctx)); err != nil {
 			t.Error(err)

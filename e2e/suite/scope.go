@@ -191,7 +191,7 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 	}
 	scope := &Scope{
 		Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Kubeconfig: s.cluster.GetKubeconfig(), Operator: s.operator, History: recorder, Audit: s.auditLog(),
-		RealKubelet: s.realKubelet(), Webhooks: s.webhooks() || s.deployed != nil, Deployed: s.deployed,
+		RealKubelet: s.realKubelet(), Webhooks: s.webhooks() || s.deployed != nil && s.manifests.HasWebhooks(), Deployed: s.deployed,
 		timeout: s.timeout, cluster: s.cluster, manifests: s.manifests,
 	}
 	if s.deploys() {

@@ -28,7 +28,7 @@ func main() {
 }
 
 func command() *cobra.Command {
-	var stage, dir, task, exercise, module, only, fault string
+	var stage, dir, task, exercise, step, module, only, fault string
 	root := &cobra.Command{Use: "lab", Short: "The learner's loop", SilenceErrors: true, SilenceUsage: true}
 	root.PersistentFlags().StringVar(&stage, "stage", "", "the chapter's name")
 	root.PersistentFlags().StringVar(&dir, "dir", "", "the folder of the copy")
@@ -62,9 +62,14 @@ func command() *cobra.Command {
 	add("solution", "Make a copy of what a chapter ends with", true, func(ctx context.Context) error {
 		return lab.Solution(ctx, ".", stage, dir, os.Stdout)
 	})
-	add("diff", "Show what a chapter changes", false, func(ctx context.Context) error {
-		return lab.Diff(ctx, ".", stage, os.Stdout)
+	diff := add("diff", "Show what a chapter changes", false, func(ctx context.Context) error {
+		number, err := count("STEP", step)
+		if err != nil {
+			return err
+		}
+		return lab.Diff(ctx, ".", stage, number, os.Stdout)
 	})
+	diff.Flags().StringVar(&step, "step", "", "the number of a step of the chapter's; all of it if empty")
 	eject := add("eject", "Make a project of an operator", true, func(ctx context.Context) error {
 		return lab.Eject(ctx, ".", stage, dir, module, os.Stdout)
 	})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -31,12 +32,12 @@ type Chapter struct {
 	// Changes are the files that this chapter adds to that code, changes or removes. A name that ends with a slash means all
 	// files in that folder.
 	Changes []string `json:"changes,omitempty"`
+	// Steps are the changes of a chapter whose text explains them in several parts, in place of Changes. Each file is in one.
+	Steps []Step `json:"steps,omitempty"`
 	// Operator is the folder of its operator, relative to the repository; empty means the chapter's own.
 	Operator string `json:"operator,omitempty"`
 	// Suite is the folder of its suite, relative to the repository; empty means test/e2e in the chapter's own.
 	Suite string `json:"suite,omitempty"`
-	// Shares are files that are the same in its operator as in that of an earlier chapter, which it does not build on.
-	Shares *Shares `json:"shares,omitempty"`
 	// Minutes is how long it takes to read and do, as a test computes it from the text.
 	Minutes int `json:"minutes"`
 	// Runs are the ways in which its operator runs.
@@ -52,11 +53,11 @@ type Chapter struct {
 	Hints [][]string `json:"hints,omitempty"`
 }
 
-// Shares are files that two operators have in common.
-type Shares struct {
-	// With is the other operator's chapter.
-	With string `json:"with"`
-	// Files are what is the same. A name that ends with a slash means all files in that folder.
+// Step is a part of what a chapter changes, for a reader who would lose the way in all of it.
+type Step struct {
+	// Title says what it does.
+	Title string `json:"title"`
+	// Files are named as in Changes. A pattern as of path.Match is possible, too.
 	Files []string `json:"files"`
 }
 
@@ -104,17 +105,17 @@ var name = regexp.MustCompile(`^[0-9]{2}-[a-z]+(-[a-z]+)*$`)
 
 // Read reads the chapter in a folder. Its errors name the file and the mend.
 func Read(folder string) (Chapter, error) {
-	path := filepath.Join(folder, File)
-	text, err := os.ReadFile(path)
+	file := filepath.Join(folder, File)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return Chapter{}, err
 	}
 	c := Chapter{Name: filepath.Base(folder)}
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {
-		return Chapter{}, fmt.Errorf("reading %s: %w", path, err)
+		return Chapter{}, fmt.Errorf("reading %s: %w", file, err)
 	}
 	if err := c.validate(); err != nil {
-		return Chapter{}, fmt.Errorf("%s: %w", path, err)
+		return Chapter{}, fmt.Errorf("%s: %w", file, err)
 	}
 	return c, nil
 }
@@ -133,16 +134,21 @@ func (c Chapter) validate() error {
 		return fmt.Errorf("runs is empty: it lists %s, or %s and %s", RunsNone, RunsProcess, RunsImage)
 	case c.Needs != NeedsEmbedded && c.Needs != NeedsKind:
 		return fmt.Errorf("needs is %q: it must be %s or %s", c.Needs, NeedsEmbedded, NeedsKind)
-	case c.BuildsOn == "" && len(c.Changes) > 0:
+	case c.BuildsOn == "" && len(c.AllChanges()) > 0:
 		return errors.New("it lists changes, but not what it buildsOn")
-	case c.Shares != nil && (c.Shares.With >= c.Name || len(c.Shares.Files) == 0):
-		return errors.New("it shares nothing, or with a chapter that does not come before it")
+	case len(c.Changes) > 0 && len(c.Steps) > 0:
+		return errors.New("it lists changes, and steps: give each file in one of them")
 	case c.BuildsOn >= c.Name && c.BuildsOn != "":
 		return fmt.Errorf("it buildsOn %s, which does not come before it", c.BuildsOn)
 	}
 	for i, steps := range c.Hints {
 		if len(steps) != Steps || slices.Contains(steps, "") {
 			return fmt.Errorf("hints has %d for exercise %d: it must have %d", len(steps), i+1, Steps)
+		}
+	}
+	for i, step := range c.Steps {
+		if step.Title == "" || len(step.Files) == 0 {
+			return fmt.Errorf("step %d must have a title and files", i+1)
 		}
 	}
 	for _, task := range c.Tasks {
@@ -180,9 +186,6 @@ func ReadAll(tutorial string) ([]Chapter, error) {
 		if c.BuildsOn != "" && !known(c.BuildsOn) {
 			return nil, fmt.Errorf("%s: it buildsOn %s, which is no chapter", file, c.BuildsOn)
 		}
-		if c.Shares != nil && !known(c.Shares.With) {
-			return nil, fmt.Errorf("%s: it shares files with %s, which is no chapter", file, c.Shares.With)
-		}
 		chapters = append(chapters, c)
 	}
 	return chapters, nil
@@ -194,11 +197,24 @@ func (c Chapter) OperatorFolder() string { return cmp.Or(c.Operator, "tutorial/"
 // SuiteFolder is the folder of the chapter's suite, relative to the repository, with slashes.
 func (c Chapter) SuiteFolder() string { return cmp.Or(c.Suite, "tutorial/"+c.Name+"/test/e2e") }
 
-// lists returns whether Changes has the file.
-func (c Chapter) lists(file string) bool {
-	return slices.ContainsFunc(c.Changes, func(change string) bool { return matches(change, file) })
+// AllChanges are the files that it adds, changes or removes, whether it has them in steps or not.
+func (c Chapter) AllChanges() []string {
+	changes := slices.Clone(c.Changes)
+	for _, step := range c.Steps {
+		changes = append(changes, step.Files...)
+	}
+	return changes
 }
 
+// Has returns whether the file is one of the step's.
+func (s Step) Has(file string) bool { return matchesAny(s.Files, file) }
+
+func matchesAny(changes []string, file string) bool {
+	return slices.ContainsFunc(changes, func(change string) bool { return matches(change, file) })
+}
+
+// matches returns whether a change means the file: it is its name or a pattern, or the name of a folder that it is in.
 func matches(change, file string) bool {
-	return change == file || strings.HasSuffix(change, "/") && strings.HasPrefix(file, change)
+	fits, err := path.Match(change, file)
+	return err == nil && fits || strings.HasSuffix(change, "/") && strings.HasPrefix(file, change)
 }

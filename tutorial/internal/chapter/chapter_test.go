@@ -46,21 +46,22 @@ func TestReadAll(t *testing.T) {
 
 func TestReadAllRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ folder, text, why string }{
-		"an unknown key":           {"04-controller", sound + "minuets: 20\n", `unknown field "minuets"`},
-		"a key twice":              {"04-controller", sound + "minutes: 20\n", `"minutes" already set`},
-		"a folder without number":  {"controller", sound, "must be two digits and words"},
-		"no title":                 {"04-controller", strings.Replace(sound, "title", "#", 1), "it has no title"},
-		"no outcome":               {"04-controller", strings.Replace(sound, "outcome", "#", 1), "it has no outcome"},
-		"too short":                {"04-controller", strings.Replace(sound, "20", "9", 1), "10 or more"},
-		"an unknown way to run":    {"04-controller", strings.Replace(sound, "process", "thread", 1), `runs has "thread"`},
-		"no way to run":            {"04-controller", strings.Replace(sound, "process", "", 1), "runs is empty"},
-		"an unknown cluster":       {"04-controller", strings.Replace(sound, "embedded", "cloud", 1), `needs is "cloud"`},
-		"two hints":                {"04-controller", sound + "hints: [[look, think]]\n", "hints has 2 for exercise 1: it must have 3"},
-		"changes of nothing":       {"04-controller", sound + "changes: [cmd/]\n", "not what it buildsOn"},
-		"a later one":              {"04-controller", sound + "buildsOn: 05-status\n", "does not come before it"},
-		"shares of an unknown one": {"04-controller", sound + "shares: {with: 03-api, files: [cmd/]}\n", "03-api, which is no chapter"},
-		"shares of a later one":    {"04-controller", sound + "shares: {with: 05-status, files: [cmd/]}\n", "does not come before it"},
-		"an unknown one":           {"04-controller", sound + "buildsOn: 03-api\n", "which is no chapter"},
+		"an unknown key":          {"04-controller", sound + "minuets: 20\n", `unknown field "minuets"`},
+		"a key twice":             {"04-controller", sound + "minutes: 20\n", `"minutes" already set`},
+		"a folder without number": {"controller", sound, "must be two digits and words"},
+		"no title":                {"04-controller", strings.Replace(sound, "title", "#", 1), "it has no title"},
+		"no outcome":              {"04-controller", strings.Replace(sound, "outcome", "#", 1), "it has no outcome"},
+		"too short":               {"04-controller", strings.Replace(sound, "20", "9", 1), "10 or more"},
+		"an unknown way to run":   {"04-controller", strings.Replace(sound, "process", "thread", 1), `runs has "thread"`},
+		"no way to run":           {"04-controller", strings.Replace(sound, "process", "", 1), "runs is empty"},
+		"an unknown cluster":      {"04-controller", strings.Replace(sound, "embedded", "cloud", 1), `needs is "cloud"`},
+		"two hints":               {"04-controller", sound + "hints: [[look, think]]\n", "hints has 2 for exercise 1: it must have 3"},
+		"changes of nothing":      {"04-controller", sound + "changes: [cmd/]\n", "not what it buildsOn"},
+		"a later one":             {"04-controller", sound + "buildsOn: 05-status\n", "does not come before it"},
+		"steps of nothing":        {"04-controller", sound + "steps: [{title: write, files: [cmd/]}]\n", "not what it buildsOn"},
+		"changes and steps":       {"04-controller", sound + "buildsOn: 03-api\nchanges: [api/]\nsteps: [{title: write, files: [cmd/]}]\n", "changes, and steps"},
+		"a step without files":    {"04-controller", sound + "buildsOn: 03-api\nsteps: [{title: write}]\n", "step 1 must have a title and files"},
+		"an unknown one":          {"04-controller", sound + "buildsOn: 03-api\n", "which is no chapter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tutorial := t.TempDir()
@@ -105,29 +106,36 @@ func TestDifferences(t *testing.T) {
 	))
 }
 
-func TestShares(t *testing.T) {
+// An operator that is elsewhere is compared like any other, and each difference is in one step.
+func TestSteps(t *testing.T) {
 	g := NewWithT(t)
 	tutorial := filepath.Join(t.TempDir(), "tutorial")
 	for path, text := range map[string]string{
-		"10-webhooks/internal/a.go": "import \"operator-testbed/tutorial/10-webhooks/api\" // operator\n",
-		"10-webhooks/internal/b.go": "package internal\n",
-		"../operator/internal/a.go": "import \"operator-testbed/operator/api\" // operator\n",
-		"../operator/internal/b.go": "package internal // changed\n",
-		"../operator/internal/c.go": "package internal\n",
+		"11-certificates/internal/a.go":      "import \"operator-testbed/tutorial/11-certificates/api\" // operator\n",
+		"11-certificates/internal/b.go":      "package internal\n",
+		"../operator/internal/a.go":          "import \"operator-testbed/operator/api\" // operator\n",
+		"../operator/internal/b.go":          "package internal // changed\n",
+		"../operator/internal/b_test.go":     "package internal\n",
+		"../operator/internal/c.go":          "package internal\n",
+		"../operator/config/prometheus.yaml": "kind: ServiceMonitor\n",
 	} {
 		write(t, filepath.Join(tutorial, path), text)
 	}
-	before, err := chapter.Chapter{Name: "10-webhooks"}.Code(tutorial)
+	before, err := chapter.Chapter{Name: "11-certificates"}.Code(tutorial)
 	g.Expect(err).NotTo(HaveOccurred())
-	after, err := chapter.Chapter{Name: "11-finished", Operator: "operator"}.Code(tutorial)
+	c := chapter.Chapter{Name: "12-finished", BuildsOn: "11-certificates", Operator: "operator", Steps: []chapter.Step{
+		{Title: "first", Files: []string{"internal/b*.go", "config/"}},
+		{Title: "second", Files: []string{"internal/c.go"}},
+	}}
+	after, err := c.Code(tutorial)
 	g.Expect(err).NotTo(HaveOccurred())
+	differences := chapter.Differences(before, after)
 
-	shares := chapter.Shares{With: "10-webhooks", Files: []string{"internal/a.go"}}
-	g.Expect(shares.Wrong("11-finished", before, after)).To(BeEmpty())
-	shares.Files = []string{"internal/", "cmd/"}
-	g.Expect(shares.Wrong("11-finished", before, after)).To(ConsistOf(
-		HavePrefix("11-finished differs from 10-webhooks in internal/b.go, "),
-		HavePrefix("11-finished differs from 10-webhooks in internal/c.go, "),
-		HavePrefix("11-finished lists cmd/ under shares in its chapter.yaml, and there is no such file"),
+	g.Expect(c.Wrong(differences)).To(BeEmpty())
+	c.Steps[0].Files = []string{"internal/b.go", "internal/c.go", "config/", "cmd/"}
+	g.Expect(c.Wrong(differences)).To(ConsistOf(
+		HavePrefix("12-finished differs from 11-certificates in internal/b_test.go: "),
+		HavePrefix(`12-finished has internal/c.go in the steps ["first" "second"] of its chapter.yaml: `),
+		HavePrefix("12-finished lists the change of cmd, which is the same as in 11-certificates: "),
 	))
 }

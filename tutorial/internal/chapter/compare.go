@@ -63,36 +63,25 @@ func Differences(before, after map[string][]byte) []string {
 	return slices.Sorted(maps.Keys(differ))
 }
 
-// Wrong returns a sentence for each shared file that is not the same in both operators, and for each that neither has.
-func (s Shares) Wrong(name string, before, after map[string][]byte) []string {
-	var wrong []string
-	differences := Differences(before, after)
-	for _, share := range s.Files {
-		found := false
-		for file := range after {
-			found = found || matches(share, file)
-		}
-		if !found {
-			wrong = append(wrong, fmt.Sprintf("%s lists %s under shares in its %s, and there is no such file: leave it out", name, share, File))
-		}
-		for _, file := range differences {
-			if matches(share, file) {
-				wrong = append(wrong, fmt.Sprintf("%s differs from %s in %s, which it lists under shares in its %s: make the two equal", name, s.With, file, File))
-			}
-		}
-	}
-	return wrong
-}
-
-// Wrong returns a sentence for each file that differs and is not listed, and for each that is listed and does not differ.
+// Wrong returns a sentence for each file that differs and is not listed, or listed in two steps, and for each that is listed and
+// does not differ.
 func (c Chapter) Wrong(differences []string) []string {
 	var wrong []string
 	for _, file := range differences {
-		if !c.lists(file) {
-			wrong = append(wrong, fmt.Sprintf("%s differs from %s in %s: list it under changes in its %s, or make the two equal", c.Name, c.BuildsOn, file, File))
+		if !matchesAny(c.AllChanges(), file) {
+			wrong = append(wrong, fmt.Sprintf("%s differs from %s in %s: list it under changes or steps in its %s, or make the two equal", c.Name, c.BuildsOn, file, File))
+		}
+		var in []string
+		for _, step := range c.Steps {
+			if step.Has(file) {
+				in = append(in, step.Title)
+			}
+		}
+		if len(in) > 1 {
+			wrong = append(wrong, fmt.Sprintf("%s has %s in the steps %q of its %s: list it in one of them", c.Name, file, in, File))
 		}
 	}
-	for _, change := range c.Changes {
+	for _, change := range c.AllChanges() {
 		if !slices.ContainsFunc(differences, func(file string) bool { return matches(change, file) }) {
 			wrong = append(wrong, fmt.Sprintf("%s lists the change of %s, which is the same as in %s: leave it out", c.Name, strings.TrimSuffix(change, "/"), c.BuildsOn))
 		}

@@ -52,6 +52,9 @@ func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
 	for _, file := range c.Changes {
 		fmt.Fprintf(out, "  %s\n", file)
 	}
+	for i, step := range c.Steps {
+		fmt.Fprintf(out, "  %s, to %s (make diff STAGE=%s STEP=%d)\n", strings.Join(step.Files, ", "), step.Title, stage, i+1)
+	}
 	fmt.Fprintf(out, "\nRun make check DIR=%s to see how far you are.\n", quote(dir))
 	return nil
 }

@@ -133,12 +133,17 @@ func TestSolution(t *testing.T) {
 func TestDiff(t *testing.T) {
 	g := NewWithT(t)
 	var out bytes.Buffer
-	g.Expect(lab.Diff(t.Context(), root, "07-rbac", &out)).To(Succeed())
+	g.Expect(lab.Diff(t.Context(), root, "07-rbac", 0, &out)).To(Succeed())
 	g.Expect(out.String()).To(And(
 		ContainSubstring("diff --git 06-watches/config/rbac/role.yaml 07-rbac/config/rbac/role.yaml"),
 		ContainSubstring("\n-  - get\n"),
 		Not(ContainSubstring("cmd/main.go")), // which differs in the chapter's name alone
 	))
-	g.Expect(lab.Diff(t.Context(), root, "", &out)).To(MatchError(ContainSubstring("use one of 00-control-loop, ")))
-	g.Expect(lab.Diff(t.Context(), root, "01-custom-resource", &out)).To(MatchError(ContainSubstring("builds on no other chapter")))
+	g.Expect(lab.Diff(t.Context(), root, "", 0, &out)).To(MatchError(ContainSubstring("use one of 00-control-loop, ")))
+	g.Expect(lab.Diff(t.Context(), root, "01-custom-resource", 0, &out)).To(MatchError(ContainSubstring("builds on no other chapter")))
+
+	out.Reset()
+	g.Expect(lab.Diff(t.Context(), root, "11-certificates", 1, &out)).To(Succeed())
+	g.Expect(out.String()).To(And(ContainSubstring("internal/certificates/authority.go"), Not(ContainSubstring("internal/certificates/source.go"))))
+	g.Expect(lab.Diff(t.Context(), root, "11-certificates", 9, &out)).To(MatchError(ContainSubstring("has no STEP=9: it has 3")))
 }

@@ -26,14 +26,18 @@ func Solution(ctx context.Context, root, stage, dir string, out io.Writer) error
 	return nil
 }
 
-// Diff prints what the chapter called stage changes in the operator that it builds on, in the format of git diff.
-func Diff(ctx context.Context, root, stage string, out io.Writer) error {
+// Diff prints what the chapter called stage changes in the operator that it builds on, in the format of git diff: all of it, or
+// if step is not 0, that step of it.
+func Diff(ctx context.Context, root, stage string, step int, out io.Writer) error {
 	c, err := find(root, stage)
 	if err != nil {
 		return err
 	}
 	if c.BuildsOn == "" {
 		return fmt.Errorf("%s builds on no other chapter: name one that does, such as 05-status", c.Name)
+	}
+	if step < 0 || step > len(c.Steps) {
+		return fmt.Errorf("%s has no STEP=%d: it has %d", c.Name, step, len(c.Steps))
 	}
 	work, err := os.MkdirTemp("", "lab-")
 	if err != nil {
@@ -45,7 +49,13 @@ func Diff(ctx context.Context, root, stage string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		if err := os.Mkdir(filepath.Join(work, folder), 0o755); err != nil { // it may have no file of the step's
+			return err
+		}
 		for file, text := range code {
+			if step > 0 && !c.Steps[step-1].Has(file) {
+				continue
+			}
 			path := filepath.Join(work, folder, filepath.FromSlash(file))
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				return err

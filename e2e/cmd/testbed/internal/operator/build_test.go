@@ -1,6 +1,7 @@
 package operator_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -38,6 +39,17 @@ func TestBuildACopy(t *testing.T) {
 	}
 	if accounts := program.Manifests.Select("ServiceAccount"); len(accounts) != 1 {
 		t.Errorf("the manifests have the ServiceAccounts %v, want one", accounts)
+	}
+	local := filepath.Join(copied, "config", "local")
+	if err := errors.Join(os.Mkdir(local, 0o755), os.WriteFile(filepath.Join(local, "kustomization.yaml"), []byte("namePrefix: local-\nresources:\n- ../default\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	program, err = operator.Build(t.Context(), root, copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if accounts := program.Manifests.Select("ServiceAccount"); len(accounts) != 1 || accounts[0].GetName() != "local-operator" {
+		t.Errorf("with config/local, the manifests have the ServiceAccounts %v, want local-operator", accounts)
 	}
 	if err := os.RemoveAll(filepath.Join(copied, "cmd")); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// managerOptions says how the manager runs.
+func managerOptions(o options, server webhook.Server, scheme *runtime.Scheme) ctrl.Options {
+	// What client-go has for 15 seconds, in proportion: when a leader gives up that can't renew its lease, and how often a
+	// replica tries.
+	renewDeadline, retryPeriod := o.leaseDuration*2/3, o.leaseDuration*2/15
+	return ctrl.Options{
+		Scheme:                 scheme,
+		Cache:                  cache.Options{DefaultNamespaces: scope(o.namespaces)},
+		HealthProbeBindAddress: o.probeAddress,
+		Metrics: metricsserver.Options{
+			BindAddress:   o.metricsAddress,
+			SecureServing: true,
+			// Who asks is found out from the API server, and whether they may.
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+		},
+		WebhookServer:           server,
+		LeaderElection:          o.leaderElect,
+		LeaderElectionID:        "memcached-operator.cache.example.com",
+		LeaderElectionNamespace: o.namespace,
+		LeaseDuration:           &o.leaseDuration,
+		RenewDeadline:           &renewDeadline,
+		RetryPeriod:             &retryPeriod,
+		// The process ends as soon as the manager does, so the next leader need not wait until the lease runs out.
+		LeaderElectionReleaseOnCancel: true,
+	}
+}
+
+// scope returns what a cache of these namespaces, separated by commas, watches. No namespace means all.
+func scope(namespaces string) map[string]cache.Config {
+	if namespaces == "" {
+		return nil
+	}
+	result := map[string]cache.Config{}
+	for namespace := range strings.SplitSeq(namespaces, ",") {
+		result[namespace] = cache.Config{}
+	}
+	return result
+}

@@ -1,0 +1,227 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+
+	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/suite"
+	cachev1alpha1 "github.com/example/operator-testbed/tutorial/10-admission/api/v1alpha1"
+)
+
+// withWebhooks is a step that needs webhooks which are called.
+func withWebhooks(step suite.StepFunc) suite.StepFunc {
+	return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		t.Helper()
+		if !s.Webhooks {
+			t.Skip("the webhooks of this operator need a certificate that they get on an embedded cluster only; chapter 11 makes its own")
+		}
+		step(ctx, t, s)
+	}
+}
+
+// TestDefaulter is about what the Defaulter does: it records who asked.
+func TestDefaulter(t *testing.T) {
+	const annotation = cachev1alpha1.AnnotationRequestedBy
+	stage.Test(t, features.New("who asked").
+		Assess("is recorded, whatever the request says, and stays", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			g := NewWithT(t)
+			mc := memcached(s, "cache", 1)
+			mc.Annotations = map[string]string{annotation: "somebody-else"}
+			g.Expect(as(t, s, "jane").Create(ctx, mc)).To(Succeed())
+			g.Expect(mc.Annotations).To(HaveKeyWithValue(annotation, "jane"), "expected the name of who creates")
+			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"somebody-else"}}}`)).To(Succeed())
+			g.Expect(mc.Annotations).To(HaveKeyWithValue(annotation, "jane"), "expected the name of who has created")
+		}))).
+		Feature())
+}
+
+// TestDeletionProtection is about the first rule of the Validator's.
+func TestDeletionProtection(t *testing.T) {
+	const annotation = cachev1alpha1.AnnotationDeletionProtection
+	stage.Test(t, features.New("deletion protection").
+		Assess("refuses what is neither true nor false", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc := create(ctx, t, s, "cache", 1)
+			refused(t, patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"yes"}}}`),
+				"metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
+		}))).
+		Assess("refuses deletion until it is taken off", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			g := NewWithT(t)
+			mc := create(ctx, t, s, "kept", 1)
+			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"true"}}}`)).To(Succeed())
+			refused(t, s.Client.Delete(ctx, mc),
+				"metadata.annotations[cache.example.com/deletion-protection]", "protects the Memcached from deletion")
+			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":null}}}`)).To(Succeed())
+			g.Expect(s.Client.Delete(ctx, mc)).To(Succeed())
+			s.Expect(t).Gone(ctx, mc)
+		}))).
+		Feature())
+}
+
+// TestTotalSize is about the second rule: it looks at what else is there, which no schema does.
+func TestTotalSize(t *testing.T) {
+	stage.TestAlone(t, features.New("the sum of sizes in a namespace").
+		Setup(suite.Step(withWebhooks(ownOperator))).
+		Assess("is limited for who creates, changes and scales", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			restart(ctx, t, s, runner.WithArgs("--max-total-size-per-namespace=5"))
+			first := create(ctx, t, s, "first", 3)
+			refused(t, s.Client.Create(ctx, memcached(s, "second", 3)), "spec.size", "may sum up to 5", "leaves 2")
+			second := create(ctx, t, s, "second", 2)
+			refused(t, patch(ctx, s, second, `{"spec":{"size":3}}`), "spec.size", "leaves 2")
+			refused(t, scale(ctx, s, second, 3), "spec.size", "leaves 2")
+			NewWithT(t).Expect(scale(ctx, s, first, 2)).To(Succeed(), "expected that there is room to be made")
+			NewWithT(t).Expect(scale(ctx, s, second, 3)).To(Succeed(), "expected that there is room now")
+		})).
+		Feature())
+}
+
+// TestPortWarning is about what the Validator allows, with a word.
+func TestPortWarning(t *testing.T) {
+	stage.Test(t, features.New("a change of port").
+		Assess("is allowed, with a warning", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc := create(ctx, t, s, "cache", 1)
+			heard := &warnings{}
+			config := rest.CopyConfig(s.Config)
+			config.WarningHandler = heard
+			user, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
+			g := NewWithT(t)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(user.Patch(ctx, mc, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":2}}`)))).To(Succeed())
+			g.Expect(heard.texts).To(BeEmpty(), "expected no warning of a change of size")
+			g.Expect(user.Patch(ctx, mc, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"containerPort":11311}}`)))).To(Succeed())
+			g.Expect(heard.texts).To(ConsistOf(ContainSubstring("every pod of the Memcached cache restarts")), "expected a warning of a change of port")
+		}))).
+		Feature())
+}
+
+// TestOff turns the webhooks off, and removes what makes the API server call them. What the schema says holds all the same.
+func TestOff(t *testing.T) {
+	stage.TestAlone(t, features.New("ENABLE_WEBHOOKS=false").
+		Setup(suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			ownOperator(ctx, t, s)
+			removeConfigurations(ctx, t, s)
+			bounded, cancel := s.Bounded(ctx)
+			defer cancel()
+			// Without webhooks it needs no certificate.
+			if err := s.Operator.Restart(bounded, runner.WithEnv("ENABLE_WEBHOOKS=false"), runner.WithArgs("--webhook-cert-path=")); err != nil {
+				t.Fatalf("expected that the operator is ready without webhooks; last seen: %v", err)
+			}
+		}))).
+		Assess("leaves the schema, and the operator at work", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			refused(t, s.Client.Create(ctx, memcached(s, "large", 6)), "spec.size", "should be less than or equal to 5")
+			mc := create(ctx, t, s, "cache", 1)
+			settled(ctx, t, s, mc)
+			g := NewWithT(t)
+			g.Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy))
+			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+cachev1alpha1.AnnotationDeletionProtection+`":"true"}}}`)).To(Succeed())
+			g.Expect(s.Client.Delete(ctx, mc)).To(Succeed(), "expected that nobody protects what the webhook would")
+		})).
+		Feature())
+}
+
+// removeConfigurations deletes the webhook configurations. The test's end brings them back.
+func removeConfigurations(ctx context.Context, t *testing.T, s *suite.Scope) {
+	t.Helper()
+	for _, configuration := range []client.Object{
+		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "operator-mutating-webhook-configuration"}},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "operator-validating-webhook-configuration"}},
+	} {
+		err := errors.Join(
+			s.Client.Get(ctx, client.ObjectKeyFromObject(configuration), configuration),
+			s.Client.Delete(ctx, configuration.DeepCopyObject().(client.Object)),
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			configuration.SetResourceVersion("")
+			if err := s.Client.Create(context.WithoutCancel(ctx), configuration); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	// When the API server goes by it can't be watched, only tried.
+	s.Expect(t).Until(ctx, "a trial", func(ctx context.Context) error {
+		trial := memcached(s, "trial", 1)
+		if err := s.Client.Create(ctx, trial, client.DryRunAll); err != nil {
+			return fmt.Errorf("expected that nobody asks webhooks that are not configured; last seen: %w", err)
+		}
+		if trial.Annotations[cachev1alpha1.AnnotationRequestedBy] != "" {
+			return fmt.Errorf("expected that nobody asks webhooks that are not configured; last seen: %v", trial.Annotations)
+		}
+		return nil
+	})
+}
+
+// memcached is a Memcached that does not exist yet.
+func memcached(s *suite.Scope, name string, size int32) *cachev1alpha1.Memcached {
+	return &cachev1alpha1.Memcached{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
+		Spec:       cachev1alpha1.MemcachedSpec{Size: &size},
+	}
+}
+
+// as returns a client of an administrator who is called so.
+func as(t *testing.T, s *suite.Scope, user string) client.Client {
+	t.Helper()
+	config := rest.CopyConfig(s.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
+	c, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func patch(ctx context.Context, s *suite.Scope, mc *cachev1alpha1.Memcached, text string) error {
+	return s.Client.Patch(ctx, mc, client.RawPatch(types.MergePatchType, []byte(text)))
+}
+
+// scale changes a Memcached's size as `kubectl scale` and autoscalers do.
+func scale(ctx context.Context, s *suite.Scope, mc *cachev1alpha1.Memcached, size int32) error {
+	return s.Client.SubResource("scale").Update(ctx, mc.DeepCopy(), client.WithSubResourceBody(&autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: size},
+	}))
+}
+
+// refused asserts that a request was judged and refused, in these words: the field among them, and the reason.
+func refused(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if !apierrors.IsInvalid(err) {
+		t.Errorf("expected a refusal with the words %q; last seen: %v", words, err)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("expected a refusal with the words %q; last seen: %v", words, err)
+		}
+	}
+}
+
+// warnings collects what the API server warns of.
+type warnings struct {
+	mutex sync.Mutex
+	texts []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.texts = append(w.texts, text)
+}
