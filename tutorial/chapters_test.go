@@ -108,18 +108,18 @@ func TestChaptersHaveMutants(t *testing.T) {
 	}
 }
 
-// Where a chapter begins with an operator that runs, it lists what its suite finds wrong with that one.
+// Where a chapter begins with the operator of another one, it lists what its suite finds wrong with that one. Gaps of its own say it
+// themselves.
 func TestChaptersSayWhatIsToDo(t *testing.T) {
 	for _, c := range chapters(t) {
-		_, hasGaps, gapsErr := lab.Gaps("..", c)
-		if gapsErr != nil {
-			t.Fatal(gapsErr)
+		_, hasGaps, err := lab.Gaps("..", c)
+		if err != nil {
+			t.Fatal(err)
 		}
-		_, err := os.Stat(filepath.Join(c.BuildsOn, "cmd"))
-		if runs := c.BuildsOn != "" && err == nil && !hasGaps; runs && len(c.Fails) == 0 {
+		if !hasGaps && len(c.Fails) == 0 {
 			t.Errorf("%s lists no feature under fails in its %s: run make start STAGE=%[1]s DIR=mine and make check DIR=mine ONLY=., and list some that fail, each with a part of what it says", c.Name, chapter.File)
-		} else if !runs && len(c.Fails) > 0 {
-			t.Errorf("%s begins with nothing that runs, and lists %d features under fails in its %s: leave them out", c.Name, len(c.Fails), chapter.File)
+		} else if hasGaps && len(c.Fails) > 0 {
+			t.Errorf("%s begins with gaps, and lists %d features under fails in its %s: leave them out", c.Name, len(c.Fails), chapter.File)
 		}
 	}
 }

@@ -45,7 +45,7 @@ type Chapter struct {
 	// Needs is what its commands run on.
 	Needs Need `json:"needs"`
 	// Fails are the features of its suite that show that there is something to do: what its operator begins as does not pass
-	// them. The value is a part of what each says then. There are none where that can't be run.
+	// them. The value is a part of what each says then. There are none where it begins with gaps of its own, which say it.
 	Fails map[string]string `json:"fails,omitempty"`
 	// Tasks are what a learner writes, in this order, to get from what make start gives to what the chapter ends with.
 	Tasks []Task `json:"tasks,omitempty"`

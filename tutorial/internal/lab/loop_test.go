@@ -96,7 +96,7 @@ func TestResetKeepsWhatWasThere(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "mine")
 	var out bytes.Buffer
-	g.Expect(lab.Start(t.Context(), root, "02-informer-queue", dir, &out)).To(Succeed())
+	g.Expect(lab.Start(t.Context(), root, "05-status", dir, &out)).To(Succeed())
 	begun, err := os.ReadDir(dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	mine := filepath.Join(dir, "mine.go")
@@ -104,7 +104,7 @@ func TestResetKeepsWhatWasThere(t *testing.T) {
 		g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
 		out.Reset()
 		g.Expect(lab.Reset(t.Context(), root, dir, &out)).To(Succeed())
-		g.Expect(out.String()).To(Equal(dir + " is the operator of 01-custom-resource again. Your previous version is in " + kept + ".\n"))
+		g.Expect(out.String()).To(Equal(dir + " is the operator of 04-controller again. Your previous version is in " + kept + ".\n"))
 		g.Expect(filepath.Join(kept, "mine.go")).To(BeAnExistingFile())
 		g.Expect(os.ReadDir(dir)).To(HaveLen(len(begun)))
 	}
