@@ -22,10 +22,6 @@ const (
 // longest is how many minutes a chapter may take.
 const longest = 40
 
-// dueMinutes are the chapters that take longer today, with the limit that holds until they are cut or split.
-var dueMinutes = map[string]int{
-}
-
 // A chapter takes as long as its chapter.yaml says, give or take a quarter.
 func TestMinutes(t *testing.T) {
 	all := chapters(t)
@@ -52,15 +48,8 @@ func TestMinutes(t *testing.T) {
 		if says := fmt.Sprintf("takes about %d minutes.", said); !strings.Contains(string(page), says) {
 			t.Errorf("%s/README.md does not say at its beginning that it %s", name, says)
 		}
-		limit := longest
-		if dueMinutes[name] > 0 {
-			limit = dueMinutes[name]
-			if said <= longest {
-				t.Errorf("%s takes %d minutes, which is short enough: take it off the list of chapters to be cut", name, said)
-			}
-		}
-		if said > limit {
-			t.Errorf("%s takes %d minutes, expected at most %d: split it", name, said, limit)
+		if said > longest {
+			t.Errorf("%s takes %d minutes, expected at most %d: split it", name, said, longest)
 		}
 	}
 	if err := table.Flush(); err != nil {

@@ -1,5 +1,5 @@
-// Package controller books a flight for each FlightTicket, and cancels it when the ticket is deleted. It is written in plain client-go, in the shape of
-// sample-controller: an informer, a work queue, workers.
+// Package controller books a flight for each FlightTicket, and cancels it when the ticket is deleted. It is written in plain
+// client-go, in the shape of sample-controller: an informer, a work queue, workers.
 package controller
 
 import (
