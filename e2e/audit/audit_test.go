@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	received = `{"kind":"Event","stage":"RequestReceived","verb":"create","user":{"username":"op"}}` + "\n"
-	created  = `{"kind":"Event","stage":"ResponseComplete","verb":"create","user":{"username":"op"},"objectRef":{"resource":"deployments","namespace":"a","name":"x"},"responseStatus":{"code":201},"requestReceivedTimestamp":"2026-01-01T00:00:01.000000Z"}` + "\n"
-	applied  = `{"kind":"Event","stage":"ResponseComplete","verb":"patch","user":{"username":"op"},"objectRef":{"resource":"memcacheds","subresource":"status","namespace":"b","name":"y"},"responseStatus":{"code":200},"requestObject":{"status":{}},"requestReceivedTimestamp":"2026-01-01T00:00:02.000000Z"}` + "\n"
-	listed   = `{"kind":"Event","stage":"ResponseComplete","verb":"list","user":{"username":"kubelet"},"objectRef":{"resource":"pods"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:03.000000Z"}` + "\n"
+	received  = `{"kind":"Event","stage":"RequestReceived","verb":"create","user":{"username":"op"}}` + "\n"
+	created   = `{"kind":"Event","stage":"ResponseComplete","verb":"create","user":{"username":"op"},"objectRef":{"resource":"deployments","namespace":"a","name":"x"},"responseStatus":{"code":201},"requestReceivedTimestamp":"2026-01-01T00:00:01.000000Z"}` + "\n"
+	applied   = `{"kind":"Event","stage":"ResponseComplete","verb":"patch","user":{"username":"op"},"objectRef":{"resource":"memcacheds","subresource":"status","namespace":"b","name":"y"},"responseStatus":{"code":200},"requestObject":{"status":{}},"requestReceivedTimestamp":"2026-01-01T00:00:02.000000Z"}` + "\n"
+	listed    = `{"kind":"Event","stage":"ResponseComplete","verb":"list","user":{"username":"kubelet"},"objectRef":{"resource":"pods"},"responseStatus":{"code":200},"requestReceivedTimestamp":"2026-01-01T00:00:03.000000Z"}` + "\n"
 	forbidden = `{"kind":"Event","stage":"ResponseComplete","verb":"get","user":{"username":"op"},"objectRef":{"resource":"secrets","namespace":"c","name":"z"},"responseStatus":{"status":"Failure","reason":"Forbidden","code":403},"requestReceivedTimestamp":"2026-01-01T00:00:02.500000Z"}` + "\n"
 	tooLate   = `{"kind":"Event","stage":"ResponseComplete","verb":"create","user":{"username":"op"},"objectRef":{"resource":"deployments","namespace":"d","name":"x"},"responseStatus":{"status":"Failure","reason":"Forbidden","details":{"causes":[{"reason":"NamespaceTerminating","message":"namespace d is being terminated","field":"metadata.namespace"}]},"code":403},"requestReceivedTimestamp":"2026-01-01T00:00:02.600000Z"}` + "\n"
 )
