@@ -213,6 +213,10 @@ lint: ## Look for mistakes in the code and the workflow.
 	@go test -run '^TestVocabulary' ./docs
 	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes=
 
+.PHONY: statements
+statements: ## Count the statements of the testbed's packages, outside tests and generated code.
+	@go -C scripts/tools run ./statements -C ../.. e2e kind docs/prose
+
 .PHONY: vulncheck
 vulncheck: ## Does the operator call a function with a known vulnerability? DB=file:///folder is another database than vuln.go.dev.
 	@checker=$$(scripts/tool release govulncheck) && scripts/with-progress --lines "checking for vulnerabilities" \
