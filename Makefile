@@ -215,7 +215,7 @@ lint: ## Look for mistakes in the code and the workflow.
 
 .PHONY: statements
 statements: ## Count the statements of the testbed's packages, outside tests and generated code.
-	@go -C scripts/tools run ./statements -C ../.. e2e kind docs/prose
+	@go -C scripts/tools run ./statements -C ../.. e2e kind
 
 .PHONY: vulncheck
 vulncheck: ## Does the operator call a function with a known vulnerability? DB=file:///folder is another database than vuln.go.dev.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/operator-testbed/docs/prose"
+	"github.com/example/operator-testbed/e2e/markdown"
 )
 
 // repository is the root, seen from here.
@@ -13,7 +13,7 @@ const repository = ".."
 
 func pages(t *testing.T) []string {
 	t.Helper()
-	files, err := prose.Files(repository)
+	files, err := markdown.Files(repository)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,18 +25,18 @@ func pages(t *testing.T) []string {
 
 // TestText checks every Markdown file of the repository.
 func TestText(t *testing.T) {
-	prose.Check(t, prose.Options{Root: repository, Files: pages(t), Update: *update})
+	markdown.Check(t, markdown.Options{Root: repository, Files: pages(t), Update: *update})
 }
 
 // TestCommands runs the commands of every Markdown file but the chapters', whose own tests run them.
 func TestCommands(t *testing.T) {
 	files := slices.DeleteFunc(pages(t), func(file string) bool { return strings.HasPrefix(file, "tutorial/") })
-	prose.Run(t, prose.Options{Root: repository, Files: files, Built: []string{"bin/testbed"}})
+	markdown.Run(t, markdown.Options{Root: repository, Files: files, Built: []string{"bin/testbed"}})
 }
 
 // TestLittleIsSkipped keeps what no machine checks down to one block in twenty.
 func TestLittleIsSkipped(t *testing.T) {
-	tally, err := prose.Count(repository, pages(t))
+	tally, err := markdown.Count(repository, pages(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/operator-testbed/docs/prose"
+	"github.com/example/operator-testbed/e2e/markdown"
 )
 
 // wording is a regular expression for what readers stumbled over, and what the field uses and people search for.
@@ -46,7 +46,7 @@ var quoted = regexp.MustCompile("(?s)<!-- The (?:table|matrix) .*?<!-- The end o
 
 // Every page uses the field's words.
 func TestVocabulary(t *testing.T) {
-	files, err := prose.Files("..")
+	files, err := markdown.Files("..")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
-	"github.com/example/operator-testbed/tutorial/internal/lab"
+	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
 
 // chapters returns all chapters by their names.
@@ -112,7 +112,7 @@ func TestChaptersHaveMutants(t *testing.T) {
 // themselves.
 func TestChaptersSayWhatIsToDo(t *testing.T) {
 	for _, c := range chapters(t) {
-		_, hasGaps, err := lab.Gaps("..", c)
+		_, hasGaps, err := exercises.Gaps("..", c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestChaptersSayWhatIsToDo(t *testing.T) {
 // Every chapter counts for a class: it has a copy to start from, and tasks with hints where that copy has gaps.
 func TestChaptersHaveSomethingToStart(t *testing.T) {
 	for _, c := range chapters(t) {
-		_, hasGaps, err := lab.Gaps("..", c)
+		_, hasGaps, err := exercises.Gaps("..", c)
 		if err != nil {
 			t.Fatal(err)
 		}

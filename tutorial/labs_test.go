@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/operator-testbed/tutorial/internal/lab"
+	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
 
 // The page for teachers has a row for each break-it lab, with what labs.yaml says.
@@ -15,7 +15,7 @@ func TestLabsAreListedForTeachers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	faults, err := lab.Faults("..")
+	faults, err := exercises.Faults("..")
 	if err != nil {
 		t.Fatal(err)
 	}

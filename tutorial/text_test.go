@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/operator-testbed/docs/prose"
+	"github.com/example/operator-testbed/e2e/markdown"
 )
 
 // built are executables that a page need not link again.
@@ -15,24 +15,24 @@ var built = []string{"bin/testbed", "bin/lab"}
 // TestText runs the commands of the chapters, as their readers type them. What else can be said of their text is checked
 // with that of the other pages, in docs.
 func TestText(t *testing.T) {
-	prose.Run(t, prose.Options{Root: "..", Files: texts(t), Built: built})
+	markdown.Run(t, markdown.Options{Root: "..", Files: texts(t), Built: built})
 }
 
 // TestTextInOrder runs them in one folder and the same terminals, one chapter after the other, as somebody does who reads them
 // all. That takes minutes, and some of them have blocks for kind.
 func TestTextInOrder(t *testing.T) {
-	if os.Getenv("CLUSTER") != prose.NeedsKind {
+	if os.Getenv("CLUSTER") != markdown.NeedsKind {
 		t.Skip("all chapters, one after the other, are typed by make e2e")
 	}
 	chapters := slices.DeleteFunc(texts(t), func(file string) bool { return file == "tutorial/README.md" })
 	slices.Sort(chapters)
-	prose.Run(t, prose.Options{Root: "..", Files: chapters, Built: built, InOrder: true})
+	markdown.Run(t, markdown.Options{Root: "..", Files: chapters, Built: built, InOrder: true})
 }
 
 // texts are the files of the tutorial's text.
 func texts(t *testing.T) []string {
 	t.Helper()
-	files, err := prose.Files("..")
+	files, err := markdown.Files("..")
 	if err != nil {
 		t.Fatal(err)
 	}

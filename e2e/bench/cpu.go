@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
 // supervisorAndClient is what the CPU time is called that goes neither to a component nor to envtest: that of the supervisor and of

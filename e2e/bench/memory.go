@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
 // resident returns how much memory, in MiB, a supervisor and all processes that it runs hold at this moment.

@@ -14,7 +14,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/existing"
 	"github.com/example/operator-testbed/e2e/cluster/kind"
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
 // Provider creates and destroys a cluster.

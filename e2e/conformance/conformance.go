@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/audit"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
-	"github.com/example/operator-testbed/e2e/image"
-	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/conformance/image"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // Options say which operator is checked.

@@ -11,11 +11,11 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/conformance"
+	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/helm"
-	"github.com/example/operator-testbed/e2e/image/imagetest"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
 func TestMain(m *testing.M) {

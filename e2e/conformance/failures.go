@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/history"
-	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/framework/record"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 func checkStranger(ctx context.Context, s *scope) {
@@ -80,7 +80,7 @@ func checkPaused(ctx context.Context, s *scope) {
 	s.change(ctx, object, func() { s.mapping.setSize(object, 2) })
 	s.sized(ctx, "cache", 2)
 	s.barrier(ctx) // the operator has seen that
-	for _, v := range history.Of(s.versions(ctx), object.GetUID()) {
+	for _, v := range record.Of(s.versions(ctx), object.GetUID()) {
 		if isTrue(v.Object, s.mapping.Conditions.Degraded) {
 			s.Fatalf("expected no %s=True before a rollout was due; last seen: revision %d says so", s.mapping.Conditions.Degraded, v.Revision)
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/example/operator-testbed/e2e/image"
-	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/conformance/image"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // Program returns what is to be run of an operator that is given as its executable or as its image, which is anything that

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/history"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
 // otherPort is what a rollout changes the port to.
@@ -28,7 +28,7 @@ func checkRolloutKeepsAvailable(ctx context.Context, s *scope) {
 
 func checkRolloutProgresses(ctx context.Context, s *scope) {
 	object, since := s.rollout(ctx)
-	s.expect().Condition(ctx, object, expect.Condition{Type: s.mapping.Conditions.Progressing, Status: metav1.ConditionFalse})
+	s.expect().Condition(ctx, object, framework.Condition{Type: s.mapping.Conditions.Progressing, Status: metav1.ConditionFalse})
 	if wrong := s.mapping.wrongProgress(s.versions(ctx), object.GetUID(), since); wrong != "" {
 		s.Fatalf("expected %s=True until the last pod is replaced; last seen: %s", s.mapping.Conditions.Progressing, wrong)
 	}
@@ -47,7 +47,7 @@ func (s *scope) rollout(ctx context.Context) (object *unstructured.Unstructured,
 
 // lostAvailable describes the first version of the object after the revision that does not say Available although at least size
 // pods have been ready all the time, or returns "".
-func (m Mapping) lostAvailable(versions []history.Version, uid types.UID, since uint64, size int) string {
+func (m Mapping) lostAvailable(versions []record.Version, uid types.UID, since uint64, size int) string {
 	for _, v := range versions {
 		if v.Revision <= since {
 			continue
@@ -63,9 +63,9 @@ func (m Mapping) lostAvailable(versions []history.Version, uid types.UID, since 
 }
 
 // wrongProgress describes how the versions of the object after the revision are wrong about a rollout to otherPort, or returns "".
-func (m Mapping) wrongProgress(versions []history.Version, uid types.UID, since uint64) string {
+func (m Mapping) wrongProgress(versions []record.Version, uid types.UID, since uint64) string {
 	progressed := false
-	for _, v := range history.Of(versions, uid) {
+	for _, v := range record.Of(versions, uid) {
 		condition := conditionOf(v.Object, m.Conditions.Progressing)
 		if v.Revision <= since || condition == nil || condition.ObservedGeneration < v.Object.GetGeneration() {
 			continue
@@ -74,7 +74,7 @@ func (m Mapping) wrongProgress(versions []history.Version, uid types.UID, since 
 			progressed = true
 			continue
 		}
-		for _, pod := range history.Before(versions, "Pod", v.Revision) {
+		for _, pod := range record.Before(versions, "Pod", v.Revision) {
 			if pod.GetDeletionTimestamp() == nil && !declares(pod, otherPort) {
 				return fmt.Sprintf("revision %d says %s, and the pod %s is still as it was", v.Revision, condition.Status, pod.GetName())
 			}

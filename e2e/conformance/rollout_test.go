@@ -6,23 +6,23 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/example/operator-testbed/e2e/history"
+	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
 func TestLostAvailable(t *testing.T) {
 	const since, size = 10, 1
 	for name, tc := range map[string]struct {
-		during []history.Version
+		during []record.Version
 		lost   string
 	}{
-		"kept":                          {[]history.Version{pod(11, "b", "True", 1), says(12, "Available", "True", 2), leaving(pod(13, "a", "True", 1)), says(14, "Available", "True", 2)}, ""},
-		"lost without reason":           {[]history.Version{pod(11, "b", "True", 1), says(12, "Available", "False", 2)}, "revision 12 does not say so"},
-		"left out":                      {[]history.Version{says(12, "Progressing", "True", 2)}, "revision 12 does not say so"},
-		"lost with a pod":               {[]history.Version{gone(pod(11, "a", "True", 1)), says(12, "Available", "False", 2), pod(13, "b", "True", 1)}, ""},
-		"lost after a pod was replaced": {[]history.Version{gone(pod(11, "a", "True", 1)), pod(12, "b", "True", 1), says(13, "Available", "False", 2)}, ""},
+		"kept":                          {[]record.Version{pod(11, "b", "True", 1), says(12, "Available", "True", 2), leaving(pod(13, "a", "True", 1)), says(14, "Available", "True", 2)}, ""},
+		"lost without reason":           {[]record.Version{pod(11, "b", "True", 1), says(12, "Available", "False", 2)}, "revision 12 does not say so"},
+		"left out":                      {[]record.Version{says(12, "Progressing", "True", 2)}, "revision 12 does not say so"},
+		"lost with a pod":               {[]record.Version{gone(pod(11, "a", "True", 1)), says(12, "Available", "False", 2), pod(13, "b", "True", 1)}, ""},
+		"lost after a pod was replaced": {[]record.Version{gone(pod(11, "a", "True", 1)), pod(12, "b", "True", 1), says(13, "Available", "False", 2)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			versions := append([]history.Version{says(1, "Available", "False", 1), pod(2, "a", "True", 1), says(3, "Available", "True", 1)}, tc.during...)
+			versions := append([]record.Version{says(1, "Available", "False", 1), pod(2, "a", "True", 1), says(3, "Available", "True", 1)}, tc.during...)
 			NewWithT(t).Expect(testMapping.lostAvailable(versions, types.UID("cache"), since, size)).To(Equal(tc.lost))
 		})
 	}
@@ -30,18 +30,18 @@ func TestLostAvailable(t *testing.T) {
 
 func TestWrongProgress(t *testing.T) {
 	const since = 10
-	before := []history.Version{pod(1, "a", "True", defaultPort), says(2, "Progressing", "False", 1)}
+	before := []record.Version{pod(1, "a", "True", defaultPort), says(2, "Progressing", "False", 1)}
 	begins, replaced, ends := says(11, "Progressing", "True", 2), gone(pod(13, "a", "True", defaultPort)), says(14, "Progressing", "False", 2)
 	for name, tc := range map[string]struct {
-		during []history.Version
+		during []record.Version
 		wrong  string
 	}{
-		"right":                    {[]history.Version{begins, pod(12, "b", "True", otherPort), replaced, ends}, ""},
-		"never":                    {[]history.Version{pod(12, "b", "True", otherPort), replaced, ends}, "no revision says so"},
-		"ends too early":           {[]history.Version{begins, says(12, "Progressing", "False", 2), replaced}, "revision 12 says False, and the pod a is still as it was"},
-		"of an earlier one":        {[]history.Version{says(11, "Progressing", "False", 1), says(12, "Progressing", "True", 2), replaced, ends}, ""},
-		"ends while the last go":   {[]history.Version{begins, leaving(pod(12, "a", "True", defaultPort)), ends}, ""},
-		"without such a condition": {[]history.Version{says(11, "Available", "True", 2)}, "no revision says so"},
+		"right":                    {[]record.Version{begins, pod(12, "b", "True", otherPort), replaced, ends}, ""},
+		"never":                    {[]record.Version{pod(12, "b", "True", otherPort), replaced, ends}, "no revision says so"},
+		"ends too early":           {[]record.Version{begins, says(12, "Progressing", "False", 2), replaced}, "revision 12 says False, and the pod a is still as it was"},
+		"of an earlier one":        {[]record.Version{says(11, "Progressing", "False", 1), says(12, "Progressing", "True", 2), replaced, ends}, ""},
+		"ends while the last go":   {[]record.Version{begins, leaving(pod(12, "a", "True", defaultPort)), ends}, ""},
+		"without such a condition": {[]record.Version{says(11, "Available", "True", 2)}, "no revision says so"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(testMapping.wrongProgress(append(before, tc.during...), types.UID("cache"), since)).To(Equal(tc.wrong))

@@ -17,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/audit"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/history"
-	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/record"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // subject is the operator under test, and the way to its cluster.
@@ -39,7 +39,7 @@ type scope struct {
 	*subject
 	*verdict
 	namespace string
-	history   *history.Recorder
+	history   *record.Recorder
 }
 
 // defaultPort is memcached's own.
@@ -54,7 +54,7 @@ func (s *subject) in(ctx context.Context, v *verdict, check func(context.Context
 	if err := s.client.Create(ctx, namespace); err != nil {
 		v.Fatalf("creating a namespace: %v", err)
 	}
-	recorder, err := history.Start(ctx, s.client, namespace.Name,
+	recorder, err := record.Start(ctx, s.client, namespace.Name,
 		s.mapping.GVK(), appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("Pod"))
 	if err != nil {
 		v.Fatalf("%v", err)
@@ -63,8 +63,8 @@ func (s *subject) in(ctx context.Context, v *verdict, check func(context.Context
 	check(ctx, &scope{subject: s, verdict: v, namespace: namespace.Name, history: recorder})
 }
 
-func (s *scope) expect() *expect.Expecter {
-	return expect.New(s.verdict, s.client).Within(s.patience).Paced()
+func (s *scope) expect() *framework.Expecter {
+	return framework.NewExpecter(s.verdict, s.client).Within(s.patience).Paced()
 }
 
 // must ends the check when something that it needs did not work.
@@ -128,7 +128,7 @@ func (s *scope) alsoFails(err error) {
 }
 
 // versions returns every version of the recorded objects until now.
-func (s *scope) versions(ctx context.Context) []history.Version {
+func (s *scope) versions(ctx context.Context) []record.Version {
 	versions, err := s.history.CaughtUp(ctx)
 	s.must(err)
 	return versions
@@ -169,12 +169,12 @@ func (s *scope) doesNotSay(ctx context.Context, object *unstructured.Unstructure
 // conditions waits until the custom resource has conditions as expected.
 func (s *scope) conditions(ctx context.Context, object *unstructured.Unstructured, expected string, match func([]metav1.Condition) bool) {
 	s.expect().Object(ctx, object.DeepCopy(), gcustom.MakeMatcher(func(seen *unstructured.Unstructured) (bool, error) {
-		conditions, err := expect.ConditionsOf(seen)
+		conditions, err := framework.ConditionsOf(seen)
 		if err != nil {
 			return false, err
 		}
 		if !match(conditions) {
-			return false, fmt.Errorf("expected %s; last seen: %s", expected, expect.DescribeConditions(conditions))
+			return false, fmt.Errorf("expected %s; last seen: %s", expected, framework.DescribeConditions(conditions))
 		}
 		return true, nil
 	}))
@@ -203,8 +203,8 @@ func (s *scope) admitsFailure(ctx context.Context, object *unstructured.Unstruct
 }
 
 // writes are the operator's writes in the namespace since the mark: events are no state, and not counted.
-func (s *scope) writes(since audit.Mark, filters ...audit.Filter) expect.Writes {
-	return expect.Writes{
+func (s *scope) writes(since audit.Mark, filters ...audit.Filter) framework.Writes {
+	return framework.Writes{
 		Log: s.audit, Since: since, User: s.operator.UserName(),
 		Filters: append([]audit.Filter{audit.InNamespace(s.namespace), audit.Not(audit.Resource("events", ""))}, filters...),
 	}

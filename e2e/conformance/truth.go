@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/history"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
 func checkSize(ctx context.Context, s *scope) {
@@ -76,12 +76,12 @@ func checkDeploymentAgrees(ctx context.Context, s *scope) {
 }
 
 // count returns how many pods were ready just before a revision.
-type count func(versions []history.Version, revision uint64) int
+type count func(versions []record.Version, revision uint64) int
 
 // readyPods counts the pods themselves.
-func readyPods(versions []history.Version, revision uint64) int {
+func readyPods(versions []record.Version, revision uint64) int {
 	ready := 0
-	for _, pod := range history.Before(versions, "Pod", revision) {
+	for _, pod := range record.Before(versions, "Pod", revision) {
 		if pod.GetDeletionTimestamp() == nil && isTrue(pod, string(corev1.PodReady)) {
 			ready++
 		}
@@ -91,8 +91,8 @@ func readyPods(versions []history.Version, revision uint64) int {
 
 // countedBy returns what the Deployment of that name counts.
 func countedBy(name string) count {
-	return func(versions []history.Version, revision uint64) int {
-		for _, deployment := range history.Before(versions, "Deployment", revision) {
+	return func(versions []record.Version, revision uint64) int {
+		for _, deployment := range record.Before(versions, "Deployment", revision) {
 			if deployment.GetName() == name {
 				ready, _, _ := unstructured.NestedInt64(deployment.Object, "status", "readyReplicas")
 				return int(ready)
@@ -104,8 +104,8 @@ func countedBy(name string) count {
 
 // earlyAvailable describes the first version of the object after the revision that says Available with fewer ready pods than size,
 // or returns "".
-func (m Mapping) earlyAvailable(versions []history.Version, uid types.UID, since uint64, size int, ready count) string {
-	for _, v := range history.Of(versions, uid) {
+func (m Mapping) earlyAvailable(versions []record.Version, uid types.UID, since uint64, size int, ready count) string {
+	for _, v := range record.Of(versions, uid) {
 		if v.Revision <= since || !isTrue(v.Object, m.Conditions.Available) {
 			continue
 		}
@@ -118,7 +118,7 @@ func (m Mapping) earlyAvailable(versions []history.Version, uid types.UID, since
 
 // conditionOf returns a condition of any object, or nil.
 func conditionOf(object *unstructured.Unstructured, conditionType string) *metav1.Condition {
-	conditions, err := expect.ConditionsOf(object)
+	conditions, err := framework.ConditionsOf(object)
 	if err != nil {
 		return nil
 	}
@@ -140,9 +140,9 @@ func checkFallingEdge(ctx context.Context, s *scope) {
 }
 
 func checkObservedGeneration(ctx context.Context, s *scope) {
-	conditions := []expect.Condition{{Type: s.mapping.Conditions.Available, Status: metav1.ConditionTrue}}
+	conditions := []framework.Condition{{Type: s.mapping.Conditions.Available, Status: metav1.ConditionTrue}}
 	if s.mapping.Conditions.Progressing != "" {
-		conditions = append(conditions, expect.Condition{Type: s.mapping.Conditions.Progressing, Status: metav1.ConditionFalse})
+		conditions = append(conditions, framework.Condition{Type: s.mapping.Conditions.Progressing, Status: metav1.ConditionFalse})
 	}
 	object := s.create(ctx, "cache", 1)
 	s.expect().Condition(ctx, object, conditions...)

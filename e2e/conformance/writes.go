@@ -6,8 +6,8 @@ import (
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
 )
 
 func budget(size int64, limit int) func(context.Context, *scope) {
@@ -33,7 +33,7 @@ func checkScaleWrites(ctx context.Context, s *scope) {
 }
 
 // fewWrites asserts that there are at most limit writes, and those that report mere progress.
-func (s *scope) fewWrites(limit int, writes expect.Writes) {
+func (s *scope) fewWrites(limit int, writes framework.Writes) {
 	s.expect().AtMostBy(func(events []auditv1.Event) int { return limit + progressReports(events) }, writes)
 }
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // Sample is the Memcached that the demo shows.

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -22,8 +22,8 @@ import (
 const hold = "example.com/hold"
 
 func TestDelete(t *testing.T) {
-	by := func(policy metav1.DeletionPropagation) suite.StepFunc {
-		return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+	by := func(policy metav1.DeletionPropagation) framework.StepFunc {
+		return func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
 			remove(ctx, t, s, mc, client.PropagationPolicy(policy))
@@ -35,9 +35,9 @@ func TestDelete(t *testing.T) {
 	memcached.Test(t, features.New("delete").
 		WithLabel("contract", "10").
 		WithLabel("contract", "7").
-		Assess("in the background leaves nothing", suite.Step(by(metav1.DeletePropagationBackground))).
-		Assess("in the foreground leaves nothing", suite.Step(by(metav1.DeletePropagationForeground))).
-		Assess("makes place for another one of the same name", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("in the background leaves nothing", framework.Step(by(metav1.DeletePropagationBackground))).
+		Assess("in the foreground leaves nothing", framework.Step(by(metav1.DeletePropagationForeground))).
+		Assess("makes place for another one of the same name", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			old := create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, old)
 			remove(ctx, t, s, old)
@@ -47,7 +47,7 @@ func TestDelete(t *testing.T) {
 			remove(ctx, t, s, again)
 			nothingLeft(ctx, t, s)
 		})).
-		Assess("waits for who else has a finalizer, and the operator leaves it alone", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("waits for who else has a finalizer, and the operator leaves it alone", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			held = create(ctx, t, s, "held", 1, finalizer(hold))
 			settled(ctx, t, s, held)
 			remove(ctx, t, s, held)
@@ -58,12 +58,12 @@ func TestDelete(t *testing.T) {
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
 		})).
-		Assess("and ends when that one is done", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and ends when that one is done", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			release(ctx, t, s, held)
 			s.Expect(t).Gone(ctx, held, deploymentOf(held))
 			nothingLeft(ctx, t, s)
 		})).
-		Assess("of a Deployment that somebody holds is told, and mended after it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("of a Deployment that somebody holds is told, and mended after it", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 			damage(ctx, t, s, mc, `{"metadata":{"finalizers":["`+hold+`"]}}`)
@@ -82,7 +82,7 @@ func TestDelete(t *testing.T) {
 func TestOrphan(t *testing.T) {
 	memcached.Test(t, features.New("orphan").
 		WithLabel("contract", "10").
-		Assess("keeps the Deployment and its pods, without an owner", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("keeps the Deployment and its pods, without an owner", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
 			kept := deploymentOf(mc)
@@ -103,7 +103,7 @@ func TestOrphan(t *testing.T) {
 func TestDeleteNamespace(t *testing.T) {
 	memcached.Test(t, features.New("delete the namespace").
 		WithLabel("contract", "10").
-		Assess("leaves nothing, and no hot loop", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("leaves nothing, and no hot loop", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-doomed-"}}
 			if err := s.Client.Create(ctx, doomed); err != nil {
 				t.Fatal(err)
@@ -130,8 +130,8 @@ func TestDeleteWithoutOperator(t *testing.T) {
 	memcached.TestAlone(t, features.New("delete without the operator").
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator)).
-		Assess("leaves nothing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Assess("leaves nothing", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
 			stop(ctx, t, s)
@@ -139,7 +139,7 @@ func TestDeleteWithoutOperator(t *testing.T) {
 			s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
 			nothingLeft(ctx, t, s)
 		})).
-		Assess("nor does the operator make anything of what it never saw alive", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("nor does the operator make anything of what it never saw alive", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			passUnjudged(ctx, t, s)
 			remove(ctx, t, s, create(ctx, t, s, "short", 1))
 			unborn = create(ctx, t, s, "unborn", 1, finalizer(hold))
@@ -160,8 +160,8 @@ func TestDeleteDefinition(t *testing.T) {
 	memcached.TestAlone(t, features.New("delete the definition").
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "cluster").
-		Setup(suite.Step(collected)).
-		Assess("leaves nothing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(collected)).
+		Assess("leaves nothing", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
 			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
@@ -170,7 +170,7 @@ func TestDeleteDefinition(t *testing.T) {
 			s.Expect(t).Gone(ctx, definition, deploymentOf(mc))
 			nothingLeft(ctx, t, s)
 		})).
-		Assess("and the operator serves it when it is back", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and the operator serves it when it is back", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			manifests, err := runner.Render("../../operator/config/crd")
 			if err != nil {
 				t.Fatal(err)
@@ -189,7 +189,7 @@ func TestDeleteDefinition(t *testing.T) {
 
 // collected returns when the garbage collector knows Memcacheds: one that is deleted has taken its Deployment along. In a cluster
 // that is a second old it may not, and what it has never seen is not missed when its definition is gone.
-func collected(ctx context.Context, t *testing.T, s *suite.Scope) {
+func collected(ctx context.Context, t *testing.T, s *framework.Scope) {
 	t.Helper()
 	mc := create(ctx, t, s, "first", 1)
 	s.Expect(t).Object(ctx, deploymentOf(mc), Not(BeNil()))
@@ -198,7 +198,7 @@ func collected(ctx context.Context, t *testing.T, s *suite.Scope) {
 }
 
 // remove deletes an object.
-func remove(ctx context.Context, t *testing.T, s *suite.Scope, object client.Object, options ...client.DeleteOption) {
+func remove(ctx context.Context, t *testing.T, s *framework.Scope, object client.Object, options ...client.DeleteOption) {
 	t.Helper()
 	if err := s.Client.Delete(ctx, object, options...); err != nil {
 		t.Fatalf("deleting %s: %v", client.ObjectKeyFromObject(object), err)
@@ -206,7 +206,7 @@ func remove(ctx context.Context, t *testing.T, s *suite.Scope, object client.Obj
 }
 
 // release takes all finalizers off an object.
-func release(ctx context.Context, t *testing.T, s *suite.Scope, object client.Object) {
+func release(ctx context.Context, t *testing.T, s *framework.Scope, object client.Object) {
 	t.Helper()
 	if err := s.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatalf("taking the finalizers off %s: %v", client.ObjectKeyFromObject(object), err)
@@ -219,7 +219,7 @@ func finalizer(name string) func(*cachev1alpha1.Memcached) {
 }
 
 // nothingLeft waits until the feature's namespace holds no Deployment, ReplicaSet or pod.
-func nothingLeft(ctx context.Context, t *testing.T, s *suite.Scope) {
+func nothingLeft(ctx context.Context, t *testing.T, s *framework.Scope) {
 	t.Helper()
 	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{}} {
 		s.Expect(t).NoneLeft(ctx, list, client.InNamespace(s.Namespace))

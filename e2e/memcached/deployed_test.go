@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 // TestDeployed owns the operator, which makes way for one of the same code that runs as its users run it: as an image, of which
-// there are two pods. Features that own no operator meet one that is deployed, too, where that can be: see suite.Options.
+// there are two pods. Features that own no operator meet one that is deployed, too, where that can be: see framework.Options.
 func TestDeployed(t *testing.T) {
 	var (
 		mc     *cachev1alpha1.Memcached
@@ -27,25 +27,25 @@ func TestDeployed(t *testing.T) {
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
 		WithLabel("needs", "kubelet").
-		Setup(suite.Step(ownOperator)).
-		Setup(suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Setup(framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
 			before = namesOf(podsOf(ctx, t, s, mc))
 			stop(ctx, t, s)
 			s.Deploy(ctx, t, 2)
 		}))).
-		Assess("runs in a namespace that enforces the restricted Pod Security level", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("runs in a namespace that enforces the restricted Pod Security level", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.Expect(t).DeploymentSize(ctx, s.Deployed.Manager, 2)
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Deployed.Manager.Namespace}}
 			s.Expect(t).Object(ctx, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
 		}))).
-		Assess("goes on with what was there, and restarts no pod", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("goes on with what was there, and restarts no pod", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			settled(ctx, t, s, create(ctx, t, s, "next", 1))
 			settled(ctx, t, s, mc)
 			NewWithT(t).Expect(namesOf(podsOf(ctx, t, s, mc))).To(Equal(before))
 		}))).
-		Assess("is followed when its leader is killed", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is followed when its leader is killed", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			lease := leaseIn(s.Deployed.Manager.Namespace)
 			s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", Not(HaveValue(BeEmpty()))))
 			pods := managers(ctx, t, s)
@@ -68,7 +68,7 @@ func TestDeployed(t *testing.T) {
 }
 
 // managers returns the pods of an operator that is deployed.
-func managers(ctx context.Context, t *testing.T, s *suite.Scope) []corev1.Pod {
+func managers(ctx context.Context, t *testing.T, s *framework.Scope) []corev1.Pod {
 	t.Helper()
 	pods := &corev1.PodList{}
 	if err := s.Client.List(ctx, pods, client.InNamespace(s.Deployed.Manager.Namespace)); err != nil {

@@ -10,9 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -20,8 +19,8 @@ import (
 // it, such as a version from its tag.
 func TestImage(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	rollsOut := func(image string) suite.StepFunc {
-		return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+	rollsOut := func(image string) framework.StepFunc {
+		return func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			since := len(s.Versions(ctx, t))
 			restart(ctx, t, s, runner.WithEnv("MEMCACHED_IMAGE="+image))
 			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Image", image))))
@@ -33,18 +32,18 @@ func TestImage(t *testing.T) {
 	memcached.TestAlone(t, features.New("image").
 		WithLabel("contract", "2").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator)).
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsSimulation(t, "it rolls out images that are nowhere")
 			mc = create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
 			slowPods(ctx, t, s, mc)
 		})).
-		Assess("another version rolls out", suite.Step(rollsOut("docker.io/library/memcached:1.6.38-alpine"))).
-		Assess("without a tag", suite.Step(rollsOut("memcached"))).
-		Assess("from a registry on a port", suite.Step(rollsOut("localhost:5000/memcached"))).
-		Assess("by digest", suite.Step(rollsOut("registry.example.com:5000/team/memcached:1.6"+digest))).
-		Assess("never was Available with fewer pods than its size", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("another version rolls out", framework.Step(rollsOut("docker.io/library/memcached:1.6.38-alpine"))).
+		Assess("without a tag", framework.Step(rollsOut("memcached"))).
+		Assess("from a registry on a port", framework.Step(rollsOut("localhost:5000/memcached"))).
+		Assess("by digest", framework.Step(rollsOut("registry.example.com:5000/team/memcached:1.6"+digest))).
+		Assess("never was Available with fewer pods than its size", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			truthful(ctx, t, s, mc)
 		})).
 		Feature())
@@ -57,21 +56,21 @@ func TestFailingImage(t *testing.T) {
 		WithLabel("contract", "1").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator)).
-		Assess("an image that can't be pulled makes it Degraded", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Assess("an image that can't be pulled makes it Degraded", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			restart(ctx, t, s, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1"))
 			mc = create(ctx, t, s, "cache", 1)
 			s.Expect(t).Condition(ctx, mc,
-				expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
-				expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonImagePullFailed, Message: "no-such-image"},
+				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
+				framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonImagePullFailed, Message: "no-such-image"},
 			)
-			s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonImagePullFailed, Note: "no-such-image"})
+			s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonImagePullFailed, Note: "no-such-image"})
 		})).
-		Assess("and is given up when the Deployment's controller does so", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and is given up when the Deployment's controller does so", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			damage(ctx, t, s, mc, `{"spec":{"progressDeadlineSeconds":1}}`)
 			givenUp(ctx, t, s, mc, cachev1alpha1.ReasonImagePullFailed)
 		})).
-		Assess("the right image mends it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("the right image mends it", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			restart(ctx, t, s)
 			settled(ctx, t, s, mc)
 		})).

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -25,8 +25,8 @@ func TestInstaller(t *testing.T) {
 	memcached.TestAlone(t, features.New("installer").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator)).
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			image := s.Image
 			if image == "" {
 				image = "registry.example.com/operator:v1"
@@ -42,17 +42,17 @@ func TestInstaller(t *testing.T) {
 			}
 			s.Install(ctx, t, manifests)
 		})).
-		Assess("serves Memcacheds", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("serves Memcacheds", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			settled(ctx, t, s, mc)
 		})).
-		Assess("with its webhooks", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("with its webhooks", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "asked", 1)
 			NewWithT(t).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy))
 		}))).
-		Assess("and asks for nothing that it may not have", suite.Step(func(_ context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and asks for nothing that it may not have", framework.Step(func(_ context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsAudit(t)
 			nothingForbidden(t, s, mark, s.Operator.UserName())
 		})).
@@ -108,7 +108,7 @@ func containers(deployment *unstructured.Unstructured) []any {
 }
 
 // nothingForbidden fails the test if a request of the user's was refused for want of a permission since the mark.
-func nothingForbidden(t *testing.T, s *suite.Scope, since audit.Mark, user string) {
+func nothingForbidden(t *testing.T, s *framework.Scope, since audit.Mark, user string) {
 	t.Helper()
 	asked, err := s.Audit.Since(since, audit.ByUser(user))
 	if err != nil {

@@ -17,14 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 // withKubelet is a step that needs pods which really run.
-func withKubelet(step suite.StepFunc) suite.StepFunc {
-	return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+func withKubelet(step framework.StepFunc) framework.StepFunc {
+	return func(ctx context.Context, t *testing.T, s *framework.Scope) {
 		t.Helper()
 		s.NeedsKubelet(t, "there is no memcached in them")
 		step(ctx, t, s)
@@ -33,8 +32,8 @@ func withKubelet(step suite.StepFunc) suite.StepFunc {
 
 // TestServing shows that what the status calls Available is memcached, at the port that the Memcached asks for.
 func TestServing(t *testing.T) {
-	serves := func(name string, port int32) suite.StepFunc {
-		return withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+	serves := func(name string, port int32) framework.StepFunc {
+		return withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, name, 2, func(mc *cachev1alpha1.Memcached) { mc.Spec.ContainerPort = &port })
 			settled(ctx, t, s, mc)
 			for _, pod := range podsOf(ctx, t, s, mc) {
@@ -45,9 +44,9 @@ func TestServing(t *testing.T) {
 	memcached.Test(t, features.New("serving").
 		WithLabel("contract", "3").
 		WithLabel("needs", "kubelet").
-		Assess("set and get, at the default port", suite.Step(serves("usual", 11211))).
-		Assess("and at another", suite.Step(serves("other", 11311))).
-		Assess("at the port that it was changed to, and no more at the one before", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("set and get, at the default port", framework.Step(serves("usual", 11211))).
+		Assess("and at another", framework.Step(serves("other", 11311))).
+		Assess("at the port that it was changed to, and no more at the one before", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := named(s, "other")
 			s.Expect(t).Object(ctx, mc, Not(BeNil()))
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11411)) })
@@ -59,7 +58,7 @@ func TestServing(t *testing.T) {
 				}
 			}
 		}))).
-		Assess("and its pod's log tells what it is asked, when it is told to", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and its pod's log tells what it is asked, when it is told to", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := named(s, "usual")
 			s.Expect(t).Object(ctx, mc, Not(BeNil()))
 			pod := podsOf(ctx, t, s, mc)[0]
@@ -79,18 +78,18 @@ func TestKilled(t *testing.T) {
 	memcached.Test(t, features.New("a memcached that ends").
 		WithLabel("contract", "1").
 		WithLabel("needs", "kubelet").
-		Setup(suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 			pod = podsOf(ctx, t, s, mc)[0]
 		}))).
-		Assess("is started again after it was killed, in its pod", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is started again after it was killed, in its pod", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.Signal(ctx, t, &pod, "memcached", "KILL")
 			restarted(ctx, t, s, &pod, "Error")
 			settled(ctx, t, s, mc)
 			remembers(ctx, t, s, &pod, 11211)
 		}))).
-		Assess("and the status never said Available while it was away", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and the status never said Available while it was away", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			truthful(ctx, t, s, mc)
 		}))).
 		Feature())
@@ -102,7 +101,7 @@ func TestOutOfMemory(t *testing.T) {
 	memcached.Test(t, features.New("out of memory").
 		WithLabel("contract", "1").
 		WithLabel("needs", "kubelet").
-		Assess("is survived", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is survived", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 			pod := podsOf(ctx, t, s, mc)[0]
@@ -132,7 +131,7 @@ func TestOutOfMemory(t *testing.T) {
 }
 
 // podsOf returns the pods that a Memcached has, without those on their way out.
-func podsOf(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) []corev1.Pod {
+func podsOf(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) []corev1.Pod {
 	t.Helper()
 	pods := &corev1.PodList{}
 	if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}); err != nil {
@@ -146,7 +145,7 @@ func podsOf(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1
 }
 
 // restarted waits until the pod's container has been killed and started again, and is ready. The kubelet gives one of the reasons.
-func restarted(ctx context.Context, t *testing.T, s *suite.Scope, pod *corev1.Pod, reasons ...any) {
+func restarted(ctx context.Context, t *testing.T, s *framework.Scope, pod *corev1.Pod, reasons ...any) {
 	t.Helper()
 	s.Expect(t).Object(ctx, pod, HaveField("Status.ContainerStatuses", ConsistOf(And(
 		HaveField("RestartCount", BeEquivalentTo(1)),
@@ -159,7 +158,7 @@ func restarted(ctx context.Context, t *testing.T, s *suite.Scope, pod *corev1.Po
 }
 
 // remembers sets a value in the memcached of a pod, and gets it, by two connections.
-func remembers(ctx context.Context, t *testing.T, s *suite.Scope, pod *corev1.Pod, port int32) {
+func remembers(ctx context.Context, t *testing.T, s *framework.Scope, pod *corev1.Pod, port int32) {
 	t.Helper()
 	if err := dial(ctx, t, s, pod, port).set("key", "of "+pod.Name); err != nil {
 		t.Fatalf("setting a value in the pod %s, at the port %d: %v", pod.Name, port, err)
@@ -176,10 +175,10 @@ type conversation struct {
 	answers *bufio.Reader
 }
 
-func dial(ctx context.Context, t *testing.T, s *suite.Scope, pod *corev1.Pod, port int32) conversation {
+func dial(ctx context.Context, t *testing.T, s *framework.Scope, pod *corev1.Pod, port int32) conversation {
 	t.Helper()
 	connection := s.Dial(ctx, t, pod, port)
-	if err := connection.SetDeadline(time.Now().Add(expect.Converge)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(framework.Converge)); err != nil {
 		t.Fatal(err)
 	}
 	return conversation{connection, bufio.NewReader(connection)}

@@ -17,16 +17,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 // shortLease makes the next leader wait for seconds, where a real one may take its time. A leader that can't renew its lease in
 // time ends, and an API server beside pods that start may keep it waiting for longer than one that has a machine to itself.
-func shortLease(s *suite.Scope) runner.Change {
+func shortLease(s *framework.Scope) runner.Change {
 	if s.RealKubelet {
 		return runner.WithArgs("--leader-election-lease-duration=20s", "--leader-election-renew-deadline=15s", "--leader-election-retry-period=1s")
 	}
@@ -45,7 +44,7 @@ func TestLeader(t *testing.T) {
 	var first, second *runner.Replica
 	var asFirst, asSecond runner.Change
 	served := 0
-	serve := func(ctx context.Context, t *testing.T, s *suite.Scope, program string) {
+	serve := func(ctx context.Context, t *testing.T, s *framework.Scope, program string) {
 		t.Helper()
 		mark, begin := s.Mark(t), time.Now()
 		served++
@@ -55,8 +54,8 @@ func TestLeader(t *testing.T) {
 	memcached.TestAlone(t, features.New("leader").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator)).
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			folder := t.TempDir()
 			asFirst, asSecond = program(t, s, folder, "first"), program(t, s, folder, "second")
 			stop(ctx, t, s)
@@ -77,41 +76,41 @@ func TestLeader(t *testing.T) {
 				}
 			})
 		})).
-		Assess("alone works", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("alone works", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			serve(ctx, t, s, "first")
 		})).
-		Assess("tells who leads", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("tells who leads", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			lease := leaseOf(s)
 			s.Expect(t).Object(ctx, lease, Not(BeNil()))
-			s.Expect(t).Event(ctx, lease, expect.Event{Type: corev1.EventTypeNormal, Reason: "LeaderElection", Note: "became leader"})
+			s.Expect(t).Event(ctx, lease, framework.Event{Type: corev1.EventTypeNormal, Reason: "LeaderElection", Note: "became leader"})
 		})).
-		Assess("gives its lease back when it is told to end", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("gives its lease back when it is told to end", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mark := s.Mark(t)
 			if err := first.Stop(ctx); err != nil {
 				t.Fatal(err)
 			}
 			s.Expect(t).Logged(ctx, "that the first replica gives its lease back",
-				expect.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("first")}},
+				framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("first")}},
 				func(e *auditv1.Event) bool {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
 				})
 			serve(ctx, t, s, "second")
 		})).
-		Assess("is followed when it is killed", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is followed when it is killed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			if err := first.Restart(ctx, shortLease(s), asFirst); err != nil {
 				t.Fatal(err)
 			}
 			followed(ctx, t, s, second.Kill)
 			serve(ctx, t, s, "first")
 		})).
-		Assess("is followed when it hangs", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is followed when it hangs", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			if err := second.Restart(ctx, shortLease(s), asSecond); err != nil {
 				t.Fatal(err)
 			}
 			followed(ctx, t, s, first.Pause)
 			serve(ctx, t, s, "second")
 		})).
-		Assess("is no second writer when it goes on", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is no second writer when it goes on", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "grown", 1)
 			settled(ctx, t, s, mc)
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
@@ -141,7 +140,7 @@ func TestLeader(t *testing.T) {
 
 // followed stops the leader and waits until another replica leads. That takes as long as the lease lasts, however little time
 // other assertions have.
-func followed(ctx context.Context, t *testing.T, s *suite.Scope, stop func(context.Context) error) {
+func followed(ctx context.Context, t *testing.T, s *framework.Scope, stop func(context.Context) error) {
 	t.Helper()
 	lease := leaseOf(s)
 	s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
@@ -149,11 +148,11 @@ func followed(ctx context.Context, t *testing.T, s *suite.Scope, stop func(conte
 	if err := stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	s.Expect(t).Patient(expect.Converge).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
+	s.Expect(t).Patient(framework.Converge).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
 }
 
 // leaseOf refers to the lease that the operator's replicas vie for.
-func leaseOf(s *suite.Scope) *coordinationv1.Lease {
+func leaseOf(s *framework.Scope) *coordinationv1.Lease {
 	return leaseIn(strings.Split(s.Operator.UserName(), ":")[2])
 }
 
@@ -163,7 +162,7 @@ func leaseIn(namespace string) *coordinationv1.Lease {
 }
 
 // program makes a replica run as a program of that name.
-func program(t *testing.T, s *suite.Scope, folder, name string) runner.Change {
+func program(t *testing.T, s *framework.Scope, folder, name string) runner.Change {
 	t.Helper()
 	path := filepath.Join(folder, name)
 	executable, err := os.ReadFile(s.Operator.Binary())

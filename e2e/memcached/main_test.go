@@ -16,12 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-var memcached = suite.New(suite.Options{
+var memcached = framework.New(framework.Options{
 	Name:          "memcached",
 	AddToScheme:   []func(*runtime.Scheme) error{cachev1alpha1.AddToScheme, apiextensionsv1.AddToScheme},
 	CRDs:          []string{"../../operator/config/crd/bases"},
@@ -30,7 +29,7 @@ var memcached = suite.New(suite.Options{
 	Project:       "../../operator",
 	Patience:      longLeaseArgs,
 	Sample:        "../../operator/config/samples",
-	Operand:       suite.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
+	Operand:       framework.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Record: []schema.GroupVersionKind{
 		cachev1alpha1.GroupVersion.WithKind("Memcached"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),
@@ -45,7 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 // create creates a Memcached of that size in the feature's namespace.
-func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size int32, with ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
+func create(ctx context.Context, t *testing.T, s *framework.Scope, name string, size int32, with ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	t.Helper()
 	mc := named(s, name)
 	mc.Spec.Size = new(size)
@@ -59,12 +58,12 @@ func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size
 }
 
 // named refers to a Memcached in the feature's namespace.
-func named(s *suite.Scope, name string) *cachev1alpha1.Memcached {
+func named(s *framework.Scope, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 }
 
 // anotherNamespace returns a namespace beside the feature's own, with labels (name, value, name, value). It goes with the test.
-func anotherNamespace(ctx context.Context, t *testing.T, s *suite.Scope, labels ...string) string {
+func anotherNamespace(ctx context.Context, t *testing.T, s *framework.Scope, labels ...string) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-other-", Labels: map[string]string{}}}
 	for label := range slices.Chunk(labels, 2) {
@@ -83,7 +82,7 @@ func deploymentOf(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
 }
 
 // change patches the Memcached's spec and keeps mc up to date, its generation included.
-func change(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
+func change(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
 	t.Helper()
 	before := mc.DeepCopy()
 	edit(&mc.Spec)
@@ -93,20 +92,20 @@ func change(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1
 }
 
 var (
-	available = expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonAllReplicasReady}
-	converged = expect.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonConverged}
-	healthy   = expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonAsExpected}
+	available = framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonAllReplicasReady}
+	converged = framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonConverged}
+	healthy   = framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonAsExpected}
 )
 
 // settled waits until the Deployment has the Memcached's size and the status says so, in all three conditions.
-func settled(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+func settled(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	t.Helper()
 	s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
 	s.Expect(t).Condition(ctx, mc, available, converged, healthy)
 }
 
 // terminating are the conditions while somebody holds the Deployment, which is being deleted.
-var terminating = []expect.Condition{
+var terminating = []framework.Condition{
 	{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonDeploymentTerminating},
 	{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonDeploymentTerminating},
 }

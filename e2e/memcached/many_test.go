@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -40,15 +39,15 @@ func TestMany(t *testing.T) {
 	memcached.TestAlone(t, features.New("many").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator)).
-		Assess("become Available, all of them", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Assess("become Available, all of them", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			if s.RealKubelet {
 				many = running
 			}
 			mark = s.Mark(t)
 			createMany(ctx, t, s, many)
 		})).
-		Assess("with few writes each", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("with few writes each", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			barrier(ctx, t, s)
 			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
 			perObject := map[string]int{}
@@ -63,13 +62,13 @@ func TestMany(t *testing.T) {
 			}
 			s.Expect(t).AtMost(0, s.Writes(mark, audit.Code(409)))
 		})).
-		Assess("and none when the operator restarts", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and none when the operator restarts", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mark = s.Mark(t)
 			restart(ctx, t, s)
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
 		})).
-		Assess("and go, all at once, without one", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and go, all at once, without one", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mark = s.Mark(t)
 			if err := s.Client.DeleteAllOf(ctx, &cachev1alpha1.Memcached{}, client.InNamespace(s.Namespace)); err != nil {
 				t.Fatal(err)
@@ -83,7 +82,7 @@ func TestMany(t *testing.T) {
 }
 
 // createMany creates Memcacheds of size 1 at once, and waits until all of them are Available.
-func createMany(ctx context.Context, t *testing.T, s *suite.Scope, many int) {
+func createMany(ctx context.Context, t *testing.T, s *framework.Scope, many int) {
 	t.Helper()
 	var clients errgroup.Group
 	clients.SetLimit(20)
@@ -98,7 +97,7 @@ func createMany(ctx context.Context, t *testing.T, s *suite.Scope, many int) {
 		t.Fatal(err)
 	}
 	// How long so many take is up to the machine, also where a mutant leaves other assertions little time.
-	s.Expect(t).Patient(expect.Converge).Objects(ctx, &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
+	s.Expect(t).Patient(framework.Converge).Objects(ctx, &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
 }
 
 // notAvailable returns the names of those Memcacheds that are not Available, for their current generation.
@@ -132,7 +131,7 @@ func TestFailingNeighbors(t *testing.T) {
 	const failing = 10 // more than the operator works on at once; fewer share what a hot loop can do
 	memcached.Test(t, features.New("failing neighbors").
 		WithLabel("contract", "8").
-		Assess("slow nobody down", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("slow nobody down", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			full := *s
 			full.Namespace = namespaceWithout(ctx, t, s, "count/deployments.apps")
 			mark := s.Mark(t)
@@ -150,7 +149,7 @@ func TestFailingNeighbors(t *testing.T) {
 }
 
 // namespaceWithout returns another namespace, one whose quota leaves nothing of the resource. It goes with the test.
-func namespaceWithout(ctx context.Context, t *testing.T, s *suite.Scope, name corev1.ResourceName) string {
+func namespaceWithout(ctx context.Context, t *testing.T, s *framework.Scope, name corev1.ResourceName) string {
 	t.Helper()
 	namespace := anotherNamespace(ctx, t, s)
 	quota := &corev1.ResourceQuota{

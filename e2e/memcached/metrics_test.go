@@ -24,9 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -34,7 +33,7 @@ import (
 func TestMetricsAccess(t *testing.T) {
 	memcached.Test(t, features.New("metrics").
 		WithLabel("contract", "manager").
-		Assess("are for those who may read them, over HTTPS", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("are for those who may read them, over HTTPS", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			scraper := newScraper(ctx, t, s)
 			reader := metricsAccess(ctx, t, s, scraper, "https://"+metricsAddress(s))
 			// The server says that it speaks HTTPS and hangs up, in time or too early to be heard.
@@ -46,7 +45,7 @@ func TestMetricsAccess(t *testing.T) {
 }
 
 // metricsAccess asks for metrics as nobody, as an account without the right and as one with it, which it returns.
-func metricsAccess(ctx context.Context, t *testing.T, s *suite.Scope, scraper *http.Client, server string) (reader *corev1.ServiceAccount) {
+func metricsAccess(ctx context.Context, t *testing.T, s *framework.Scope, scraper *http.Client, server string) (reader *corev1.ServiceAccount) {
 	t.Helper()
 	stranger, reader := newAccount(ctx, t, s, "stranger"), newAccount(ctx, t, s, "reader")
 	mayReadMetrics(ctx, t, s, reader)
@@ -82,13 +81,13 @@ func TestMetrics(t *testing.T) {
 	memcached.TestAlone(t, features.New("metrics' values").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.Expect(t).NoneLeft(ctx, &cachev1alpha1.MemcachedList{}) // of the features before, in whose namespaces it might write
 			began, mark = time.Now(), s.Mark(t)
 			restart(ctx, t, s)
 			scrape = scraping(ctx, t, s)
 		}))).
-		Assess("tell the size and the conditions of each Memcached", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("tell the size and the conditions of each Memcached", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			full := *s
 			full.Namespace = namespaceWithout(ctx, t, s, "count/deployments.apps")
 			degraded = create(ctx, t, &full, "degraded", 2)
@@ -99,9 +98,9 @@ func TestMetrics(t *testing.T) {
 			settled(ctx, t, s, served)
 			s.Expect(t).Metrics(ctx, scrape, And(of(served, gauges(served, 3, 3, 1, 0, 0)), of(degraded, gauges(degraded, 2, 0, 0, 0, 1))))
 		})).
-		Assess("count what the API server was made to write, and each way to Available", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("count what the API server was made to write, and each way to Available", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			barrier(ctx, t, s)
-			written := s.Expect(t).AtMost(math.MaxInt, expect.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{granted}})
+			written := s.Expect(t).AtMost(math.MaxInt, framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{granted}})
 			want := counters(written)
 			for name, count := range want {
 				if count == 0 && name != takeOvers {
@@ -115,7 +114,7 @@ func TestMetrics(t *testing.T) {
 			s.Expect(t).Metrics(ctx, scrape, HaveKeyWithValue("memcached_operator_time_to_available_seconds_sum",
 				And(BeNumerically(">", 0), BeNumerically("<", 2*time.Since(began.Truncate(time.Second)).Seconds()))))
 		})).
-		Assess("forget a Memcached that is gone", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("forget a Memcached that is gone", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			remove(ctx, t, s, served)
 			s.Expect(t).Gone(ctx, served)
 			s.Expect(t).Metrics(ctx, scrape, And(of(served, BeEmpty()), of(degraded, Not(BeEmpty()))))
@@ -188,7 +187,7 @@ func granted(event *auditv1.Event) bool {
 
 // scraping returns a function that scrapes the operator's metrics as an account that may, and returns the samples by name and
 // labels.
-func scraping(ctx context.Context, t *testing.T, s *suite.Scope) func(context.Context) (map[string]float64, error) {
+func scraping(ctx context.Context, t *testing.T, s *framework.Scope) func(context.Context) (map[string]float64, error) {
 	t.Helper()
 	scraper, reader := newScraper(ctx, t, s), newAccount(ctx, t, s, "reader")
 	mayReadMetrics(ctx, t, s, reader)
@@ -201,12 +200,12 @@ func scraping(ctx context.Context, t *testing.T, s *suite.Scope) func(context.Co
 		if code != http.StatusOK {
 			return nil, fmt.Errorf("the metrics are answered with %d: %s", code, body)
 		}
-		return expect.ParseMetrics(strings.NewReader(body))
+		return framework.ParseMetrics(strings.NewReader(body))
 	}
 }
 
 // metricsAddress is where the operator's metrics are. Where it is deployed, newScraper knows the way to its pod.
-func metricsAddress(s *suite.Scope) string {
+func metricsAddress(s *framework.Scope) string {
 	if s.Deployed != nil {
 		return "pod:8443"
 	}
@@ -214,7 +213,7 @@ func metricsAddress(s *suite.Scope) string {
 }
 
 // newScraper returns a client that trusts the operator's authority, for the Service of the metrics.
-func newScraper(ctx context.Context, t *testing.T, s *suite.Scope) *http.Client {
+func newScraper(ctx context.Context, t *testing.T, s *framework.Scope) *http.Client {
 	t.Helper()
 	secret := authority(s)
 	if err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
@@ -232,7 +231,7 @@ func newScraper(ctx context.Context, t *testing.T, s *suite.Scope) *http.Client 
 	return &http.Client{Transport: transport}
 }
 
-func newAccount(ctx context.Context, t *testing.T, s *suite.Scope, name string) *corev1.ServiceAccount {
+func newAccount(ctx context.Context, t *testing.T, s *framework.Scope, name string) *corev1.ServiceAccount {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	if err := s.Client.Create(ctx, account); err != nil {
@@ -241,7 +240,7 @@ func newAccount(ctx context.Context, t *testing.T, s *suite.Scope, name string) 
 	return account
 }
 
-func token(ctx context.Context, t *testing.T, s *suite.Scope, account *corev1.ServiceAccount) string {
+func token(ctx context.Context, t *testing.T, s *framework.Scope, account *corev1.ServiceAccount) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{}
 	if err := s.Client.SubResource("token").Create(ctx, account, request); err != nil {
@@ -252,7 +251,7 @@ func token(ctx context.Context, t *testing.T, s *suite.Scope, account *corev1.Se
 
 // mayReadMetrics binds the account to the role for that, and returns when the API server knows: the operator remembers a refusal
 // for a while.
-func mayReadMetrics(ctx context.Context, t *testing.T, s *suite.Scope, account *corev1.ServiceAccount) {
+func mayReadMetrics(ctx context.Context, t *testing.T, s *framework.Scope, account *corev1.ServiceAccount) {
 	t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace + "-reads-metrics"},

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -24,14 +24,14 @@ import (
 // beyond it.
 func TestNamespaced(t *testing.T) {
 	var (
-		installed *suite.Scope
+		installed *framework.Scope
 		mark      audit.Mark
 	)
 	memcached.TestAlone(t, features.New("namespaced").
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator)).
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			passUnjudged(ctx, t, s) // there are no webhooks in such an install
 			stop(ctx, t, s)
 			manifests := renderNamespaced(t, s.Namespace)
@@ -62,7 +62,7 @@ func TestNamespaced(t *testing.T) {
 			within.Operator = operator
 			installed = &within
 		})).
-		Assess("serves its namespace", suite.Step(func(ctx context.Context, t *testing.T, _ *suite.Scope) {
+		Assess("serves its namespace", framework.Step(func(ctx context.Context, t *testing.T, _ *framework.Scope) {
 			mc := create(ctx, t, installed, "cache", 1)
 			settled(ctx, t, installed, mc)
 			change(ctx, t, installed, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
@@ -70,7 +70,7 @@ func TestNamespaced(t *testing.T) {
 			remove(ctx, t, installed, deploymentOf(mc))
 			settled(ctx, t, installed, mc)
 		})).
-		Assess("and no other", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and no other", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			elsewhere := *s
 			elsewhere.Namespace = anotherNamespace(ctx, t, s)
 			mc := create(ctx, t, &elsewhere, "cache", 1)
@@ -85,7 +85,7 @@ func TestNamespaced(t *testing.T) {
 			NewWithT(t).Expect(left.Items).To(BeEmpty(), "what the operator made of the Memcached of another namespace")
 			NewWithT(t).Expect(mc.Status.Conditions).To(BeEmpty(), "what the operator says of the Memcached of another namespace")
 		})).
-		Assess("asks for nothing that it may not have", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("asks for nothing that it may not have", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			asked, err := s.Audit.Since(mark, audit.ByUser(installed.Operator.UserName()))
 			if err != nil {
 				t.Fatal(err)

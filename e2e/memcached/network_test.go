@@ -16,9 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/image/imagetest"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // dialer is the image of the program that tries ports from inside a pod.
@@ -34,8 +34,8 @@ func TestNetworkPolicy(t *testing.T) {
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
 		WithLabel("needs", "kubelet").
-		Setup(suite.Step(ownOperator)).
-		Setup(suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Setup(framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.LoadImageArchive(ctx, t, dialerArchive(ctx, t))
 			stop(ctx, t, s)
 			s.Deploy(ctx, t, 1)
@@ -43,12 +43,12 @@ func TestNetworkPolicy(t *testing.T) {
 			stranger = dialing(ctx, t, s, s.Namespace, operator, "8081", "8443", "9443")
 			scraper = dialing(ctx, t, s, anotherNamespace(ctx, t, s, "metrics", "enabled"), operator, "8081", "8443", "9443")
 		}))).
-		Assess("without one, whoever wants to connects", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("without one, whoever wants to connects", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			for _, pod := range []*corev1.Pod{stranger, scraper} {
 				s.Logged(ctx, t, pod, "8081:open 8443:open 9443:open")
 			}
 		}))).
-		Assess("with the operator's, metrics are for namespaces that are labeled so, and webhooks for all", suite.Step(withKubelet(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("with the operator's, metrics are for namespaces that are labeled so, and webhooks for all", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			needsPolicies(ctx, t, s)
 			policies, err := runner.Render("../../operator/config/network-policy")
 			if err != nil {
@@ -72,7 +72,7 @@ func TestNetworkPolicy(t *testing.T) {
 }
 
 // needsPolicies skips the test where the cluster's network enforces no policy: not even one that lets nobody in.
-func needsPolicies(ctx context.Context, t *testing.T, s *suite.Scope) {
+func needsPolicies(ctx context.Context, t *testing.T, s *framework.Scope) {
 	t.Helper()
 	server := dialing(ctx, t, s, s.Namespace)
 	s.Expect(t).Object(ctx, server, HaveField("Status.PodIP", Not(BeEmpty())))
@@ -96,7 +96,7 @@ func needsPolicies(ctx context.Context, t *testing.T, s *suite.Scope) {
 }
 
 // dialing runs the dialer in a namespace, with which it goes.
-func dialing(ctx context.Context, t *testing.T, s *suite.Scope, namespace string, args ...string) *corev1.Pod {
+func dialing(ctx context.Context, t *testing.T, s *framework.Scope, namespace string, args ...string) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "dialer-", Labels: map[string]string{"dials": "nobody"}},

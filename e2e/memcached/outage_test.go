@@ -22,10 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -35,12 +34,12 @@ func TestOutage(t *testing.T) {
 	memcached.TestAlone(t, features.New("outage").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
-		Setup(suite.Step(operatorWith(longLease))).
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(operatorWith(longLease))).
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 		})).
-		Assess("the API server is killed", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("the API server is killed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			if err := s.Component(t, embedded.KubeAPIServer).Kill(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -60,8 +59,8 @@ func TestLongOutage(t *testing.T) {
 	memcached.TestAlone(t, features.New("long outage").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
-		Setup(suite.Step(ownOperator)).
-		Assess("ends the operator, and the next one goes on", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Assess("ends the operator, and the next one goes on", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			server := s.Component(t, embedded.KubeAPIServer)
 			restart(ctx, t, s, shortLease(s))
 			mc := create(ctx, t, s, "cache", 1)
@@ -95,8 +94,8 @@ func TestCompaction(t *testing.T) {
 	memcached.TestAlone(t, features.New("compaction of etcd").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
-		Setup(suite.Step(ownOperator)).
-		Assess("while the operator is cut off is made up for", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Assess("while the operator is cut off is made up for", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			server, etcd := s.Component(t, embedded.KubeAPIServer), s.Component(t, embedded.Etcd)
 			way := behindWire(ctx, t, s, longLease)
 			bereft, changed, same := create(ctx, t, s, "bereft", 1), create(ctx, t, s, "changed", 1), create(ctx, t, s, "same", 1)
@@ -155,10 +154,10 @@ func TestRecreated(t *testing.T) {
 	memcached.TestAlone(t, features.New("recreated").
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			behindProxy(ctx, t, s, watch.intercept)
 		})).
-		Assess("while the watch is broken, it is served", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("while the watch is broken, it is served", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 			mend := watch.cut()
@@ -172,7 +171,7 @@ func TestRecreated(t *testing.T) {
 			mend()
 			settled(ctx, t, s, mc)
 		})).
-		Assess("and does not get its predecessor's status", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and does not get its predecessor's status", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			predecessor := create(ctx, t, s, "held", 1)
 			settled(ctx, t, s, predecessor)
 			damage(ctx, t, s, predecessor, `{"metadata":{"finalizers":["`+hold+`"]}}`)
@@ -209,19 +208,19 @@ func TestBehind(t *testing.T) {
 		WithLabel("contract", "6").
 		WithLabel("contract", "1").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			behindProxy(ctx, t, s, func(pass http.Handler) http.Handler { return memcacheds.intercept(replicaSets.intercept(pass)) })
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 		})).
-		Assess("does not keep the status from changing back", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("does not keep the status from changing back", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsSimulation(t, "their kubelets say how a pod is")
 			barrier(ctx, t, s) // its cache has the last status
 			mend := memcacheds.cut()
 			t.Cleanup(mend)
 			mark := s.Mark(t)
 			release := unready(ctx, t, s, mc, func(*corev1.ContainerStatus) {})
-			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			s.Expect(t).Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
 			// Its controller has counted it, too, and does not do so later.
 			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(0)))
 			release()
@@ -230,7 +229,7 @@ func TestBehind(t *testing.T) {
 			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
 			mend()
 		})).
-		Assess("and a pod whose ReplicaSet it does not know yet is no loss", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and a pod whose ReplicaSet it does not know yet is no loss", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			since := len(s.Versions(ctx, t))
 			mend := replicaSets.cut()
 			t.Cleanup(mend)
@@ -254,7 +253,7 @@ func rolledOut(deployment *appsv1.Deployment) bool {
 // made waits until the operator has made a request.
 func made(ctx context.Context, t *testing.T, request <-chan struct{}) {
 	t.Helper()
-	bounded, cancel := context.WithTimeout(ctx, expect.Converge)
+	bounded, cancel := context.WithTimeout(ctx, framework.Converge)
 	defer cancel()
 	select {
 	case <-request:
@@ -375,8 +374,8 @@ func TestBrokenWatches(t *testing.T) {
 	memcached.TestAlone(t, features.New("broken watches").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator)).
-		Assess("lose nothing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Assess("lose nothing", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			way := behindWire(ctx, t, s, longLease)
 			way.wear(20_000, 40_000, 30_000) // few: each makes the operator wait longer before it tries again
 			var served []*cachev1alpha1.Memcached
@@ -414,7 +413,7 @@ type seen struct {
 }
 
 // seenNow lists a resource and begins to watch it.
-func seenNow(ctx context.Context, t *testing.T, s *suite.Scope, list client.ObjectList) *seen {
+func seenNow(ctx context.Context, t *testing.T, s *framework.Scope, list client.ObjectList) *seen {
 	t.Helper()
 	if err := s.Client.List(ctx, list); err != nil {
 		t.Fatal(err)
@@ -429,13 +428,13 @@ func seenNow(ctx context.Context, t *testing.T, s *suite.Scope, list client.Obje
 }
 
 // watch watches what has changed since the list.
-func (k *seen) watch(ctx context.Context, s *suite.Scope) (watch.Interface, error) {
+func (k *seen) watch(ctx context.Context, s *framework.Scope) (watch.Interface, error) {
 	list := k.list.DeepCopyObject().(client.ObjectList)
 	return s.Client.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
 }
 
 // untilForgotten waits until the API server ends the watch, and fails the test unless another one from there is told 410 Gone.
-func (k *seen) untilForgotten(ctx context.Context, t *testing.T, s *suite.Scope) {
+func (k *seen) untilForgotten(ctx context.Context, t *testing.T, s *framework.Scope) {
 	t.Helper()
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()

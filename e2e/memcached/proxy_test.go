@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
 // behindProxy restarts the operator, which reaches the API server by way of a proxy until its next restart; the proxy goes with
 // the test. A wire breaks connections; a proxy knows requests. What becomes of one, intercept says, by the handler that passes it
 // on.
-func behindProxy(ctx context.Context, t *testing.T, s *suite.Scope, intercept func(pass http.Handler) http.Handler) {
+func behindProxy(ctx context.Context, t *testing.T, s *framework.Scope, intercept func(pass http.Handler) http.Handler) {
 	t.Helper()
 	server, err := url.Parse(s.Config.Host)
 	if err != nil {

@@ -29,10 +29,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -45,8 +44,8 @@ func TestStranger(t *testing.T) {
 	memcached.TestAlone(t, features.New("stranger").
 		WithLabel("contract", "5").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(attentive)).
-		Assess("is left alone, and told of once", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(attentive)).
+		Assess("is left alone, and told of once", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			strange := stranger(s, "cache")
 			if err := s.Client.Create(ctx, strange); err != nil {
 				t.Fatal(err)
@@ -62,13 +61,13 @@ func TestStranger(t *testing.T) {
 			s.Expect(t).Object(ctx, deploymentOf(mc), And(
 				HaveField("UID", strange.UID), HaveField("Generation", strange.Generation), HaveField("Labels", strange.Labels), HaveField("OwnerReferences", BeEmpty())))
 		})).
-		Assess("and when it is gone, the name is the Memcached's", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and when it is gone, the name is the Memcached's", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			remove(ctx, t, s, deploymentOf(mc))
 			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
 			settled(ctx, t, s, mc)
-			s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
+			s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
 		})).
-		Assess("so is what another Memcached of that name has left", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("so is what another Memcached of that name has left", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			orphan := deploymentOf(mc)
 			s.Expect(t).Object(ctx, orphan, Not(BeNil()))
 			remove(ctx, t, s, mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
@@ -87,8 +86,8 @@ func TestRefusals(t *testing.T) {
 	memcached.TestAlone(t, features.New("refusals").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(attentive)).
-		Assess("a quota of Deployments", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(attentive)).
+		Assess("a quota of Deployments", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			full := *s
 			full.Namespace = namespaceWithout(ctx, t, s, "count/deployments.apps")
 			mc := create(ctx, t, &full, "cache", 1)
@@ -97,7 +96,7 @@ func TestRefusals(t *testing.T) {
 			remove(ctx, t, s, quota)
 			settled(ctx, t, s, mc)
 		})).
-		Assess("a quota of pods", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("a quota of pods", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			full := *s
 			full.Namespace = namespaceWithout(ctx, t, s, "pods")
 			mc := create(ctx, t, &full, "cache", 1)
@@ -105,7 +104,7 @@ func TestRefusals(t *testing.T) {
 			remove(ctx, t, s, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.Namespace, Name: "nothing"}})
 			settled(ctx, t, s, mc)
 		})).
-		Assess("a LimitRange", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("a LimitRange", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			limit := &corev1.LimitRange{
 				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "small"},
 				Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
@@ -120,22 +119,22 @@ func TestRefusals(t *testing.T) {
 			remove(ctx, t, s, limit)
 			settled(ctx, t, s, mc)
 		})).
-		Assess("the Pod Security level", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("the Pod Security level", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			damage(ctx, t, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`) // a field that is not the operator's
-			s.Expect(t).Condition(ctx, mc, expect.Condition{
+			s.Expect(t).Condition(ctx, mc, framework.Condition{
 				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsRefused, Message: "violates PodSecurity",
 			})
 			damage(ctx, t, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":null}}}}`)
 			settled(ctx, t, s, mc)
 		})).
-		Assess("a policy", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("a policy", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			lift := forbidDeployments(ctx, t, s)
 			mc := create(ctx, t, s, "policy", 1)
 			degraded(ctx, t, s, mc, cachev1alpha1.ReasonForbidden, "no caches here")
 			lift()
 			settled(ctx, t, s, mc)
 		})).
-		Assess("a webhook that objects to a field", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("a webhook that objects to a field", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsSimulation(t, "a webhook of the test's can't be reached from it")
 			lift := objectToDeployments(ctx, t, s)
 			mc := create(ctx, t, s, "webhook", 1)
@@ -148,7 +147,7 @@ func TestRefusals(t *testing.T) {
 
 // forbidDeployments makes a policy of the namespace that forbids Deployments, and returns when the API server acts on it. It is
 // lifted by lift, or else at the end of the test.
-func forbidDeployments(ctx context.Context, t *testing.T, s *suite.Scope) (lift func()) {
+func forbidDeployments(ctx context.Context, t *testing.T, s *framework.Scope) (lift func()) {
 	t.Helper()
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
@@ -175,7 +174,7 @@ func forbidDeployments(ctx context.Context, t *testing.T, s *suite.Scope) (lift 
 
 // objectToDeployments makes a webhook of the namespace that calls a field of every Deployment invalid, as ours calls those of a
 // Memcached. It is lifted by lift, or else at the end of the test.
-func objectToDeployments(ctx context.Context, t *testing.T, s *suite.Scope) (lift func()) {
+func objectToDeployments(ctx context.Context, t *testing.T, s *framework.Scope) (lift func()) {
 	t.Helper()
 	webhook := httptest.NewTLSServer(&admission.Webhook{Handler: admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {
 		objection := fieldvalidation.Invalid(fieldvalidation.NewPath("spec", "replicas"), 1, "no caches here")
@@ -206,13 +205,13 @@ func objectToDeployments(ctx context.Context, t *testing.T, s *suite.Scope) (lif
 var deploymentsRule = admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}}
 
 // onlyNamespace selects the feature's namespace.
-func onlyNamespace(s *suite.Scope) *metav1.LabelSelector {
+func onlyNamespace(s *framework.Scope) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.Namespace}}
 }
 
 // inForce creates what refuses Deployments, and returns when the API server refuses one with the words. It is lifted by lift, or
 // else at the end of the test.
-func inForce(ctx context.Context, t *testing.T, s *suite.Scope, words string, objects ...client.Object) (lift func()) {
+func inForce(ctx context.Context, t *testing.T, s *framework.Scope, words string, objects ...client.Object) (lift func()) {
 	t.Helper()
 	lift = sync.OnceFunc(func() {
 		for _, object := range objects {
@@ -242,7 +241,7 @@ func TestLaxDefinition(t *testing.T) {
 	memcached.TestAlone(t, features.New("a laxer definition").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "cluster").
-		Assess("lets a size pass that the operator refuses", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("lets a size pass that the operator refuses", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
 			s.Expect(t).Object(ctx, definition, Not(BeNil()))
 			lax := definition.DeepCopy()
@@ -284,8 +283,8 @@ func TestRights(t *testing.T) {
 		WithLabel("contract", "8").
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(attentive)).
-		Assess("revoked make it Degraded, restored they mend it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(attentive)).
+		Assess("revoked make it Degraded, restored they mend it", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			served = create(ctx, t, s, "served", 1)
 			settled(ctx, t, s, served)
 			giveBack := revoke(ctx, t, s, "apps", "deployments", "create", "patch")
@@ -297,10 +296,10 @@ func TestRights(t *testing.T) {
 			settled(ctx, t, s, served)
 			settled(ctx, t, s, refused)
 		})).
-		Assess("revoked again are told of in the same event", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("revoked again are told of in the same event", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			giveBack := revoke(ctx, t, s, "apps", "deployments", "patch")
 			change(ctx, t, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
-			s.Expect(t).Event(ctx, served, expect.Event{
+			s.Expect(t).Event(ctx, served, framework.Event{
 				Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonForbidden, Note: `cannot patch resource "deployments"`, Times: 2,
 			})
 			giveBack()
@@ -314,7 +313,7 @@ const managerRole = "operator-manager-role"
 
 // revoke takes the verbs of a resource off the operator, and returns when the API server acts on it. The operator gets them
 // back by giveBack, or else at the end of the test.
-func revoke(ctx context.Context, t *testing.T, s *suite.Scope, group, resource string, verbs ...string) (giveBack func()) {
+func revoke(ctx context.Context, t *testing.T, s *framework.Scope, group, resource string, verbs ...string) (giveBack func()) {
 	t.Helper()
 	before := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
 	s.Expect(t).Object(ctx, before, Not(BeNil()))
@@ -344,7 +343,7 @@ func revoke(ctx context.Context, t *testing.T, s *suite.Scope, group, resource s
 
 // untilJudged asks the API server again and again until a user may, or may not, do something. It learns of a changed role by a
 // watch of its own, which nobody else can watch.
-func untilJudged(ctx context.Context, t *testing.T, s *suite.Scope, request authorizationv1.SubjectAccessReviewSpec, allowed bool) {
+func untilJudged(ctx context.Context, t *testing.T, s *framework.Scope, request authorizationv1.SubjectAccessReviewSpec, allowed bool) {
 	t.Helper()
 	var what string
 	if resource := request.ResourceAttributes; resource != nil {
@@ -364,17 +363,17 @@ func untilJudged(ctx context.Context, t *testing.T, s *suite.Scope, request auth
 }
 
 // degraded waits until the Memcached is Degraded for the reason and not Available, and until a warning says the same.
-func degraded(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, reason, message string) {
+func degraded(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, reason, message string) {
 	t.Helper()
 	s.Expect(t).Condition(ctx, mc,
-		expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message},
-		expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse},
+		framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message},
+		framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse},
 	)
-	s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
+	s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
 }
 
 // stranger is a Deployment that is nobody's.
-func stranger(s *suite.Scope, name string) *appsv1.Deployment {
+func stranger(s *framework.Scope, name string) *appsv1.Deployment {
 	labels := map[string]string{"app": "stranger"}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name, Labels: labels},

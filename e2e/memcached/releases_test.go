@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/helm"
-	"github.com/example/operator-testbed/e2e/suite"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -26,14 +26,14 @@ const chart = "../../operator/dist/chart"
 func TestReleases(t *testing.T) {
 	var (
 		mark     audit.Mark
-		releases []*suite.Scope // each as it is in the namespace that it serves
-		homes    []string       // the namespaces of the releases
+		releases []*framework.Scope // each as it is in the namespace that it serves
+		homes    []string           // the namespaces of the releases
 	)
 	memcached.TestAlone(t, features.New("two releases").
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator)).
-		Setup(suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Setup(framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			passUnjudged(ctx, t, s) // by the suite's operator
 			stop(ctx, t, s)
 			h := buildHelm(ctx, t, s)
@@ -58,14 +58,14 @@ func TestReleases(t *testing.T) {
 				releases, homes = append(releases, &within), append(homes, home)
 			}
 		}))).
-		Assess("each serve their namespace", suite.Step(func(ctx context.Context, t *testing.T, _ *suite.Scope) {
+		Assess("each serve their namespace", framework.Step(func(ctx context.Context, t *testing.T, _ *framework.Scope) {
 			for _, within := range releases {
 				mc := create(ctx, t, within, "cache", 2)
 				settled(ctx, t, within, mc)
 				NewWithT(t).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy), "by its webhook")
 			}
 		})).
-		Assess("and no other", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and no other", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			NewWithT(t).Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy), "a webhook was asked about another namespace")
 			for _, within := range releases {
@@ -73,7 +73,7 @@ func TestReleases(t *testing.T) {
 			}
 			s.Expect(t).NoneLeft(ctx, &appsv1.DeploymentList{}, client.InNamespace(s.Namespace))
 		})).
-		Assess("and ask about nothing else", suite.Step(func(_ context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and ask about nothing else", framework.Step(func(_ context.Context, t *testing.T, s *framework.Scope) {
 			for i, within := range releases {
 				user := within.Operator.UserName()
 				asked, err := s.Audit.Since(mark, audit.ByUser(user), audit.Not(withinNamespaces(homes[i], within.Namespace)))
@@ -97,7 +97,7 @@ func withinNamespaces(namespaces ...string) audit.Filter {
 }
 
 // buildHelm returns Helm, which reaches the cluster as an administrator.
-func buildHelm(ctx context.Context, t *testing.T, s *suite.Scope) helm.Helm {
+func buildHelm(ctx context.Context, t *testing.T, s *framework.Scope) helm.Helm {
 	t.Helper()
 	h, err := helm.Build(ctx, "../..")
 	if err != nil {

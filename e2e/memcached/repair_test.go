@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -26,17 +26,17 @@ func TestRepair(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	memcached.Test(t, features.New("repair").
 		WithLabel("contract", "2").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 		})).
-		Assess("the replicas", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("the replicas", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			damage(ctx, t, s, mc, `{"spec":{"replicas":4}}`)
 			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))))
 			settled(ctx, t, s, mc)
 		})).
 		// The list of fields is what the operator has applied. The API server says which damage is legal.
-		Assess("every field that the operator owns", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("every field that the operator owns", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			healthy := deploymentOf(mc)
 			s.Expect(t).Object(ctx, healthy, Not(BeNil()))
 			owned, err := ownedFields(healthy)
@@ -70,7 +70,7 @@ func TestRepair(t *testing.T) {
 			))
 			settled(ctx, t, s, mc)
 		})).
-		Assess("what an earlier version of the operator set and this one doesn't", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("what an earlier version of the operator set and this one doesn't", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			made := deploymentOf(mc)
 			s.Expect(t).Object(ctx, made, Not(BeNil()))
 			earlier, err := acappsv1.ExtractDeployment(made, cachev1alpha1.FieldManager)
@@ -92,7 +92,7 @@ func TestRepair(t *testing.T) {
 			))
 			settled(ctx, t, s, mc)
 		})).
-		Assess("but not what others add", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("but not what others add", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			damage(ctx, t, s, mc, `{"metadata":{"annotations":{"example.com/note":"kept"},"labels":{"example.com/team":"kept"}},
 				"spec":{"replicas":3,"minReadySeconds":1,"template":{
 					"metadata":{"annotations":{"example.com/restarted":"kept"}},
@@ -109,7 +109,7 @@ func TestRepair(t *testing.T) {
 			))
 			settled(ctx, t, s, mc)
 		})).
-		Assess("a Deployment that was deleted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("a Deployment that was deleted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			old := deploymentOf(mc)
 			s.Expect(t).Object(ctx, old, Not(BeNil()))
 			if err := s.Client.Delete(ctx, old); err != nil {
@@ -122,7 +122,7 @@ func TestRepair(t *testing.T) {
 }
 
 // damage changes the Deployment of mc the way kubectl patch does.
-func damage(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, patch string) {
+func damage(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, patch string) {
 	t.Helper()
 	if err := s.Client.Patch(ctx, deploymentOf(mc), client.RawPatch(types.StrategicMergePatchType, []byte(patch)), vandal); err != nil {
 		t.Fatalf("damaging the Deployment %s: %v", mc.Name, err)
@@ -131,7 +131,7 @@ func damage(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1
 
 // vandalize does the first of the damages to the Deployment that the API server takes and that changes any of the fields. It
 // returns false when there is none.
-func vandalize(ctx context.Context, t *testing.T, s *suite.Scope, healthy *appsv1.Deployment, target fields, damages ...*unstructured.Unstructured) bool {
+func vandalize(ctx context.Context, t *testing.T, s *framework.Scope, healthy *appsv1.Deployment, target fields, damages ...*unstructured.Unstructured) bool {
 	t.Helper()
 	for _, damaged := range damages {
 		data, err := client.MergeFrom(healthy).Data(damaged)
@@ -166,7 +166,7 @@ func vandalize(ctx context.Context, t *testing.T, s *suite.Scope, healthy *appsv
 func TestTwoInANamespace(t *testing.T) {
 	memcached.Test(t, features.New("two in a namespace").
 		WithLabel("contract", "4").
-		Assess("have pods of their own", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("have pods of their own", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			one, two := create(ctx, t, s, "one", 2), create(ctx, t, s, "two", 1)
 			settled(ctx, t, s, one)
 			settled(ctx, t, s, two)

@@ -13,40 +13,40 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 func TestSize(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	to := func(size int32) suite.StepFunc {
-		return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+	to := func(size int32) framework.StepFunc {
+		return func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(size) })
 			settled(ctx, t, s, mc)
 		}
 	}
 	memcached.Test(t, features.New("size").
 		WithLabel("contract", "size").
-		Assess("one at first", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("one at first", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 		})).
-		Assess("up to three", suite.Step(to(3))).
-		Assess("up to five", suite.Step(to(5))).
-		Assess("down to three", suite.Step(to(3))).
-		Assess("down to one", suite.Step(to(1))).
+		Assess("up to three", framework.Step(to(3))).
+		Assess("up to five", framework.Step(to(5))).
+		Assess("down to three", framework.Step(to(3))).
+		Assess("down to one", framework.Step(to(1))).
 		Feature())
 }
 
 func TestSizeIsValidated(t *testing.T) {
 	memcached.Test(t, features.New("size is validated").
 		WithLabel("contract", "size").
-		Assess("one when absent", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("one when absent", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := named(s, "default")
 			NewWithT(t).Expect(s.Client.Create(ctx, mc)).To(Succeed())
 			NewWithT(t).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: ptr.To[int32](1), ContainerPort: ptr.To[int32](11211)}))
 		})).
-		Assess("0 and 6 are refused", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("0 and 6 are refused", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			for _, size := range []int32{0, 6} {
 				mc := named(s, "wrong")
 				mc.Spec.Size = new(size)
@@ -63,7 +63,7 @@ func TestScale(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	memcached.Test(t, features.New("scale subresource").
 		WithLabel("contract", "size").
-		Assess("sets the size", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("sets the size", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 			settled(ctx, t, s, create(ctx, t, s, "neighbor", 1)) // whose pod the selector must leave out
@@ -74,7 +74,7 @@ func TestScale(t *testing.T) {
 			s.Expect(t).Object(ctx, mc, HaveField("Spec.Size", HaveValue(BeEquivalentTo(3))))
 			settled(ctx, t, s, mc)
 		})).
-		Assess("reports replicas and a selector of just these pods", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("reports replicas and a selector of just these pods", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			g := NewWithT(t)
 			scale := &autoscalingv1.Scale{}
 			g.Expect(s.Client.SubResource("scale").Get(ctx, mc, scale)).To(Succeed())

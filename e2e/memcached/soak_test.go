@@ -19,10 +19,9 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/history"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/record"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -52,8 +51,8 @@ func TestSoak(t *testing.T) {
 	memcached.TestAlone(t, features.New("soak").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
-		Setup(suite.Step(operatorWith(soaking...))).
-		Assess("no violation, and no write when it is quiet", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(operatorWith(soaking...))).
+		Assess("no violation, and no write when it is quiet", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			end := time.Now().Add(*soakFor)
 			for round := uint64(0); time.Now().Before(end); round++ {
 				soak(ctx, t, s, seed, round)
@@ -66,7 +65,7 @@ func TestSoak(t *testing.T) {
 var soaking = []runner.Change{longLease, runner.WithArgs("--recheck-interval=1s")}
 
 // soak plays one round, and judges it.
-func soak(ctx context.Context, t *testing.T, s *suite.Scope, seed, round uint64) {
+func soak(ctx context.Context, t *testing.T, s *framework.Scope, seed, round uint64) {
 	t.Helper()
 	start := len(s.Versions(ctx, t))
 	foreign := stranger(s, "foreign")
@@ -96,7 +95,7 @@ func soak(ctx context.Context, t *testing.T, s *suite.Scope, seed, round uint64)
 	for i := range list.Items {
 		mc := &list.Items[i]
 		s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
-		s.Expect(t).Patient(expect.Converge).Condition(ctx, mc, available, converged, healthy)
+		s.Expect(t).Patient(framework.Converge).Condition(ctx, mc, available, converged, healthy)
 	}
 	mark := s.Mark(t)
 	barrier(ctx, t, s)
@@ -114,7 +113,7 @@ func soak(ctx context.Context, t *testing.T, s *suite.Scope, seed, round uint64)
 }
 
 // memcachedsIn returns the names of the Memcacheds that there were, by UID.
-func memcachedsIn(versions []history.Version) map[types.UID]string {
+func memcachedsIn(versions []record.Version) map[types.UID]string {
 	found := map[types.UID]string{}
 	for _, v := range versions {
 		if v.Object.GetKind() == "Memcached" {
@@ -140,9 +139,9 @@ type act struct {
 // acts are what may happen, and how often beside the others.
 var acts = map[string]struct {
 	weight int
-	do     func(ctx context.Context, t *testing.T, s *suite.Scope, a act) error
+	do     func(ctx context.Context, t *testing.T, s *framework.Scope, a act) error
 }{
-	"ask": {10, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+	"ask": {10, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
 		mc := named(s, a.name)
 		mc.Spec.Size = new(a.size)
 		if err := s.Client.Create(ctx, mc); !apierrors.IsAlreadyExists(err) {
@@ -150,13 +149,13 @@ var acts = map[string]struct {
 		}
 		return s.Client.Patch(ctx, named(s, a.name), rawMergePatch(fmt.Sprintf(`{"spec":{"size":%d}}`, a.size)))
 	}},
-	"move": {2, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+	"move": {2, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
 		return s.Client.Patch(ctx, named(s, a.name), rawMergePatch(fmt.Sprintf(`{"spec":{"containerPort":%d}}`, 11211+a.size)))
 	}},
-	"delete": {3, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+	"delete": {3, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
 		return s.Client.Delete(ctx, named(s, a.name))
 	}},
-	"recreate": {3, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+	"recreate": {3, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
 		if err := s.Client.Delete(ctx, named(s, a.name)); err != nil {
 			return err
 		}
@@ -164,29 +163,29 @@ var acts = map[string]struct {
 		mc.Spec.Size = new(a.size)
 		return s.Client.Create(ctx, mc)
 	}},
-	"drift": {5, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+	"drift": {5, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
 		return s.Client.Patch(ctx, deploymentOf(named(s, a.name)),
 			client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"app.kubernetes.io/name":null}},"spec":{"replicas":%d}}`, a.size)), vandal)
 	}},
-	"delete the Deployment": {2, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+	"delete the Deployment": {2, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
 		return s.Client.Delete(ctx, deploymentOf(named(s, a.name)))
 	}},
-	"delete a pod": {4, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+	"delete a pod": {4, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
 		pods := &corev1.PodList{}
 		if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil || len(pods.Items) == 0 {
 			return err
 		}
 		return s.Client.Delete(ctx, &pods.Items[int(a.size)%len(pods.Items)])
 	}},
-	"limit": {2, func(ctx context.Context, _ *testing.T, s *suite.Scope, a act) error {
+	"limit": {2, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
 		quota := quotaOf(s)
 		quota.Spec.Hard = corev1.ResourceList{"count/deployments.apps": resource.MustParse("3"), corev1.ResourcePods: *resource.NewQuantity(int64(2*a.size), resource.DecimalSI)}
 		return s.Client.Create(ctx, quota)
 	}},
-	"lift the limit": {4, func(ctx context.Context, _ *testing.T, s *suite.Scope, _ act) error {
+	"lift the limit": {4, func(ctx context.Context, _ *testing.T, s *framework.Scope, _ act) error {
 		return s.Client.Delete(ctx, quotaOf(s))
 	}},
-	"kill the operator": {1, func(ctx context.Context, t *testing.T, s *suite.Scope, _ act) error {
+	"kill the operator": {1, func(ctx context.Context, t *testing.T, s *framework.Scope, _ act) error {
 		if err := s.Operator.Kill(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -202,8 +201,8 @@ var acts = map[string]struct {
 	"kill etcd":           {0, killed(embedded.Etcd)},
 }
 
-func killed(component string) func(context.Context, *testing.T, *suite.Scope, act) error {
-	return func(ctx context.Context, t *testing.T, s *suite.Scope, _ act) error {
+func killed(component string) func(context.Context, *testing.T, *framework.Scope, act) error {
+	return func(ctx context.Context, t *testing.T, s *framework.Scope, _ act) error {
 		if err := s.Component(t, component).Kill(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +216,7 @@ func killed(component string) func(context.Context, *testing.T, *suite.Scope, ac
 	}
 }
 
-func quotaOf(s *suite.Scope) *corev1.ResourceQuota {
+func quotaOf(s *framework.Scope) *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "soak"}}
 }
 

@@ -13,9 +13,8 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -23,7 +22,7 @@ func TestNodes(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	memcached.Test(t, features.New("status.nodes").
 		WithLabel("contract", "1").
-		Assess("names the ready pods, sorted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("names the ready pods, sorted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = create(ctx, t, s, "cache", 3)
 			settled(ctx, t, s, mc)
 			s.Expect(t).Object(ctx, mc, And(
@@ -31,7 +30,7 @@ func TestNodes(t *testing.T) {
 				HaveField("Status.ReadyReplicas", BeEquivalentTo(3)),
 			))
 		})).
-		Assess("follows a pod that is replaced", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("follows a pod that is replaced", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			lost := mc.Status.Nodes[0]
 			if err := s.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: lost}}); err != nil {
 				t.Fatal(err)
@@ -39,14 +38,14 @@ func TestNodes(t *testing.T) {
 			s.Expect(t).Object(ctx, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost)))))
 			settled(ctx, t, s, mc)
 		})).
-		Assess("never was Available before that many pods were ready, nor after one was lost", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("never was Available before that many pods were ready, nor after one was lost", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			truthful(ctx, t, s, mc)
 		})).
 		Feature())
 }
 
 // podNames returns the names of the namespace's pods as the API server sorts them.
-func podNames(ctx context.Context, t *testing.T, s *suite.Scope) []string {
+func podNames(ctx context.Context, t *testing.T, s *framework.Scope) []string {
 	t.Helper()
 	pods := &corev1.PodList{}
 	if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil {
@@ -63,7 +62,7 @@ func podNames(ctx context.Context, t *testing.T, s *suite.Scope) []string {
 func TestFlapping(t *testing.T) {
 	memcached.Test(t, features.New("a probe that fails after a restart").
 		WithLabel("contract", "8").
-		Assess("is no crash loop", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is no crash loop", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsSimulation(t, "their kubelets say how a pod is")
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
@@ -72,8 +71,8 @@ func TestFlapping(t *testing.T) {
 				container.State.Running.StartedAt = metav1.NewTime(time.Now().Add(-time.Hour))
 				container.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: container.State.Running.StartedAt}
 			})
-			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
-			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse})
+			s.Expect(t).Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			s.Expect(t).Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse})
 			release()
 			settled(ctx, t, s, mc)
 		})).
@@ -81,7 +80,7 @@ func TestFlapping(t *testing.T) {
 }
 
 // unready is unreadyPod for the only pod of a Memcached.
-func unready(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, edit func(*corev1.ContainerStatus)) (release func()) {
+func unready(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*corev1.ContainerStatus)) (release func()) {
 	t.Helper()
 	pods := podsOf(ctx, t, s, mc)
 	if len(pods) != 1 {
@@ -92,7 +91,7 @@ func unready(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha
 
 // unreadyPod makes a pod unready, its container as edited, and keeps its kubelet from saying something else until release, which
 // returns when the pod is ready again.
-func unreadyPod(ctx context.Context, t *testing.T, s *suite.Scope, pod *corev1.Pod, edit func(*corev1.ContainerStatus)) (release func()) {
+func unreadyPod(ctx context.Context, t *testing.T, s *framework.Scope, pod *corev1.Pod, edit func(*corev1.ContainerStatus)) (release func()) {
 	t.Helper()
 	before := pod.DeepCopy()
 	pod.Status.Phase = corev1.PodUnknown // nobody plays the kubelet of such a pod
@@ -125,14 +124,14 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 	memcached.TestAlone(t, features.New("the Deployment agrees").
 		WithLabel("contract", "1").
 		WithLabel("disruptive", "cluster").
-		Setup(suite.Step(operatorWith(runner.WithArgs("--progress-interval=0")))).
-		Assess("before the Memcached is Available", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(operatorWith(runner.WithArgs("--progress-interval=0")))).
+		Assess("before the Memcached is Available", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsSimulation(t, "their kubelets say how a pod is")
 			mc, later := create(ctx, t, s, "cache", 1), create(ctx, t, s, "later", 1)
 			settled(ctx, t, s, mc)
 			settled(ctx, t, s, later)
 			release := unready(ctx, t, s, mc, func(*corev1.ContainerStatus) {})
-			s.Expect(t).Condition(ctx, mc, expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			s.Expect(t).Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
 			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeZero()))
 
 			controllers := s.Component(t, embedded.KubeControllerManager)
@@ -157,7 +156,7 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 func TestPort(t *testing.T) {
 	memcached.Test(t, features.New("containerPort").
 		WithLabel("contract", "3").
-		Assess("reaches memcached's arguments and rolls out, and no capacity is lost", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("reaches memcached's arguments and rolls out, and no capacity is lost", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
 			slowPods(ctx, t, s, mc)

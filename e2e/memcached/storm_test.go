@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -26,7 +26,7 @@ import (
 func TestConflictStorm(t *testing.T) {
 	memcached.Test(t, features.New("conflict storm").
 		WithLabel("contract", "6").
-		Assess("changes are made all the same, without a conflict", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("changes are made all the same, without a conflict", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mark := s.Mark(t)
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
@@ -41,7 +41,7 @@ func TestConflictStorm(t *testing.T) {
 			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
 			truthful(ctx, t, s, mc)
 		})).
-		Assess("and labels of others call for no write", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and labels of others call for no write", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := named(s, "cache")
 			mark := s.Mark(t)
 			written := storm(ctx, t, s, mc, deploymentOf(mc))
@@ -59,8 +59,8 @@ func TestForestalled(t *testing.T) {
 	memcached.TestAlone(t, features.New("forestalled").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator)).
-		Assess("changes are made at the first try", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Assess("changes are made at the first try", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			forestall(ctx, t, s)
 			mark := s.Mark(t)
 			mc := create(ctx, t, s, "cache", 1)
@@ -84,7 +84,7 @@ const forestalled = "example.com/forestalled"
 
 // forestall restarts the operator behind a proxy. Before it passes on a write to a Memcached or a Deployment, it changes a label
 // there.
-func forestall(ctx context.Context, t *testing.T, s *suite.Scope) {
+func forestall(ctx context.Context, t *testing.T, s *framework.Scope) {
 	t.Helper()
 	var count atomic.Int64
 	behindProxy(ctx, t, s, func(pass http.Handler) http.Handler {
@@ -120,7 +120,7 @@ func written(request *http.Request) client.Object {
 // storm changes a label of the objects, each as fast as the API server takes it, until stop is called, which returns how often
 // they were changed. An annotation of a Deployment's would be copied to its ReplicaSet: Kubernetes' own controller, which does so,
 // could write nothing else for conflicts with itself.
-func storm(ctx context.Context, t *testing.T, s *suite.Scope, objects ...client.Object) (stop func() int) {
+func storm(ctx context.Context, t *testing.T, s *framework.Scope, objects ...client.Object) (stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	t.Cleanup(cancel)

@@ -13,9 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/history"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/record"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -34,7 +33,7 @@ func describeLies(lies []lie) string {
 }
 
 // truthful fails the test if the Memcached ever said Available=True too early.
-func truthful(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+func truthful(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	t.Helper()
 	noLies(t, mc, falseAvailable(s.Versions(ctx, t), mc.UID, readyPods, mostCounted))
 }
@@ -49,17 +48,17 @@ func noLies(t *testing.T, mc *cachev1alpha1.Memcached, lies []lie) {
 // falseAvailable returns the versions of a Memcached that say Available=True although fewer pods of it than its size were
 // ready just before, or fewer were counted by its Deployment. Only the versions in which the status changed count: the API server
 // repeats an old status when somebody changes the spec. The size is that of the generation which the condition speaks of.
-func falseAvailable(versions []history.Version, uid types.UID, ready, counted count) []lie {
+func falseAvailable(versions []record.Version, uid types.UID, ready, counted count) []lie {
 	var lies []lie
 	before := ""
 	sizes := map[int64]int64{}
-	for _, v := range history.Of(versions, uid) {
+	for _, v := range record.Of(versions, uid) {
 		size, _, _ := unstructured.NestedInt64(v.Object.Object, "spec", "size")
 		sizes[v.Object.GetGeneration()] = size
 		status := fmt.Sprint(v.Object.Object["status"])
 		written := status != before
 		before = status
-		conditions, err := expect.ConditionsOf(v.Object)
+		conditions, err := framework.ConditionsOf(v.Object)
 		if err != nil || v.Deleted || !written || !meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable) {
 			continue
 		}
@@ -74,7 +73,7 @@ func falseAvailable(versions []history.Version, uid types.UID, ready, counted co
 
 // slowPods makes each simulated pod of mc take half a second until it is ready, so that no rollout is over before an operator on a
 // busy machine can report it. Real pods take that long anyway.
-func slowPods(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+func slowPods(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	t.Helper()
 	damage(ctx, t, s, mc, `{"spec":{"template":{"metadata":{"annotations":{"testbed.example.com/ready-after":"500ms"}}}}}`)
 	settled(ctx, t, s, mc)
@@ -82,11 +81,11 @@ func slowPods(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alph
 
 // rolledOutAvailable fails the test unless every version of the Memcached since then, counted over all that is recorded, says
 // Available=True, and at least one says Progressing=True, which is how a rollout that loses no capacity is reported.
-func rolledOutAvailable(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, since int) {
+func rolledOutAvailable(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, since int) {
 	t.Helper()
 	stayedAvailable(ctx, t, s, mc, since)
-	if !slices.ContainsFunc(history.Of(s.Versions(ctx, t)[since:], mc.UID), func(v history.Version) bool {
-		conditions, err := expect.ConditionsOf(v.Object)
+	if !slices.ContainsFunc(record.Of(s.Versions(ctx, t)[since:], mc.UID), func(v record.Version) bool {
+		conditions, err := framework.ConditionsOf(v.Object)
 		return err == nil && meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionProgressing)
 	}) {
 		t.Fatalf("Memcached %s: expected that it is Progressing while pods are replaced; last seen: it never was", mc.Name)
@@ -94,9 +93,9 @@ func rolledOutAvailable(ctx context.Context, t *testing.T, s *suite.Scope, mc *c
 }
 
 // stayedAvailable fails the test unless every version of the Memcached since then says Available=True.
-func stayedAvailable(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, since int) {
+func stayedAvailable(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, since int) {
 	t.Helper()
-	for _, v := range history.Of(s.Versions(ctx, t)[since:], mc.UID) {
+	for _, v := range record.Of(s.Versions(ctx, t)[since:], mc.UID) {
 		if !saysAvailable(v.Object) {
 			t.Fatalf("Memcached %s: expected that it stays Available; last seen: in revision %d it is not", mc.Name, v.Revision)
 		}
@@ -104,17 +103,17 @@ func stayedAvailable(ctx context.Context, t *testing.T, s *suite.Scope, mc *cach
 }
 
 func saysAvailable(object *unstructured.Unstructured) bool {
-	conditions, err := expect.ConditionsOf(object)
+	conditions, err := framework.ConditionsOf(object)
 	return err == nil && meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable)
 }
 
 // count is how many ready pods of a Memcached there are just before a revision, according to somebody.
-type count func(versions []history.Version, mc *unstructured.Unstructured, revision uint64) int
+type count func(versions []record.Version, mc *unstructured.Unstructured, revision uint64) int
 
 // readyPods counts the pods that carry the Memcached's UID, are ready and not on their way out.
-func readyPods(versions []history.Version, mc *unstructured.Unstructured, revision uint64) int {
+func readyPods(versions []record.Version, mc *unstructured.Unstructured, revision uint64) int {
 	ready := 0
-	for _, pod := range history.Before(versions, "Pod", revision) {
+	for _, pod := range record.Before(versions, "Pod", revision) {
 		if isReadyPodOf(pod, mc) {
 			ready++
 		}
@@ -123,7 +122,7 @@ func readyPods(versions []history.Version, mc *unstructured.Unstructured, revisi
 }
 
 // everReadyPods counts those that have ever been ready. Where pods go at any time, the operator may not have heard of it yet.
-func everReadyPods(versions []history.Version, mc *unstructured.Unstructured, revision uint64) int {
+func everReadyPods(versions []record.Version, mc *unstructured.Unstructured, revision uint64) int {
 	ready := map[types.UID]bool{}
 	for _, v := range versions {
 		if v.Revision < revision && v.Object.GetKind() == "Pod" && isReadyPodOf(v.Object, mc) {
@@ -146,8 +145,8 @@ func isReadyPodOf(pod, mc *unstructured.Unstructured) bool {
 
 // lastCounted is what the Deployment says at that revision. The operator may not have heard of it yet: where pods go and come, a test
 // has to see to it that there was time.
-func lastCounted(versions []history.Version, mc *unstructured.Unstructured, revision uint64) int {
-	for _, deployment := range history.Before(versions, "Deployment", revision) {
+func lastCounted(versions []record.Version, mc *unstructured.Unstructured, revision uint64) int {
+	for _, deployment := range record.Before(versions, "Deployment", revision) {
 		if deployment.GetName() == mc.GetName() {
 			return readyReplicas(deployment)
 		}
@@ -156,7 +155,7 @@ func lastCounted(versions []history.Version, mc *unstructured.Unstructured, revi
 }
 
 // mostCounted is the most that the Deployment has ever said.
-func mostCounted(versions []history.Version, mc *unstructured.Unstructured, revision uint64) int {
+func mostCounted(versions []record.Version, mc *unstructured.Unstructured, revision uint64) int {
 	most := 0
 	for _, v := range versions {
 		if v.Object.GetKind() == "Deployment" && v.Object.GetName() == mc.GetName() && v.Revision < revision {
@@ -172,8 +171,8 @@ func readyReplicas(deployment *unstructured.Unstructured) int {
 }
 
 // deploymentAt is a version of a Deployment that counts so many ready pods.
-func deploymentAt(revision uint64, name string, ready int64) history.Version {
-	return history.Version{Revision: revision, Object: &unstructured.Unstructured{Object: map[string]any{
+func deploymentAt(revision uint64, name string, ready int64) record.Version {
+	return record.Version{Revision: revision, Object: &unstructured.Unstructured{Object: map[string]any{
 		"kind":     "Deployment",
 		"metadata": map[string]any{"uid": name, "name": name},
 		"status":   map[string]any{"readyReplicas": ready},
@@ -181,7 +180,7 @@ func deploymentAt(revision uint64, name string, ready int64) history.Version {
 }
 
 func TestCounted(t *testing.T) {
-	versions := []history.Version{
+	versions := []record.Version{
 		deploymentAt(1, "a", 1), deploymentAt(2, "a", 3), deploymentAt(3, "b", 5), deploymentAt(4, "a", 2), deploymentAt(6, "a", 4),
 	}
 	g := NewWithT(t)
@@ -195,8 +194,8 @@ func TestCounted(t *testing.T) {
 }
 
 // podAt is a version of a pod of the Memcached with the UID m1, which is ready or not.
-func podAt(revision uint64, name, ready string) history.Version {
-	return history.Version{Revision: revision, Object: &unstructured.Unstructured{Object: map[string]any{
+func podAt(revision uint64, name, ready string) record.Version {
+	return record.Version{Revision: revision, Object: &unstructured.Unstructured{Object: map[string]any{
 		"kind":     "Pod",
 		"metadata": map[string]any{"uid": name, "name": name, "labels": map[string]any{cachev1alpha1.LabelMemcachedUID: "m1"}},
 		"status":   map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
@@ -205,7 +204,7 @@ func podAt(revision uint64, name, ready string) history.Version {
 
 func TestReadyPods(t *testing.T) {
 	mc := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"uid": "m1"}}}
-	versions := []history.Version{podAt(1, "a", "True"), podAt(2, "b", "False"), podAt(3, "a", "False"), podAt(4, "c", "True"), podAt(5, "d", "True")}
+	versions := []record.Version{podAt(1, "a", "True"), podAt(2, "b", "False"), podAt(3, "a", "False"), podAt(4, "c", "True"), podAt(5, "d", "True")}
 	g := NewWithT(t)
 	g.Expect(readyPods(versions, mc, 5)).To(Equal(1))
 	g.Expect(everReadyPods(versions, mc, 5)).To(Equal(2))
@@ -213,7 +212,7 @@ func TestReadyPods(t *testing.T) {
 
 func TestFalseAvailable(t *testing.T) {
 	const uid = "m1"
-	cr := func(revision uint64, size int64, available metav1.ConditionStatus, nodes int64) history.Version {
+	cr := func(revision uint64, size int64, available metav1.ConditionStatus, nodes int64) record.Version {
 		object := &unstructured.Unstructured{Object: map[string]any{
 			"kind":     "Memcached",
 			"metadata": map[string]any{"uid": uid, "name": "cache"},
@@ -223,11 +222,11 @@ func TestFalseAvailable(t *testing.T) {
 				"conditions":    []any{map[string]any{"type": "Available", "status": string(available)}},
 			},
 		}}
-		return history.Version{Revision: revision, Object: object}
+		return record.Version{Revision: revision, Object: object}
 	}
-	deployment := func(revision uint64, ready int64) history.Version { return deploymentAt(revision, "cache", ready) }
+	deployment := func(revision uint64, ready int64) record.Version { return deploymentAt(revision, "cache", ready) }
 	// of gives a Memcached a generation, and a status that speaks of one.
-	of := func(generation, observed int64, v history.Version) history.Version {
+	of := func(generation, observed int64, v record.Version) record.Version {
 		v.Object.SetGeneration(generation)
 		conditions, _, _ := unstructured.NestedSlice(v.Object.Object, "status", "conditions")
 		conditions[0].(map[string]any)["observedGeneration"] = observed
@@ -235,20 +234,20 @@ func TestFalseAvailable(t *testing.T) {
 		return v
 	}
 	for name, tc := range map[string]struct {
-		versions []history.Version
+		versions []record.Version
 		lies     int
 	}{
-		"true":                        {[]history.Version{podAt(1, "a", "True"), podAt(2, "b", "True"), deployment(3, 2), cr(4, 2, "True", 2)}, 0},
-		"a pod is missing":            {[]history.Version{deployment(1, 2), podAt(2, "a", "True"), cr(3, 2, "True", 1)}, 1},
-		"a pod is not ready":          {[]history.Version{deployment(1, 2), podAt(2, "a", "True"), podAt(3, "b", "False"), cr(4, 2, "True", 1)}, 1},
-		"a pod gets ready too late":   {[]history.Version{deployment(1, 2), podAt(2, "a", "True"), cr(3, 2, "True", 1), podAt(4, "b", "True")}, 1},
-		"the Deployment has fewer":    {[]history.Version{podAt(1, "a", "True"), podAt(2, "b", "True"), deployment(3, 1), cr(4, 2, "True", 2), deployment(5, 2)}, 1},
-		"there is no Deployment":      {[]history.Version{podAt(1, "a", "True"), cr(2, 1, "True", 1)}, 1},
-		"says False":                  {[]history.Version{cr(3, 2, "False", 0)}, 0},
-		"an old status, another size": {[]history.Version{deployment(1, 1), podAt(2, "a", "True"), cr(3, 1, "True", 1), cr(4, 5, "True", 1)}, 0},
-		"another size since then":     {[]history.Version{deployment(1, 1), podAt(2, "a", "True"), of(1, 1, cr(3, 1, "False", 1)), of(2, 1, cr(4, 5, "True", 1))}, 0},
-		"too few of the size since":   {[]history.Version{deployment(1, 1), podAt(2, "a", "True"), of(1, 1, cr(3, 1, "False", 1)), of(2, 2, cr(4, 5, "True", 1))}, 1},
-		"written again after a loss":  {[]history.Version{deployment(1, 1), podAt(2, "a", "True"), cr(3, 1, "True", 1), podAt(4, "a", "False"), cr(5, 1, "True", 0)}, 1},
+		"true":                        {[]record.Version{podAt(1, "a", "True"), podAt(2, "b", "True"), deployment(3, 2), cr(4, 2, "True", 2)}, 0},
+		"a pod is missing":            {[]record.Version{deployment(1, 2), podAt(2, "a", "True"), cr(3, 2, "True", 1)}, 1},
+		"a pod is not ready":          {[]record.Version{deployment(1, 2), podAt(2, "a", "True"), podAt(3, "b", "False"), cr(4, 2, "True", 1)}, 1},
+		"a pod gets ready too late":   {[]record.Version{deployment(1, 2), podAt(2, "a", "True"), cr(3, 2, "True", 1), podAt(4, "b", "True")}, 1},
+		"the Deployment has fewer":    {[]record.Version{podAt(1, "a", "True"), podAt(2, "b", "True"), deployment(3, 1), cr(4, 2, "True", 2), deployment(5, 2)}, 1},
+		"there is no Deployment":      {[]record.Version{podAt(1, "a", "True"), cr(2, 1, "True", 1)}, 1},
+		"says False":                  {[]record.Version{cr(3, 2, "False", 0)}, 0},
+		"an old status, another size": {[]record.Version{deployment(1, 1), podAt(2, "a", "True"), cr(3, 1, "True", 1), cr(4, 5, "True", 1)}, 0},
+		"another size since then":     {[]record.Version{deployment(1, 1), podAt(2, "a", "True"), of(1, 1, cr(3, 1, "False", 1)), of(2, 1, cr(4, 5, "True", 1))}, 0},
+		"too few of the size since":   {[]record.Version{deployment(1, 1), podAt(2, "a", "True"), of(1, 1, cr(3, 1, "False", 1)), of(2, 2, cr(4, 5, "True", 1))}, 1},
+		"written again after a loss":  {[]record.Version{deployment(1, 1), podAt(2, "a", "True"), cr(3, 1, "True", 1), podAt(4, "a", "False"), cr(5, 1, "True", 0)}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(falseAvailable(tc.versions, uid, readyPods, mostCounted)).To(HaveLen(tc.lies))

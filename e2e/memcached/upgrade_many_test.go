@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -30,7 +30,7 @@ const inUse = 100
 
 // installed is an operator that is installed in one of the ways that docs/upgrading.md shows.
 type installed struct {
-	*suite.Scope
+	*framework.Scope
 	// upgrade replaces the last release by this one, and downgrade does the opposite.
 	upgrade, downgrade func(ctx context.Context, t *testing.T)
 }
@@ -40,7 +40,7 @@ func TestUpgradeByInstaller(t *testing.T) {
 	feature := features.New("upgrade by install.yaml").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator")
-	memcached.TestAlone(t, upgrade(feature, func(ctx context.Context, t *testing.T, s *suite.Scope, before runner.Change) *installed {
+	memcached.TestAlone(t, upgrade(feature, func(ctx context.Context, t *testing.T, s *framework.Scope, before runner.Change) *installed {
 		load := func(image string) runner.Manifests {
 			manifests, err := runner.Load(buildInstaller(ctx, t, image))
 			if err != nil {
@@ -74,7 +74,7 @@ func TestUpgradeByHelm(t *testing.T) {
 	feature := features.New("upgrade by Helm").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator")
-	memcached.TestAlone(t, upgrade(feature, func(ctx context.Context, t *testing.T, s *suite.Scope, before runner.Change) *installed {
+	memcached.TestAlone(t, upgrade(feature, func(ctx context.Context, t *testing.T, s *framework.Scope, before runner.Change) *installed {
 		passUnjudged(ctx, t, s) // there is no pod that webhooks could reach
 		t.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx), t) })
 		stop(ctx, t, s)
@@ -131,7 +131,7 @@ func TestUpgradeByHelm(t *testing.T) {
 			},
 		}
 	}).
-		Assess("uninstalling keeps the CustomResourceDefinition and all Memcacheds", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("uninstalling keeps the CustomResourceDefinition and all Memcacheds", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			uninstall(ctx, t)
 			g := NewWithT(t)
 			definition := &apiextensionsv1.CustomResourceDefinition{}
@@ -146,7 +146,7 @@ func TestUpgradeByHelm(t *testing.T) {
 
 // upgrade adds the steps of an upgrade to a feature: the last release, which set one field more and knew fewer columns, is replaced
 // by this one while Memcacheds are in use, and comes back.
-func upgrade(feature *features.FeatureBuilder, install func(ctx context.Context, t *testing.T, s *suite.Scope, before runner.Change) *installed) *features.FeatureBuilder {
+func upgrade(feature *features.FeatureBuilder, install func(ctx context.Context, t *testing.T, s *framework.Scope, before runner.Change) *installed) *features.FeatureBuilder {
 	const field = "cache.example.com/before"
 	var (
 		i    *installed
@@ -167,8 +167,8 @@ func upgrade(feature *features.FeatureBuilder, install func(ctx context.Context,
 			client.InNamespace(i.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID})
 	}
 	return feature.
-		Setup(suite.Step(ownOperator)).
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsSimulation(t, "so many Memcacheds take a small machine too long")
 			s.NeedsAudit(t)
 			i = install(ctx, t, s, earlier(ctx, t, "annotated"))
@@ -180,16 +180,16 @@ func upgrade(feature *features.FeatureBuilder, install func(ctx context.Context,
 			pods = started(list.Items)
 			barrier(ctx, t, i.Scope)
 		})).
-		Assess("removes one field of each Deployment, writes nothing else and restarts no pod", suite.Step(func(ctx context.Context, t *testing.T, _ *suite.Scope) {
+		Assess("removes one field of each Deployment, writes nothing else and restarts no pod", framework.Step(func(ctx context.Context, t *testing.T, _ *framework.Scope) {
 			// One more than the field needs: it is the first change of a Deployment since its creation.
 			change(ctx, t, i.upgrade, false, 2)
 		})).
-		Assess("updates the CustomResourceDefinition first", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("updates the CustomResourceDefinition first", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.Expect(t).Object(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}},
 				HaveField("Spec.Versions", HaveEach(HaveField("AdditionalPrinterColumns", Not(BeEmpty())))))
 			definitionFirst(t, s, mark, i.Operator.UserName())
 		})).
-		Assess("and back: the field is there again, and nothing else happens", suite.Step(func(ctx context.Context, t *testing.T, _ *suite.Scope) {
+		Assess("and back: the field is there again, and nothing else happens", framework.Step(func(ctx context.Context, t *testing.T, _ *framework.Scope) {
 			change(ctx, t, i.downgrade, true, 1)
 		}))
 }
@@ -208,7 +208,7 @@ func holding(annotation string) func([]client.Object) map[bool]int {
 
 // definitionFirst fails the test unless the CustomResourceDefinition was written before the manager's Deployment, if that was
 // written at all, and before the operator of that user read any Memcached as a process that has just started.
-func definitionFirst(t *testing.T, s *suite.Scope, since audit.Mark, operator string) {
+func definitionFirst(t *testing.T, s *framework.Scope, since audit.Mark, operator string) {
 	t.Helper()
 	written := audit.All(audit.Writes, audit.Code(200), audit.Resource("customresourcedefinitions", ""), audit.About(definitionName))
 	later := func(e *auditv1.Event) bool {

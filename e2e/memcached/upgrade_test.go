@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/mutant"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -24,7 +24,7 @@ func TestUpgrade(t *testing.T) {
 	feature := features.New("upgrade").
 		WithLabel("contract", "2").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(ownOperator))
+		Setup(framework.Step(ownOperator))
 	for _, upgrade := range []struct {
 		field, build string
 		there        types.GomegaMatcher // the field, in a Deployment
@@ -47,7 +47,7 @@ func TestUpgrade(t *testing.T) {
 		var mc *cachev1alpha1.Memcached
 		var before []k8stypes.UID
 		feature = feature.
-			Assess("removes a field of "+upgrade.field+" that only the build before has set", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			Assess("removes a field of "+upgrade.field+" that only the build before has set", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 				restart(ctx, t, s, earlier(ctx, t, upgrade.build))
 				mc = create(ctx, t, s, upgrade.build, 2)
 				settled(ctx, t, s, mc)
@@ -56,7 +56,7 @@ func TestUpgrade(t *testing.T) {
 				restart(ctx, t, s)
 				s.Expect(t).Object(ctx, deploymentOf(mc), Not(upgrade.there))
 			})).
-			Assess("and "+upgrade.same, suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			Assess("and "+upgrade.same, framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 				settled(ctx, t, s, mc)
 				barrier(ctx, t, s)
 				s.Expect(t).Objects(ctx, &corev1.PodList{}, WithTransform(neverRestarted, upgrade.pods(before)),

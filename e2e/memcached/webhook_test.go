@@ -17,15 +17,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 // withWebhooks is a step that needs webhooks which are called.
-func withWebhooks(step suite.StepFunc) suite.StepFunc {
-	return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+func withWebhooks(step framework.StepFunc) framework.StepFunc {
+	return func(ctx context.Context, t *testing.T, s *framework.Scope) {
 		t.Helper()
 		if !s.Webhooks {
 			t.Skip("the API server of this cluster can't call webhooks of a process on this machine")
@@ -38,7 +37,7 @@ func TestRequestedBy(t *testing.T) {
 	const annotation = cachev1alpha1.AnnotationRequestedBy
 	memcached.Test(t, features.New("who asked").
 		WithLabel("contract", "admission").
-		Assess("is recorded, whatever the request says", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is recorded, whatever the request says", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := named(s, "cache")
 			mc.Annotations = map[string]string{annotation: "somebody-else"}
 			jane := as(t, s, "jane")
@@ -47,7 +46,7 @@ func TestRequestedBy(t *testing.T) {
 			}
 			s.Expect(t).Object(ctx, mc, HaveField("Annotations", HaveKeyWithValue(annotation, "jane")))
 		}))).
-		Assess("and nobody can change it", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and nobody can change it", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			for _, value := range []string{`"somebody-else"`, `null`, `""`} {
 				mc := named(s, "cache")
 				patch := `{"metadata":{"annotations":{"` + annotation + `":` + value + `}}}`
@@ -64,16 +63,16 @@ func TestRequestedBy(t *testing.T) {
 
 func TestDeletionProtection(t *testing.T) {
 	const annotation = cachev1alpha1.AnnotationDeletionProtection
-	protect := func(ctx context.Context, s *suite.Scope, mc *cachev1alpha1.Memcached, value string) error {
+	protect := func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, value string) error {
 		return s.Client.Patch(ctx, mc, rawMergePatch(`{"metadata":{"annotations":{"`+annotation+`":`+value+`}}}`))
 	}
 	memcached.Test(t, features.New("deletion protection").
 		WithLabel("contract", "admission").
-		Assess("refuses what is neither true nor false", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("refuses what is neither true nor false", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			refused(t, protect(ctx, s, mc, `"yes"`), "metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
 		}))).
-		Assess("refuses deletion, alone and with all others", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("refuses deletion, alone and with all others", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := named(s, "cache")
 			if err := protect(ctx, s, mc, `"true"`); err != nil {
 				t.Fatal(err)
@@ -84,7 +83,7 @@ func TestDeletionProtection(t *testing.T) {
 			pipeline := as(t, s, "system:serviceaccount:"+s.Namespace+":pipeline")
 			refused(t, pipeline.Delete(ctx, mc), "protects the Memcached from deletion")
 		}))).
-		Assess("until it is taken off", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("until it is taken off", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := named(s, "cache")
 			if err := protect(ctx, s, mc, `null`); err != nil {
 				t.Fatal(err)
@@ -94,7 +93,7 @@ func TestDeletionProtection(t *testing.T) {
 			}
 			s.Expect(t).Gone(ctx, mc)
 		}))).
-		Assess("and does not hold a namespace up", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and does not hold a namespace up", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
 			if err := s.Client.Create(ctx, namespace); err != nil {
 				t.Fatal(err)
@@ -116,7 +115,7 @@ func TestDeletionProtection(t *testing.T) {
 func TestPortWarning(t *testing.T) {
 	memcached.Test(t, features.New("a change of port").
 		WithLabel("contract", "admission").
-		Assess("warns that every pod restarts, and no other change does", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("warns that every pod restarts, and no other change does", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			heard := &warnings{}
 			config := rest.CopyConfig(s.Config)
@@ -149,7 +148,7 @@ func TestTotalSize(t *testing.T) {
 	memcached.TestAlone(t, features.New("sum of sizes in a namespace").
 		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
-		Assess("is limited for who creates, changes and scales", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is limited for who creates, changes and scales", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			if err := s.Operator.Restart(ctx, runner.WithArgs("--max-total-size-per-namespace=5")); err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +187,7 @@ func TestWebhookDown(t *testing.T) {
 	memcached.TestAlone(t, features.New("webhooks without an operator").
 		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
-		Assess("refuse what they would judge, and let the rest pass", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("refuse what they would judge, and let the rest pass", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			plain := create(ctx, t, s, "plain", 1)
 			kept := named(s, "kept")
 			kept.Annotations = protected
@@ -219,7 +218,7 @@ func TestWebhookDown(t *testing.T) {
 			}
 			s.Expect(t).Gone(ctx, plain)
 		}))).
-		Assess("and do not hold a namespace up", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and do not hold a namespace up", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
 			if err := s.Client.Create(ctx, namespace); err != nil {
 				t.Fatal(err)
@@ -249,7 +248,7 @@ func TestCertificateRotation(t *testing.T) {
 	memcached.TestAlone(t, features.New("rotation of certificates").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Assess("fails no admission", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("fails no admission", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			short := runner.WithArgs("--webhook-ca-duration=9s", "--webhook-certificate-duration=3s")
 			if err := s.Operator.Restart(ctx, short); err != nil {
 				t.Fatal(err)
@@ -274,7 +273,7 @@ func TestCertificateRotation(t *testing.T) {
 			seen := [][]byte{nil}
 			for range 4 { // the first, and three rotations
 				secret := authority(s)
-				s.Expect(t).Patient(expect.Converge).Object(ctx, secret, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(BeElementOf(seen)))))
+				s.Expect(t).Patient(framework.Converge).Object(ctx, secret, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(BeElementOf(seen)))))
 				seen = append(seen, secret.Data[corev1.TLSCertKey])
 			}
 		}))).
@@ -282,7 +281,7 @@ func TestCertificateRotation(t *testing.T) {
 }
 
 // asking asks the webhooks again and again, until stop is called and it has asked often enough to prove something.
-func asking(ctx context.Context, t *testing.T, s *suite.Scope) (stop func()) {
+func asking(ctx context.Context, t *testing.T, s *framework.Scope) (stop func()) {
 	const enough = 100
 	stopped, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -306,13 +305,13 @@ func asking(ctx context.Context, t *testing.T, s *suite.Scope) (stop func()) {
 }
 
 // authority refers to the Secret that holds the operator's certificate authority.
-func authority(s *suite.Scope) *corev1.Secret {
+func authority(s *framework.Scope) *corev1.Secret {
 	namespace, _, _ := strings.Cut(strings.TrimPrefix(s.Operator.UserName(), "system:serviceaccount:"), ":")
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "operator-webhook-ca"}}
 }
 
 // as returns a client of an administrator who is called so.
-func as(t *testing.T, s *suite.Scope, user string) client.Client {
+func as(t *testing.T, s *framework.Scope, user string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
@@ -324,7 +323,7 @@ func as(t *testing.T, s *suite.Scope, user string) client.Client {
 }
 
 // scale changes a Memcached's size as `kubectl scale` and autoscalers do.
-func scale(ctx context.Context, s *suite.Scope, mc *cachev1alpha1.Memcached, size int32) error {
+func scale(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, size int32) error {
 	return s.Client.SubResource("scale").Update(ctx, named(s, mc.Name), client.WithSubResourceBody(&autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name},
 		Spec:       autoscalingv1.ScaleSpec{Replicas: size},
@@ -380,7 +379,7 @@ func (w *warnings) take() string {
 }
 
 // passUnjudged lets requests pass that no operator judges, as an administrator does who can't wait for it, until the test ends.
-func passUnjudged(ctx context.Context, t *testing.T, s *suite.Scope) {
+func passUnjudged(ctx context.Context, t *testing.T, s *framework.Scope) {
 	t.Helper()
 	if !s.Webhooks {
 		return

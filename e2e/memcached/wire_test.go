@@ -16,9 +16,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/loopback"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
 )
 
 // wire is the operator's way to the API server. A test can cut it.
@@ -33,7 +33,7 @@ type wire struct {
 }
 
 // behindWire restarts the operator behind a wire. It lasts until the operator's next restart; the wire goes with the test.
-func behindWire(ctx context.Context, t *testing.T, s *suite.Scope, changes ...runner.Change) *wire {
+func behindWire(ctx context.Context, t *testing.T, s *framework.Scope, changes ...runner.Change) *wire {
 	t.Helper()
 	server, err := url.Parse(s.Config.Host)
 	if err != nil {
@@ -60,7 +60,7 @@ func behindWire(ctx context.Context, t *testing.T, s *suite.Scope, changes ...ru
 }
 
 // restartVia restarts the operator, which reaches the API server another way until its next restart.
-func restartVia(ctx context.Context, t *testing.T, s *suite.Scope, other func(*clientcmdapi.Cluster), changes ...runner.Change) {
+func restartVia(ctx context.Context, t *testing.T, s *framework.Scope, other func(*clientcmdapi.Cluster), changes ...runner.Change) {
 	t.Helper()
 	account := strings.Split(s.Operator.UserName(), ":") // system:serviceaccount:NAMESPACE:NAME
 	path := filepath.Join(t.TempDir(), "kubeconfig")

@@ -10,10 +10,9 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -24,8 +23,8 @@ const writeBudget = 3
 
 // TestWrites owns the operator, which holds mere progress back for so long that it makes no difference how fast the machine is.
 func TestWrites(t *testing.T) {
-	within := func(limit int, do func(context.Context, *testing.T, *suite.Scope)) suite.StepFunc {
-		return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+	within := func(limit int, do func(context.Context, *testing.T, *framework.Scope)) framework.StepFunc {
+		return func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			t.Helper()
 			mark := s.Mark(t)
 			do(ctx, t, s)
@@ -38,21 +37,21 @@ func TestWrites(t *testing.T) {
 	memcached.TestAlone(t, features.New("few writes").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
-		Setup(suite.Step(operatorWith(runner.WithArgs("--progress-interval=10m")))).
-		Assess("to make one of size 1 Available", suite.Step(within(writeBudget, func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(operatorWith(runner.WithArgs("--progress-interval=10m")))).
+		Assess("to make one of size 1 Available", framework.Step(within(writeBudget, func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			settled(ctx, t, s, create(ctx, t, s, "one", 1))
 		}))).
-		Assess("to make one of size 3 Available", suite.Step(within(writeBudget, func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("to make one of size 3 Available", framework.Step(within(writeBudget, func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			three = create(ctx, t, s, "three", 3)
 			settled(ctx, t, s, three)
 		}))).
-		Assess("to give it two more, with one for the fields that its creation has set", suite.Step(within(writeBudget+1, resize(&three, 5)))).
-		Assess("to take one away", suite.Step(within(writeBudget, resize(&three, 4)))).
-		Assess("two while one pod fails, and another one beside it", suite.Step(within(2, func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("to give it two more, with one for the fields that its creation has set", framework.Step(within(writeBudget+1, resize(&three, 5)))).
+		Assess("to take one away", framework.Step(within(writeBudget, resize(&three, 4)))).
+		Assess("two while one pod fails, and another one beside it", framework.Step(within(2, func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsSimulation(t, "their kubelets say how a pod is")
 			pods := podsOf(ctx, t, s, three)
 			mend := unreadyPod(ctx, t, s, &pods[0], func(*corev1.ContainerStatus) {})
-			s.Expect(t).Condition(ctx, three, expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			s.Expect(t).Condition(ctx, three, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
 			mendToo := unreadyPod(ctx, t, s, &pods[1], func(*corev1.ContainerStatus) {})
 			barrier(ctx, t, s)
 			mendToo()
@@ -60,12 +59,12 @@ func TestWrites(t *testing.T) {
 			mend()
 			settled(ctx, t, s, three)
 		}))).
-		Assess("and none while nothing changes", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and none while nothing changes", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mark := s.Mark(t)
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
 		})).
-		Assess("at most one to delete", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("at most one to delete", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mark := s.Mark(t)
 			mc := named(s, "three")
 			remove(ctx, t, s, mc)
@@ -73,7 +72,7 @@ func TestWrites(t *testing.T) {
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(1, s.Writes(mark, notThe(canary)))
 		})).
-		Assess("and never one that is in conflict", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and never one that is in conflict", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsAudit(t)
 			s.Expect(t).AtMost(0, s.Writes(audit.Mark{}, audit.Code(409)))
 		})).
@@ -81,8 +80,8 @@ func TestWrites(t *testing.T) {
 }
 
 // resize returns a step that changes the size of a Memcached, and waits until it is so.
-func resize(mc **cachev1alpha1.Memcached, size int32) func(context.Context, *testing.T, *suite.Scope) {
-	return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+func resize(mc **cachev1alpha1.Memcached, size int32) func(context.Context, *testing.T, *framework.Scope) {
+	return func(ctx context.Context, t *testing.T, s *framework.Scope) {
 		t.Helper()
 		change(ctx, t, s, *mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
 		settled(ctx, t, s, *mc)
@@ -95,7 +94,7 @@ func TestRestart(t *testing.T) {
 	memcached.TestAlone(t, features.New("restart").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
-		Assess("writes nothing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("writes nothing", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			for _, name := range []string{"a", "b", "c"} {
 				settled(ctx, t, s, create(ctx, t, s, name, 2))
 			}
@@ -105,7 +104,7 @@ func TestRestart(t *testing.T) {
 			barrier(ctx, t, s)
 			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
 		})).
-		Assess("and asks for nothing that it may not have", suite.Step(func(_ context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and asks for nothing that it may not have", framework.Step(func(_ context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsAudit(t)
 			nothingForbidden(t, s, mark, s.Operator.UserName())
 		})).
@@ -117,7 +116,7 @@ const canary = "canary"
 
 // barrier returns when the operator has worked off what it had to do: a canary that is created now has been reconciled, the
 // audit log has the write that says so, and the canary is gone.
-func barrier(ctx context.Context, t *testing.T, s *suite.Scope) {
+func barrier(ctx context.Context, t *testing.T, s *framework.Scope) {
 	t.Helper()
 	since := s.Mark(t)
 	mc := create(ctx, t, s, canary, 1)

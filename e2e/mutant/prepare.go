@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/mutant/schemata"
-	"github.com/example/operator-testbed/e2e/runner"
 )
 
 // errAskedFor is why a mutant has an executable of its own that could share one.

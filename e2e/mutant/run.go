@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // Suite is a suite that mutants are tried on.

@@ -18,7 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/example/operator-testbed/e2e/home"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // unpack puts what a bundle holds where it belongs on this machine, after all of it was found to be whole.

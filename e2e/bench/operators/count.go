@@ -5,7 +5,7 @@ import (
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	"github.com/example/operator-testbed/e2e/audit"
+	"github.com/example/operator-testbed/e2e/framework/audit"
 )
 
 // requests passes a user's requests that are about state: events tell, and leases elect.

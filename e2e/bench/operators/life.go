@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/audit"
 	"github.com/example/operator-testbed/e2e/bench"
-	"github.com/example/operator-testbed/e2e/history"
-	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/record"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // operatorName is the operator's process.
@@ -35,7 +35,7 @@ func (w *world) measure(ctx context.Context, subject Subject, n int, withForeign
 		return Result{}, err
 	}
 	user := operator.UserName()
-	recorder, err := history.Start(ctx, w.client, namespace, memcached, corev1.SchemeGroupVersion.WithKind("Pod"),
+	recorder, err := record.Start(ctx, w.client, namespace, memcached, corev1.SchemeGroupVersion.WithKind("Pod"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	if err != nil {
 		return Result{}, err

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// samples are the metrics of a process, as expect.ParseMetrics returns them.
+// samples are the metrics of a process, as framework.ParseMetrics returns them.
 type samples map[string]float64
 
 // scrape returns the metrics that an operator serves at an address, which has no path.
@@ -24,7 +24,7 @@ func scrape(ctx context.Context, address string) (samples, error) {
 		return nil, fmt.Errorf("scrape the operator: %w", err)
 	}
 	defer response.Body.Close()
-	result, err := expect.ParseMetrics(response.Body)
+	result, err := framework.ParseMetrics(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("scrape the operator, which answered %s: %w", response.Status, err)
 	}

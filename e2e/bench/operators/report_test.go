@@ -16,7 +16,7 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
-	"github.com/example/operator-testbed/e2e/history"
+	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
 var results = []Result{
@@ -118,8 +118,8 @@ func TestCountRequests(t *testing.T) {
 }
 
 func TestFalseAvailable(t *testing.T) {
-	pod := func(name, ready string) history.Version {
-		return history.Version{Object: &unstructured.Unstructured{Object: map[string]any{
+	pod := func(name, ready string) record.Version {
+		return record.Version{Object: &unstructured.Unstructured{Object: map[string]any{
 			"kind": "Pod",
 			"metadata": map[string]any{"uid": name, "ownerReferences": []any{
 				map[string]any{"kind": "ReplicaSet", "name": "cache-0001-5f7d"},
@@ -127,30 +127,30 @@ func TestFalseAvailable(t *testing.T) {
 			"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
 		}}}
 	}
-	memcached := func(available string, written int64) history.Version {
-		return history.Version{Object: &unstructured.Unstructured{Object: map[string]any{
+	memcached := func(available string, written int64) record.Version {
+		return record.Version{Object: &unstructured.Unstructured{Object: map[string]any{
 			"kind": "Memcached", "metadata": map[string]any{"uid": "m", "name": "cache-0001"}, "spec": map[string]any{"size": int64(2)},
 			"status": map[string]any{"written": written, "conditions": []any{map[string]any{"type": "Available", "status": available}}},
 		}}}
 	}
-	deployment := func(ready int64) history.Version {
-		return history.Version{Object: &unstructured.Unstructured{Object: map[string]any{
+	deployment := func(ready int64) record.Version {
+		return record.Version{Object: &unstructured.Unstructured{Object: map[string]any{
 			"kind": "Deployment", "metadata": map[string]any{"name": "cache-0001"}, "status": map[string]any{"readyReplicas": ready},
 		}}}
 	}
-	allReady := []history.Version{pod("a", "True"), pod("b", "True"), deployment(2)}
+	allReady := []record.Version{pod("a", "True"), pod("b", "True"), deployment(2)}
 	for name, tc := range map[string]struct {
-		versions []history.Version
+		versions []record.Version
 		lies     int
 	}{
 		"true":                  {append(allReady, memcached("True", 1)), 0},
-		"before the pods":       {[]history.Version{pod("a", "True"), deployment(2), memcached("True", 1), pod("b", "True")}, 1},
-		"before the Deployment": {[]history.Version{pod("a", "True"), pod("b", "True"), deployment(1), memcached("True", 1), deployment(2)}, 1},
-		"before there was any":  {[]history.Version{memcached("True", 1)}, 1},
+		"before the pods":       {[]record.Version{pod("a", "True"), deployment(2), memcached("True", 1), pod("b", "True")}, 1},
+		"before the Deployment": {[]record.Version{pod("a", "True"), pod("b", "True"), deployment(1), memcached("True", 1), deployment(2)}, 1},
+		"before there was any":  {[]record.Version{memcached("True", 1)}, 1},
 		"only repeated":         {append(allReady, memcached("True", 1), pod("b", "False"), memcached("True", 1)), 0},
 		"said again":            {append(allReady, memcached("True", 1), pod("b", "False"), memcached("True", 2)), 1},
 		"said again, uncounted": {append(allReady, memcached("True", 1), deployment(1), memcached("True", 2)), 1},
-		"it is not said":        {[]history.Version{memcached("False", 1)}, 0},
+		"it is not said":        {[]record.Version{memcached("False", 1)}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(falseAvailable(tc.versions)).To(Equal(tc.lies))

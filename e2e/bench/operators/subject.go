@@ -1,6 +1,6 @@
 package operators
 
-import "github.com/example/operator-testbed/e2e/runner"
+import "github.com/example/operator-testbed/e2e/framework/runner"
 
 // Subject is an operator that is measured. Its custom resource is Memcached of cache.example.com/v1alpha1, with spec.size and
 // spec.containerPort.

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/history"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
 // falseAvailable counts the versions of Memcacheds that newly say Available=True although at that revision fewer pods were ready
 // than the size, or their Deployment said so: whoever waits for Available and then looks at either would find fewer.
-func falseAvailable(versions []history.Version) int {
+func falseAvailable(versions []record.Version) int {
 	ready := map[string]map[types.UID]bool{} // pods, by the name of their Memcached
 	counted := map[string]int64{}            // status.readyReplicas of Deployments, by the same name
 	said := map[types.UID]string{}
@@ -51,7 +51,7 @@ func falseAvailable(versions []history.Version) int {
 }
 
 func isTrue(object *unstructured.Unstructured, condition string) bool {
-	conditions, err := expect.ConditionsOf(object)
+	conditions, err := framework.ConditionsOf(object)
 	return err == nil && meta.IsStatusConditionTrue(conditions, condition)
 }
 

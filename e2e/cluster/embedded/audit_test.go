@@ -9,8 +9,8 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
 )
 
 // TestAuditLog writes what operators write, and finds each request once in the log, with its body where tests need it.
@@ -51,7 +51,7 @@ func TestAuditLog(t *testing.T) {
 	} {
 		name := strings.TrimSuffix(want.verb+" "+want.resource+"/"+want.subresource, "/")
 		filters := []audit.Filter{audit.InNamespace(namespace), audit.Resource(want.resource, want.subresource), verb(want.verb)}
-		entries := expect.Writes{Log: log, User: admin, Filters: filters}
+		entries := framework.Writes{Log: log, User: admin, Filters: filters}
 		if want.verb != "get" {
 			b.expect(t).Logged(ctx, name, entries, audit.All())
 		}
@@ -75,7 +75,7 @@ func TestAuditLog(t *testing.T) {
 	// What an operator reads of other people's writes is there too, and by name.
 	b.expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(d), 2)
 	for user, resource := range map[string]string{"kwok": "pods", "system:kube-controller-manager": "deployments"} {
-		b.expect(t).Logged(ctx, "status of "+resource+" with a body", expect.Writes{Log: log, User: user, Filters: []audit.Filter{
+		b.expect(t).Logged(ctx, "status of "+resource+" with a body", framework.Writes{Log: log, User: user, Filters: []audit.Filter{
 			audit.InNamespace(namespace), audit.Resource(resource, "status"),
 		}}, func(e *auditv1.Event) bool { return e.RequestObject != nil })
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
 // Cluster is an embedded cluster that is up.

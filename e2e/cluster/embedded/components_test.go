@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/loopback"
-	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
 // TestComponents breaks one cluster in every way that its handles offer, step by step, beside another that must not notice.

@@ -3,7 +3,7 @@ package embedded
 import (
 	"testing"
 
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
 // What the components really wrote, but for the length of the stack traces.

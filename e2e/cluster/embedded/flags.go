@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
 // The components of a cluster: the names of their executables, processes and

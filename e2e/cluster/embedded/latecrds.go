@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
 func init() { supervisor.RegisterTask(lateCRDs, watchLateCRDs) }

@@ -22,10 +22,10 @@ import (
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/home"
-	"github.com/example/operator-testbed/e2e/supervisor"
-	"github.com/example/operator-testbed/e2e/supervisor/leftover"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // clusters is the folder of the clusters that are up, in a state folder that these tests have to themselves.
@@ -140,7 +140,7 @@ func expectNothingLeft(t *testing.T, name string) {
 	}
 }
 
-func (b *bed) expect(t *testing.T) *expect.Expecter { return expect.New(t, b.WithWatch) }
+func (b *bed) expect(t *testing.T) *framework.Expecter { return framework.NewExpecter(t, b.WithWatch) }
 
 // namespace makes a namespace for one test.
 func (b *bed) namespace(t *testing.T) string {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
 func TestResetPlan(t *testing.T) {

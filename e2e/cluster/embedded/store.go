@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/example/operator-testbed/e2e/home"
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // A store is the data directory of an etcd, in a ZIP archive behind its SHA-256: what a new kube-apiserver writes into an empty one, some 200 objects

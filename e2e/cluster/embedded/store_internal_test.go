@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
 // packed returns a store that holds a write-ahead log with content and a database.

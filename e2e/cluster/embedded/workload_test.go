@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
 func TestDeployment(t *testing.T) {
@@ -30,8 +30,8 @@ func TestImageThatIsNotThere(t *testing.T) {
 	d.Spec.Template.Spec.Containers[0].Image = "registry.example.com/no-such-image:1"
 	b.create(t, d)
 	pod := b.podThat(t, d, waitsFor("ErrImagePull", "ImagePullBackOff"))
-	b.expect(t).Event(t.Context(), pod, expect.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: "Failed to pull image"})
-	b.expect(t).Event(t.Context(), pod, expect.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: "Error: ImagePullBackOff"})
+	b.expect(t).Event(t.Context(), pod, framework.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: "Failed to pull image"})
+	b.expect(t).Event(t.Context(), pod, framework.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: "Error: ImagePullBackOff"})
 	b.podThat(t, d, waitsFor("ImagePullBackOff"))
 	b.expect(t).Object(t.Context(), d, available(corev1.ConditionFalse))
 
@@ -55,7 +55,7 @@ func TestRunningPodThatCrashes(t *testing.T) {
 	if status := crashed.Status.ContainerStatuses[0]; status.RestartCount < 1 || status.LastTerminationState.Terminated == nil {
 		t.Errorf("expected a restart and how the container ended, got %+v", status)
 	}
-	b.expect(t).Event(t.Context(), pod, expect.Event{Type: corev1.EventTypeWarning, Reason: "BackOff", Note: "Back-off restarting failed container"})
+	b.expect(t).Event(t.Context(), pod, framework.Event{Type: corev1.EventTypeWarning, Reason: "BackOff", Note: "Back-off restarting failed container"})
 	b.expect(t).Object(t.Context(), d, available(corev1.ConditionFalse))
 
 	b.patch(t, pod, `{"metadata":{"annotations":{"testbed.example.com/simulate":null}}}`)

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/example/operator-testbed/e2e/lock"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
 )
 
 // claim is the right to make, remove or end a cluster. It is a locked file in the cluster's folder. What the file says outlives

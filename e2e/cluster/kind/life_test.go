@@ -19,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/example/operator-testbed/e2e/audit"
 	"github.com/example/operator-testbed/e2e/cluster/kind"
+	"github.com/example/operator-testbed/e2e/framework/audit"
 )
 
 // needsKind skips the test unless the suites are asked to run on kind. State is the test's own.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/example/operator-testbed/e2e/lock"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
 )
 
 // share keeps what all clusters of the testbed share, their network and the registry, from being removed until release is called.

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
-	"github.com/example/operator-testbed/e2e/home"
 	"github.com/example/operator-testbed/e2e/mutant"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // most is how many kills are kept: those of the last few changes of everything.

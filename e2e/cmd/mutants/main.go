@@ -15,8 +15,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/interrupt"
-	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
 func main() {

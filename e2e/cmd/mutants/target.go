@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/mutant"
-	"github.com/example/operator-testbed/e2e/runner"
 )
 
 // target is an operator that is broken, and the suite that must notice.

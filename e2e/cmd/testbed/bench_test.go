@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/example/operator-testbed/e2e/supervisor/leftover"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 )
 
 // TestBenchStopped stops the benchmark while each competitor starts, and expects

@@ -14,8 +14,8 @@ import (
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 	"github.com/example/operator-testbed/e2e/conformance"
+	"github.com/example/operator-testbed/e2e/conformance/image"
 	"github.com/example/operator-testbed/e2e/demo"
-	"github.com/example/operator-testbed/e2e/image"
 )
 
 // conformanceFlags are what can be chosen about the operator that is checked.

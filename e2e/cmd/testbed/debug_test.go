@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/example/operator-testbed/e2e/supervisor/leftover"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 )
 
 // TestRunForADebugger stops the operator inside Reconcile, as an editor does, and lets it go on.

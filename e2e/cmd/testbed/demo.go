@@ -15,7 +15,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 	"github.com/example/operator-testbed/e2e/demo"
-	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 func newDemo(g *global) *cobra.Command {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
-	"github.com/example/operator-testbed/e2e/home"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 func newDown(g *global) *cobra.Command {

@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
-	"github.com/example/operator-testbed/e2e/supervisor"
-	"github.com/example/operator-testbed/e2e/supervisor/leftover"
 )
 
 // bed is a place of its own for clusters, and the commands to run there.

@@ -16,8 +16,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/interrupt"
-	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
 func main() {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
-	"github.com/example/operator-testbed/e2e/supervisor"
 )
 
 func TestMain(m *testing.M) {

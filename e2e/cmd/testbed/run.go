@@ -10,7 +10,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/existing"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
-	"github.com/example/operator-testbed/e2e/runner"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 func newRun(g *global) *cobra.Command {

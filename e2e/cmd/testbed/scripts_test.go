@@ -17,15 +17,15 @@ func TestRunningTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	const (
-		start   = `{"Time":"t","Action":"start","Package":"github.com/example/operator-testbed/e2e/audit"}` + "\n"
-		run     = `{"Time":"t","Action":"run","Package":"github.com/example/operator-testbed/e2e/audit","Test":"TestOne"}` + "\n"
-		step    = `{"Time":"t","Action":"run","Package":"github.com/example/operator-testbed/e2e/audit","Test":"TestOne/step"}` + "\n"
-		pause   = `{"Time":"t","Action":"pause","Package":"github.com/example/operator-testbed/e2e/audit","Test":"TestOne"}` + "\n"
-		other   = `{"Time":"t","Action":"run","Package":"github.com/example/operator-testbed/e2e/audit","Test":"TestTwo"}` + "\n"
-		pass    = `{"Time":"t","Action":"pass","Package":"github.com/example/operator-testbed/e2e/audit","Test":"TestTwo","Elapsed":1}` + "\n"
-		cont    = `{"Time":"t","Action":"cont","Package":"github.com/example/operator-testbed/e2e/audit","Test":"TestOne"}` + "\n"
-		end     = `{"Time":"t","Action":"fail","Package":"github.com/example/operator-testbed/e2e/audit","Test":"TestOne","Elapsed":1}` + "\n"
-		skipped = `{"Time":"t","Action":"skip","Package":"github.com/example/operator-testbed/e2e/audit","Elapsed":0}` + "\n"
+		start   = `{"Time":"t","Action":"start","Package":"github.com/example/operator-testbed/e2e/framework/audit"}` + "\n"
+		run     = `{"Time":"t","Action":"run","Package":"github.com/example/operator-testbed/e2e/framework/audit","Test":"TestOne"}` + "\n"
+		step    = `{"Time":"t","Action":"run","Package":"github.com/example/operator-testbed/e2e/framework/audit","Test":"TestOne/step"}` + "\n"
+		pause   = `{"Time":"t","Action":"pause","Package":"github.com/example/operator-testbed/e2e/framework/audit","Test":"TestOne"}` + "\n"
+		other   = `{"Time":"t","Action":"run","Package":"github.com/example/operator-testbed/e2e/framework/audit","Test":"TestTwo"}` + "\n"
+		pass    = `{"Time":"t","Action":"pass","Package":"github.com/example/operator-testbed/e2e/framework/audit","Test":"TestTwo","Elapsed":1}` + "\n"
+		cont    = `{"Time":"t","Action":"cont","Package":"github.com/example/operator-testbed/e2e/framework/audit","Test":"TestOne"}` + "\n"
+		end     = `{"Time":"t","Action":"fail","Package":"github.com/example/operator-testbed/e2e/framework/audit","Test":"TestOne","Elapsed":1}` + "\n"
+		skipped = `{"Time":"t","Action":"skip","Package":"github.com/example/operator-testbed/e2e/framework/audit","Elapsed":0}` + "\n"
 	)
 	for events, want := range map[string]string{
 		"":                          "compiling; 0 packages done\n",

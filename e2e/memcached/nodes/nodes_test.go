@@ -16,17 +16,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-var nodes = suite.New(suite.Options{
+var nodes = framework.New(framework.Options{
 	Name:          "nodes",
 	AddToScheme:   []func(*runtime.Scheme) error{cachev1alpha1.AddToScheme},
 	Package:       "../../../operator/cmd",
 	Kustomization: "../../../operator/config/default",
-	Operand:       suite.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
+	Operand:       framework.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Nodes:         "../../../kind/three-nodes.yaml",
 	Record: []schema.GroupVersionKind{
 		cachev1alpha1.GroupVersion.WithKind("Memcached"),
@@ -43,13 +42,13 @@ func TestNodeFailure(t *testing.T) {
 		mc     *cachev1alpha1.Memcached
 		failed string
 	)
-	available := func(status metav1.ConditionStatus) expect.Condition {
-		return expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: status}
+	available := func(status metav1.ConditionStatus) framework.Condition {
+		return framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: status}
 	}
 	nodes.TestAlone(t, features.New("a node").
 		WithLabel("disruptive", "cluster").
 		WithLabel("needs", "kubelet").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "cache"}}
 			mc.Spec.Size = new(int32(3))
 			if err := s.Client.Create(ctx, mc); err != nil {
@@ -63,18 +62,18 @@ func TestNodeFailure(t *testing.T) {
 			}
 			failed = pods.Items[0].Spec.NodeName
 		})).
-		Assess("that goes takes its pods with it, and the status says so", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("that goes takes its pods with it, and the status says so", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			if err := s.Nodes(t).StopNode(ctx, failed); err != nil {
 				t.Fatal(err)
 			}
 			s.Expect(t).Condition(ctx, mc, available(metav1.ConditionFalse))
 		})).
-		Assess("that is away leaves them to the others", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("that is away leaves them to the others", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 3)
 			s.Expect(t).Condition(ctx, mc, available(metav1.ConditionTrue))
 			s.Expect(t).Objects(ctx, &corev1.PodList{}, WithTransform(ready, And(HaveLen(3), Not(ContainElement(failed)))), client.InNamespace(s.Namespace))
 		})).
-		Assess("that is back ends what it still ran", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("that is back ends what it still ran", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			if err := s.Nodes(t).StartNode(ctx, failed); err != nil {
 				t.Fatal(err)
 			}

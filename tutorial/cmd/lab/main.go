@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/example/operator-testbed/tutorial/internal/lab"
+	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
 
 func main() {
@@ -46,32 +46,32 @@ func command() *cobra.Command {
 		return command
 	}
 	add("start", "Make a copy of what a chapter begins with", true, func(ctx context.Context) error {
-		return lab.Start(ctx, ".", stage, dir, os.Stdout)
+		return exercises.Start(ctx, ".", stage, dir, os.Stdout)
 	})
 	check := add("check", "Run the chapter's suite against a copy", true, func(ctx context.Context) error {
-		return lab.Check(ctx, ".", dir, only, os.Stdout)
+		return exercises.Check(ctx, ".", dir, only, os.Stdout)
 	})
 	check.Flags().StringVar(&only, "only", "", "a regular expression of the features to run; all, up to the first that fails, if empty")
 	broken := add("break", "Make a copy with a fault in it", false, func(ctx context.Context) error {
-		return lab.Break(ctx, ".", fault, dir, os.Stdout)
+		return exercises.Break(ctx, ".", fault, dir, os.Stdout)
 	})
 	broken.Flags().StringVar(&fault, "lab", "", "the name of a break-it lab; the list of them if empty")
 	add("reset", "Begin anew with a copy", true, func(ctx context.Context) error {
-		return lab.Reset(ctx, ".", dir, os.Stdout)
+		return exercises.Reset(ctx, ".", dir, os.Stdout)
 	})
 	add("solution", "Make a copy of what a chapter ends with", true, func(ctx context.Context) error {
-		return lab.Solution(ctx, ".", stage, dir, os.Stdout)
+		return exercises.Solution(ctx, ".", stage, dir, os.Stdout)
 	})
 	diff := add("diff", "Show what a chapter changes", false, func(ctx context.Context) error {
 		number, err := count("STEP", step)
 		if err != nil {
 			return err
 		}
-		return lab.Diff(ctx, ".", stage, number, os.Stdout)
+		return exercises.Diff(ctx, ".", stage, number, os.Stdout)
 	})
 	diff.Flags().StringVar(&step, "step", "", "the number of a step of the chapter's; all of it if empty")
 	eject := add("eject", "Make a project of an operator", true, func(ctx context.Context) error {
-		return lab.Eject(ctx, ".", stage, dir, module, os.Stdout)
+		return exercises.Eject(ctx, ".", stage, dir, module, os.Stdout)
 	})
 	eject.Flags().StringVar(&module, "module", "", "the name of the project's module")
 	hint := add("hint", "Give the next hint about a task or an exercise", false, func(context.Context) error {
@@ -85,9 +85,9 @@ func command() *cobra.Command {
 		}
 		switch {
 		case dir != "":
-			return lab.Hint(".", dir, taskNumber, number, os.Stdout)
+			return exercises.Hint(".", dir, taskNumber, number, os.Stdout)
 		case stage != "":
-			return lab.HintAbout(".", stage, filepath.Join("bin", "hints"), number, os.Stdout)
+			return exercises.HintAbout(".", stage, filepath.Join("bin", "hints"), number, os.Stdout)
 		default:
 			return errors.New("name the folder of your copy, DIR=folder, or the chapter, STAGE=NN-name")
 		}

@@ -89,7 +89,7 @@ const (
 	RunsImage Way = "image"
 )
 
-// Need is a cluster, as docs/prose names it.
+// Need is a cluster, as e2e/markdown names it.
 type Need string
 
 // The clusters that a chapter's commands may need.

@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
 // config is the folder of the chapter's manifests.
 const config = "../../config"
 
-var stage = suite.New(suite.Options{
+var stage = framework.New(framework.Options{
 	Name:   "00-control-loop",
 	Config: config,
 	Record: []schema.GroupVersionKind{
@@ -36,12 +36,12 @@ func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 func TestDeployment(t *testing.T) {
 	cache := &appsv1.Deployment{}
 	stage.Test(t, features.New("the Deployment").
-		Assess("has as many pods as are wanted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("has as many pods as are wanted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsImage(ctx, t, "docker.io/library/memcached:1.6.39-alpine")
 			create(ctx, t, s, "deployment.yaml", cache)
 			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 3)
 		})).
-		Assess("replaces a pod that was deleted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("replaces a pod that was deleted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			pods := &corev1.PodList{}
 			NewWithT(t).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "cache"})).To(Succeed())
 			NewWithT(t).Expect(pods.Items).To(HaveLen(3))
@@ -49,7 +49,7 @@ func TestDeployment(t *testing.T) {
 			s.Expect(t).Gone(ctx, &pods.Items[0])
 			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 3)
 		})).
-		Assess("follows a change of what is wanted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("follows a change of what is wanted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`))
 			NewWithT(t).Expect(s.Client.Patch(ctx, cache, patch)).To(Succeed())
 			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 5)
@@ -59,7 +59,7 @@ func TestDeployment(t *testing.T) {
 
 func TestJob(t *testing.T) {
 	stage.Test(t, features.New("the Job").
-		Assess("is complete when its pods are", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is complete when its pods are", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsImage(ctx, t, "docker.io/library/busybox:1.37")
 			count := &batchv1.Job{}
 			create(ctx, t, s, "job.yaml", count)
@@ -74,7 +74,7 @@ func TestJob(t *testing.T) {
 }
 
 // create creates the object in one of the chapter's manifests, in the feature's namespace, and fills it in.
-func create(ctx context.Context, t *testing.T, s *suite.Scope, file string, object client.Object) {
+func create(ctx context.Context, t *testing.T, s *framework.Scope, file string, object client.Object) {
 	t.Helper()
 	path, err := stage.Manifests(config + "/" + file)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
 // config is the folder of the chapter's YAML files.
 const config = "../../config"
 
-var stage = suite.New(suite.Options{
+var stage = framework.New(framework.Options{
 	Name:        "01-custom-resource",
 	AddToScheme: []func(*runtime.Scheme) error{apiextensionsv1.AddToScheme},
 	Config:      config,
@@ -35,14 +35,14 @@ func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 func TestPosted(t *testing.T) {
 	stage.TestAlone(t, features.New("the definition as posted").
-		Assess("is refused for its unknown fields", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is refused for its unknown fields", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			strict := client.WithFieldValidation(s.Client, metav1.FieldValidationStrict)
 			err := strict.Create(ctx, read(t, "crd/posted.yaml"))
 			NewWithT(t).Expect(err).To(MatchError(And(
 				ContainSubstring(`unknown field "spec.names.shortnames"`), ContainSubstring(`unknown field "spec.schema"`),
 			)))
 		})).
-		Assess("and, where these are dropped, for its scope and its missing schema", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and, where these are dropped, for its scope and its missing schema", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			lax := client.WithFieldValidation(s.Client, metav1.FieldValidationIgnore)
 			err := lax.Create(ctx, read(t, "crd/posted.yaml"))
 			NewWithT(t).Expect(err).To(MatchError(And(
@@ -54,20 +54,20 @@ func TestPosted(t *testing.T) {
 
 func TestCorrected(t *testing.T) {
 	stage.TestAlone(t, features.New("the corrected definition").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) { define(ctx, t, s, "crd/corrected.yaml") })).
-		Assess("has a short name", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) { define(ctx, t, s, "crd/corrected.yaml") })).
+		Assess("has a short name", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.Expect(t).Object(ctx, definition(), HaveField("Status.AcceptedNames.ShortNames", ConsistOf("ft")))
 		})).
-		Assess("takes the ticket as posted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("takes the ticket as posted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			ticket, err := create(ctx, t, s, "samples/flightticket.yaml")
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			NewWithT(t).Expect(ticket.Object["spec"]).To(Equal(map[string]any{"from": "Mumbai", "to": "London", "number": int64(2)}))
 		})).
-		Assess("refuses number 11", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("refuses number 11", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			_, err := create(ctx, t, s, "samples/too-many.yaml")
 			refused(t, err, "spec.number in body should be less than or equal to 10")
 		})).
-		Assess("takes a flight to nowhere", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("takes a flight to nowhere", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			_, err := create(ctx, t, s, "samples/nowhere.yaml")
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		})).
@@ -76,16 +76,16 @@ func TestCorrected(t *testing.T) {
 
 func TestExtended(t *testing.T) {
 	stage.TestAlone(t, features.New("the extended definition").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) { define(ctx, t, s, "crd/extended.yaml") })).
-		Assess("refuses a flight to nowhere", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) { define(ctx, t, s, "crd/extended.yaml") })).
+		Assess("refuses a flight to nowhere", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			_, err := create(ctx, t, s, "samples/nowhere.yaml")
 			refused(t, err, "spec.to: Required value")
 		})).
-		Assess("refuses number 11", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("refuses number 11", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			_, err := create(ctx, t, s, "samples/too-many.yaml")
 			refused(t, err, "spec.number in body should be less than or equal to 10")
 		})).
-		Assess("has a status that nobody writes yet", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("has a status that nobody writes yet", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			g := NewWithT(t)
 			ticket := read(t, "samples/flightticket.yaml")
 			ticket.SetNamespace(s.Namespace)
@@ -101,7 +101,7 @@ func TestExtended(t *testing.T) {
 }
 
 // define makes the API server serve the definition in the file, and no earlier one.
-func define(ctx context.Context, t *testing.T, s *suite.Scope, file string) {
+func define(ctx context.Context, t *testing.T, s *framework.Scope, file string) {
 	t.Helper()
 	if err := client.IgnoreNotFound(s.Client.Delete(ctx, definition())); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func definition() *apiextensionsv1.CustomResourceDefinition {
 }
 
 // create creates the ticket in the file in the feature's namespace. The error is what the API server says of it.
-func create(ctx context.Context, t *testing.T, s *suite.Scope, file string) (*unstructured.Unstructured, error) {
+func create(ctx context.Context, t *testing.T, s *framework.Scope, file string) (*unstructured.Unstructured, error) {
 	t.Helper()
 	ticket := read(t, file)
 	ticket.SetNamespace(s.Namespace)

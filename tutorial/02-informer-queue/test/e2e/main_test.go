@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 var ticketKind = schema.GroupVersionKind{Group: "flights.com", Version: "v1", Kind: "FlightTicket"}
 
-var stage = suite.New(suite.Options{
+var stage = framework.New(framework.Options{
 	Name:          "02-informer-queue",
 	CRDs:          []string{"../../config/crd/bases"},
 	Package:       "../../cmd",
@@ -29,7 +29,7 @@ var stage = suite.New(suite.Options{
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 // buy creates a ticket for two from Mumbai to London in the feature's namespace.
-func buy(ctx context.Context, t *testing.T, s *suite.Scope, name string) *unstructured.Unstructured {
+func buy(ctx context.Context, t *testing.T, s *framework.Scope, name string) *unstructured.Unstructured {
 	t.Helper()
 	ticket := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"from": "Mumbai", "to": "London", "number": int64(2)},
@@ -44,7 +44,7 @@ func buy(ctx context.Context, t *testing.T, s *suite.Scope, name string) *unstru
 }
 
 // hasBooking waits until the ticket's status names a booking.
-func hasBooking(ctx context.Context, t *testing.T, s *suite.Scope, ticket *unstructured.Unstructured) {
+func hasBooking(ctx context.Context, t *testing.T, s *framework.Scope, ticket *unstructured.Unstructured) {
 	t.Helper()
 	s.Expect(t).Object(ctx, ticket, WithTransform(bookingOf, HavePrefix("B-")))
 }
@@ -55,7 +55,7 @@ func bookingOf(ticket *unstructured.Unstructured) string {
 }
 
 // fly starts the operator anew, with that airline.
-func fly(ctx context.Context, t *testing.T, s *suite.Scope, d *desk) {
+func fly(ctx context.Context, t *testing.T, s *framework.Scope, d *desk) {
 	t.Helper()
 	if err := s.Operator.Restart(ctx, runner.WithEnv(fmt.Sprintf("AIRLINE=%s", d.URL))); err != nil {
 		t.Fatal(err)

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/03-api/api/v1alpha1"
 )
 
-var stage = suite.New(suite.Options{
+var stage = framework.New(framework.Options{
 	Name:          "03-api",
 	AddToScheme:   []func(*runtime.Scheme) error{cachev1alpha1.AddToScheme, apiextensionsv1.AddToScheme},
 	CRDs:          []string{"../../config/crd/bases"},
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 func TestEstablished(t *testing.T) {
 	stage.Test(t, features.New("the definition").
-		Assess("is served", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is served", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
 			s.Expect(t).Object(ctx, crd, HaveField("Status.Conditions", ContainElement(And(
 				HaveField("Type", apiextensionsv1.Established), HaveField("Status", apiextensionsv1.ConditionTrue),
@@ -46,18 +46,18 @@ func TestEstablished(t *testing.T) {
 // TestSpec writes Memcacheds as YAML, as a user does: the Go types could not say "size: many".
 func TestSpec(t *testing.T) {
 	stage.Test(t, features.New("the spec").
-		Assess("has defaults", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("has defaults", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc, err := create(ctx, t, s, "defaults", "{}")
 			NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			NewWithT(t).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: new(int32(1)), ContainerPort: new(int32(11211))}))
 		})).
-		Assess("takes sizes from 1 to 5", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("takes sizes from 1 to 5", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			for _, size := range []string{"1", "5"} {
 				_, err := create(ctx, t, s, "size-"+size, "size: "+size)
 				NewWithT(t).Expect(err).NotTo(HaveOccurred())
 			}
 		})).
-		Assess("refuses others", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("refuses others", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			for spec, why := range map[string]string{
 				"size: 0":          "spec.size in body should be greater than or equal to 1",
 				"size: 6":          "spec.size in body should be less than or equal to 5",
@@ -74,7 +74,7 @@ func TestSpec(t *testing.T) {
 
 func TestStatusIsASubresource(t *testing.T) {
 	stage.Test(t, features.New("the status").
-		Assess("is written on its own", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is written on its own", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			g := NewWithT(t)
 			mc := &cachev1alpha1.Memcached{
 				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "cache"},
@@ -95,7 +95,7 @@ func TestStatusIsASubresource(t *testing.T) {
 }
 
 // create creates a Memcached whose spec is written in YAML, and returns it as the API server has completed it.
-func create(ctx context.Context, t *testing.T, s *suite.Scope, name, spec string) (*cachev1alpha1.Memcached, error) {
+func create(ctx context.Context, t *testing.T, s *framework.Scope, name, spec string) (*cachev1alpha1.Memcached, error) {
 	t.Helper()
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(spec), &content); err != nil {

@@ -13,17 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/04-controller/api/v1alpha1"
 )
 
-var stage = suite.New(suite.Options{
+var stage = framework.New(framework.Options{
 	Name:          "04-controller",
 	AddToScheme:   []func(*runtime.Scheme) error{cachev1alpha1.AddToScheme},
 	CRDs:          []string{"../../config/crd/bases"},
 	Package:       "../../cmd",
 	Kustomization: "../../config/default",
-	Operand:       suite.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
+	Operand:       framework.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Record: []schema.GroupVersionKind{
 		cachev1alpha1.GroupVersion.WithKind("Memcached"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),
@@ -34,7 +34,7 @@ var stage = suite.New(suite.Options{
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 // create creates a Memcached of that size in the feature's namespace.
-func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size int32) *cachev1alpha1.Memcached {
+func create(ctx context.Context, t *testing.T, s *framework.Scope, name string, size int32) *cachev1alpha1.Memcached {
 	t.Helper()
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
@@ -47,7 +47,7 @@ func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size
 }
 
 // change patches the Memcached's spec and keeps mc up to date.
-func change(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
+func change(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
 	t.Helper()
 	before := mc.DeepCopy()
 	edit(&mc.Spec)
@@ -62,7 +62,7 @@ func deploymentOf(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
 }
 
 // settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for.
-func settled(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+func settled(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	t.Helper()
 	s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
 }

@@ -11,32 +11,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/05-status/api/v1alpha1"
 )
 
 func TestSize(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	to := func(size int32) suite.StepFunc {
-		return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+	to := func(size int32) framework.StepFunc {
+		return func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
 			settled(ctx, t, s, mc)
 		}
 	}
 	stage.Test(t, features.New("size").
-		Assess("one at first", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("one at first", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
 		})).
-		Assess("up to three", suite.Step(to(3))).
-		Assess("down to two", suite.Step(to(2))).
+		Assess("up to three", framework.Step(to(3))).
+		Assess("down to two", framework.Step(to(2))).
 		Feature())
 }
 
 // TestTwoInANamespace shows that the selectors of two Memcacheds share no pod.
 func TestTwoInANamespace(t *testing.T) {
 	stage.Test(t, features.New("two in a namespace").
-		Assess("have pods of their own", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("have pods of their own", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			one, two := create(ctx, t, s, "one", 2), create(ctx, t, s, "two", 1)
 			settled(ctx, t, s, one)
 			settled(ctx, t, s, two)
@@ -52,7 +52,7 @@ func TestTwoInANamespace(t *testing.T) {
 
 func TestPort(t *testing.T) {
 	stage.Test(t, features.New("port").
-		Assess("memcached listens on it", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("memcached listens on it", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(12345)) })
 			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", HaveExactElements(And(
@@ -67,11 +67,11 @@ func TestPort(t *testing.T) {
 func TestRepair(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	stage.Test(t, features.New("repair").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
 		})).
-		Assess("the replicas that somebody changed", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("the replicas that somebody changed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":4}}`))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				t.Fatal(err)
@@ -79,7 +79,7 @@ func TestRepair(t *testing.T) {
 			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2))))
 			settled(ctx, t, s, mc)
 		})).
-		Assess("a Deployment that somebody deleted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("a Deployment that somebody deleted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			old := deploymentOf(mc)
 			s.Expect(t).Object(ctx, old, Not(BeNil()))
 			if err := s.Client.Delete(ctx, old); err != nil {
@@ -93,7 +93,7 @@ func TestRepair(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	stage.Test(t, features.New("delete").
-		Assess("leaves nothing behind", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("leaves nothing behind", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 2)
 			settled(ctx, t, s, mc)
 			if err := s.Client.Delete(ctx, mc); err != nil {

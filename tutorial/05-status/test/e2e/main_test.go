@@ -13,18 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/05-status/api/v1alpha1"
 )
 
-var stage = suite.New(suite.Options{
+var stage = framework.New(framework.Options{
 	Name:          "05-status",
 	AddToScheme:   []func(*runtime.Scheme) error{cachev1alpha1.AddToScheme},
 	CRDs:          []string{"../../config/crd/bases"},
 	Package:       "../../cmd",
 	Kustomization: "../../config/default",
-	Operand:       suite.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
+	Operand:       framework.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Record: []schema.GroupVersionKind{
 		cachev1alpha1.GroupVersion.WithKind("Memcached"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),
@@ -35,7 +34,7 @@ var stage = suite.New(suite.Options{
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 // create creates a Memcached of that size in the feature's namespace.
-func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size int32) *cachev1alpha1.Memcached {
+func create(ctx context.Context, t *testing.T, s *framework.Scope, name string, size int32) *cachev1alpha1.Memcached {
 	t.Helper()
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
@@ -48,7 +47,7 @@ func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size
 }
 
 // change patches the Memcached's spec and keeps mc up to date.
-func change(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
+func change(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
 	t.Helper()
 	before := mc.DeepCopy()
 	edit(&mc.Spec)
@@ -63,13 +62,13 @@ func deploymentOf(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
 }
 
 var (
-	available = expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonAllReplicasReady}
-	converged = expect.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonConverged}
-	healthy   = expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonAsExpected}
+	available = framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonAllReplicasReady}
+	converged = framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonConverged}
+	healthy   = framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonAsExpected}
 )
 
 // settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for, and its status says so.
-func settled(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+func settled(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	t.Helper()
 	s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
 	s.Expect(t).Condition(ctx, mc, available, converged, healthy)

@@ -15,16 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/history"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/record"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/05-status/api/v1alpha1"
 )
 
 func TestNodes(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	stage.Test(t, features.New("nodes").
-		Assess("are the ready pods", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("are the ready pods", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = create(ctx, t, s, "cache", 3)
 			settled(ctx, t, s, mc)
 			pods := &corev1.PodList{}
@@ -35,13 +34,13 @@ func TestNodes(t *testing.T) {
 			}
 			s.Expect(t).Object(ctx, mc, HaveField("Status.Nodes", Equal(names)))
 		})).
-		Assess("follow a pod that is replaced", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("follow a pod that is replaced", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			lost := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: mc.Status.Nodes[0]}}
 			NewWithT(t).Expect(s.Client.Delete(ctx, lost)).To(Succeed())
 			s.Expect(t).Object(ctx, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost.Name)))))
 			settled(ctx, t, s, mc)
 		})).
-		Assess("and never was it Available too early", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and never was it Available too early", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			NewWithT(t).Expect(tooEarly(s.Versions(ctx, t), mc.UID)).To(BeEmpty(), "expected no untrue Available=True")
 		})).
 		Feature())
@@ -50,22 +49,22 @@ func TestNodes(t *testing.T) {
 func TestAvailable(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	stage.Test(t, features.New("Available").
-		Assess("is recorded as an event", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is recorded as an event", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
-			s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})
+			s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})
 		})).
-		Assess("is about the spec as it is now", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is about the spec as it is now", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			settled(ctx, t, s, mc)
 			NewWithT(t).Expect(tooEarly(s.Versions(ctx, t), mc.UID)).To(BeEmpty(), "expected no untrue Available=True")
 		})).
-		Assess("stays true while pods are replaced, and none is missing", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("stays true while pods are replaced, and none is missing", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			since := len(s.Versions(ctx, t))
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
 			settled(ctx, t, s, mc)
-			for _, version := range history.Of(s.Versions(ctx, t)[since:], mc.UID) {
-				conditions, err := expect.ConditionsOf(version.Object)
+			for _, version := range record.Of(s.Versions(ctx, t)[since:], mc.UID) {
+				conditions, err := framework.ConditionsOf(version.Object)
 				NewWithT(t).Expect(err).NotTo(HaveOccurred())
 				NewWithT(t).Expect(meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable)).To(BeTrue(), "expected that it stays Available")
 			}
@@ -78,13 +77,13 @@ func TestPodsFailing(t *testing.T) {
 	const crash = "testbed.example.com/simulate"
 	var mc *cachev1alpha1.Memcached
 	var pod *corev1.Pod
-	annotate := func(ctx context.Context, t *testing.T, s *suite.Scope, value string) {
+	annotate := func(ctx context.Context, t *testing.T, s *framework.Scope, value string) {
 		t.Helper()
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, crash, value))
 		NewWithT(t).Expect(s.Client.Patch(ctx, pod, patch)).To(Succeed())
 	}
 	stage.Test(t, features.New("failing pods").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			if s.RealKubelet {
 				t.Skip("a real kubelet runs the pod and can't be told to let it crash")
 			}
@@ -93,15 +92,15 @@ func TestPodsFailing(t *testing.T) {
 			s.Expect(t).Object(ctx, mc, HaveField("Status.Nodes", HaveLen(1)))
 			pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: mc.Status.Nodes[0]}}
 		})).
-		Assess("are told of", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("are told of", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			annotate(ctx, t, s, `"crashloop"`)
 			s.Expect(t).Condition(ctx, mc,
-				expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
-				expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsFailing},
+				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
+				framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsFailing},
 			)
-			s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonPodsFailing})
+			s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonPodsFailing})
 		})).
-		Assess("and healed", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("and healed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			annotate(ctx, t, s, "null")
 			settled(ctx, t, s, mc)
 		})).
@@ -112,7 +111,7 @@ func TestPodsFailing(t *testing.T) {
 
 func TestRefusedDeployment(t *testing.T) {
 	stage.Test(t, features.New("a refused Deployment").
-		Assess("is told of, and healed", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is told of, and healed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			none := forbid(ctx, t, s, "count/deployments.apps")
 			mc := create(ctx, t, s, "cache", 1)
 			degraded(ctx, t, s, mc, cachev1alpha1.ReasonDeploymentRefused)
@@ -124,7 +123,7 @@ func TestRefusedDeployment(t *testing.T) {
 
 func TestRefusedPods(t *testing.T) {
 	stage.Test(t, features.New("refused pods").
-		Assess("are told of", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("are told of", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			forbid(ctx, t, s, corev1.ResourcePods)
 			degraded(ctx, t, s, create(ctx, t, s, "cache", 1), cachev1alpha1.ReasonPodsRefused)
 		})).
@@ -132,16 +131,16 @@ func TestRefusedPods(t *testing.T) {
 }
 
 // degraded waits until the Memcached says that a quota is in its way, in its status and as an event.
-func degraded(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, reason string) {
+func degraded(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, reason string) {
 	t.Helper()
-	s.Expect(t).Condition(ctx, mc, expect.Condition{
+	s.Expect(t).Condition(ctx, mc, framework.Condition{
 		Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: "quota",
 	})
-	s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: "quota"})
+	s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: "quota"})
 }
 
 // forbid sets a quota of none, and waits until the API server keeps it.
-func forbid(ctx context.Context, t *testing.T, s *suite.Scope, what corev1.ResourceName) *corev1.ResourceQuota {
+func forbid(ctx context.Context, t *testing.T, s *framework.Scope, what corev1.ResourceName) *corev1.ResourceQuota {
 	t.Helper()
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "none"},
@@ -156,21 +155,21 @@ func forbid(ctx context.Context, t *testing.T, s *suite.Scope, what corev1.Resou
 
 // tooEarly returns a sentence for each version of the Memcached whose status was written to say Available=True although
 // fewer pods than its size had been ready before.
-func tooEarly(versions []history.Version, uid types.UID) []string {
+func tooEarly(versions []record.Version, uid types.UID) []string {
 	var wrong []string
 	before := ""
-	for _, v := range history.Of(versions, uid) {
+	for _, v := range record.Of(versions, uid) {
 		status := fmt.Sprint(v.Object.Object["status"])
 		written := status != before
 		before = status
-		available := expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}
+		available := framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}
 		if v.Deleted || !written || !has(v.Object, available) {
 			continue
 		}
 		size, _, _ := unstructured.NestedInt64(v.Object.Object, "spec", "size")
 		ready := 0
-		for _, pod := range history.Before(versions, "Pod", v.Revision) {
-			if has(pod, expect.Condition{Type: string(corev1.PodReady), Status: metav1.ConditionTrue}) {
+		for _, pod := range record.Before(versions, "Pod", v.Revision) {
+			if has(pod, framework.Condition{Type: string(corev1.PodReady), Status: metav1.ConditionTrue}) {
 				ready++
 			}
 		}
@@ -182,8 +181,8 @@ func tooEarly(versions []history.Version, uid types.UID) []string {
 }
 
 // has returns whether an object's status has the condition.
-func has(object client.Object, want expect.Condition) bool {
-	conditions, err := expect.ConditionsOf(object)
+func has(object client.Object, want framework.Condition) bool {
+	conditions, err := framework.ConditionsOf(object)
 	if err != nil {
 		return false
 	}

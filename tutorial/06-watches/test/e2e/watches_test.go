@@ -12,10 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/06-watches/api/v1alpha1"
 )
 
@@ -23,7 +22,7 @@ import (
 // audit log has no write of its own about this one.
 func TestQuiet(t *testing.T) {
 	stage.Test(t, features.New("a change that does not matter").
-		Assess("wakes nobody", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("wakes nobody", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsAudit(t)
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
@@ -41,7 +40,7 @@ func TestQuiet(t *testing.T) {
 // when it fails.
 func TestFailingImage(t *testing.T) {
 	stage.TestAlone(t, features.New("an image that can't be pulled").
-		Assess("is told of at once", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is told of at once", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			if s.RealKubelet {
 				t.Skip("real nodes may have other work to do, and are not cordoned")
 			}
@@ -54,7 +53,7 @@ func TestFailingImage(t *testing.T) {
 			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Status.UnavailableReplicas", BeEquivalentTo(1)))
 			rest(ctx, t, s)
 			cordon(ctx, t, s, false)
-			s.Expect(t).Condition(ctx, mc, expect.Condition{
+			s.Expect(t).Condition(ctx, mc, framework.Condition{
 				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsFailing, Message: "no-such-image",
 			})
 			restart(ctx, t, s)
@@ -64,7 +63,7 @@ func TestFailingImage(t *testing.T) {
 }
 
 // cordon makes all nodes take no more pods, or take them again.
-func cordon(ctx context.Context, t *testing.T, s *suite.Scope, is bool) {
+func cordon(ctx context.Context, t *testing.T, s *framework.Scope, is bool) {
 	t.Helper()
 	nodes := &corev1.NodeList{}
 	NewWithT(t).Expect(s.Client.List(ctx, nodes)).To(Succeed())
@@ -75,17 +74,17 @@ func cordon(ctx context.Context, t *testing.T, s *suite.Scope, is bool) {
 }
 
 // rest waits until the operator has done what there was to do: it serves one more Memcached, which comes to nothing.
-func rest(ctx context.Context, t *testing.T, s *suite.Scope) {
+func rest(ctx context.Context, t *testing.T, s *framework.Scope) {
 	t.Helper()
 	canary := create(ctx, t, s, "canary", 1)
-	s.Expect(t).Condition(ctx, canary, expect.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue})
+	s.Expect(t).Condition(ctx, canary, framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue})
 	NewWithT(t).Expect(s.Client.Delete(ctx, canary)).To(Succeed())
 	s.Expect(t).Gone(ctx, canary, deploymentOf(canary))
 }
 
 func TestScope(t *testing.T) {
 	stage.TestAlone(t, features.New("one namespace").
-		Assess("is served, and no other", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is served, and no other", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			restart(ctx, t, s, runner.WithArgs("--namespaces="+s.Namespace))
 			other := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: s.Namespace}}
 			NewWithT(t).Expect(s.Client.Create(ctx, other)).To(Succeed())
@@ -103,7 +102,7 @@ func TestScope(t *testing.T) {
 }
 
 // restart starts the operator anew with the changes, or as it was at first.
-func restart(ctx context.Context, t *testing.T, s *suite.Scope, changes ...runner.Change) {
+func restart(ctx context.Context, t *testing.T, s *framework.Scope, changes ...runner.Change) {
 	t.Helper()
 	if err := s.Operator.Restart(ctx, changes...); err != nil {
 		t.Fatal(err)

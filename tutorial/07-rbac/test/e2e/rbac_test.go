@@ -20,10 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/07-rbac/api/v1alpha1"
 )
 
@@ -31,21 +30,21 @@ import (
 // server's words; with the right it heals, and nobody starts the operator anew.
 func TestForbidden(t *testing.T) {
 	stage.TestAlone(t, features.New("without a right").
-		Assess("to create Deployments", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("to create Deployments", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			giveBack := revoke(ctx, t, s, "apps", "deployments", "create")
 			mc := create(ctx, t, s, "create", 1)
 			degraded(ctx, t, s, mc, `cannot create resource "deployments" in API group "apps"`)
 			giveBack()
 			settled(ctx, t, s, mc)
 		})).
-		Assess("to say whom a Deployment's owner waits for", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("to say whom a Deployment's owner waits for", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			giveBack := revoke(ctx, t, s, "cache.example.com", "memcacheds/finalizers", "update")
 			mc := create(ctx, t, s, "finalizers", 1)
 			degraded(ctx, t, s, mc, "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on")
 			giveBack()
 			settled(ctx, t, s, mc)
 		})).
-		Assess("to delete Deployments, which it takes to change an owner", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("to delete Deployments, which it takes to change an owner", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "delete", 1)
 			settled(ctx, t, s, mc)
 			giveBack := revoke(ctx, t, s, "apps", "deployments", "delete")
@@ -55,7 +54,7 @@ func TestForbidden(t *testing.T) {
 			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
 			settled(ctx, t, s, mc)
 		})).
-		Assess("to write the status, which nothing but its log can tell", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("to write the status, which nothing but its log can tell", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mark := s.Mark(t)
 			giveBack := revoke(ctx, t, s, "cache.example.com", "memcacheds/status", "patch")
 			mc := create(ctx, t, s, "status", 1)
@@ -73,7 +72,7 @@ var asked = []string{"apps/deployments delete", "cache.example.com/memcacheds/fi
 // TestNoRightIsUnused lets the operator do all that it ever does, and compares its requests with its rights.
 func TestNoRightIsUnused(t *testing.T) {
 	stage.TestAlone(t, features.New("the rights").
-		Assess("are used, all of them", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("are used, all of them", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mark := s.Mark(t)
 			// A client that can have its list streamed does not list. Not every API server can.
 			restart(ctx, t, s, runner.WithEnv("KUBE_FEATURE_WatchListClient=false"))
@@ -99,7 +98,7 @@ func TestNoRightIsUnused(t *testing.T) {
 // TestUsers shows what the cluster's own roles say about Memcacheds.
 func TestUsers(t *testing.T) {
 	stage.Test(t, features.New("people").
-		Assess("who may edit in a namespace may edit Memcacheds", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("who may edit in a namespace may edit Memcacheds", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			ann := somebody(ctx, t, s, "ann", "edit")
 			mc := memcached(s, "cache")
 			untilAllowed(ctx, t, s, "ann", "create")
@@ -108,7 +107,7 @@ func TestUsers(t *testing.T) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"nodes":["mine"]}}`))
 			forbidden(t, ann.Status().Patch(ctx, mc.DeepCopy(), patch), `cannot patch resource "memcacheds/status"`)
 		})).
-		Assess("who may view may look at them", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("who may view may look at them", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			bob := somebody(ctx, t, s, "bob", "view")
 			untilAllowed(ctx, t, s, "bob", "get")
 			NewWithT(t).Expect(bob.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: "cache"}, &cachev1alpha1.Memcached{})).To(Succeed())
@@ -118,7 +117,7 @@ func TestUsers(t *testing.T) {
 }
 
 // memcached is a Memcached of size 1 that does not exist yet.
-func memcached(s *suite.Scope, name string) *cachev1alpha1.Memcached {
+func memcached(s *framework.Scope, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
 		Spec:       cachev1alpha1.MemcachedSpec{Size: new(int32(1))},
@@ -126,7 +125,7 @@ func memcached(s *suite.Scope, name string) *cachev1alpha1.Memcached {
 }
 
 // somebody returns a client of a user who has one of the cluster's own roles in the feature's namespace.
-func somebody(ctx context.Context, t *testing.T, s *suite.Scope, name, role string) client.Client {
+func somebody(ctx context.Context, t *testing.T, s *framework.Scope, name, role string) client.Client {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
@@ -150,17 +149,17 @@ func forbidden(t *testing.T, err error, why string) {
 }
 
 // degraded waits until the Memcached says what the API server refuses, in its status and as an event.
-func degraded(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, message string) {
+func degraded(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, message string) {
 	t.Helper()
 	const reason = cachev1alpha1.ReasonDeploymentRefused
-	s.Expect(t).Condition(ctx, mc, expect.Condition{
+	s.Expect(t).Condition(ctx, mc, framework.Condition{
 		Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message,
 	})
-	s.Expect(t).Event(ctx, mc, expect.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
+	s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
 }
 
 // disown takes the owner off the Memcached's Deployment, and with it what the Deployment's owner is found by.
-func disown(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+func disown(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	t.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))
 	NewWithT(t).Expect(s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal"))).To(Succeed())
@@ -171,7 +170,7 @@ const managerRole = "operator-manager-role"
 
 // revoke takes a right off the operator, and returns when the API server acts on it. The operator gets it back by giveBack, or
 // else at the end of the test.
-func revoke(ctx context.Context, t *testing.T, s *suite.Scope, group, resource, verb string) (giveBack func()) {
+func revoke(ctx context.Context, t *testing.T, s *framework.Scope, group, resource, verb string) (giveBack func()) {
 	t.Helper()
 	before := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
 	s.Expect(t).Object(ctx, before, Not(BeNil()))
@@ -214,7 +213,7 @@ func has(list []string, name string) bool {
 }
 
 // untilAllowed waits until a user may do something to Memcacheds.
-func untilAllowed(ctx context.Context, t *testing.T, s *suite.Scope, user, verb string) {
+func untilAllowed(ctx context.Context, t *testing.T, s *framework.Scope, user, verb string) {
 	t.Helper()
 	until(ctx, t, s, true, user, authorizationv1.ResourceAttributes{
 		Group: cachev1alpha1.GroupVersion.Group, Resource: "memcacheds", Verb: verb, Namespace: s.Namespace,
@@ -223,7 +222,7 @@ func untilAllowed(ctx context.Context, t *testing.T, s *suite.Scope, user, verb 
 
 // until asks the API server again and again whether a user may do something. It learns of roles by a watch of its own, which
 // nobody else can watch.
-func until(ctx context.Context, t *testing.T, s *suite.Scope, allowed bool, user string, what authorizationv1.ResourceAttributes) {
+func until(ctx context.Context, t *testing.T, s *framework.Scope, allowed bool, user string, what authorizationv1.ResourceAttributes) {
 	t.Helper()
 	s.Expect(t).Until(ctx, fmt.Sprintf("may %s %s %s", user, what.Verb, what.Resource), func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &what}}
@@ -236,7 +235,7 @@ func until(ctx context.Context, t *testing.T, s *suite.Scope, allowed bool, user
 }
 
 // grantedRights returns what the operator's ClusterRole grants, each right as `group/resource verb`.
-func grantedRights(ctx context.Context, t *testing.T, s *suite.Scope) []string {
+func grantedRights(ctx context.Context, t *testing.T, s *framework.Scope) []string {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
 	s.Expect(t).Object(ctx, role, Not(BeNil()))
@@ -255,7 +254,7 @@ func grantedRights(ctx context.Context, t *testing.T, s *suite.Scope) []string {
 
 // unusedRights returns the rights that the operator has and has not used since the mark. It reads the log until the watches are
 // in it: the API server writes one down when it notices its end.
-func unusedRights(ctx context.Context, t *testing.T, s *suite.Scope, since audit.Mark) []string {
+func unusedRights(ctx context.Context, t *testing.T, s *framework.Scope, since audit.Mark) []string {
 	t.Helper()
 	granted := grantedRights(ctx, t, s)
 	var unused []string
@@ -271,7 +270,7 @@ func unusedRights(ctx context.Context, t *testing.T, s *suite.Scope, since audit
 }
 
 // usedRights returns what the operator's requests needed since the mark, in the same form.
-func usedRights(t *testing.T, s *suite.Scope, since audit.Mark) []string {
+func usedRights(t *testing.T, s *framework.Scope, since audit.Mark) []string {
 	t.Helper()
 	events, err := s.Audit.Since(since, audit.ByUser(s.Operator.UserName()))
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -299,7 +298,7 @@ func right(group, resource, verb string) string {
 }
 
 // restart starts the operator anew with the changes, or as it was at first.
-func restart(ctx context.Context, t *testing.T, s *suite.Scope, changes ...runner.Change) {
+func restart(ctx context.Context, t *testing.T, s *framework.Scope, changes ...runner.Change) {
 	t.Helper()
 	if err := s.Operator.Restart(ctx, changes...); err != nil {
 		t.Fatal(err)

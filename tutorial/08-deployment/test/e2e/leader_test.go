@@ -15,10 +15,9 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // TestLeader runs two replicas. Their executables have different names, by which the audit log tells them apart.
@@ -26,7 +25,7 @@ func TestLeader(t *testing.T) {
 	var first, second *runner.Replica
 	var lease, asFirst, asSecond runner.Change
 	served := 0
-	serve := func(ctx context.Context, t *testing.T, s *suite.Scope, program string) {
+	serve := func(ctx context.Context, t *testing.T, s *framework.Scope, program string) {
 		t.Helper()
 		mark, begin := s.Mark(t), time.Now()
 		served++
@@ -34,8 +33,8 @@ func TestLeader(t *testing.T) {
 		s.Expect(t).AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 	}
 	stage.TestAlone(t, features.New("the leader").
-		Setup(suite.Step(ownOperator)).
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			folder := t.TempDir()
 			lease, asFirst, asSecond = shortLease(s), program(t, s, folder, "first"), program(t, s, folder, "second")
 			restart(ctx, t, s, lease, asFirst)
@@ -53,14 +52,14 @@ func TestLeader(t *testing.T) {
 			})
 			untilAsked(ctx, t, s, mark, "that the second replica asks for the lease", audit.Resource("leases", ""), audit.ByProgram("second"))
 		})).
-		Assess("alone works", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("alone works", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			serve(ctx, t, s, "first")
 		})).
-		Assess("is followed when it is killed", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is followed when it is killed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			followed(ctx, t, s, first.Kill)
 			serve(ctx, t, s, "second")
 		})).
-		Assess("gives its lease back when it is told to end", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("gives its lease back when it is told to end", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			if err := first.Restart(ctx, lease, asFirst); err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +68,7 @@ func TestLeader(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Expect(t).Logged(ctx, "a lease without a holder",
-				expect.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("second")}},
+				framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("second")}},
 				func(e *auditv1.Event) bool {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
 				})
@@ -80,7 +79,7 @@ func TestLeader(t *testing.T) {
 
 // followed stops the leader and waits until another replica leads. That takes as long as the lease lasts, however little time
 // other assertions have.
-func followed(ctx context.Context, t *testing.T, s *suite.Scope, stop func(context.Context) error) {
+func followed(ctx context.Context, t *testing.T, s *framework.Scope, stop func(context.Context) error) {
 	t.Helper()
 	lease := leaseOf(s)
 	s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
@@ -88,18 +87,18 @@ func followed(ctx context.Context, t *testing.T, s *suite.Scope, stop func(conte
 	if err := stop(ctx); err != nil {
 		t.Fatal(err)
 	}
-	s.Expect(t).Patient(expect.Converge).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
+	s.Expect(t).Patient(framework.Converge).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
 }
 
 // leaseOf refers to the lease that the operator's replicas vie for.
-func leaseOf(s *suite.Scope) *coordinationv1.Lease {
+func leaseOf(s *framework.Scope) *coordinationv1.Lease {
 	namespace := strings.Split(s.Operator.UserName(), ":")[2]
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "memcached-operator.cache.example.com"}}
 }
 
 // shortLease makes the next leader wait for seconds. A leader that can't renew its lease in time ends, so it is not as short
 // where an API server shares its machine with pods that start.
-func shortLease(s *suite.Scope) runner.Change {
+func shortLease(s *framework.Scope) runner.Change {
 	if s.RealKubelet {
 		return runner.WithArgs("--leader-election-lease-duration=20s")
 	}
@@ -107,7 +106,7 @@ func shortLease(s *suite.Scope) runner.Change {
 }
 
 // program makes a replica run as a program of that name.
-func program(t *testing.T, s *suite.Scope, folder, name string) runner.Change {
+func program(t *testing.T, s *framework.Scope, folder, name string) runner.Change {
 	t.Helper()
 	path := filepath.Join(folder, name)
 	executable, err := os.ReadFile(s.Operator.Binary())
@@ -121,7 +120,7 @@ func program(t *testing.T, s *suite.Scope, folder, name string) runner.Change {
 }
 
 // untilAsked reads the audit log until the operator has made such a request.
-func untilAsked(ctx context.Context, t *testing.T, s *suite.Scope, since audit.Mark, what string, filters ...audit.Filter) {
+func untilAsked(ctx context.Context, t *testing.T, s *framework.Scope, since audit.Mark, what string, filters ...audit.Filter) {
 	t.Helper()
 	s.Expect(t).Until(ctx, "the audit log", func(context.Context) error {
 		asked, err := s.Audit.Since(since, append(filters, audit.ByUser(s.Operator.UserName()))...)

@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // TestProbes starts the operator where it may not list pods, so that its cache never has them all.
 func TestProbes(t *testing.T) {
 	stage.TestAlone(t, features.New("the probes").
-		Setup(suite.Step(ownOperator)).
-		Assess("say that it lives, and is not ready, as long as it does not see the cluster", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(ownOperator)).
+		Assess("say that it lives, and is not ready, as long as it does not see the cluster", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsAudit(t)
 			giveBack := hidePods(ctx, t, s)
 			mark := s.Mark(t)
@@ -40,7 +40,7 @@ func TestProbes(t *testing.T) {
 }
 
 // hidePods takes the rule about pods off the operator, until giveBack.
-func hidePods(ctx context.Context, t *testing.T, s *suite.Scope) (giveBack func()) {
+func hidePods(ctx context.Context, t *testing.T, s *framework.Scope) (giveBack func()) {
 	t.Helper()
 	before := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator-manager-role"}}
 	s.Expect(t).Object(ctx, before, Not(BeNil()))
@@ -58,7 +58,7 @@ func hidePods(ctx context.Context, t *testing.T, s *suite.Scope) (giveBack func(
 
 // ready reports whether /readyz succeeds. It may also wait for what it needs, until who asks gives up: it has no answer when the
 // same server has given many others since.
-func ready(ctx context.Context, t *testing.T, s *suite.Scope) bool {
+func ready(ctx context.Context, t *testing.T, s *framework.Scope) bool {
 	t.Helper()
 	const many = 100
 	ctx, cancel := context.WithCancel(ctx)
@@ -79,7 +79,7 @@ func ready(ctx context.Context, t *testing.T, s *suite.Scope) bool {
 }
 
 // probe asks the first replica, as a kubelet does.
-func probe(ctx context.Context, s *suite.Scope, path string) error {
+func probe(ctx context.Context, s *framework.Scope, path string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Operator.Replicas()[0].HealthAddress()+path, http.NoBody)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/tutorial/09-finalizers/internal/airline"
 )
 
@@ -24,7 +24,7 @@ import (
 // TestOnce has an airline that books, and whose first answer gets lost.
 func TestOnce(t *testing.T) {
 	stage.TestAlone(t, features.New("a ticket").
-		Assess("is booked once, although the first answer gets lost", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is booked once, although the first answer gets lost", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			var cut atomic.Bool
 			d := open(t, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
 				if cut.CompareAndSwap(false, true) {
@@ -47,7 +47,7 @@ func TestOnce(t *testing.T) {
 // TestClosed has an airline that sends everybody away at first.
 func TestClosed(t *testing.T) {
 	stage.TestAlone(t, features.New("tickets for a closed airline").
-		Assess("are booked when it opens", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("are booked when it opens", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			opened := make(chan struct{})
 			sentAway := make(chan types.UID, 1000)
 			d := open(t, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
@@ -78,7 +78,7 @@ func TestClosed(t *testing.T) {
 func TestStorm(t *testing.T) {
 	const events = 100
 	stage.TestAlone(t, features.New("a storm of events").
-		Assess("is few reconciles", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is few reconciles", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			arrived, released := make(chan struct{}), make(chan struct{})
 			release := sync.OnceFunc(func() { close(released) })
 			var occupied atomic.Bool
@@ -110,7 +110,7 @@ func TestStorm(t *testing.T) {
 
 func TestRestart(t *testing.T) {
 	stage.TestAlone(t, features.New("a restart").
-		Assess("loses no ticket, and books none again", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("loses no ticket, and books none again", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			d := open(t, always)
 			fly(ctx, t, s, d)
 			before := buy(ctx, t, s, "before")
@@ -128,7 +128,7 @@ func TestRestart(t *testing.T) {
 }
 
 // receive waits for what the airline tells.
-func receive[T any](ctx context.Context, t *testing.T, s *suite.Scope, from <-chan T) T {
+func receive[T any](ctx context.Context, t *testing.T, s *framework.Scope, from <-chan T) T {
 	t.Helper()
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()

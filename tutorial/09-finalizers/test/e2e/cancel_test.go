@@ -14,9 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/audit"
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
 )
 
 const (
@@ -29,7 +28,7 @@ const (
 // TestCancel has an airline whose first answer to a cancellation gets lost.
 func TestCancel(t *testing.T) {
 	stage.TestAlone(t, features.New("a ticket that is deleted").
-		Assess("is canceled once, although the first answer gets lost", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is canceled once, although the first answer gets lost", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			var cut atomic.Bool
 			d := open(t, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
 				if r.Method == http.MethodDelete && cut.CompareAndSwap(false, true) {
@@ -54,7 +53,7 @@ func TestCancel(t *testing.T) {
 // TestCrash kills the operator when the airline has booked, and before it says so.
 func TestCrash(t *testing.T) {
 	stage.TestAlone(t, features.New("a booking that was never written down").
-		Assess("is canceled, too", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is canceled, too", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			arrived, released := make(chan struct{}), make(chan struct{})
 			var occupied atomic.Bool
 			d := open(t, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
@@ -84,7 +83,7 @@ func TestCrash(t *testing.T) {
 // TestDown deletes a ticket while the operator is down.
 func TestDown(t *testing.T) {
 	stage.TestAlone(t, features.New("a ticket that is deleted while the operator is down").
-		Assess("waits, and is canceled when it is back", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("waits, and is canceled when it is back", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			d := open(t, always)
 			fly(ctx, t, s, d)
 			ticket := buy(ctx, t, s, "ticket")
@@ -107,7 +106,7 @@ func TestClosedForCanceling(t *testing.T) {
 	const tries = 5
 	var deletion audit.Mark
 	stage.TestAlone(t, features.New("a ticket that a closed airline does not cancel").
-		Assess("says so, is tried again, and goes when the airline opens", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("says so, is tried again, and goes when the airline opens", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			opened := make(chan struct{})
 			sentAway := make(chan types.UID, 1000)
 			d := open(t, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
@@ -129,7 +128,7 @@ func TestClosedForCanceling(t *testing.T) {
 				deletion = s.Mark(t)
 			}
 			remove(ctx, t, s, ticket)
-			s.Expect(t).Condition(ctx, ticket, expect.Condition{
+			s.Expect(t).Condition(ctx, ticket, framework.Condition{
 				Type: "Booked", Status: metav1.ConditionUnknown, Reason: "CancellationFailed", Message: "the airline answers 503",
 			})
 			for range tries {
@@ -139,7 +138,7 @@ func TestClosedForCanceling(t *testing.T) {
 			s.Expect(t).Gone(ctx, ticket)
 			NewWithT(t).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled once")
 		})).
-		Assess("is told once, not at each try", suite.Step(func(_ context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is told once, not at each try", framework.Step(func(_ context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsAudit(t)
 			s.Expect(t).AtMost(1, s.Writes(deletion, audit.Resource("flighttickets", "status"), audit.Code(http.StatusOK)))
 		})).
@@ -149,7 +148,7 @@ func TestClosedForCanceling(t *testing.T) {
 // TestGone has an airline that has canceled by itself.
 func TestGone(t *testing.T) {
 	stage.TestAlone(t, features.New("a booking that is gone already").
-		Assess("counts as canceled", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("counts as canceled", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			d := open(t, always)
 			fly(ctx, t, s, d)
 			ticket := buy(ctx, t, s, "ticket")
@@ -165,7 +164,7 @@ func TestGone(t *testing.T) {
 // TestNeverBooked deletes tickets before the operator has seen them.
 func TestNeverBooked(t *testing.T) {
 	stage.TestAlone(t, features.New("tickets that are deleted before they are booked").
-		Assess("are let go, and never booked", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("are let go, and never booked", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			NewWithT(t).Expect(s.Operator.Stop(ctx)).To(Succeed())
 			ours, theirs := buy(ctx, t, s, "ours", finalizer), buy(ctx, t, s, "theirs", foreign)
 			remove(ctx, t, s, ours)
@@ -185,7 +184,7 @@ func TestNeverBooked(t *testing.T) {
 // TestForeignFinalizer has a ticket that somebody else wants to keep.
 func TestForeignFinalizer(t *testing.T) {
 	stage.TestAlone(t, features.New("somebody else's finalizer").
-		Assess("is left alone", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is left alone", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			d := open(t, always)
 			fly(ctx, t, s, d)
 			ticket := buy(ctx, t, s, "ticket", foreign)
@@ -203,7 +202,7 @@ func TestForeignFinalizer(t *testing.T) {
 // TestOlder has a ticket that the operator of chapter 02 has booked.
 func TestOlder(t *testing.T) {
 	stage.TestAlone(t, features.New("a ticket that was booked before there were finalizers").
-		Assess("gets one", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("gets one", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			d := open(t, always)
 			fly(ctx, t, s, d)
 			ticket := buy(ctx, t, s, "ticket")
@@ -218,7 +217,7 @@ func TestOlder(t *testing.T) {
 }
 
 // remove deletes the ticket, and does not wait until it has gone.
-func remove(ctx context.Context, t *testing.T, s *suite.Scope, ticket *unstructured.Unstructured) {
+func remove(ctx context.Context, t *testing.T, s *framework.Scope, ticket *unstructured.Unstructured) {
 	t.Helper()
 	if err := s.Client.Delete(ctx, ticket); err != nil {
 		t.Fatalf("deleting the ticket %s: %v", ticket.GetName(), err)
@@ -226,7 +225,7 @@ func remove(ctx context.Context, t *testing.T, s *suite.Scope, ticket *unstructu
 }
 
 // setFinalizers sets the ticket's finalizers to a JSON list.
-func setFinalizers(ctx context.Context, t *testing.T, s *suite.Scope, ticket *unstructured.Unstructured, list string) {
+func setFinalizers(ctx context.Context, t *testing.T, s *framework.Scope, ticket *unstructured.Unstructured, list string) {
 	t.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":`+list+`}}`))
 	if err := s.Client.Patch(ctx, ticket, patch); err != nil {

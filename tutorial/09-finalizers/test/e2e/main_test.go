@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 var ticketKind = schema.GroupVersionKind{Group: "flights.com", Version: "v1", Kind: "FlightTicket"}
 
-var stage = suite.New(suite.Options{
+var stage = framework.New(framework.Options{
 	Name:          "09-finalizers",
 	CRDs:          []string{"../../config/crd/bases"},
 	Package:       "../../cmd",
@@ -31,7 +31,7 @@ var stage = suite.New(suite.Options{
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 // buy creates a ticket for two from Mumbai to London in the feature's namespace, with these finalizers.
-func buy(ctx context.Context, t *testing.T, s *suite.Scope, name string, finalizers ...string) *unstructured.Unstructured {
+func buy(ctx context.Context, t *testing.T, s *framework.Scope, name string, finalizers ...string) *unstructured.Unstructured {
 	t.Helper()
 	ticket := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"from": "Mumbai", "to": "London", "number": int64(2)},
@@ -48,7 +48,7 @@ func buy(ctx context.Context, t *testing.T, s *suite.Scope, name string, finaliz
 }
 
 // forget removes the ticket, whatever its finalizers, or the next feature's airline would be asked to cancel it.
-func forget(ctx context.Context, t *testing.T, s *suite.Scope, key client.ObjectKey) {
+func forget(ctx context.Context, t *testing.T, s *framework.Scope, key client.ObjectKey) {
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	ticket := &unstructured.Unstructured{}
@@ -65,7 +65,7 @@ func forget(ctx context.Context, t *testing.T, s *suite.Scope, key client.Object
 }
 
 // hasBooking waits until the ticket's status names a booking.
-func hasBooking(ctx context.Context, t *testing.T, s *suite.Scope, ticket *unstructured.Unstructured) {
+func hasBooking(ctx context.Context, t *testing.T, s *framework.Scope, ticket *unstructured.Unstructured) {
 	t.Helper()
 	s.Expect(t).Object(ctx, ticket, WithTransform(bookingOf, HavePrefix("B-")))
 }
@@ -76,7 +76,7 @@ func bookingOf(ticket *unstructured.Unstructured) string {
 }
 
 // fly starts the operator anew, with that airline.
-func fly(ctx context.Context, t *testing.T, s *suite.Scope, d *desk) {
+func fly(ctx context.Context, t *testing.T, s *framework.Scope, d *desk) {
 	t.Helper()
 	if err := s.Operator.Restart(ctx, runner.WithEnv(fmt.Sprintf("AIRLINE=%s", d.URL))); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/10-admission/api/v1alpha1"
 )
 
@@ -19,7 +19,7 @@ func TestDeployed(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	stage.TestAlone(t, features.New("deployed").
 		WithLabel("needs", "kubelet").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsKubelet(t, "the operator as an image")
 			ownOperator(ctx, t, s)
 			if err := s.Operator.Stop(ctx); err != nil {
@@ -27,16 +27,16 @@ func TestDeployed(t *testing.T) {
 			}
 			s.Deploy(ctx, t, 2)
 		})).
-		Assess("is Available", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is Available", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.Expect(t).DeploymentSize(ctx, s.Deployed.Manager, 2)
 		})).
-		Assess("serves the sample without webhooks, and the schema holds", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("serves the sample without webhooks, and the schema holds", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = sample(ctx, t, s)
 			NewWithT(t).Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy))
 			settled(ctx, t, s, mc)
 			refused(t, patch(ctx, s, mc, `{"spec":{"size":6}}`), "spec.size", "should be less than or equal to 5")
 		})).
-		Assess("is followed when its leader's pod is deleted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is followed when its leader's pod is deleted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			lease := leaseOf(s)
 			s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
 			holder := *lease.Spec.HolderIdentity

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/10-admission/api/v1alpha1"
 )
 
@@ -25,8 +25,8 @@ func TestPolicies(t *testing.T) {
 	const protection, creator = cachev1alpha1.AnnotationDeletionProtection, cachev1alpha1.AnnotationRequestedBy
 	var mc *cachev1alpha1.Memcached
 	stage.TestAlone(t, features.New("admission policies").
-		Setup(suite.Step(applyPolicies)).
-		Assess("record who asked", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(applyPolicies)).
+		Assess("record who asked", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = memcached(s, "cache", 1)
 			s.Expect(t).Until(ctx, "a trial", func(ctx context.Context) error {
 				trial := memcached(s, "trial", 1)
@@ -40,7 +40,7 @@ func TestPolicies(t *testing.T) {
 			})
 			NewWithT(t).Expect(s.Client.Create(ctx, mc)).To(Succeed())
 		})).
-		Assess("warn of a change of port", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("warn of a change of port", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			heard := &warnings{}
 			config := rest.CopyConfig(s.Config)
 			config.WarningHandler = heard
@@ -59,7 +59,7 @@ func TestPolicies(t *testing.T) {
 				return nil
 			})
 		})).
-		Assess("refuse to delete what is protected", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("refuse to delete what is protected", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			g := NewWithT(t)
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+protection+`":"true"}}}`)).To(Succeed())
 			s.Expect(t).Until(ctx, "a trial", func(ctx context.Context) error {
@@ -76,7 +76,7 @@ func TestPolicies(t *testing.T) {
 }
 
 // applyPolicies applies the policies, and takes the webhooks away, until the test is done.
-func applyPolicies(ctx context.Context, t *testing.T, s *suite.Scope) {
+func applyPolicies(ctx context.Context, t *testing.T, s *framework.Scope) {
 	t.Helper()
 	path, err := stage.Manifests("../../config/policy/policies.yaml")
 	if err != nil {
@@ -101,7 +101,7 @@ func applyPolicies(ctx context.Context, t *testing.T, s *suite.Scope) {
 }
 
 // untilForgotten waits until the API server enforces none of the policies any more, which can't be watched, only tried.
-func untilForgotten(ctx context.Context, t *testing.T, s *suite.Scope) {
+func untilForgotten(ctx context.Context, t *testing.T, s *framework.Scope) {
 	t.Helper()
 	gone := memcached(s, "protected", 1)
 	gone.Annotations = map[string]string{cachev1alpha1.AnnotationDeletionProtection: "true"}

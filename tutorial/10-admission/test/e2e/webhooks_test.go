@@ -18,14 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/10-admission/api/v1alpha1"
 )
 
 // withWebhooks is a step that needs webhooks which are called.
-func withWebhooks(step suite.StepFunc) suite.StepFunc {
-	return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+func withWebhooks(step framework.StepFunc) framework.StepFunc {
+	return func(ctx context.Context, t *testing.T, s *framework.Scope) {
 		t.Helper()
 		if !s.Webhooks {
 			t.Skip("the webhooks of this operator need a certificate that they get on an embedded cluster only; chapter 11 makes its own")
@@ -38,7 +38,7 @@ func withWebhooks(step suite.StepFunc) suite.StepFunc {
 func TestDefaulter(t *testing.T) {
 	const annotation = cachev1alpha1.AnnotationRequestedBy
 	stage.Test(t, features.New("who asked").
-		Assess("is recorded, whatever the request says, and stays", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is recorded, whatever the request says, and stays", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			g := NewWithT(t)
 			mc := memcached(s, "cache", 1)
 			mc.Annotations = map[string]string{annotation: "somebody-else"}
@@ -54,12 +54,12 @@ func TestDefaulter(t *testing.T) {
 func TestDeletionProtection(t *testing.T) {
 	const annotation = cachev1alpha1.AnnotationDeletionProtection
 	stage.Test(t, features.New("deletion protection").
-		Assess("refuses what is neither true nor false", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("refuses what is neither true nor false", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			refused(t, patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"yes"}}}`),
 				"metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
 		}))).
-		Assess("refuses deletion until it is taken off", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("refuses deletion until it is taken off", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			g := NewWithT(t)
 			mc := create(ctx, t, s, "kept", 1)
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"true"}}}`)).To(Succeed())
@@ -75,8 +75,8 @@ func TestDeletionProtection(t *testing.T) {
 // TestTotalSize is about the second rule: it looks at what else is there, which no schema does.
 func TestTotalSize(t *testing.T) {
 	stage.TestAlone(t, features.New("the sum of sizes in a namespace").
-		Setup(suite.Step(withWebhooks(ownOperator))).
-		Assess("is limited for who creates, changes and scales", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(withWebhooks(ownOperator))).
+		Assess("is limited for who creates, changes and scales", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			restart(ctx, t, s, runner.WithArgs("--max-total-size-per-namespace=5"))
 			first := create(ctx, t, s, "first", 3)
 			refused(t, s.Client.Create(ctx, memcached(s, "second", 3)), "spec.size", "may sum up to 5", "leaves 2")
@@ -92,7 +92,7 @@ func TestTotalSize(t *testing.T) {
 // TestPortWarning is about what the Validator allows, with a word.
 func TestPortWarning(t *testing.T) {
 	stage.Test(t, features.New("a change of port").
-		Assess("is allowed, with a warning", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is allowed, with a warning", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc := create(ctx, t, s, "cache", 1)
 			heard := &warnings{}
 			config := rest.CopyConfig(s.Config)
@@ -111,7 +111,7 @@ func TestPortWarning(t *testing.T) {
 // TestOff turns the webhooks off, and removes what makes the API server call them. What the schema says holds all the same.
 func TestOff(t *testing.T) {
 	stage.TestAlone(t, features.New("ENABLE_WEBHOOKS=false").
-		Setup(suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			ownOperator(ctx, t, s)
 			removeConfigurations(ctx, t, s)
 			bounded, cancel := s.Bounded(ctx)
@@ -121,7 +121,7 @@ func TestOff(t *testing.T) {
 				t.Fatalf("expected that the operator is ready without webhooks; last seen: %v", err)
 			}
 		}))).
-		Assess("leaves the schema, and the operator at work", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("leaves the schema, and the operator at work", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			refused(t, s.Client.Create(ctx, memcached(s, "large", 6)), "spec.size", "should be less than or equal to 5")
 			mc := create(ctx, t, s, "cache", 1)
 			settled(ctx, t, s, mc)
@@ -134,7 +134,7 @@ func TestOff(t *testing.T) {
 }
 
 // removeConfigurations deletes the webhook configurations. The test's end brings them back.
-func removeConfigurations(ctx context.Context, t *testing.T, s *suite.Scope) {
+func removeConfigurations(ctx context.Context, t *testing.T, s *framework.Scope) {
 	t.Helper()
 	for _, configuration := range []client.Object{
 		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "operator-mutating-webhook-configuration"}},
@@ -168,7 +168,7 @@ func removeConfigurations(ctx context.Context, t *testing.T, s *suite.Scope) {
 }
 
 // memcached is a Memcached that does not exist yet.
-func memcached(s *suite.Scope, name string, size int32) *cachev1alpha1.Memcached {
+func memcached(s *framework.Scope, name string, size int32) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
 		Spec:       cachev1alpha1.MemcachedSpec{Size: &size},
@@ -176,7 +176,7 @@ func memcached(s *suite.Scope, name string, size int32) *cachev1alpha1.Memcached
 }
 
 // as returns a client of an administrator who is called so.
-func as(t *testing.T, s *suite.Scope, user string) client.Client {
+func as(t *testing.T, s *framework.Scope, user string) client.Client {
 	t.Helper()
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
@@ -187,12 +187,12 @@ func as(t *testing.T, s *suite.Scope, user string) client.Client {
 	return c
 }
 
-func patch(ctx context.Context, s *suite.Scope, mc *cachev1alpha1.Memcached, text string) error {
+func patch(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, text string) error {
 	return s.Client.Patch(ctx, mc, client.RawPatch(types.MergePatchType, []byte(text)))
 }
 
 // scale changes a Memcached's size as `kubectl scale` and autoscalers do.
-func scale(ctx context.Context, s *suite.Scope, mc *cachev1alpha1.Memcached, size int32) error {
+func scale(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, size int32) error {
 	return s.Client.SubResource("scale").Update(ctx, mc.DeepCopy(), client.WithSubResourceBody(&autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{Namespace: mc.Namespace, Name: mc.Name},
 		Spec:       autoscalingv1.ScaleSpec{Replicas: size},

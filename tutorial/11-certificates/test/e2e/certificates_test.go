@@ -14,16 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // TestRotation runs the operator with certificates of seconds, and asks its webhooks all the time, until it serves with a
 // certificate of another authority.
 func TestRotation(t *testing.T) {
 	stage.TestAlone(t, features.New("rotation of certificates").
-		Setup(suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			t.Cleanup(func() {
 				// The authority of seconds must not be what the next one begins with.
 				ctx := context.WithoutCancel(ctx)
@@ -39,13 +38,13 @@ func TestRotation(t *testing.T) {
 			}
 			restart(ctx, t, s, runner.WithArgs("--webhook-ca-duration=9s", "--webhook-certificate-duration=3s"))
 		}))).
-		Assess("fails no admission", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("fails no admission", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			first := authority(s)
 			s.Expect(t).Object(ctx, first, HaveField("Data", HaveKey(corev1.TLSCertKey)))
 
 			defer asking(ctx, t, s)()
 			second := authority(s)
-			s.Expect(t).Patient(expect.Converge).Object(ctx, second, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(Equal(first.Data[corev1.TLSCertKey])))))
+			s.Expect(t).Patient(framework.Converge).Object(ctx, second, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(Equal(first.Data[corev1.TLSCertKey])))))
 			untilTrusted(ctx, t, s, second.Data[corev1.TLSCertKey])
 		})).
 		Feature())
@@ -54,8 +53,8 @@ func TestRotation(t *testing.T) {
 // TestLostSecret deletes the Secret with the authority, while a certificate of it is in use.
 func TestLostSecret(t *testing.T) {
 	stage.TestAlone(t, features.New("a Secret that somebody deletes").
-		Setup(suite.Step(withWebhooks(ownOperator))).
-		Assess("is replaced, and fails no admission", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(withWebhooks(ownOperator))).
+		Assess("is replaced, and fails no admission", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			first := authority(s)
 			s.Expect(t).Object(ctx, first, HaveField("Data", HaveKey(corev1.TLSCertKey)))
 			if err := s.Client.Delete(ctx, authority(s)); err != nil {
@@ -71,8 +70,8 @@ func TestLostSecret(t *testing.T) {
 }
 
 // withWebhooks is a step that needs webhooks which are called.
-func withWebhooks(step suite.StepFunc) suite.StepFunc {
-	return func(ctx context.Context, t *testing.T, s *suite.Scope) {
+func withWebhooks(step framework.StepFunc) framework.StepFunc {
+	return func(ctx context.Context, t *testing.T, s *framework.Scope) {
 		t.Helper()
 		if !s.Webhooks {
 			t.Skip("the API server of this cluster can't call webhooks of a process on this machine")
@@ -82,7 +81,7 @@ func withWebhooks(step suite.StepFunc) suite.StepFunc {
 }
 
 // asking asks the webhooks again and again, until stop is called and it has asked often enough to prove something.
-func asking(ctx context.Context, t *testing.T, s *suite.Scope) (stop func()) {
+func asking(ctx context.Context, t *testing.T, s *framework.Scope) (stop func()) {
 	const enough = 50
 	stopped, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -106,12 +105,12 @@ func asking(ctx context.Context, t *testing.T, s *suite.Scope) (stop func()) {
 }
 
 // authority refers to the Secret that holds the operator's certificate authority.
-func authority(s *suite.Scope) *corev1.Secret {
+func authority(s *framework.Scope) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: leaseOf(s).Namespace, Name: "operator-webhook-ca"}}
 }
 
 // untilTrusted asks for metrics until they come with a certificate of the authority. There is nothing to watch at a port.
-func untilTrusted(ctx context.Context, t *testing.T, s *suite.Scope, authority []byte) {
+func untilTrusted(ctx context.Context, t *testing.T, s *framework.Scope, authority []byte) {
 	t.Helper()
 	url := "https://" + s.Operator.MetricsAddress() + "/metrics"
 	s.Expect(t).Until(ctx, "the metrics", func(ctx context.Context) error {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/11-certificates/api/v1alpha1"
 )
 
@@ -21,7 +21,7 @@ func TestDeployed(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	stage.TestAlone(t, features.New("deployed").
 		WithLabel("needs", "kubelet").
-		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.NeedsKubelet(t, "the operator as an image")
 			ownOperator(ctx, t, s)
 			if err := s.Operator.Stop(ctx); err != nil {
@@ -29,15 +29,15 @@ func TestDeployed(t *testing.T) {
 			}
 			s.Deploy(ctx, t, 2)
 		})).
-		Assess("is Available", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is Available", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			s.Expect(t).DeploymentSize(ctx, s.Deployed.Manager, 2)
 		})).
-		Assess("serves the sample, and has its webhooks called", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("serves the sample, and has its webhooks called", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			mc = sample(ctx, t, s)
 			NewWithT(t).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy))
 			settled(ctx, t, s, mc)
 		})).
-		Assess("is followed when its leader's pod is deleted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("is followed when its leader's pod is deleted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			lease := leaseOf(s)
 			s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
 			holder := *lease.Spec.HolderIdentity

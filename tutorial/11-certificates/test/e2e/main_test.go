@@ -15,13 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/expect"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/11-certificates/api/v1alpha1"
 )
 
-var stage = suite.New(suite.Options{
+var stage = framework.New(framework.Options{
 	Name:          "11-certificates",
 	AddToScheme:   []func(*runtime.Scheme) error{cachev1alpha1.AddToScheme},
 	CRDs:          []string{"../../config/crd/bases"},
@@ -30,7 +29,7 @@ var stage = suite.New(suite.Options{
 	Project:       "../..",
 	Patience:      []string{"--leader-election-lease-duration=60s"},
 	Sample:        "../../config/samples",
-	Operand:       suite.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
+	Operand:       framework.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Record: []schema.GroupVersionKind{
 		cachev1alpha1.GroupVersion.WithKind("Memcached"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),
@@ -41,7 +40,7 @@ var stage = suite.New(suite.Options{
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 // create creates a Memcached of that size in the feature's namespace.
-func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size int32) *cachev1alpha1.Memcached {
+func create(ctx context.Context, t *testing.T, s *framework.Scope, name string, size int32) *cachev1alpha1.Memcached {
 	t.Helper()
 	mc := newMemcached(s, name, size)
 	if err := s.Client.Create(ctx, mc); err != nil {
@@ -51,7 +50,7 @@ func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size
 }
 
 // newMemcached is a Memcached that does not exist yet.
-func newMemcached(s *suite.Scope, name string, size int32) *cachev1alpha1.Memcached {
+func newMemcached(s *framework.Scope, name string, size int32) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
 		Spec:       cachev1alpha1.MemcachedSpec{Size: &size},
@@ -59,20 +58,20 @@ func newMemcached(s *suite.Scope, name string, size int32) *cachev1alpha1.Memcac
 }
 
 var (
-	available = expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonAllReplicasReady}
-	converged = expect.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonConverged}
-	healthy   = expect.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonAsExpected}
+	available = framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonAllReplicasReady}
+	converged = framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonConverged}
+	healthy   = framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonAsExpected}
 )
 
 // settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for, and its status says so.
-func settled(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached) {
+func settled(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	t.Helper()
 	s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
 	s.Expect(t).Condition(ctx, mc, available, converged, healthy)
 }
 
 // restart starts the operator anew with the changes, or as it was at first.
-func restart(ctx context.Context, t *testing.T, s *suite.Scope, changes ...runner.Change) {
+func restart(ctx context.Context, t *testing.T, s *framework.Scope, changes ...runner.Change) {
 	t.Helper()
 	if err := s.Operator.Restart(ctx, changes...); err != nil {
 		t.Fatal(err)
@@ -80,13 +79,13 @@ func restart(ctx context.Context, t *testing.T, s *suite.Scope, changes ...runne
 }
 
 // ownOperator is the setup of a feature that changes how the operator runs: afterwards it runs as at first.
-func ownOperator(ctx context.Context, t *testing.T, s *suite.Scope) {
+func ownOperator(ctx context.Context, t *testing.T, s *framework.Scope) {
 	ctx = context.WithoutCancel(ctx)
 	t.Cleanup(func() { restart(ctx, t, s) })
 }
 
 // leaseOf refers to the lease that the operator's replicas vie for.
-func leaseOf(s *suite.Scope) *coordinationv1.Lease {
+func leaseOf(s *framework.Scope) *coordinationv1.Lease {
 	namespace := strings.Split(s.Operator.UserName(), ":")[2]
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "memcached-operator.cache.example.com"}}
 }

@@ -19,13 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/example/operator-testbed/e2e/suite"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
 // TestMetrics is that of chapter 08, and checks the certificate.
 func TestMetrics(t *testing.T) {
 	stage.Test(t, features.New("metrics").
-		Assess("are for those who may read them", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+		Assess("are for those who may read them", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
 			settled(ctx, t, s, create(ctx, t, s, "cache", 1)) // the operator leads, and so its controller counts
 			stranger, reader := account(ctx, t, s, "stranger"), account(ctx, t, s, "reader")
 			mayReadMetrics(ctx, t, s, reader)
@@ -42,7 +42,7 @@ func TestMetrics(t *testing.T) {
 }
 
 // metrics asks the operator for its metrics, and checks its certificate.
-func metrics(ctx context.Context, t *testing.T, s *suite.Scope, bearer string) (code int, body string) {
+func metrics(ctx context.Context, t *testing.T, s *framework.Scope, bearer string) (code int, body string) {
 	t.Helper()
 	secret := authority(s)
 	if err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
@@ -71,7 +71,7 @@ func metrics(ctx context.Context, t *testing.T, s *suite.Scope, bearer string) (
 }
 
 // scraper returns a client that trusts the authorities, for the Service of the metrics.
-func scraper(ctx context.Context, t *testing.T, s *suite.Scope, authorities []byte) *http.Client {
+func scraper(ctx context.Context, t *testing.T, s *framework.Scope, authorities []byte) *http.Client {
 	t.Helper()
 	namespace, roots := authority(s).Namespace, x509.NewCertPool()
 	roots.AppendCertsFromPEM(authorities)
@@ -91,7 +91,7 @@ func scraper(ctx context.Context, t *testing.T, s *suite.Scope, authorities []by
 }
 
 // account creates a ServiceAccount in the feature's namespace.
-func account(ctx context.Context, t *testing.T, s *suite.Scope, name string) *corev1.ServiceAccount {
+func account(ctx context.Context, t *testing.T, s *framework.Scope, name string) *corev1.ServiceAccount {
 	t.Helper()
 	created := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	if err := s.Client.Create(ctx, created); err != nil {
@@ -101,7 +101,7 @@ func account(ctx context.Context, t *testing.T, s *suite.Scope, name string) *co
 }
 
 // token returns what a pod of the account would have in a file.
-func token(ctx context.Context, t *testing.T, s *suite.Scope, account *corev1.ServiceAccount) string {
+func token(ctx context.Context, t *testing.T, s *framework.Scope, account *corev1.ServiceAccount) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{}
 	if err := s.Client.SubResource("token").Create(ctx, account, request); err != nil {
@@ -112,7 +112,7 @@ func token(ctx context.Context, t *testing.T, s *suite.Scope, account *corev1.Se
 
 // mayReadMetrics binds the account to the ClusterRole for that, and returns when the API server knows: the operator remembers a
 // refusal for a while.
-func mayReadMetrics(ctx context.Context, t *testing.T, s *suite.Scope, account *corev1.ServiceAccount) {
+func mayReadMetrics(ctx context.Context, t *testing.T, s *framework.Scope, account *corev1.ServiceAccount) {
 	t.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace + "-reads-metrics"},

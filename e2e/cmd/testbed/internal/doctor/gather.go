@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/example/operator-testbed/e2e/home"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // proxyPatience is how long the module proxy may take to answer.

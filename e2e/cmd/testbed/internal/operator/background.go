@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // Name is the name of the operator's process and of its log.

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 func TestMain(m *testing.M) {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/example/operator-testbed/e2e/runner"
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // debuggerName is the name of the debugger's process and of its log.

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/logtail"
-	"github.com/example/operator-testbed/e2e/home"
-	"github.com/example/operator-testbed/e2e/supervisor"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // Foreground is a run of the operator that ends with its caller.

@@ -1,0 +1,114 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
+)
+
+// ErrRunning says that a supervisor lives in that folder.
+var ErrRunning = errors.New("a supervisor is running there")
+
+// ErrNotRunning says that no supervisor lives in that folder.
+var ErrNotRunning = errors.New("no supervisor is running there")
+
+const lockFile = "lock"
+
+// acquire makes the folder dir and takes its lock. The kernel drops the lock
+// when the last holder ends, however it ends, so a lock that is held means a
+// supervisor that lives; no process id is trusted for that. The error is
+// ErrRunning when somebody else has it.
+func acquire(dir string) (*os.File, error) {
+	for {
+		held, err := lockIn(dir)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return held, err
+		}
+		if err := refuseForeign(dir); err != nil {
+			return nil, err
+		}
+		held, err = makeLocked(dir)
+		if !errors.Is(err, fs.ErrExist) {
+			return held, err
+		}
+		// Somebody else was quicker.
+	}
+}
+
+// makeLocked makes the folder dir, which may exist as long as it is empty, with
+// a lock that is held from the start: Clean takes a lock that nobody holds for a
+// dead supervisor's. The error is fs.ErrExist when something is in the folder.
+func makeLocked(dir string) (_ *os.File, err error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return nil, err
+	}
+	made, err := os.MkdirTemp(filepath.Dir(dir), ".new-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(made)
+		}
+	}()
+	if err := os.WriteFile(filepath.Join(made, lockFile), nil, 0o600); err != nil {
+		return nil, err
+	}
+	held, err := lockIn(made)
+	if err != nil {
+		return nil, err
+	}
+	// Unlike os.Rename it replaces an empty folder.
+	if err := syscall.Rename(made, dir); err != nil {
+		_ = held.Close()
+		if errors.Is(err, syscall.ENOTEMPTY) {
+			err = fs.ErrExist // as EEXIST is already
+		}
+		return nil, fmt.Errorf("make %s: %w", dir, err)
+	}
+	return held, nil
+}
+
+// refuseForeign returns an error for a folder that holds things and was not
+// made by a supervisor: it would be removed in the end.
+func refuseForeign(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(dir, lockFile)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is not empty and no supervisor's folder: name one that does not exist yet", dir)
+	}
+	return nil // somebody else was quicker
+}
+
+// lockIn takes the lock of a folder that is there.
+func lockIn(dir string) (*os.File, error) {
+	file, err := lock.Exclusive(filepath.Join(dir, lockFile), 0)
+	if errors.Is(err, lock.ErrHeld) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrRunning)
+	}
+	return file, err
+}
+
+// remove takes the folder of a group away. The caller holds its lock. The
+// rename makes it vanish at once: a new group of the same name starts in a
+// folder of its own, not in one that is half gone.
+func remove(dir string) error {
+	gone, err := os.MkdirTemp(filepath.Dir(dir), ".gone-")
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(dir, filepath.Join(gone, "dir")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, os.Remove(gone))
+	}
+	return os.RemoveAll(gone)
+}

@@ -1,0 +1,316 @@
+package image_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"debug/elf"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/e2e/conformance/image"
+	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
+)
+
+// other is an architecture that this machine does not have.
+var other = map[bool]string{true: "arm64", false: "amd64"}[runtime.GOARCH == "amd64"]
+
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// executable is the beginning of an executable of Linux, which is all that is looked at.
+func executable(t *testing.T, architecture string, interpreter bool) []byte {
+	t.Helper()
+	machine, known := machines[architecture]
+	if !known {
+		t.Skipf("this test knows no machine of the architecture %s", architecture)
+	}
+	header := elf.Header64{
+		Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT), Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
+	}
+	copy(header.Ident[:], elf.ELFMAG)
+	header.Ident[elf.EI_CLASS], header.Ident[elf.EI_DATA], header.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
+	program := elf.Prog64{Type: uint32(elf.PT_LOAD)}
+	if interpreter {
+		program.Type = uint32(elf.PT_INTERP)
+	}
+	var file bytes.Buffer
+	for _, part := range []any{header, program} {
+		if err := binary.Write(&file, binary.LittleEndian, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file.Bytes()
+}
+
+// operator is an image like that of operator/Dockerfile.
+func operator(t *testing.T) v1.Image {
+	t.Helper()
+	return imagetest.FromScratch(t, runtime.GOARCH,
+		v1.Config{Entrypoint: []string{"/manager", "--zap-devel"}, Cmd: []string{"--leader-elect"}, Env: []string{"COLOR=red"}},
+		map[string][]byte{"manager": executable(t, runtime.GOARCH, false)})
+}
+
+func reference(t *testing.T, text string) name.Reference {
+	t.Helper()
+	parsed, err := name.ParseReference(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func saved(t *testing.T, images ...v1.Image) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "image.tar")
+	named := map[name.Reference]v1.Image{}
+	for i, img := range images {
+		named[reference(t, fmt.Sprintf("operator:v%d", i))] = img
+	}
+	if err := tarball.MultiRefWriteToFile(file, named); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// inLayout writes an OCI layout.
+func inLayout(t *testing.T, index v1.ImageIndex) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "layout")
+	if _, err := layout.Write(folder, index); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// forPlatforms is an index of images, the attestation of how they were built, and an index in it, as docker buildx has it.
+func forPlatforms(images map[string]v1.Image) v1.ImageIndex {
+	var index v1.ImageIndex = empty.Index
+	for architecture, img := range images {
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{
+			Platform: &v1.Platform{OS: "linux", Architecture: architecture},
+		}})
+	}
+	index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: empty.Image, Descriptor: v1.Descriptor{
+		Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"},
+	}})
+	return mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index})
+}
+
+// packed makes an archive of a folder.
+func packed(t *testing.T, folder string) string {
+	t.Helper()
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	if err := w.AddFS(os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return written(t, "layout.tar", archive.Bytes())
+}
+
+func written(t *testing.T, name string, content []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func compressed(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var short bytes.Buffer
+	w := gzip.NewWriter(&short)
+	_, err = w.Write(content)
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written(t, "image.tar.gz", short.Bytes())
+}
+
+// server is the address of a registry, which has an index "operators" and an image "operator".
+func server(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(s.Close)
+	address := strings.TrimPrefix(s.URL, "http://")
+	if err := remote.Write(reference(t, address+"/operator:v1"), operator(t)); err != nil {
+		t.Fatal(err)
+	}
+	index := forPlatforms(map[string]v1.Image{runtime.GOARCH: operator(t), other: empty.Image})
+	if err := remote.WriteIndex(reference(t, address+"/operators:v1"), index); err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// take takes the program out of an image.
+func take(t *testing.T, source string, command, args []string) (image.Program, string, error) {
+	t.Helper()
+	folder := t.TempDir()
+	img, err := image.Open(t.Context(), source, folder)
+	if err != nil {
+		return image.Program{}, folder, err
+	}
+	program, err := img.Program(t.Context(), folder, command, args)
+	return program, folder, err
+}
+
+func TestProgram(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("images hold programs of Linux, which this machine does not run")
+	}
+	address := server(t)
+	platforms := forPlatforms(map[string]v1.Image{runtime.GOARCH: operator(t), other: empty.Image})
+	for name, source := range map[string]string{
+		"docker save":                saved(t, operator(t)),
+		"docker save, compressed":    compressed(t, saved(t, operator(t))),
+		"an OCI layout":              inLayout(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: operator(t)})),
+		"an archive of a layout":     packed(t, inLayout(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: operator(t)}))),
+		"a layout of many platforms": packed(t, inLayout(t, platforms)),
+		"a registry":                 address + "/operator:v1",
+		"a registry's index":         address + "/operators:v1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			program, folder, err := take(t, source, nil, nil)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(program).To(Equal(image.Program{
+				Path: filepath.Join(folder, "manager"), Args: []string{"--zap-devel", "--leader-elect"}, Env: []string{"COLOR=red"},
+			}))
+			g.Expect(os.ReadFile(program.Path)).To(Equal(executable(t, runtime.GOARCH, false)))
+			g.Expect(image.IsProgram(program.Path)).To(BeTrue())
+			g.Expect(image.IsProgram(source)).To(BeFalse())
+		})
+	}
+}
+
+func TestProgramOfAPod(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("images hold programs of Linux, which this machine does not run")
+	}
+	program := executable(t, runtime.GOARCH, false)
+	img := imagetest.FromScratch(t, runtime.GOARCH,
+		v1.Config{
+			Entrypoint: []string{"/ko-app/cmd"}, Cmd: []string{"--from-image"}, WorkingDir: "/ko-app", Env: []string{"PATH=/nowhere:/bin"},
+		},
+		map[string][]byte{"ko-app/cmd": program, "usr/bin/manager": program})
+	links := func(pairs ...string) v1.Layer {
+		var content bytes.Buffer
+		w := tar.NewWriter(&content)
+		for pair := range slices.Chunk(pairs, 2) {
+			if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: pair[0], Linkname: pair[1]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return static.NewLayer(content.Bytes(), types.OCIUncompressedLayer)
+	}
+	img, err := mutate.AppendLayers(img, links("bin", "usr/bin", "usr/bin/operator", "../../bin/manager", "round", "trip", "trip", "round"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := inLayout(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img}))
+	for name, tc := range map[string]struct {
+		command, args []string
+		program       string
+		before        []string
+		fails         string
+	}{
+		"nothing":                {program: "cmd", before: []string{"--from-image"}},
+		"args":                   {args: []string{"--a"}, program: "cmd"},
+		"a command":              {command: []string{"/usr/bin/manager", "run"}, program: "manager", before: []string{"run"}},
+		"a command and args":     {command: []string{"/usr/bin/manager"}, args: []string{"--a"}, program: "manager"},
+		"a relative command":     {command: []string{"./cmd"}, program: "cmd"},
+		"a command on the PATH":  {command: []string{"manager"}, program: "manager"},
+		"a command that is none": {command: []string{"/bin/sh"}, fails: "has no file /bin/sh, which it is to run"},
+		"a link":                 {command: []string{"/bin/operator"}, program: "manager"},
+		"links in circles":       {command: []string{"/round"}, fails: "has no file /round"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			got, _, err := take(t, source, tc.command, tc.args)
+			if tc.fails != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(tc.fails)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(filepath.Base(got.Path)).To(Equal(tc.program))
+			g.Expect(got.Args).To(HaveExactElements(tc.before))
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	run := v1.Config{Entrypoint: []string{"/manager"}}
+	of := func(architecture string, config v1.Config, content []byte) string {
+		return saved(t, imagetest.FromScratch(t, architecture, config, map[string][]byte{"manager": content}))
+	}
+	address := server(t)
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for name, tc := range map[string]struct{ source, why string }{
+		"no such file":                {"./operator.tar", "the image ./operator.tar can't be read: no such file or directory"},
+		"no name":                     {"No/Such", "there is no file No/Such, and no image can have that name"},
+		"a file that is no image":     {written(t, "notes.txt", []byte("notes")), "notes.txt is no image: it can't be read as an archive"},
+		"an archive of other things":  {packed(t, filepath.Dir(written(t, "notes.txt", nil))), "is no image: the archive has neither manifest.json"},
+		"a folder that is no layout":  {t.TempDir(), "is no image: the folder has no file oci-layout"},
+		"two images":                  {saved(t, operator(t), of2(t)), "holds 2 images: save the operator's alone"},
+		"an empty layout":             {inLayout(t, empty.Index), "holds no image"},
+		"another architecture":        {of(other, run, executable(t, other, false)), "is for linux/" + other + ", and this machine runs linux/" + runtime.GOARCH},
+		"other platforms alone":       {inLayout(t, forPlatforms(map[string]v1.Image{other: empty.Image, "s390x": empty.Image})), "is for linux/" + other + " and linux/s390x, and"},
+		"another than it says":        {of(runtime.GOARCH, run, executable(t, other, false)), "is for linux/" + other + ", and this machine is linux/" + runtime.GOARCH},
+		"libraries":                   {of(runtime.GOARCH, run, executable(t, runtime.GOARCH, true)), "is linked to libraries of its image"},
+		"a script":                    {of(runtime.GOARCH, run, []byte("#!/bin/sh\n")), "is no executable of Linux, perhaps a script"},
+		"an empty file":               {of(runtime.GOARCH, run, nil), "is no executable of Linux"},
+		"nothing to run":              {of(runtime.GOARCH, v1.Config{}, nil), "says of no program that it is to be run"},
+		"another file to run":         {of(runtime.GOARCH, v1.Config{Entrypoint: []string{"/operator"}}, nil), "has no file /operator, which it is to run"},
+		"a registry without it":       {address + "/none:v1", "the image of that name can't be pulled"},
+		"a registry that is not here": {strings.TrimPrefix(gone.URL, "http://") + "/operator:v1", "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := take(t, tc.source, nil, nil)
+			g := NewWithT(t)
+			g.Expect(err).To(MatchError(ContainSubstring(tc.why)))
+			g.Expect(strings.Count(strings.TrimSpace(err.Error()), "\n")).To(BeZero(), "one sentence: %s", err)
+		})
+	}
+}
+
+// of2 is an image beside the operator's.
+func of2(t *testing.T) v1.Image {
+	t.Helper()
+	return imagetest.FromScratch(t, runtime.GOARCH, v1.Config{}, map[string][]byte{"other": nil})
+}

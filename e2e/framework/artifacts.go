@@ -1,0 +1,163 @@
+package framework
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/record"
+)
+
+// keepTimeout bounds what is done for a test that has failed already.
+const keepTimeout = 2 * time.Minute
+
+// keep writes down what there is to see of a failure, in a folder that is named in the end.
+func (s *Suite) keep(t *testing.T, scope *Scope) {
+	ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
+	defer cancel()
+	folder, err := artifactsFolder(s.options.Name, t.Name())
+	if err != nil {
+		t.Logf("keeping what is seen of the failure: %v", err)
+		return
+	}
+	logs := map[string]string{}
+	if scope.Operator != nil {
+		for _, replica := range scope.Operator.Replicas() {
+			logs[replica.Name()] = replica.LogFile()
+		}
+	}
+	seen := failure{
+		client: s.client, kinds: s.options.Record, namespace: scope.Namespace,
+		versions: scope.History.Versions(), logs: logs, audit: scope.Audit,
+	}
+	// A failure to keep something is told, and must not hide the failure that it is about.
+	if err := seen.write(ctx, folder); err != nil {
+		t.Logf("keeping what is seen of the failure: %v", err)
+	}
+	for replica := range logs {
+		// What could not be kept has been reported.
+		log, _ := os.ReadFile(filepath.Join(folder, replica+".log"))
+		if errs := lastErrors(log, scope.Namespace, s.options.Name+"-", 3); len(errs) > 0 {
+			t.Logf("the last errors in %s.log:\n%s", replica, strings.Join(errs, "\n"))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.artifacts = append(s.artifacts, folder)
+}
+
+// tellLast tells the lines: in the file that $TESTBED_FAILURES names, for a script that has the last word (see
+// scripts/failures), or else here.
+func tellLast(lines []string, out io.Writer) error {
+	if path := os.Getenv("TESTBED_FAILURES"); path != "" && len(lines) > 0 {
+		file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		out = file
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// artifactsFolder makes a folder for a failed test: in $TESTBED_ARTIFACTS, or else among the temporary files.
+func artifactsFolder(suite, test string) (string, error) {
+	parent := os.Getenv("TESTBED_ARTIFACTS")
+	if parent == "" {
+		parent = filepath.Join(os.TempDir(), "testbed-artifacts")
+	}
+	parent = filepath.Join(parent, suite)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(parent, strings.ReplaceAll(test, "/", "-")+"-")
+}
+
+// failure is where there is something to see of a failed test.
+type failure struct {
+	client    client.Client
+	kinds     []schema.GroupVersionKind // besides pods and events
+	namespace string
+	versions  []record.Version
+	logs      map[string]string // the operator's, by replica
+	audit     *audit.Log        // nil where there is none
+}
+
+// write writes the files of a failure. What can't be read or written does not keep it from the rest.
+func (f failure) write(ctx context.Context, folder string) error {
+	var errs []error
+	file := func(name string, content []byte, err error) {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), content, 0o644)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	kinds := append(slices.Clone(f.kinds), corev1.SchemeGroupVersion.WithKind("Pod"), eventsv1.SchemeGroupVersion.WithKind("Event"))
+	slices.SortFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	for _, kind := range slices.Compact(kinds) {
+		content, err := f.dump(ctx, kind)
+		file(strings.ToLower(kind.Kind)+"s.yaml", content, err)
+	}
+	file("timeline.txt", []byte(timeline(f.versions)), nil)
+	for replica, path := range f.logs {
+		content, err := os.ReadFile(path)
+		file(replica+".log", content, err)
+	}
+	if f.audit != nil {
+		events, err := f.audit.Since(audit.Mark{}, audit.Writes, audit.InNamespace(f.namespace))
+		file("writes.txt", []byte(audit.Describe(events)), err)
+	}
+	return errors.Join(errs...)
+}
+
+func (f failure) dump(ctx context.Context, kind schema.GroupVersionKind) ([]byte, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	if err := f.client.List(ctx, list, client.InNamespace(f.namespace)); err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(list)
+}
+
+// timeline renders a history, one version a line, with the conditions of what has any.
+func timeline(versions []record.Version) string {
+	var b strings.Builder
+	for _, v := range versions {
+		what := "stored"
+		if v.Deleted {
+			what = "deleted"
+		}
+		fmt.Fprintf(&b, "%s revision %d %s %s %s", v.Seen.UTC().Format("15:04:05.000"), v.Revision, v.Object.GetKind(), v.Object.GetName(), what)
+		conditions, err := ConditionsOf(v.Object)
+		if err != nil {
+			fmt.Fprintf(&b, " (%v)", err)
+		}
+		for _, c := range conditions {
+			fmt.Fprintf(&b, " %s=%s/%s", c.Type, c.Status, c.Reason)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

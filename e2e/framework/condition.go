@@ -1,0 +1,103 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Condition says what a condition in an object's status must be.
+type Condition struct {
+	// Type is the condition's type, such as "Available".
+	Type string
+	// Status must be equal.
+	Status metav1.ConditionStatus
+	// Reason must be equal, unless it is empty.
+	Reason string
+	// Message must be part of the condition's message, unless it is empty.
+	Message string
+}
+
+// String reads like `Available=True/AllReplicasReady "message"`.
+func (c Condition) String() string {
+	text := fmt.Sprintf("%s=%s", c.Type, c.Status)
+	if c.Reason != "" {
+		text += "/" + c.Reason
+	}
+	if c.Message != "" {
+		text += fmt.Sprintf(" %q", c.Message)
+	}
+	return text
+}
+
+// Condition waits until the object's status has these conditions, all at once, each computed for the object's
+// current generation. A condition without observedGeneration does not count: nobody could tell which spec it is about.
+func (e *Expecter) Condition(ctx context.Context, obj client.Object, conditions ...Condition) {
+	e.t.Helper()
+	gvk := e.kindOf(obj)
+	key := client.ObjectKeyFromObject(obj)
+	e.settle(ctx, subject(gvk, key), e.listOf(gvk), named(key), func(objects []client.Object) error {
+		if len(objects) == 0 {
+			return errAbsent
+		}
+		seen, err := ConditionsOf(objects[0])
+		if err != nil {
+			return err
+		}
+		generation := objects[0].GetGeneration()
+		for _, want := range conditions {
+			if !want.holds(seen, generation) {
+				return fmt.Errorf("expected %s of generation %d; last seen: %s", want, generation, DescribeConditions(seen))
+			}
+		}
+		return nil
+	})
+}
+
+func (c Condition) holds(conditions []metav1.Condition, generation int64) bool {
+	for _, seen := range conditions {
+		if seen.Type == c.Type {
+			return seen.Status == c.Status &&
+				(c.Reason == "" || seen.Reason == c.Reason) &&
+				strings.Contains(seen.Message, c.Message) &&
+				seen.ObservedGeneration == generation
+		}
+	}
+	return false
+}
+
+// ConditionsOf returns status.conditions of any object whose conditions are metav1.Conditions; none is no error.
+func ConditionsOf(obj client.Object) ([]metav1.Condition, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, fmt.Errorf("reading the conditions of %s: %w", client.ObjectKeyFromObject(obj), err)
+	}
+	raw, _, err := unstructured.NestedSlice(content, "status", "conditions")
+	if err != nil {
+		return nil, fmt.Errorf("reading the conditions of %s: %w", client.ObjectKeyFromObject(obj), err)
+	}
+	var status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"conditions": raw}, &status); err != nil {
+		return nil, fmt.Errorf("reading the conditions of %s: %w", client.ObjectKeyFromObject(obj), err)
+	}
+	return status.Conditions, nil
+}
+
+// DescribeConditions reads like `Available=False/Creating (generation 2) "1 of 3 pods is ready", ...`.
+func DescribeConditions(conditions []metav1.Condition) string {
+	if len(conditions) == 0 {
+		return "no conditions"
+	}
+	var texts []string
+	for _, c := range conditions {
+		texts = append(texts, fmt.Sprintf("%s=%s/%s (generation %d) %q", c.Type, c.Status, c.Reason, c.ObservedGeneration, c.Message))
+	}
+	return strings.Join(texts, ", ")
+}

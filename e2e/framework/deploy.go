@@ -1,0 +1,112 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/example/operator-testbed/e2e/framework/runner"
+)
+
+// Deploy deploys the operator as an image with that many pods, until the test is done, and returns when they are available. The
+// process must be stopped: see [runner.Operator.Stop]. It skips the test where pods are only said to run, or nodes take no image.
+func (s *Scope) Deploy(ctx context.Context, t *testing.T, replicas int) {
+	t.Helper()
+	if s.deploy == nil {
+		t.Skip("the operator is not deployed as an image here: its executable was given in $OPERATOR, or the nodes of this cluster run no image that is brought to them; make e2e shows it")
+	}
+	s.deployFrom(ctx, t, s.manifests, replicas)
+}
+
+func (s *Scope) deployFrom(ctx context.Context, t *testing.T, m runner.Manifests, replicas int) {
+	t.Helper()
+	deployed, err := s.deploy(ctx, m, replicas, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Deployed, s.Webhooks = deployed, m.HasWebhooks()
+	t.Cleanup(func() {
+		if err := deployed.Remove(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Install runs the operator as other manifests install it, until the test is done: deployed as its image where Image is set, and
+// otherwise as the process, with the changes.
+func (s *Scope) Install(ctx context.Context, t *testing.T, m runner.Manifests, changes ...runner.Change) {
+	t.Helper()
+	if s.Image != "" {
+		if err := s.Operator.Stop(ctx); err != nil {
+			t.Fatal(err)
+		}
+		s.deployFrom(ctx, t, m, 1)
+		return
+	}
+	t.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx), t) })
+	if err := s.Operator.Install(ctx, m, changes...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Reinstall runs the process as the suite's own manifests install it, as at first, and restores the CustomResourceDefinitions.
+func (s *Scope) Reinstall(ctx context.Context, t *testing.T) {
+	t.Helper()
+	if err := s.Operator.Install(ctx, s.manifests); err != nil {
+		t.Error(err)
+	}
+}
+
+// deploys says whether the operator is deployed as an image: one of an executable that was given would not be of it.
+func (s *Suite) deploys() bool {
+	_, takes := s.cluster.(support.E2EClusterProviderWithImageLoader)
+	return takes && s.realKubelet() && s.options.Project != "" && os.Getenv("OPERATOR") == ""
+}
+
+// image is what the operator's image is called.
+func (s *Suite) image() string { return "operator-testbed/operator-of-" + s.options.Name + ":suite" }
+
+// deploy deploys the operator as its image, which the nodes have.
+func (s *Suite) deploy(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) {
+	trial, err := s.sample()
+	if err != nil {
+		return nil, err
+	}
+	return runner.Deploy(ctx, runner.DeployOptions{
+		Config: s.config, Manifests: m, Image: s.image(), Replicas: replicas, Env: s.operand, Patience: patience, Trial: trial,
+	})
+}
+
+// sample returns the object to ask webhooks about, or nil.
+func (s *Suite) sample() (client.Object, error) {
+	if s.options.Sample == "" {
+		return nil, nil
+	}
+	objects, err := runner.Render(s.options.Sample)
+	if err != nil {
+		return nil, err
+	}
+	if len(objects.Objects()) != 1 {
+		return nil, fmt.Errorf("%s has %d objects, expected one to ask webhooks about", s.options.Sample, len(objects.Objects()))
+	}
+	sample := objects.Objects()[0]
+	sample.SetNamespace("default")
+	return sample, nil
+}
+
+// handOver has the image take over from the process, where the operator is deployed at all.
+func (s *Suite) handOver(ctx context.Context) error {
+	if !s.deploys() {
+		return nil
+	}
+	if err := s.operator.Stop(ctx); err != nil {
+		return err
+	}
+	var err error
+	s.deployed, err = s.deploy(ctx, s.manifests, 1, s.options.Patience)
+	return err
+}

@@ -1,0 +1,56 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// DeploymentSize waits until the Deployment asks for size replicas and has exactly that many pods, all of its
+// current template, ready and available. A status that its controller computed for an earlier spec does not count.
+func (e *Expecter) DeploymentSize(ctx context.Context, key client.ObjectKey, size int32) {
+	e.t.Helper()
+	gvk := appsv1.SchemeGroupVersion.WithKind("Deployment")
+	e.settle(ctx, subject(gvk, key), &appsv1.DeploymentList{}, named(key), func(objects []client.Object) error {
+		if len(objects) == 0 {
+			return errAbsent
+		}
+		want := deploymentSize{spec: size, updated: size, ready: size, available: size, total: size, observed: true}
+		if got := sizeOf(objects[0].(*appsv1.Deployment)); got != want {
+			return fmt.Errorf("expected %s; last seen: %s", want, got)
+		}
+		return nil
+	})
+}
+
+// deploymentSize is what counts of a Deployment when its size is asked for.
+type deploymentSize struct {
+	spec, updated, ready, available, total int32
+	observed                               bool
+}
+
+func sizeOf(d *appsv1.Deployment) deploymentSize {
+	size := deploymentSize{
+		spec:      1, // what the API defaults an absent field to
+		updated:   d.Status.UpdatedReplicas,
+		ready:     d.Status.ReadyReplicas,
+		available: d.Status.AvailableReplicas,
+		total:     d.Status.Replicas,
+		observed:  d.Status.ObservedGeneration >= d.Generation,
+	}
+	if d.Spec.Replicas != nil {
+		size.spec = *d.Spec.Replicas
+	}
+	return size
+}
+
+func (s deploymentSize) String() string {
+	text := fmt.Sprintf("spec.replicas %d, %d pods (%d updated, %d ready, %d available)",
+		s.spec, s.total, s.updated, s.ready, s.available)
+	if !s.observed {
+		text += ", a status of an earlier generation"
+	}
+	return text
+}

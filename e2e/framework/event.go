@@ -1,0 +1,55 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Event says what an event about an object must be.
+type Event struct {
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type string
+	// Reason must be equal.
+	Reason string
+	// Note must be part of the event's note (its message), unless it is empty.
+	Note string
+	// Times is how often it must have come about at least, which a series of events counts; zero means once.
+	Times int32
+}
+
+// Event waits until an event about the object, this very one by its UID, is recorded.
+func (e *Expecter) Event(ctx context.Context, about client.Object, want Event) {
+	e.t.Helper()
+	where := client.InNamespace(about.GetNamespace())
+	e.settle(ctx, subject(e.kindOf(about), client.ObjectKeyFromObject(about)), &eventsv1.EventList{}, []client.ListOption{where},
+		func(objects []client.Object) error {
+			var seen []string
+			for _, object := range objects {
+				event := object.(*eventsv1.Event)
+				if event.Regarding.UID != about.GetUID() {
+					continue
+				}
+				if event.Type == want.Type && event.Reason == want.Reason && strings.Contains(event.Note, want.Note) && times(event) >= want.Times {
+					return nil
+				}
+				seen = append(seen, fmt.Sprintf("%s %s %q, %d times", event.Type, event.Reason, event.Note, times(event)))
+			}
+			often := ""
+			if want.Times > 1 {
+				often = fmt.Sprintf(", %d times", want.Times)
+			}
+			return fmt.Errorf("expected the event %s %s %q%s; last seen: [%s]", want.Type, want.Reason, want.Note, often, strings.Join(seen, ", "))
+		})
+}
+
+// times is how often what an event tells of has come about.
+func times(event *eventsv1.Event) int32 {
+	if event.Series == nil {
+		return 1
+	}
+	return event.Series.Count
+}

@@ -1,0 +1,292 @@
+package framework_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/example/operator-testbed/e2e/framework"
+)
+
+var key = client.ObjectKey{Namespace: "demo", Name: "cache"}
+
+// deployment has size replicas, ready of them ready, and a status of its own generation.
+func deployment(size, ready int32) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "d1", Generation: 2},
+		Spec:       appsv1.DeploymentSpec{Replicas: new(size)},
+		Status: appsv1.DeploymentStatus{
+			ObservedGeneration: 2, Replicas: size, UpdatedReplicas: size, ReadyReplicas: ready, AvailableReplicas: ready,
+		},
+	}
+}
+
+func newClient(hooks interceptor.Funcs, objects ...client.Object) client.WithWatch {
+	byName := func(o client.Object) []string { return []string{o.GetName()} }
+	return fake.NewClientBuilder().
+		WithObjects(objects...).
+		WithIndex(&appsv1.Deployment{}, "metadata.name", byName).
+		WithIndex(&corev1.Pod{}, "metadata.name", byName).
+		WithInterceptorFuncs(hooks).
+		Build()
+}
+
+// verdict runs an assertion and returns what it failed with, or "".
+func verdict(assert func(t framework.T)) string {
+	failed := make(chan string, 1)
+	go func() {
+		defer close(failed)
+		assert(recorder(func(message string) { failed <- message }))
+	}()
+	return <-failed
+}
+
+// recorder is a T whose Fatalf ends the assertion, like that of *testing.T.
+type recorder func(message string)
+
+func (recorder) Helper() {}
+
+func (r recorder) Fatalf(format string, args ...any) {
+	r(fmt.Sprintf(format, args...))
+	select {} // the goroutine goes with the test binary
+}
+
+// brief is long enough for what is there already and short for what never comes.
+const brief = 50 * time.Millisecond
+
+func TestDeploymentSize(t *testing.T) {
+	stale := deployment(3, 3)
+	stale.Status.ObservedGeneration = 1
+	surge := deployment(3, 3)
+	surge.Status.Replicas = 4
+	for name, tc := range map[string]struct {
+		live *appsv1.Deployment
+		want []string // parts of the failure; none: success
+	}{
+		"as expected":                     {deployment(3, 3), nil},
+		"a pod is not ready":              {deployment(3, 2), []string{"Deployment demo/cache: expected spec.replicas 3, 3 pods", "last seen: spec.replicas 3, 3 pods (3 updated, 2 ready, 2 available)"}},
+		"another size":                    {deployment(5, 5), []string{"last seen: spec.replicas 5"}},
+		"a pod too many":                  {surge, []string{"last seen: spec.replicas 3, 4 pods"}},
+		"the status is of an earlier one": {stale, []string{"a status of an earlier generation"}},
+		"it does not exist":               {nil, []string{"Deployment demo/cache: expected it to exist; last seen: it does not (gave up after 50ms)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := newClient(interceptor.Funcs{})
+			if tc.live != nil {
+				c = newClient(interceptor.Funcs{}, tc.live)
+			}
+			got := verdict(func(rec framework.T) {
+				framework.NewExpecter(rec, c).Within(brief).DeploymentSize(t.Context(), key, 3)
+			})
+			if len(tc.want) == 0 {
+				g.Expect(got).To(BeEmpty())
+			}
+			for _, part := range tc.want {
+				g.Expect(got).To(ContainSubstring(part))
+			}
+		})
+	}
+}
+
+// The assertion is re-evaluated on a watch event: nothing here ever lists a second time.
+func TestDeploymentSizeFollowsTheWatch(t *testing.T) {
+	g := NewWithT(t)
+	lists := 0
+	watching := make(chan struct{})
+	c := newClient(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			lists++
+			return c.List(ctx, list, opts...)
+		},
+		Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) (watch.Interface, error) {
+			w, err := c.Watch(ctx, list, opts...)
+			close(watching)
+			return w, err
+		},
+	}, deployment(3, 2))
+	go func() {
+		<-watching
+		live := &appsv1.Deployment{}
+		_ = c.Get(t.Context(), key, live)
+		live.Status = deployment(3, 3).Status
+		_ = c.Status().Update(t.Context(), live)
+	}()
+	g.Expect(verdict(func(rec framework.T) { framework.NewExpecter(rec, c).DeploymentSize(t.Context(), key, 3) })).To(BeEmpty())
+	g.Expect(lists).To(Equal(1))
+}
+
+// An API server that is away for a while, and one that ends a watch, are asked again.
+func TestFollowSurvivesTheAPIServer(t *testing.T) {
+	g := NewWithT(t)
+	lists := 0
+	c := newClient(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if lists++; lists == 1 {
+				return errors.New("connection refused")
+			}
+			if lists == 3 { // the second list has led to a watch that ended
+				g.Expect(c.Status().Update(ctx, deployment(3, 3))).To(Succeed())
+			}
+			return c.List(ctx, list, opts...)
+		},
+		Watch: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) (watch.Interface, error) {
+			w := watch.NewFake()
+			w.Stop()
+			return w, nil
+		},
+	}, deployment(3, 0))
+	g.Expect(verdict(func(rec framework.T) { framework.NewExpecter(rec, c).DeploymentSize(t.Context(), key, 3) })).To(BeEmpty())
+	g.Expect(lists).To(Equal(3))
+}
+
+func TestFailureNamesAnAPIServerThatRefuses(t *testing.T) {
+	g := NewWithT(t)
+	c := newClient(interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return errors.New("connection refused")
+		},
+	})
+	got := verdict(func(rec framework.T) { framework.NewExpecter(rec, c).Within(brief).DeploymentSize(t.Context(), key, 3) })
+	g.Expect(got).To(Equal("Deployment demo/cache: listing failed: connection refused (gave up after 50ms)"))
+}
+
+func TestPatience(t *testing.T) {
+	g := NewWithT(t)
+	c := newClient(interceptor.Funcs{})
+	got := verdict(func(rec framework.T) {
+		framework.NewExpecter(rec, c).Within(brief).Patient(2*brief).DeploymentSize(t.Context(), key, 3)
+	})
+	g.Expect(got).To(HaveSuffix("(gave up after 100ms)"))
+	got = verdict(func(rec framework.T) {
+		framework.NewExpecter(rec, c).Within(2*brief).Patient(brief).DeploymentSize(t.Context(), key, 3)
+	})
+	g.Expect(got).To(HaveSuffix("(gave up after 100ms)"))
+}
+
+func TestFailureTellsATimeoutFromACancelledTest(t *testing.T) {
+	g := NewWithT(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	got := verdict(func(rec framework.T) {
+		framework.NewExpecter(rec, newClient(interceptor.Funcs{})).DeploymentSize(ctx, key, 3)
+	})
+	g.Expect(got).To(HaveSuffix("(stopped: context canceled)"))
+}
+
+func TestCondition(t *testing.T) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "p1", Generation: 2},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: "Available", Status: corev1.ConditionTrue, Reason: "AllReplicasReady", Message: "3 of 3 pods are ready", ObservedGeneration: 2},
+			{Type: "Degraded", Status: corev1.ConditionFalse, Reason: "AsExpected", ObservedGeneration: 1},
+		}},
+	}
+	for name, tc := range map[string]struct {
+		want framework.Condition
+		fail string
+	}{
+		"type and status":          {framework.Condition{Type: "Available", Status: metav1.ConditionTrue}, ""},
+		"with reason and message":  {framework.Condition{Type: "Available", Status: metav1.ConditionTrue, Reason: "AllReplicasReady", Message: "3 of 3"}, ""},
+		"another status":           {framework.Condition{Type: "Available", Status: metav1.ConditionFalse}, `Pod demo/cache: expected Available=False of generation 2; last seen: Available=True/AllReplicasReady (generation 2) "3 of 3 pods are ready", Degraded=False/AsExpected`},
+		"another reason":           {framework.Condition{Type: "Available", Status: metav1.ConditionTrue, Reason: "X"}, "expected Available=True/X"},
+		"another message":          {framework.Condition{Type: "Available", Status: metav1.ConditionTrue, Message: "X"}, `expected Available=True "X"`},
+		"of an earlier generation": {framework.Condition{Type: "Degraded", Status: metav1.ConditionFalse}, "of generation 2; last seen"},
+		"a type that is not there": {framework.Condition{Type: "Progressing", Status: metav1.ConditionFalse}, "expected Progressing=False"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			c := newClient(interceptor.Funcs{}, pod.DeepCopy())
+			got := verdict(func(rec framework.T) {
+				framework.NewExpecter(rec, c).Within(brief).Condition(t.Context(), pod, tc.want)
+			})
+			if tc.fail == "" {
+				g.Expect(got).To(BeEmpty())
+			} else {
+				g.Expect(got).To(ContainSubstring(tc.fail))
+			}
+		})
+	}
+}
+
+func TestObjectFillsWhatItFound(t *testing.T) {
+	g := NewWithT(t)
+	c := newClient(interceptor.Funcs{}, deployment(3, 1))
+	found := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	g.Expect(verdict(func(rec framework.T) {
+		framework.NewExpecter(rec, c).Object(t.Context(), found, HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
+	})).To(BeEmpty())
+	g.Expect(found.Status.Replicas).To(BeEquivalentTo(3))
+
+	got := verdict(func(rec framework.T) {
+		framework.NewExpecter(rec, c).Within(brief).Object(t.Context(), found, HaveField("Status.ReadyReplicas", BeEquivalentTo(3)))
+	})
+	g.Expect(got).To(And(HavePrefix("Deployment demo/cache: "), ContainSubstring("<int32>: 1")))
+}
+
+func TestGoneAndNoneLeftNameWhatIsLeft(t *testing.T) {
+	g := NewWithT(t)
+	live := deployment(1, 1)
+	live.Finalizers = []string{"example.com/hold"}
+	c := newClient(interceptor.Funcs{}, live)
+	got := verdict(func(rec framework.T) { framework.NewExpecter(rec, c).Within(brief).Gone(t.Context(), live) })
+	g.Expect(got).To(ContainSubstring("expected it to be gone; last seen: demo/cache"))
+	g.Expect(got).To(ContainSubstring("example.com/hold"))
+
+	got = verdict(func(rec framework.T) {
+		framework.NewExpecter(rec, c).Within(brief).NoneLeft(t.Context(), &appsv1.DeploymentList{}, client.InNamespace("demo"))
+	})
+	g.Expect(got).To(HavePrefix("v1.DeploymentList in demo: expected it to be gone"))
+	g.Expect(verdict(func(rec framework.T) {
+		framework.NewExpecter(rec, c).NoneLeft(t.Context(), &appsv1.DeploymentList{}, client.InNamespace("other"))
+	})).To(BeEmpty())
+}
+
+func TestEventIsAboutThisVeryObject(t *testing.T) {
+	g := NewWithT(t)
+	event := func(name string) *eventsv1.Event {
+		return &eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "demo", Name: name, UID: "e"},
+			Regarding:  corev1.ObjectReference{UID: "d1"}, Type: "Warning", Reason: "Failed", Note: "pull failed",
+		}
+	}
+	about := deployment(1, 1)
+	c := newClient(interceptor.Funcs{}, event("a"))
+	g.Expect(verdict(func(rec framework.T) {
+		framework.NewExpecter(rec, c).Event(t.Context(), about, framework.Event{Type: "Warning", Reason: "Failed", Note: "pull"})
+	})).To(BeEmpty())
+
+	namesake := about.DeepCopy()
+	namesake.UID = "d2"
+	got := verdict(func(rec framework.T) {
+		framework.NewExpecter(rec, c).Within(brief).Event(t.Context(), namesake, framework.Event{Type: "Warning", Reason: "Failed"})
+	})
+	g.Expect(got).To(ContainSubstring(`expected the event Warning Failed ""; last seen: []`))
+
+	twice := framework.Event{Type: "Warning", Reason: "Failed", Times: 2}
+	got = verdict(func(rec framework.T) { framework.NewExpecter(rec, c).Within(brief).Event(t.Context(), about, twice) })
+	g.Expect(got).To(ContainSubstring(`expected the event Warning Failed "", 2 times; last seen: [Warning Failed "pull failed", 1 times]`))
+	again := event("again")
+	again.Series = &eventsv1.EventSeries{Count: 2}
+	g.Expect(verdict(func(rec framework.T) {
+		framework.NewExpecter(rec, newClient(interceptor.Funcs{}, again)).Event(t.Context(), about, twice)
+	})).To(BeEmpty())
+
+	got = verdict(func(rec framework.T) {
+		framework.NewExpecter(rec, c).Within(brief).Event(t.Context(), about, framework.Event{Type: "Normal", Reason: "Failed"})
+	})
+	g.Expect(strings.Count(got, "pull failed")).To(Equal(1))
+}

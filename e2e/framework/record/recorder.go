@@ -1,0 +1,219 @@
+// Package record records every version of the objects in a namespace, in the order in which the API server made them.
+//
+// An assertion that looks at the present can't see a lie that was put right a moment later. The record can: it shows what was
+// true before each write. It also is the timeline that a failed test leaves behind.
+package record
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Version is one version of one object.
+type Version struct {
+	// Revision orders versions, across kinds too: it is the object's resourceVersion, which in one etcd is the
+	// revision of the whole store. A deletion has a revision of its own.
+	Revision uint64
+	// Seen is when the recorder saw it, on this machine's clock.
+	Seen time.Time
+	// Deleted is true for an object's last version.
+	Deleted bool
+	// Object is what the API server stored.
+	Object *unstructured.Unstructured
+}
+
+// Recorder records one namespace.
+type Recorder struct {
+	client    client.WithWatch
+	namespace string
+	kinds     []schema.GroupVersionKind
+
+	mu       sync.Mutex
+	versions []Version
+	news     chan struct{} // closed, and replaced, when there is one more version
+
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// Start lists the kinds in the namespace and records every version from then on, until Stop or until ctx ends.
+func Start(ctx context.Context, c client.WithWatch, namespace string, kinds ...schema.GroupVersionKind) (*Recorder, error) {
+	ctx, stop := context.WithCancel(ctx)
+	r := &Recorder{client: c, namespace: namespace, kinds: kinds, news: make(chan struct{}), stop: stop}
+	for _, kind := range kinds {
+		from, err := r.list(ctx, kind)
+		if err != nil {
+			r.Stop()
+			return nil, fmt.Errorf("recording %s in %s: %w", kind.Kind, namespace, err)
+		}
+		r.done.Go(func() { r.follow(ctx, kind, from) })
+	}
+	return r, nil
+}
+
+// Stop ends the recording and keeps what was recorded.
+func (r *Recorder) Stop() {
+	r.stop()
+	r.done.Wait()
+}
+
+// Versions returns what has been recorded, ordered by revision. Each kind has a watch of its own, so one may be ahead of another:
+// who concludes something from an order across kinds asks for CaughtUp.
+func (r *Recorder) Versions() []Version {
+	versions, _ := r.recorded()
+	return versions
+}
+
+// CaughtUp waits until all is recorded that is true now, of every kind, and returns what Versions does. The recorder must not have
+// been stopped.
+func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {
+	for _, kind := range r.kinds {
+		list := listOf(kind)
+		if err := r.client.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
+			return nil, fmt.Errorf("looking whether all of %s in %s is recorded: %w", kind.Kind, r.namespace, err)
+		}
+		for {
+			versions, news := r.recorded()
+			missing := behind(versions, kind.Kind, list.Items)
+			if missing == "" {
+				break
+			}
+			select {
+			case <-news:
+			case <-ctx.Done():
+				return nil, fmt.Errorf("%s in %s is not recorded yet: %s: %w", kind.Kind, r.namespace, missing, context.Cause(ctx))
+			}
+		}
+	}
+	return r.Versions(), nil
+}
+
+// behind names an object of which the versions do not tell what the live ones do, or returns "".
+func behind(versions []Version, kind string, live []unstructured.Unstructured) string {
+	last := lastBefore(versions, kind, math.MaxUint64)
+	for _, object := range live {
+		revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+		if seen, ok := last[object.GetUID()]; err == nil && (!ok || seen.Revision < revision) {
+			return fmt.Sprintf("revision %d of %s", revision, object.GetName())
+		}
+		delete(last, object.GetUID())
+	}
+	for _, seen := range last {
+		if !seen.Deleted {
+			return "the end of " + seen.Object.GetName()
+		}
+	}
+	return ""
+}
+
+// recorded returns the versions, ordered by revision, and what is closed when there are more.
+func (r *Recorder) recorded() ([]Version, <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.SortedStableFunc(slices.Values(r.versions), func(a, b Version) int {
+		return cmp.Compare(a.Revision, b.Revision)
+	}), r.news
+}
+
+func (r *Recorder) list(ctx context.Context, kind schema.GroupVersionKind) (resourceVersion string, err error) {
+	list := listOf(kind)
+	if err := r.client.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
+		return "", err
+	}
+	listed := map[types.UID]bool{}
+	for i := range list.Items {
+		listed[list.Items[i].GetUID()] = true
+		r.record(&list.Items[i], false)
+	}
+	for _, object := range Before(r.Versions(), kind.Kind, math.MaxUint64) {
+		if listed[object.GetUID()] {
+			continue
+		}
+		last := object.DeepCopy() // it went when nobody watched
+		last.SetResourceVersion(list.GetResourceVersion())
+		r.record(last, true)
+	}
+	return list.GetResourceVersion(), nil
+}
+
+// reconnect is the pause before an API server that closed a watch is asked again.
+const reconnect = 100 * time.Millisecond
+
+// follow records from a resource version on. Where a watch can't go on from where it ended (the history was compacted),
+// it lists anew: versions in between are lost then, which no reader can mend, but for the end of what is there no more.
+func (r *Recorder) follow(ctx context.Context, kind schema.GroupVersionKind, from string) {
+	for ctx.Err() == nil {
+		from = r.watch(ctx, kind, from)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(reconnect):
+		}
+		if from == "" {
+			from, _ = r.list(ctx, kind) // an API server that is away is asked again in the next round
+		}
+	}
+}
+
+// watch records until the watch ends and returns the last resource version it saw, or "" when that one is of no more use.
+func (r *Recorder) watch(ctx context.Context, kind schema.GroupVersionKind, from string) string {
+	options := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from}}
+	events, err := r.client.Watch(ctx, listOf(kind), client.InNamespace(r.namespace), options)
+	if err != nil {
+		return from
+	}
+	defer context.AfterFunc(ctx, events.Stop)()
+	defer events.Stop()
+	for event := range events.ResultChan() {
+		if event.Type == watch.Error {
+			return ""
+		}
+		object, err := toUnstructured(event.Object)
+		if err != nil || event.Type == watch.Bookmark {
+			continue
+		}
+		from = object.GetResourceVersion()
+		r.record(object, event.Type == watch.Deleted)
+	}
+	return from
+}
+
+func (r *Recorder) record(object *unstructured.Unstructured, deleted bool) {
+	revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return // an API server without etcd has no revisions to order by
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.versions = append(r.versions, Version{Revision: revision, Seen: time.Now(), Deleted: deleted, Object: object})
+	close(r.news)
+	r.news = make(chan struct{})
+}
+
+func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return list
+}
+
+func toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		return u, nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	return &unstructured.Unstructured{Object: content}, err
+}

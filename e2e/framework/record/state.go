@@ -1,0 +1,45 @@
+package record
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Before returns the objects of the kind as they were just before the revision, sorted by name.
+func Before(versions []Version, kind string, revision uint64) []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	for _, last := range lastBefore(versions, kind, revision) {
+		if !last.Deleted {
+			objects = append(objects, last.Object)
+		}
+	}
+	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(a.GetName(), b.GetName())
+	})
+	return objects
+}
+
+// lastBefore returns the last version of each object of the kind before the revision.
+func lastBefore(versions []Version, kind string, revision uint64) map[types.UID]Version {
+	last := map[types.UID]Version{}
+	for _, v := range versions {
+		if v.Revision < revision && v.Object.GetKind() == kind {
+			last[v.Object.GetUID()] = v
+		}
+	}
+	return last
+}
+
+// Of returns the versions of one object, by its UID.
+func Of(versions []Version, uid types.UID) []Version {
+	var of []Version
+	for _, v := range versions {
+		if v.Object.GetUID() == uid {
+			of = append(of, v)
+		}
+	}
+	return of
+}

@@ -1,0 +1,113 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+)
+
+// The tasks of a supervisor that play the Service of an operator's webhooks: one forwards, the other tells it where to.
+const (
+	forwardTask = "webhook-forwarder"
+	settleTask  = "webhook-endpoints"
+)
+
+func init() {
+	supervisor.RegisterTask(forwardTask, forwardWebhooks)
+	supervisor.RegisterTask(settleTask, settleEndpoints)
+}
+
+// endpoint is where a replica serves its webhooks, if the process of that name runs and its readiness probe succeeds.
+type endpoint struct {
+	Process string `json:"process"`
+	Webhook string `json:"webhook"` // host:port
+	Health  string `json:"health"`  // host:port
+}
+
+type forwardArgs struct {
+	Forwarder string `json:"forwarder"`
+}
+
+type forwardResult struct {
+	Port int64 `json:"port"`
+}
+
+type settleArgs struct {
+	Forwarder string     `json:"forwarder"`
+	Endpoints []endpoint `json:"endpoints"`
+}
+
+// forwarders are those of this supervisor, by name.
+var forwarders sync.Map
+
+// forwardWebhooks is the task that forwards, until its group ends.
+func forwardWebhooks(ctx context.Context, s *supervisor.Server, raw json.RawMessage) error {
+	var args forwardArgs
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return err
+	}
+	listeners, port, err := listenOnLoopback()
+	if err != nil {
+		return fmt.Errorf("listening for webhooks: %w", err)
+	}
+	f := newForwarder(s.Status, s.Logf)
+	forwarders.Store(args.Forwarder, f)
+	defer forwarders.Delete(args.Forwarder)
+	if err := s.Started(forwardResult{Port: int64(port)}); err != nil {
+		return err
+	}
+	f.run(ctx, listeners)
+	return nil
+}
+
+// settleEndpoints is the task that tells a forwarder its endpoints. It ends when the forwarder goes by them, and RunTask waits
+// for that, because it never says that it has started.
+func settleEndpoints(ctx context.Context, _ *supervisor.Server, raw json.RawMessage) error {
+	var args settleArgs
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return err
+	}
+	f, ok := forwarders.Load(args.Forwarder)
+	if !ok {
+		return fmt.Errorf("nothing forwards webhooks under the name %s", args.Forwarder)
+	}
+	f.(*forwarder).settle(ctx, args.Endpoints)
+	return nil
+}
+
+// forwarder is the name of the operator's forwarder.
+func (o *Operator) forwarder() string { return o.options.Name + "-webhooks" }
+
+// startForwarder starts the operator's forwarder, in place of one that an earlier start has left, and returns its port.
+func (o *Operator) startForwarder(ctx context.Context) (port int64, err error) {
+	sup := o.options.Supervisor
+	if err := sup.StopTask(ctx, o.forwarder()); err != nil {
+		return 0, err
+	}
+	var result forwardResult
+	if err := sup.RunTask(ctx, o.forwarder(), forwardTask, forwardArgs{Forwarder: o.forwarder()}, &result); err != nil {
+		return 0, fmt.Errorf("starting to forward webhooks to the operator %s: %w", o.options.Name, err)
+	}
+	return result.Port, nil
+}
+
+// settle tells the forwarder which replicas there are. When it returns, the API server has no connection to any other, nor to
+// one that is not ready.
+func (o *Operator) settle(ctx context.Context) error {
+	if !o.served {
+		return nil
+	}
+	args := settleArgs{Forwarder: o.forwarder()}
+	for _, r := range o.replicas {
+		if r.serving {
+			args.Endpoints = append(args.Endpoints, endpoint{Process: r.name, Webhook: r.at.webhook, Health: r.at.health})
+		}
+	}
+	if err := o.options.Supervisor.RunTask(ctx, o.forwarder()+"-endpoints", settleTask, args, nil); err != nil {
+		return fmt.Errorf("forwarding webhooks to the operator %s: %w", o.options.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/loopback"
+)
+
+const (
+	// probePeriod is the shortest that a pod's readiness probe can have. A kubelet takes a pod for unready that has missed
+	// three probes of a second each; probeTimeout is as long as they are together, so that a replica on a busy machine is
+	// not taken for one that hangs.
+	probePeriod  = time.Second
+	probeTimeout = 3 * time.Second
+	// farewell is how long a client may take to let go of a connection that ends.
+	farewell = time.Second
+	// portAttempts is how many ports are tried that turn out to be taken on the other loopback address.
+	portAttempts = 10
+)
+
+// forwarder plays the Service of an operator's webhooks: it takes connections and carries each to a replica that is ready. It
+// does not look into them: TLS is between the API server and the operator.
+//
+// A Service leaves connections to a replica that is not ready any more alone, and the API server keeps connections for later
+// requests. Here they are cut, so that a replica which is held by a SIGSTOP, for whom the kernel goes on accepting, does not
+// get another request.
+type forwarder struct {
+	status func() []supervisor.ProcessStatus
+	logf   func(format string, args ...any)
+
+	mu        sync.Mutex
+	endpoints []endpoint
+	turn      int // whose turn the next connection is
+	links     map[*link]endpoint
+}
+
+func newForwarder(status func() []supervisor.ProcessStatus, logf func(string, ...any)) *forwarder {
+	return &forwarder{status: status, logf: logf, links: map[*link]endpoint{}}
+}
+
+// listenOnLoopback listens on a port of 127.0.0.1, and on the same one of ::1 where there is such an address: a resolver may
+// take localhost for either.
+func listenOnLoopback() (listeners []net.Listener, port int, err error) {
+	for range portAttempts {
+		v4, err := loopback.Listen()
+		if err != nil {
+			return nil, 0, err
+		}
+		port := v4.Addr().(*net.TCPAddr).Port
+		v6, err := net.Listen("tcp6", fmt.Sprintf("[::1]:%d", port))
+		switch {
+		case err == nil:
+			return []net.Listener{v4, v6}, port, nil
+		case !errors.Is(err, syscall.EADDRINUSE):
+			return []net.Listener{v4}, port, nil // this machine has no ::1
+		}
+		v4.Close()
+	}
+	return nil, 0, fmt.Errorf("none of %d ports is free on both 127.0.0.1 and ::1", portAttempts)
+}
+
+// run forwards until ctx is done, and returns when every connection is closed.
+func (f *forwarder) run(ctx context.Context, listeners []net.Listener) {
+	var all sync.WaitGroup
+	for _, listener := range listeners {
+		context.AfterFunc(ctx, func() { listener.Close() })
+		all.Go(func() {
+			for {
+				client, err := listener.Accept()
+				if err != nil {
+					return // the listener is closed
+				}
+				all.Go(func() { f.forward(ctx, client.(*net.TCPConn)) })
+			}
+		})
+	}
+	ticker := time.NewTicker(probePeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			f.settle(ctx, nil)
+			all.Wait()
+			return
+		case <-ticker.C:
+			f.cutUnready(ctx)
+		}
+	}
+}
+
+// settle makes the endpoints those that connections go to, and returns when there is none to another or an unready one.
+func (f *forwarder) settle(ctx context.Context, endpoints []endpoint) {
+	f.mu.Lock()
+	f.endpoints = endpoints
+	f.mu.Unlock()
+	f.cutUnready(ctx)
+}
+
+// forward carries one connection to a replica that is ready, or closes it when there is none.
+func (f *forwarder) forward(ctx context.Context, client *net.TCPConn) {
+	l, err := f.connect(ctx, client)
+	if err != nil {
+		f.logf("refused a request: %v", err)
+		client.Close()
+		return
+	}
+	l.carry()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.links, l)
+}
+
+func (f *forwarder) connect(ctx context.Context, client *net.TCPConn) (*link, error) {
+	err := errors.New("no replica is ready")
+	for _, e := range f.inTurn() {
+		if !f.ready(ctx, e) {
+			continue
+		}
+		dialer := net.Dialer{Timeout: probeTimeout}
+		replica, dialErr := dialer.DialContext(ctx, "tcp", e.Webhook)
+		if dialErr != nil {
+			err = fmt.Errorf("%s is ready but does not serve webhooks: %w", e.Process, dialErr)
+			continue
+		}
+		l := &link{client: client, replica: replica.(*net.TCPConn), done: make(chan struct{})}
+		if f.add(l, e) {
+			return l, nil
+		}
+		replica.Close()
+	}
+	return nil, err
+}
+
+// inTurn returns the endpoints, beginning with another one each time.
+func (f *forwarder) inTurn() []endpoint {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.endpoints) == 0 {
+		return nil
+	}
+	first := f.turn % len(f.endpoints)
+	f.turn++
+	return slices.Concat(f.endpoints[first:], f.endpoints[:first])
+}
+
+// add takes a link in charge, unless its endpoint has gone meanwhile.
+func (f *forwarder) add(l *link, e endpoint) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Contains(f.endpoints, e) {
+		return false
+	}
+	f.links[l] = e
+	return true
+}
+
+// ready is what a kubelet finds out about a pod: that its process runs and its readiness probe succeeds.
+func (f *forwarder) ready(ctx context.Context, e endpoint) bool {
+	runs := slices.ContainsFunc(f.status(), func(p supervisor.ProcessStatus) bool {
+		return p.Name == e.Process && p.State == supervisor.Running
+	})
+	if !runs {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	return probe(ctx, e.Health)
+}
+
+// cutUnready ends the links to endpoints that have gone or are not ready, and returns when both sides have let go of them.
+func (f *forwarder) cutUnready(ctx context.Context) {
+	f.mu.Lock()
+	byEndpoint := map[endpoint][]*link{}
+	for l, e := range f.links {
+		byEndpoint[e] = append(byEndpoint[e], l)
+	}
+	current := f.endpoints
+	f.mu.Unlock()
+	var all sync.WaitGroup
+	for e, links := range byEndpoint {
+		all.Go(func() {
+			if slices.Contains(current, e) && f.ready(ctx, e) {
+				return
+			}
+			for _, l := range links {
+				all.Go(l.cut)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// link is a connection that is being carried.
+type link struct {
+	client, replica *net.TCPConn
+	done            chan struct{} // closed when both connections are
+}
+
+// carry carries bytes both ways until both sides have ended.
+func (l *link) carry() {
+	defer close(l.done)
+	var toReplica sync.WaitGroup
+	toReplica.Go(func() {
+		_, _ = io.Copy(l.replica, l.client) // an end is an end, in whatever way
+		_ = l.replica.CloseWrite()
+	})
+	_, _ = io.Copy(l.client, l.replica)
+	// The client reads the end and closes: from then on it sends no request this way.
+	_ = l.client.CloseWrite()
+	toReplica.Wait()
+	l.client.Close()
+	l.replica.Close()
+}
+
+// cut ends the link from the replica's side and returns when the client knows.
+func (l *link) cut() {
+	l.replica.Close()
+	select {
+	case <-l.done:
+	case <-time.After(farewell):
+		l.client.Close()
+		<-l.done
+	}
+}

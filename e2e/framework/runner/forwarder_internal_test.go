@@ -1,0 +1,222 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+)
+
+// actor plays a replica: behind its webhook address, it answers every line with its name.
+type actor struct {
+	endpoint
+	state   supervisor.State
+	unready atomic.Bool
+}
+
+func newActor(t *testing.T, name string) *actor {
+	t.Helper()
+	a := &actor{endpoint: endpoint{Process: name}, state: supervisor.Running}
+	health := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if a.unready.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(health.Close)
+	a.Health = health.Listener.Addr().String()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	a.Webhook = listener.Addr().String()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					_, _ = io.WriteString(conn, name+"\n")
+				}
+			}()
+		}
+	}()
+	return a
+}
+
+// stage is a forwarder that runs, and the actors it can forward to.
+type stage struct {
+	*forwarder
+	address string
+	mu      sync.Mutex // of the actors' states
+}
+
+func newStage(t *testing.T, actors ...*actor) *stage {
+	t.Helper()
+	listeners, port, err := listenOnLoopback()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+	s.forwarder = newForwarder(func() (list []supervisor.ProcessStatus) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, a := range actors {
+			list = append(list, supervisor.ProcessStatus{Name: a.Process, State: a.state})
+		}
+		return list
+	}, t.Logf)
+	var endpoints []endpoint
+	for _, a := range actors {
+		endpoints = append(endpoints, a.endpoint)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.run(ctx, listeners)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended // also with connections that a test left open
+	})
+	s.settle(t.Context(), endpoints)
+	return s
+}
+
+func (s *stage) set(a *actor, state supervisor.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.state = state
+}
+
+// visit is a client's connection.
+type visit struct {
+	net.Conn
+	replies *bufio.Reader
+}
+
+func (s *stage) dial(t *testing.T) visit {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return visit{conn, bufio.NewReader(conn)}
+}
+
+// ask returns who answers; nobody does on a connection that was cut.
+func (d visit) ask() string {
+	_, _ = io.WriteString(d, "who?\n") // the reply tells
+	reply, err := d.replies.ReadString('\n')
+	if err != nil {
+		return ""
+	}
+	return reply[:len(reply)-1]
+}
+
+func TestForwarderTakesTurns(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, newActor(t, "one"), newActor(t, "two"))
+	g.Expect([]string{s.dial(t).ask(), s.dial(t).ask()}).To(ConsistOf("one", "two"))
+}
+
+func TestForwarderPassesOverWhoIsNotReady(t *testing.T) {
+	g := NewWithT(t)
+	paused, unready, silent, well := newActor(t, "paused"), newActor(t, "unready"), newActor(t, "silent"), newActor(t, "well")
+	paused.state = supervisor.Paused
+	unready.unready.Store(true)
+	free := ""
+	g.Expect(freeAddresses(&free)).To(Succeed())
+	silent.Webhook = free // ready, yet nobody listens
+	s := newStage(t, paused, unready, silent, well)
+	for range 8 {
+		g.Expect(s.dial(t).ask()).To(Equal("well"))
+	}
+}
+
+func TestForwarderWithNobodyReadyClosesAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	a := newActor(t, "one")
+	s := newStage(t, a)
+	s.set(a, supervisor.Exited)
+	g.Expect(s.dial(t).ask()).To(BeEmpty())
+	s.settle(t.Context(), nil)
+	g.Expect(s.dial(t).ask()).To(BeEmpty())
+}
+
+func TestSettleCutsTheConnectionsOfWhoIsHeld(t *testing.T) {
+	g := NewWithT(t)
+	a, b := newActor(t, "a"), newActor(t, "b")
+	s := newStage(t, a, b)
+	byName := map[string]visit{}
+	for range 2 {
+		d := s.dial(t)
+		byName[d.ask()] = d
+	}
+	s.set(a, supervisor.Paused)
+	seen := make(chan error, 1)
+	go func() { // as the API server does with a connection that it keeps
+		_, err := byName["a"].replies.ReadByte()
+		seen <- err
+		byName["a"].Close()
+	}()
+	s.settle(t.Context(), []endpoint{a.endpoint, b.endpoint})
+	g.Expect(seen).To(Receive(Equal(io.EOF)), "the client knows when settle returns")
+	g.Expect(byName["b"].ask()).To(Equal("b"), "who is well keeps its connections")
+	g.Expect(s.dial(t).ask()).To(Equal("b"))
+
+	s.set(a, supervisor.Running)
+	g.Expect([]string{s.dial(t).ask(), s.dial(t).ask()}).To(ConsistOf("a", "b"), "it goes on without being told")
+}
+
+func TestSettleCutsTheConnectionsOfAnEarlierRun(t *testing.T) {
+	g := NewWithT(t)
+	before, after := newActor(t, "before"), newActor(t, "after")
+	after.Process = before.Process // started again, on other ports
+	s := newStage(t, before)
+	old := s.dial(t)
+	g.Expect(old.ask()).To(Equal("before"))
+	s.settle(t.Context(), []endpoint{after.endpoint})
+	g.Expect(old.ask()).To(BeEmpty())
+	g.Expect(s.dial(t).ask()).To(Equal("after"))
+}
+
+func TestForwarderFindsOutByItself(t *testing.T) {
+	g := NewWithT(t)
+	a := newActor(t, "a")
+	s := newStage(t, a)
+	d := s.dial(t)
+	g.Expect(d.ask()).To(Equal("a"))
+	a.unready.Store(true)
+	_, err := d.replies.ReadByte() // ends at the latest with the deadline, which is another error
+	g.Expect(err).To(Equal(io.EOF))
+}
+
+func TestForwarderPassesOnAnEnd(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, newActor(t, "a"))
+	d := s.dial(t)
+	g.Expect(d.ask()).To(Equal("a"))
+	g.Expect(d.Conn.(*net.TCPConn).CloseWrite()).To(Succeed())
+	_, err := d.replies.ReadByte()
+	g.Expect(err).To(Equal(io.EOF), "the client's end reaches the replica, and the replica's the client")
+}

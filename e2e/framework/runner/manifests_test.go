@@ -1,0 +1,62 @@
+package runner_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/framework/runner"
+)
+
+func TestRenderSortsLikeKubectl(t *testing.T) {
+	g := NewWithT(t)
+	manifests, err := runner.Render("../../../operator/config/default")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(manifests.Objects()[0].GetKind()).To(Equal("Namespace"), "what others need comes first")
+	for _, object := range manifests.Objects() {
+		g.Expect(func() { object.DeepCopy() }).NotTo(Panic(), "%s has numbers that apimachinery can copy", object.GetKind())
+	}
+	g.Expect(manifests.Select("Deployment")).To(HaveLen(1))
+	g.Expect(manifests.Without("Deployment")).To(HaveLen(len(manifests.Objects()) - 1))
+}
+
+func TestManagerIsWhoTheManifestsSay(t *testing.T) {
+	g := NewWithT(t)
+	manifests, err := runner.Render("../../../operator/config/default")
+	g.Expect(err).NotTo(HaveOccurred())
+	manager, err := manifests.Manager()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(manager.ServiceAccount).To(Equal(client.ObjectKey{Namespace: "operator-system", Name: "operator-controller-manager"}))
+	g.Expect(manager.UserName()).To(Equal("system:serviceaccount:operator-system:operator-controller-manager"))
+}
+
+func TestRenderNamesTheFolderItCannotRender(t *testing.T) {
+	_, err := runner.Render("testdata/none")
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("rendering the kustomization testdata/none")))
+}
+
+func TestLoadReadsWhatYAMLHasWritten(t *testing.T) {
+	g := NewWithT(t)
+	rendered, err := runner.Load("../../../operator/config/default")
+	g.Expect(err).NotTo(HaveOccurred())
+	content, err := rendered.YAML()
+	g.Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(t.TempDir(), "install.yaml")
+	g.Expect(os.WriteFile(file, append([]byte("# A comment.\n---\n"), content...), 0o600)).To(Succeed())
+	loaded, err := runner.Load(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(loaded.Objects()).To(Equal(rendered.Objects()))
+}
+
+func TestLoadNamesTheFileItCannotRead(t *testing.T) {
+	g := NewWithT(t)
+	_, err := runner.Load("testdata/none.yaml")
+	g.Expect(err).To(MatchError(ContainSubstring("testdata/none.yaml")))
+	file := filepath.Join(t.TempDir(), "install.yaml")
+	g.Expect(os.WriteFile(file, []byte("metadata: {}\n"), 0o600)).To(Succeed())
+	_, err = runner.Load(file)
+	g.Expect(err).To(MatchError(And(ContainSubstring(file), ContainSubstring("Kind"))))
+}

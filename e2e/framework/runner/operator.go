@@ -1,0 +1,265 @@
+// Package runner runs the operator under test. How it runs belongs to the operator, not to the cluster: as a process it
+// runs on the host, on every kind of cluster, and is nobody but its own ServiceAccount, so RBAC is enforced as in a pod.
+//
+// Admission webhooks are called for real where the API server reaches this machine's loopback: see [Options.Webhooks].
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+)
+
+// Options say which operator to run, and where.
+type Options struct {
+	// Name names the process and its log. It is unique in a supervisor.
+	Name string
+	// Config is how an administrator reaches the cluster.
+	Config *rest.Config
+	// Supervisor runs the process and ends it at the latest with itself.
+	Supervisor *supervisor.Supervisor
+	// Manifests install the operator; the manager's Deployment says with which arguments, environment and
+	// ServiceAccount the process runs.
+	Manifests Manifests
+	// Binary is the operator's executable.
+	Binary string
+	// Replicas is how many processes run; zero means one.
+	Replicas int
+	// Webhooks says that the cluster's API server reaches this machine's loopback. Then the webhook configurations among
+	// the manifests are installed, their Service leads to the replicas, and each gets a --webhook-bind-address of its own. Where the
+	// manifests give the manager a --webhook-cert-path, it gets another one, with a certificate that the configurations trust.
+	// Otherwise the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
+	// runs with ENABLE_WEBHOOKS=false.
+	Webhooks bool
+	// ImageArgs and ImageEnv are what the image says that Binary was taken out of. They come before what the manifests say,
+	// which prevails.
+	ImageArgs, ImageEnv []string
+	// Args and Env come behind what the manifests say, and so prevail.
+	Args []string
+	Env  []string
+
+	// traceable and notAwaited are for Traceable and NotAwaited.
+	traceable, notAwaited bool
+}
+
+// Operator is a running operator: one replica or several. It is not for several goroutines at once.
+type Operator struct {
+	options  Options
+	manager  Manager
+	admin    client.Client
+	served   bool  // it has webhooks that the API server calls
+	port     int64 // of the forwarder to them; zero while there is none
+	replicas []*Replica
+	moving   sync.Mutex // held by a replica that chooses other ports while others start
+}
+
+// Start installs the operator's manifests, but for the workload, starts the replicas with the changes and waits until they are
+// ready. A CustomResourceDefinition of the manifests that is there already is left as it is; the others are installed first.
+func Start(ctx context.Context, o Options, changes ...Change) (*Operator, error) {
+	o = o.with(changes)
+	if _, err := o.Manifests.Manager(); err != nil {
+		return nil, err
+	}
+	admin, err := client.New(o.Config, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the cluster: %w", err)
+	}
+	if err := defineMissing(ctx, o.Config, o.Manifests); err != nil {
+		return nil, err
+	}
+	operator := &Operator{options: o, admin: admin}
+	if err := operator.install(ctx); err != nil {
+		return nil, err
+	}
+	for range max(o.Replicas, 1) {
+		operator.newReplica()
+	}
+	if err := operator.start(ctx); err != nil {
+		return nil, errors.Join(err, operator.RemoveWebhooks(context.WithoutCancel(ctx)))
+	}
+	return operator, nil
+}
+
+// Install restarts the operator as other manifests install it, with the changes: an upgrade, or the way back. What only the last
+// ones have stays, as after `kubectl apply`.
+func (o *Operator) Install(ctx context.Context, m Manifests, changes ...Change) error {
+	if err := o.Stop(ctx); err != nil {
+		return err
+	}
+	if err := Define(ctx, o.options.Config, m); err != nil {
+		return err
+	}
+	o.options.Manifests = m
+	if err := o.install(ctx); err != nil {
+		return err
+	}
+	return o.start(ctx, changes...)
+}
+
+// install applies the manifests, but for the CustomResourceDefinitions and the workload, and makes the kubeconfig of their
+// ServiceAccount.
+func (o *Operator) install(ctx context.Context) error {
+	m := o.options.Manifests
+	manager, err := m.Manager()
+	if err != nil {
+		return err
+	}
+	o.manager = manager.after(o.options.ImageArgs, o.options.ImageEnv)
+	o.served = o.options.Webhooks && len(m.webhookServices()) > 0
+	objects := m.withoutWebhooks()
+	if o.served {
+		if o.port == 0 {
+			if o.port, err = o.startForwarder(ctx); err != nil {
+				return err
+			}
+		}
+		authority, err := o.provideCertificate()
+		if err != nil {
+			return err
+		}
+		objects = m.withWebhooksAt(o.port, authority)
+	}
+	if err := Apply(ctx, o.admin, objects); err != nil {
+		return err
+	}
+	return Kubeconfig(ctx, o.options.Config, manager.ServiceAccount, o.kubeconfig())
+}
+
+// provideCertificate makes the certificate of the webhooks for an operator that reads one from files, as its manifests say by
+// a --webhook-cert-path, and returns the authority to trust. It returns nil for an operator that makes its own.
+func (o *Operator) provideCertificate() (authority []byte, err error) {
+	if _, reads := flagValue(o.manager.Args, certificateFlag); !reads {
+		return nil, nil
+	}
+	dir := filepath.Join(o.options.Supervisor.Dir(), "operators", o.options.Name+".certificate")
+	o.manager.Args = append(o.manager.Args, "--"+certificateFlag+"="+dir)
+	return writeCertificate(dir, o.options.Manifests)
+}
+
+// Beside starts another operator with the same executable, as other manifests install it, with the changes. Its name is as in
+// Options.
+func (o *Operator) Beside(ctx context.Context, name string, m Manifests, changes ...Change) (*Operator, error) {
+	options := o.options
+	options.Name, options.Manifests = name, m
+	return Start(ctx, options, changes...)
+}
+
+// UserName is who the operator is to the API server; the audit log names it so.
+func (o *Operator) UserName() string { return o.manager.UserName() }
+
+// Binary is the operator's executable, as it was first started.
+func (o *Operator) Binary() string { return o.options.Binary }
+
+// Replicas are the operator's processes, in the order of their names. The first one is called as the operator is.
+func (o *Operator) Replicas() []*Replica { return slices.Clone(o.replicas) }
+
+// LogFile is the file that the output of the first replica goes to.
+func (o *Operator) LogFile() string { return o.replicas[0].LogFile() }
+
+// MetricsAddress is the host:port of the first replica's metrics; empty if the manifests ask for none.
+func (o *Operator) MetricsAddress() string { return o.replicas[0].MetricsAddress() }
+
+// AddReplica starts one more replica, with the changes, and waits until it is ready. They last until its next Restart.
+func (o *Operator) AddReplica(ctx context.Context, changes ...Change) (*Replica, error) {
+	replica := o.newReplica()
+	if err := replica.start(ctx, changes...); err != nil {
+		return nil, errors.Join(err, replica.Remove(context.WithoutCancel(ctx)))
+	}
+	return replica, nil
+}
+
+// Stop asks every replica to end, as a kubelet does (SIGTERM, then SIGKILL after a grace period), and waits until they have.
+func (o *Operator) Stop(ctx context.Context) error {
+	for _, replica := range o.replicas {
+		replica.serving = false
+	}
+	if err := o.settle(ctx); err != nil {
+		return err
+	}
+	return o.each(ctx, (*Replica).end)
+}
+
+// Kill ends every replica at once, as failing nodes do (SIGKILL). They stay down until Restart.
+func (o *Operator) Kill(ctx context.Context) error {
+	if err := o.each(ctx, (*Replica).crash); err != nil {
+		return err
+	}
+	return o.settle(ctx)
+}
+
+// Restart stops every replica, if it still runs, and starts it with the changes, which last until the next Restart: one
+// without changes runs the operator as it was first started.
+func (o *Operator) Restart(ctx context.Context, changes ...Change) error {
+	if err := o.Stop(ctx); err != nil {
+		return err
+	}
+	return o.start(ctx, changes...)
+}
+
+// start starts every replica.
+func (o *Operator) start(ctx context.Context, changes ...Change) error {
+	for _, replica := range o.replicas {
+		if err := replica.choosePorts(); err != nil {
+			return err
+		}
+	}
+	if err := o.settle(ctx); err != nil {
+		return err
+	}
+	return o.each(ctx, func(r *Replica, ctx context.Context) error { return r.run(ctx, changes...) })
+}
+
+// each does something to all replicas at once.
+func (o *Operator) each(ctx context.Context, do func(*Replica, context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, replica := range o.replicas {
+		group.Go(func() error { return do(replica, ctx) })
+	}
+	return group.Wait()
+}
+
+// kubeconfig is kept beside the logs, so that it goes when the supervisor's folder does.
+func (o *Operator) kubeconfig() string {
+	return filepath.Join(o.options.Supervisor.Dir(), "operators", o.options.Name+".kubeconfig")
+}
+
+// Change is a change in how the operator runs.
+type Change func(*Options)
+
+// with returns the options with the changes made.
+func (o Options) with(changes []Change) Options {
+	for _, change := range changes {
+		change(&o)
+	}
+	return o
+}
+
+// WithEnv adds variables ("NAME=value") that prevail over what the operator has.
+func WithEnv(env ...string) Change {
+	return func(o *Options) { o.Env = append(slices.Clone(o.Env), env...) }
+}
+
+// WithArgs adds arguments behind what the operator has.
+func WithArgs(args ...string) Change {
+	return func(o *Options) { o.Args = append(slices.Clone(o.Args), args...) }
+}
+
+// WithBinary runs another executable: an upgrade.
+func WithBinary(path string) Change {
+	return func(o *Options) { o.Binary = path }
+}
+
+// Traceable lets a debugger attach to the process.
+func Traceable(o *Options) { o.traceable = true }
+
+// NotAwaited returns as soon as the process runs, ready or not.
+func NotAwaited(o *Options) { o.notAwaited = true }

@@ -1,0 +1,95 @@
+package runner
+
+import (
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/loopback"
+)
+
+// addresses are where a replica listens, each a host:port; empty means not at all.
+type addresses struct {
+	health, metrics, webhook string
+}
+
+// metricsFlag is what kubebuilder calls the flag of the metrics' address.
+const metricsFlag = "metrics-bind-address"
+
+// chooseAddresses finds free addresses for what a replica has to serve.
+func chooseAddresses(m Manager, webhook bool) (addresses, error) {
+	var at addresses
+	wanted := []*string{&at.health}
+	if value, ok := flagValue(m.Args, metricsFlag); ok && value != "0" {
+		wanted = append(wanted, &at.metrics)
+	}
+	if webhook {
+		wanted = append(wanted, &at.webhook)
+	}
+	return at, freeAddresses(wanted...)
+}
+
+// freeAddresses sets each to another loopback address that is free now. Another process may take the port before the operator
+// does, which then says so and ends: see [Replica.run].
+func freeAddresses(addresses ...*string) error {
+	var held []net.Listener // until all are found, so that none is found twice
+	defer func() {
+		for _, listener := range held {
+			listener.Close()
+		}
+	}()
+	for _, address := range addresses {
+		listener, err := loopback.Listen()
+		if err != nil {
+			return err
+		}
+		held = append(held, listener)
+		*address = listener.Addr().String()
+	}
+	return nil
+}
+
+// process says how a replica runs. It gets only those flags that every operator has or that the manifests call for.
+func process(name string, o Options, m Manager, kubeconfig string, at addresses) supervisor.Process {
+	flags := []string{"--health-probe-bind-address=" + at.health}
+	if at.metrics != "" {
+		flags = append(flags, "--"+metricsFlag+"="+at.metrics)
+	}
+	env := []string{"KUBECONFIG=" + kubeconfig}
+	if at.webhook != "" {
+		flags = append(flags, "--webhook-bind-address="+at.webhook)
+	} else {
+		// Or all replicas would serve, at one and the same port, what nobody calls.
+		env = append(env, "ENABLE_WEBHOOKS=false")
+	}
+	return supervisor.Process{
+		Name: name,
+		Path: o.Binary,
+		Args: slices.Concat(m.Args, flags, o.Args),
+		Env:  slices.Concat(os.Environ(), m.Env, env, o.Env),
+		// What a kubelet would give it: the manager's terminationGracePeriodSeconds in kubebuilder's layout.
+		Grace:     10 * time.Second,
+		Traceable: o.traceable,
+	}
+}
+
+// flagValue returns the value that the arguments give the flag, in any of the ways in which Go programs take one.
+func flagValue(args []string, name string) (value string, ok bool) {
+	for i, arg := range args {
+		if !strings.HasPrefix(arg, "-") {
+			continue
+		}
+		given, after, joined := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
+		switch {
+		case given != name:
+		case joined:
+			value, ok = after, true
+		case i+1 < len(args):
+			value, ok = args[i+1], true
+		}
+	}
+	return value, ok
+}

@@ -1,0 +1,176 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+)
+
+// Replica is one process of an operator. It has ports and a log of its own; who it is to the API server, all share.
+type Replica struct {
+	operator *Operator
+	name     string
+	at       addresses
+	serving  bool // the API server may call its webhooks, if it is ready
+	began    bool // the supervisor has a process of this name
+	earlier  int  // how much of its log is of earlier runs
+}
+
+// newReplica makes a replica of the first name that is free: operator, operator-2, operator-3, ...
+func (o *Operator) newReplica() *Replica {
+	taken := func(name string) bool {
+		return slices.ContainsFunc(o.replicas, func(r *Replica) bool { return r.name == name })
+	}
+	name := o.options.Name
+	for i := 2; taken(name); i++ {
+		name = fmt.Sprintf("%s-%d", o.options.Name, i)
+	}
+	replica := &Replica{operator: o, name: name}
+	o.replicas = append(o.replicas, replica)
+	return replica
+}
+
+// Name names the process in its supervisor, and its log.
+func (r *Replica) Name() string { return r.name }
+
+// LogFile is the file that the process's output goes to.
+func (r *Replica) LogFile() string { return r.supervisor().LogFile(r.name) }
+
+// MetricsAddress is the host:port of its metrics; empty if the manifests ask for none. A Restart changes it.
+func (r *Replica) MetricsAddress() string { return r.at.metrics }
+
+// HealthAddress is the host:port of its probes. A Restart changes it.
+func (r *Replica) HealthAddress() string { return r.at.health }
+
+// Stop asks the process to end, as a kubelet does (SIGTERM, then SIGKILL after a grace period), and waits until it has. From
+// the beginning it gets no new requests to its webhooks.
+func (r *Replica) Stop(ctx context.Context) error {
+	r.serving = false
+	if err := r.operator.settle(ctx); err != nil {
+		return err
+	}
+	return r.end(ctx)
+}
+
+// Kill ends the process at once, as a failing node does (SIGKILL). It stays down until Restart.
+func (r *Replica) Kill(ctx context.Context) error {
+	if err := r.crash(ctx); err != nil {
+		return err
+	}
+	return r.operator.settle(ctx)
+}
+
+// Pause holds the process where it is (SIGSTOP), as a node does that hangs: its connections stay open. Once Pause returns,
+// requests to the operator's webhooks go to other replicas.
+func (r *Replica) Pause(ctx context.Context) error {
+	if err := r.supervisor().Pause(ctx, r.name); err != nil {
+		return err
+	}
+	return r.operator.settle(ctx)
+}
+
+// Resume lets a paused process go on (SIGCONT).
+func (r *Replica) Resume(ctx context.Context) error {
+	return r.supervisor().Resume(ctx, r.name)
+}
+
+// Ended waits until the process ends by itself, as one does that is no longer the leader, and returns how it did.
+func (r *Replica) Ended(ctx context.Context) (supervisor.ExitStatus, error) {
+	return r.supervisor().Wait(ctx, r.name)
+}
+
+// Restart stops the process, if it still runs, starts it with the changes, on other ports, and waits until it is ready.
+// Changes last until the next Restart.
+func (r *Replica) Restart(ctx context.Context, changes ...Change) error {
+	if err := r.Stop(ctx); err != nil {
+		return err
+	}
+	return r.start(ctx, changes...)
+}
+
+// Remove stops the process for good: a Restart of the operator does not bring it back. The first replica stays.
+func (r *Replica) Remove(ctx context.Context) error {
+	if r == r.operator.replicas[0] {
+		return fmt.Errorf("the replica %s is the operator's first one: stop it instead", r.name)
+	}
+	if err := r.Stop(ctx); err != nil {
+		return err
+	}
+	r.operator.replicas = slices.DeleteFunc(r.operator.replicas, func(other *Replica) bool { return other == r })
+	return nil
+}
+
+func (r *Replica) supervisor() *supervisor.Supervisor { return r.operator.options.Supervisor }
+
+// end stops the process, if there ever was one.
+func (r *Replica) end(ctx context.Context) error {
+	if !r.began {
+		return nil
+	}
+	return r.supervisor().Stop(ctx, r.name)
+}
+
+func (r *Replica) crash(ctx context.Context) error { return r.supervisor().Kill(ctx, r.name) }
+
+// choosePorts gives the next run its ports, none of which a late connection to the last run could meet.
+func (r *Replica) choosePorts() error {
+	at, err := chooseAddresses(r.operator.manager, r.operator.served)
+	if err != nil {
+		return fmt.Errorf("finding free ports for the operator %s: %w", r.name, err)
+	}
+	r.at, r.serving = at, true
+	return nil
+}
+
+// start chooses ports, starts the process on them and waits until it is ready.
+func (r *Replica) start(ctx context.Context, changes ...Change) error {
+	if err := r.choosePorts(); err != nil {
+		return err
+	}
+	if err := r.operator.settle(ctx); err != nil {
+		return err
+	}
+	return r.run(ctx, changes...)
+}
+
+// run starts the process and waits until it is ready; on other ports, if it could not have one of its own.
+func (r *Replica) run(ctx context.Context, changes ...Change) error {
+	for try := 1; ; try++ {
+		err := r.tryToRun(ctx, changes...)
+		if !errors.Is(err, errPortTaken) || try == portTries {
+			return err
+		}
+		if err := r.move(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// move gives the next run other ports. The other replicas may be starting.
+func (r *Replica) move(ctx context.Context) error {
+	r.operator.moving.Lock()
+	defer r.operator.moving.Unlock()
+	if err := r.choosePorts(); err != nil {
+		return err
+	}
+	return r.operator.settle(ctx)
+}
+
+func (r *Replica) tryToRun(ctx context.Context, changes ...Change) error {
+	options := r.operator.options.with(changes)
+	if log, err := os.ReadFile(r.LogFile()); err == nil {
+		r.earlier = len(log)
+	}
+	if err := r.supervisor().Run(ctx, process(r.name, options, r.operator.manager, r.operator.kubeconfig(), r.at)); err != nil {
+		return fmt.Errorf("starting the operator %s: %w", r.name, err)
+	}
+	r.began = true
+	if options.notAwaited {
+		return nil
+	}
+	return r.ready(ctx)
+}

@@ -1,0 +1,220 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"github.com/example/operator-testbed/e2e/cluster"
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/record"
+	"github.com/example/operator-testbed/e2e/framework/runner"
+)
+
+// Scope is what a feature has to itself, and its way to what all share.
+type Scope struct {
+	// Namespace is the feature's own. It enforces the restricted Pod Security level, and goes with the feature.
+	Namespace string
+	// Client is an administrator's, not limited in requests per second.
+	Client client.WithWatch
+	// Config is how Client reaches the cluster: for clients of the feature's own, who listen to warnings or are somebody else.
+	Config *rest.Config
+	// Kubeconfig is the file by which programs reach the cluster as an administrator.
+	Kubeconfig string
+	// Operator is the operator under test, or nil where there is none. Only features that run alone may stop or restart it.
+	Operator *runner.Operator
+	// History records the namespace from before the feature's first step.
+	History *record.Recorder
+	// Audit is the API server's audit log, or nil where the cluster keeps none.
+	Audit *audit.Log
+	// RealKubelet is false where pods are only said to run.
+	RealKubelet bool
+	// Webhooks is false where the API server can't call the operator's webhooks, so that it runs without them.
+	Webhooks bool
+	// Deployed is the operator as an image in pods, or nil where it runs as a process.
+	Deployed *runner.Deployed
+	// Image is what the operator's image is called on nodes that have it; empty where the operator is not deployed.
+	Image string
+
+	timeout   time.Duration
+	cluster   cluster.Provider
+	manifests runner.Manifests
+	deploy    func(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
+}
+
+// Expect returns the assertions, on behalf of t.
+func (s *Scope) Expect(t *testing.T) *Expecter {
+	return s.expecter(t)
+}
+
+func (s *Scope) expecter(t T) *Expecter {
+	e := NewExpecter(t, s.Client).Within(s.timeout).Expecting(os.Getenv("TESTBED_EXPECTED"))
+	if s.RealKubelet { // pods that take their time are what its timeout is about
+		return e
+	}
+	return e.Paced()
+}
+
+// Component returns a handle on a component of the cluster, to break it and to mend it. Only features that run alone may do so.
+// It skips the test where the components are out of reach.
+func (s *Scope) Component(t *testing.T, name string) *embedded.Component {
+	t.Helper()
+	breakable, ok := s.cluster.(cluster.Breakable)
+	if !ok {
+		t.Skipf("this cluster's components are out of a test's reach, so %s can't be broken here", name)
+	}
+	return breakable.Component(name)
+}
+
+// Compact makes etcd forget all versions but the last of each object. Only features that run alone may do so. It skips the test
+// where etcd is out of reach.
+func (s *Scope) Compact(ctx context.Context, t *testing.T) {
+	t.Helper()
+	compactor, ok := s.cluster.(cluster.Compactor)
+	if !ok {
+		t.Skip("this cluster's etcd is out of a test's reach, so it can't be compacted here")
+	}
+	if err := compactor.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Bounded returns a context that ends when an assertion gives up, for what a test waits for by itself. Such a test says what it
+// has last seen, which the context's error does not.
+func (s *Scope) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return s.expecter(nil).Bounded(ctx)
+}
+
+// recoverTimeout bounds what has to work for a feature to go on, whoever is to blame that it does not. It is a safety net, and
+// does not shrink with the time that an assertion is given.
+const recoverTimeout = 3 * time.Minute
+
+// Versions returns every version of the recorded objects until now.
+func (s *Scope) Versions(ctx context.Context, t *testing.T) []record.Version {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
+	defer cancel()
+	versions, err := s.History.CaughtUp(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return versions
+}
+
+// ControlPlane waits until the cluster's API server is ready, after it was away, and has Kubernetes' own controllers begin anew:
+// client-go lets a watch that broke wait longer with every outage, up to a minute, and forgets none for two minutes. One feature
+// after another that takes the API server away would wait for the controllers, not for the operator.
+func (s *Scope) ControlPlane(ctx context.Context, t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
+	defer cancel()
+	if err := s.cluster.WaitForControlPlane(ctx, nil); err != nil {
+		t.Fatalf("waiting until the API server is ready again: %v", err)
+	}
+	for _, controllers := range []string{embedded.KubeControllerManager, embedded.KubeScheduler} {
+		if err := s.Component(t, controllers).Restart(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// NeedsAudit skips the test where the cluster keeps no audit log to count requests in.
+func (s *Scope) NeedsAudit(t *testing.T) {
+	t.Helper()
+	if s.Audit == nil {
+		t.Skip("this cluster keeps no audit log that a test could read, so requests can't be counted here")
+	}
+}
+
+// NeedsSimulation skips the test where pods really run, which what it does, as the reason says, does not go with.
+func (s *Scope) NeedsSimulation(t *testing.T, reason string) {
+	t.Helper()
+	if s.RealKubelet {
+		t.Skipf("pods really run on this cluster: %s", reason)
+	}
+}
+
+// Mark returns the place in the audit log at which counting begins. It skips the test where there is no such log.
+func (s *Scope) Mark(t *testing.T) audit.Mark {
+	t.Helper()
+	s.NeedsAudit(t)
+	mark, err := s.Audit.Now()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}
+
+// Writes returns what the operator has written in the feature's namespace since the mark.
+func (s *Scope) Writes(since audit.Mark, filters ...audit.Filter) Writes {
+	return Writes{
+		Log: s.Audit, Since: since, User: s.Operator.UserName(),
+		Filters: append([]audit.Filter{audit.InNamespace(s.Namespace)}, filters...),
+	}
+}
+
+// StepFunc is a step of a feature.
+type StepFunc func(ctx context.Context, t *testing.T, s *Scope)
+
+type scopeKey struct{}
+
+// Step adapts a step to e2e-framework.
+func Step(step StepFunc) features.Func {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		step(ctx, t, ctx.Value(scopeKey{}).(*Scope))
+		return ctx
+	}
+}
+
+// open makes a feature's namespace and begins to record it. What it opens, it closes when the test is done, however it ends:
+// e2e-framework skips its own teardown after a step that failed for good.
+func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ types.Feature) (context.Context, error) {
+	namespace, err := s.createNamespace(ctx)
+	if err != nil {
+		return ctx, err
+	}
+	recorder, err := record.Start(ctx, s.client, namespace, s.options.Record...)
+	if err != nil {
+		return ctx, err
+	}
+	scope := &Scope{
+		Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Kubeconfig: s.cluster.GetKubeconfig(), Operator: s.operator, History: recorder, Audit: s.auditLog(),
+		RealKubelet: s.realKubelet(), Webhooks: s.webhooks() || s.deployed != nil && s.manifests.HasWebhooks(), Deployed: s.deployed,
+		timeout: s.timeout, cluster: s.cluster, manifests: s.manifests,
+	}
+	if s.deploys() {
+		scope.deploy, scope.Image = s.deploy, s.image()
+	}
+	t.Cleanup(func() {
+		recorder.Stop()
+		if t.Failed() {
+			s.keep(t, scope)
+		}
+		if err := s.client.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+			t.Logf("deleting the namespace %s: %v", namespace, err)
+		}
+	})
+	return context.WithValue(ctx, scopeKey{}, scope), nil
+}
+
+func (s *Suite) createNamespace(ctx context.Context) (string, error) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: s.options.Name + "-",
+		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := s.client.Create(ctx, namespace); err != nil {
+		return "", fmt.Errorf("creating a namespace for the feature: %w", err)
+	}
+	return namespace.Name, nil
+}

@@ -1,0 +1,77 @@
+package framework_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+)
+
+func logOf(t *testing.T, lines ...string) framework.Writes {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "audit.log")
+	var content string
+	for _, line := range lines {
+		content += line + "\n"
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return framework.Writes{Log: audit.Open(path), User: "op"}
+}
+
+func line(verb, user, body string) string {
+	return fmt.Sprintf(`{"stage":"ResponseComplete","verb":%q,"user":{"username":%q},`+
+		`"objectRef":{"resource":"memcacheds","subresource":"status","namespace":"demo","name":"cache"},`+
+		`"responseStatus":{"code":200},"requestObject":%s}`, verb, user, body)
+}
+
+func TestAtMostCountsTheOperatorsWrites(t *testing.T) {
+	g := NewWithT(t)
+	writes := logOf(t, line("patch", "op", `{}`), line("patch", "op", `{}`), line("get", "op", `{}`), line("patch", "other", `{}`))
+	e := func(rec framework.T) *framework.Expecter {
+		return framework.NewExpecter(rec, newClient(interceptor.Funcs{}))
+	}
+
+	g.Expect(verdict(func(rec framework.T) { e(rec).AtMost(2, writes) })).To(BeEmpty())
+	got := verdict(func(rec framework.T) { e(rec).AtMost(1, writes) })
+	g.Expect(got).To(HavePrefix("op: expected at most 1 writes; last seen: 2:\n"))
+	g.Expect(got).To(ContainSubstring("patch memcacheds/status demo/cache: 200 {}"))
+}
+
+func TestLoggedWaitsForTheEntry(t *testing.T) {
+	g := NewWithT(t)
+	writes := logOf(t, line("patch", "op", `{}`))
+	e := func(rec framework.T) *framework.Expecter {
+		return framework.NewExpecter(rec, newClient(interceptor.Funcs{})).Within(brief)
+	}
+	every := func(*auditv1.Event) bool { return true }
+	none := func(*auditv1.Event) bool { return false }
+	g.Expect(verdict(func(rec framework.T) { e(rec).Logged(t.Context(), "a write", writes, every) })).To(BeEmpty())
+	g.Expect(verdict(func(rec framework.T) { e(rec).Logged(t.Context(), "a write", writes, none) })).
+		To(HavePrefix("op: expected a write in the audit log; last seen:\n"))
+}
+
+func TestDistinctIgnoresOnlyTimes(t *testing.T) {
+	g := NewWithT(t)
+	at := func(time, reason string) string {
+		return line("patch", "op", fmt.Sprintf(`{"status":{"conditions":[{"lastTransitionTime":%q,"reason":%q}]}}`, time, reason))
+	}
+	e := func(rec framework.T) *framework.Expecter {
+		return framework.NewExpecter(rec, newClient(interceptor.Funcs{}))
+	}
+
+	different := logOf(t, at("10:00", "A"), at("10:00", "B"), at("10:00", "A"))
+	g.Expect(verdict(func(rec framework.T) { e(rec).Distinct(different) })).To(BeEmpty())
+
+	same := logOf(t, at("10:00", "A"), at("10:01", "A"))
+	g.Expect(verdict(func(rec framework.T) { e(rec).Distinct(same) })).
+		To(ContainSubstring("expected each write to memcacheds/status demo/cache to differ from the one before"))
+}

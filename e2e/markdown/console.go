@@ -1,0 +1,101 @@
+package markdown
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What a block can run on; each can do what those before it can.
+const (
+	// NeedsNone is for blocks that are quick and touch nothing outside of the copy that they run in.
+	NeedsNone = "none"
+	// NeedsEmbedded is for blocks that a cluster of simulated nodes, or the time to make one, suffices for. It is what a block
+	// needs that does not say, so that none slows down a plain go test unasked.
+	NeedsEmbedded = "embedded"
+	// NeedsKind is for blocks that need nodes that run containers.
+	NeedsKind = "kind"
+)
+
+// script is a console block.
+type script struct {
+	needs      string
+	terminal   int
+	background bool
+	exit       int
+	skip       string
+	// more is what the command that runs in the background has printed since.
+	more []string
+	// interrupted means that it is interrupted first, and then prints after.
+	interrupted bool
+	after       []string
+	commands    []command
+}
+
+// command is a command and what it prints.
+type command struct {
+	line   int // in the block's file
+	text   string
+	output []string
+}
+
+func parseConsole(b block) (script, error) {
+	s := script{needs: NeedsEmbedded, terminal: 1, skip: b.info.attributes["skip"]}
+	_, s.background = b.info.attributes["background"]
+	if needs, has := b.info.attributes["needs"]; has {
+		s.needs = needs
+	}
+	if !slices.Contains([]string{NeedsNone, NeedsEmbedded, NeedsKind}, s.needs) {
+		return s, fmt.Errorf("needs=%s: it must be %s, %s or %s", s.needs, NeedsNone, NeedsEmbedded, NeedsKind)
+	}
+	for key, to := range map[string]*int{"terminal": &s.terminal, "exit": &s.exit} {
+		if value, has := b.info.attributes[key]; has {
+			number, err := strconv.Atoi(value)
+			if err != nil || number < 0 {
+				return s, fmt.Errorf("%s=%s: it must be a number", key, value)
+			}
+			*to = number
+		}
+	}
+	number := b.line
+	for line := range strings.Lines(b.text) {
+		number++
+		s.add(strings.TrimRight(line, " \t\n"), number)
+	}
+	switch {
+	case len(s.commands) == 0 && !s.interrupted && s.more == nil:
+		return s, errors.New("the block has no command: a command begins with `$ `")
+	case s.background && len(s.commands) == 0:
+		return s, errors.New("no command of the block can go on in the background")
+	case s.background && !slices.ContainsFunc(s.commands[len(s.commands)-1].output, func(line string) bool { return line != manyLines }):
+		return s, errors.New("a command that goes on in the background shows what it prints when it has begun")
+	case s.background && s.exit != 0:
+		return s, errors.New("a command that goes on in the background has no exit code yet")
+	}
+	return s, nil
+}
+
+// add takes in a line.
+func (s *script) add(line string, number int) {
+	last := len(s.commands) - 1
+	if text, is := strings.CutPrefix(line, "$ "); is {
+		s.commands = append(s.commands, command{line: number, text: text})
+		return
+	}
+	if text, is := strings.CutPrefix(line, ">"); is && last >= 0 && s.commands[last].output == nil && (text == "" || text[0] == ' ') {
+		s.commands[last].text += "\n" + strings.TrimPrefix(text, " ")
+		return
+	}
+	switch {
+	case last >= 0:
+		s.commands[last].output = append(s.commands[last].output, line)
+	case line == "^C":
+		s.interrupted = true
+	case s.interrupted:
+		s.after = append(s.after, line)
+	default:
+		s.more = append(s.more, line)
+	}
+}

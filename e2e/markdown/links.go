@@ -1,0 +1,90 @@
+package markdown
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// heading notes the name that GitHub gives a heading.
+func (p *page) heading(title string) {
+	name := slug(title)
+	unique := name
+	for i := 1; p.anchors[unique]; i++ {
+		unique = fmt.Sprintf("%s-%d", name, i)
+	}
+	p.anchors[unique] = true
+}
+
+// slug is what GitHub makes of a heading: small letters, digits, `_` and `-`; each blank becomes a `-`.
+func slug(title string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-', r == '_', unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, strings.TrimSpace(title))
+}
+
+var named = regexp.MustCompile(`<[a-z]+[^>]*\s(?:id|name)="([^"]+)"`)
+
+// anchor notes the names that HTML gives.
+func (p *page) anchor(html []byte) {
+	for _, match := range named.FindAllSubmatch(html, -1) {
+		p.anchors[string(match[1])] = true
+	}
+}
+
+// checkLinks follows the links that lead to files of the repository.
+func checkLinks(root string, p *page) []Problem {
+	var problems []Problem
+	for _, l := range p.links {
+		if wrong := follow(root, p, l.target); wrong != "" {
+			problems = append(problems, Problem{p.file, l.line, wrong})
+		}
+	}
+	return problems
+}
+
+// follow says why a link leads nowhere.
+func follow(root string, p *page, target string) string {
+	u, err := url.Parse(target)
+	if err != nil {
+		return fmt.Sprintf("the link %s can't be read: %v", target, err)
+	}
+	if u.Scheme != "" || u.Host != "" {
+		return ""
+	}
+	to := p
+	if u.Path != "" {
+		if path.IsAbs(u.Path) {
+			return fmt.Sprintf("the link %s begins with a slash: name the file from this page's folder", target)
+		}
+		file := path.Join(path.Dir(p.file), u.Path)
+		if file == ".." || strings.HasPrefix(file, "../") {
+			return fmt.Sprintf("the link %s leads out of the repository", target)
+		}
+		found, err := os.Stat(filepath.Join(root, filepath.FromSlash(file)))
+		if err != nil {
+			return fmt.Sprintf("the link %s leads nowhere: there is no %s", target, file)
+		}
+		if u.Fragment == "" || found.IsDir() || path.Ext(file) != ".md" {
+			return ""
+		}
+		if to, err = readPage(root, file); err != nil {
+			return err.Error()
+		}
+	}
+	if u.Fragment != "" && !to.anchors[u.Fragment] {
+		return fmt.Sprintf("the link %s leads nowhere: %s has no heading #%s", target, to.file, u.Fragment)
+	}
+	return ""
+}

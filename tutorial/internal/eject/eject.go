@@ -1,0 +1,188 @@
+// Package eject makes a project of its own of an operator of this repository: a module that builds and tests without the
+// repository, for a learner to work on or for anybody to begin with.
+package eject
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// module is the repository's module.
+	module = "github.com/example/operator-testbed"
+
+	// tools is the module that pins the programs that a Makefile calls, and copiedTools where a copy has it.
+	tools, copiedTools = "scripts/tools", "hack/tools"
+
+	// Operator is the folder of the finished operator.
+	Operator = "operator"
+
+	// ignored is what the targets of a Makefile make.
+	ignored = "/bin/\n/dist/install.yaml\n"
+)
+
+// OperatorOwn are files of the finished operator that are about this repository: what keeps its Makefile away from other clusters,
+// the test that builds its images and those of a chapter, and the test of a page of its documentation.
+var OperatorOwn = []string{"GNUmakefile", "hack/multiarch/buildx_test.go", "internal/controller/faultmatrix_test.go"}
+
+// Options say what is copied.
+type Options struct {
+	// Root is the repository.
+	Root string
+	// Folder is the operator's folder, relative to Root, with slashes.
+	Folder string
+	// Module is the name of the copy's module.
+	Module string
+	// Without are files and, ending with a slash, folders of Folder that are left out.
+	Without []string
+	// Instead is a folder whose files are copied instead of those of Root that have the same path; empty means none.
+	Instead string
+	// To is the folder of the copy. There must be nothing in it.
+	To string
+}
+
+// Eject makes the copy. Where it fails it leaves nothing behind.
+func Eject(ctx context.Context, o Options) (err error) {
+	if err := empty(o.To); err != nil {
+		return err
+	}
+	_, statErr := os.Stat(o.To)
+	existed := statErr == nil
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, removeAll(o.To, existed))
+		}
+	}()
+	files, err := o.files(ctx)
+	if err != nil {
+		return err
+	}
+	rewrite := o.Rewriter()
+	for _, file := range files {
+		if err := copyFile(o.source(file), filepath.Join(o.To, file), rewrite); err != nil {
+			return err
+		}
+	}
+	rewriteTools := strings.NewReplacer(module+"/"+tools, o.Module+"/"+copiedTools, tools, copiedTools)
+	for _, file := range []string{"go.mod", "go.sum"} {
+		from := filepath.Join(o.Root, tools, file)
+		if err := copyFile(from, filepath.Join(o.To, copiedTools, file), rewriteTools); err != nil {
+			return err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(o.To, ".gitignore"), []byte(ignored), 0o644); err != nil {
+		return err
+	}
+	return o.writeModule(ctx)
+}
+
+// empty returns an error if there is anything in the folder.
+func empty(folder string) error {
+	// make passes DIR on as it is: only a shell makes a home directory of it, and only where it is not quoted.
+	if strings.HasPrefix(folder, "~") {
+		return fmt.Errorf(`%s would be a folder called "~" in the repository: write $HOME instead of ~`, folder)
+	}
+	entries, err := os.ReadDir(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(entries) > 0:
+		return fmt.Errorf("there is something in %s already: name a folder that is new or empty", folder)
+	}
+	return nil
+}
+
+// removeAll removes what is in a folder, and the folder too unless it existed before.
+func removeAll(folder string, existed bool) error {
+	if !existed {
+		return os.RemoveAll(folder)
+	}
+	entries, err := os.ReadDir(folder)
+	for _, entry := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(folder, entry.Name())))
+	}
+	return err
+}
+
+// files returns the files that git knows or would add, relative to the operator's folder.
+func (o Options) files(ctx context.Context) ([]string, error) {
+	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", ".")
+	list.Dir = filepath.Join(o.Root, o.Folder)
+	var stderr bytes.Buffer
+	list.Stderr = &stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the files of %s: %w %s", o.Folder, err, stderr.Bytes())
+	}
+	var files []string
+	for file := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		leftOut := slices.ContainsFunc(o.Without, func(without string) bool {
+			return file == without || strings.HasSuffix(without, "/") && strings.HasPrefix(file, without)
+		})
+		_, err := os.Stat(filepath.Join(o.Root, o.Folder, file))
+		if !leftOut && err == nil {
+			files = append(files, file)
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("there is no operator in %s", o.Folder)
+	}
+	return files, nil
+}
+
+// source returns where a file of the operator's folder is copied from.
+func (o Options) source(file string) string {
+	if o.Instead != "" {
+		instead := filepath.Join(o.Instead, o.Folder, file)
+		if _, err := os.Stat(instead); err == nil {
+			return instead
+		}
+	}
+	return filepath.Join(o.Root, o.Folder, file)
+}
+
+// Rewriter returns what replaces the names of the operator's place in the repository by those of the copy.
+func (o Options) Rewriter() *strings.Replacer {
+	before := module + "/" + o.Folder
+	up := strings.Repeat("../", strings.Count(o.Folder, "/")+1)
+	return strings.NewReplacer(
+		before, o.Module,
+		dotted(before), dotted(o.Module),
+		"./"+o.Folder+"/", "./",
+		path.Join(up, tools), copiedTools,
+	)
+}
+
+// dotted is how generated code names a package: the domain backwards, and dots for slashes.
+func dotted(importPath string) string {
+	domain, rest, _ := strings.Cut(importPath, "/")
+	labels := strings.Split(domain, ".")
+	slices.Reverse(labels)
+	return strings.Join(append(labels, strings.Split(rest, "/")...), ".")
+}
+
+func copyFile(from, to string, rewrite *strings.Replacer) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, []byte(rewrite.Replace(string(text))), info.Mode().Perm())
+}

@@ -1,0 +1,148 @@
+package eject_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/eject"
+)
+
+const root = "../../.."
+
+func TestEjectNeedsAnEmptyFolder(t *testing.T) {
+	g := NewWithT(t)
+	to := t.TempDir()
+	mine := filepath.Join(to, "mine.go")
+	g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
+	err := eject.Eject(t.Context(), eject.Options{Root: root, Folder: "tutorial/04-controller", Module: "example.com/copy", To: to})
+	g.Expect(err).To(MatchError(ContainSubstring("name a folder that is new or empty")))
+	g.Expect(mine).To(BeAnExistingFile())
+}
+
+// make DIR='~/copy' passes the tilde on, and a folder called ~ is dangerous to clean up.
+func TestEjectRefusesATilde(t *testing.T) {
+	err := eject.Eject(t.Context(), eject.Options{Root: root, Folder: "tutorial/04-controller", Module: "example.com/copy", To: "~/copy"})
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("write $HOME instead of ~")))
+}
+
+func TestEjectLeavesNothingBehindWhenItFails(t *testing.T) {
+	g := NewWithT(t)
+	to := filepath.Join(t.TempDir(), "copy")
+	err := eject.Eject(t.Context(), eject.Options{Root: root, Folder: "tutorial/internal", Module: "not a module", To: to})
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(to).NotTo(BeAnExistingFile())
+}
+
+// A copy of each chapter and of the finished operator is a project of its own: it compiles with its tests where there is no
+// repository, names nothing of it, and what is generated is what its own Makefile generates. The tests that can read a file
+// pass there, too. The others can't see a difference, so they run only where the operator is.
+func TestEject(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles operators and runs controller-gen, which takes seconds: leave out -short")
+	}
+	makefiles, err := filepath.Glob(filepath.Join(root, "tutorial", "*", "Makefile"))
+	if err != nil || len(makefiles) == 0 {
+		t.Fatalf("chapters with a Makefile: %q, %v", makefiles, err)
+	}
+	for _, makefile := range makefiles {
+		name := filepath.Base(filepath.Dir(makefile))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var commands []string
+			if text, err := os.ReadFile(makefile); err != nil || strings.Contains(string(text), "\ngenerate:") {
+				commands = append(commands, "make generate manifests")
+			}
+			standsAlone(t, eject.Options{Folder: "tutorial/" + name, Without: chapter.Own}, commands...)
+		})
+	}
+	t.Run("operator", func(t *testing.T) {
+		t.Parallel()
+		// One of its tests runs make generate manifests.
+		standsAlone(t, eject.Options{Folder: eject.Operator, Without: eject.OperatorOwn},
+			"go build -o bin/manager ./cmd")
+	})
+}
+
+// standsAlone makes a copy, runs the commands in it, and looks at what it is then.
+func standsAlone(t *testing.T, o eject.Options, commands ...string) {
+	t.Helper()
+	g := NewWithT(t)
+	o.Root, o.Module, o.To = root, "example.com/copy", filepath.Join(t.TempDir(), "copy")
+	g.Expect(eject.Eject(t.Context(), o)).To(Succeed())
+	commands = slices.Concat([]string{"git init --quiet", "git add ."}, commands, []string{compile})
+	if readers := readers(t, o.To); len(readers) > 0 {
+		// The fault explorer reads no file, and takes longer than all the rest. Tests that need an API server skip unless the
+		// environment names one.
+		commands = append(commands, "go test -vet=off -skip=^TestFaultExplorer "+strings.Join(readers, " "))
+	}
+	for _, command := range commands {
+		run(t, o.To, command)
+	}
+	g.Expect(run(t, o.To, "git diff")).To(BeEmpty(), "what is generated is stale: run make generate manifests for %s", o.Folder)
+	g.Expect(run(t, o.To, "git status --porcelain=v1 --untracked-files")).NotTo(ContainSubstring("?? "), "what a target makes is no source")
+	for file := range strings.FieldsSeq(run(t, o.To, "git ls-files")) {
+		text, err := os.ReadFile(filepath.Join(o.To, file))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(text)).NotTo(ContainSubstring("example/operator-testbed"), file)
+	}
+}
+
+// compile compiles everything, tests included, and links nothing, which would take most of the time.
+const compile = "go list -export -test ./..."
+
+// readers returns the packages of a copy whose tests import what it takes to read a file.
+func readers(t *testing.T, copied string) []string {
+	t.Helper()
+	var packages []string
+	err := filepath.WalkDir(copied, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return slices.Contains(readFiles, spec.Path.Value) }) {
+			folder, err := filepath.Rel(copied, filepath.Dir(path))
+			packages = append(packages, "./"+filepath.ToSlash(folder))
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages)
+}
+
+// readFiles are the imports without which Go code reads no file that it names itself.
+var readFiles = []string{
+	`"embed"`, `"io/fs"`, `"os"`, `"os/exec"`, `"path/filepath"`, `"sigs.k8s.io/controller-runtime/pkg/envtest"`,
+}
+
+// run runs a command in a folder that is in no repository but its own, and returns what it prints.
+func run(t *testing.T, folder, command string) string {
+	t.Helper()
+	words := strings.Fields(command)
+	run := exec.CommandContext(t.Context(), words[0], words[1:]...)
+	run.Dir = folder
+	// With the flags that everything else is compiled with, or all of Kubernetes' libraries would be compiled again.
+	run.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath -buildvcs=false", "CGO_ENABLED=0", "GIT_CONFIG_GLOBAL="+os.DevNull)
+	out, err := run.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return string(out)
+}

@@ -1,0 +1,37 @@
+package exercises_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/tutorial/internal/exercises"
+)
+
+// That what it makes stands by itself is shown where the copies are made.
+func TestEject(t *testing.T) {
+	g := NewWithT(t)
+	for stage, own := range map[string]string{"": "internal/metrics/metrics.go", "03-api": "api/v1alpha1/memcached_types.go"} {
+		dir := filepath.Join(t.TempDir(), "mine")
+		var out bytes.Buffer
+		g.Expect(exercises.Eject(t.Context(), root, stage, dir, "example.com/shop/cache-operator", &out)).To(Succeed())
+		g.Expect(out.String()).To(HavePrefix(dir + " is a project of its own now, the module example.com/shop/cache-operator."))
+		g.Expect(filepath.Join(dir, filepath.FromSlash(own))).To(BeAnExistingFile())
+		g.Expect(os.ReadFile(filepath.Join(dir, "go.mod"))).To(HavePrefix("module example.com/shop/cache-operator\n"))
+		g.Expect(filepath.Join(dir, "README.md")).NotTo(BeAnExistingFile())
+		g.Expect(exercises.Reset(t.Context(), root, dir, &out)).To(MatchError(ContainSubstring("was not made by make start")))
+	}
+}
+
+func TestEjectRefuses(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	g.Expect(exercises.Eject(t.Context(), root, "", dir, "my operator", &bytes.Buffer{})).To(MatchError(HavePrefix("MODULE=my operator can't be the name of a module, give one such as example.com/")))
+	for _, stage := range []string{"00-control-loop", "99-nothing"} {
+		g.Expect(exercises.Eject(t.Context(), root, stage, dir, "", &bytes.Buffer{})).To(MatchError(HavePrefix("there is no operator in STAGE=" + stage + ": use one of 02-informer-queue, 03-api, ")))
+	}
+	g.Expect(dir).NotTo(BeAnExistingFile())
+}

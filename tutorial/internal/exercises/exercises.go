@@ -1,0 +1,284 @@
+// Package exercises lets a learner write a chapter's operator: it makes a copy of the operator that the chapter builds on, runs the
+// chapter's suite against what has become of it, gives hints, begins anew, and shows the solution. It also makes copies with a
+// fault in them, for a learner to fix.
+package exercises
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/mutant"
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/eject"
+)
+
+// stageFile is where a copy says which chapter it is for.
+const stageFile = ".stage"
+
+// moduleName is the name of a copy's module.
+const moduleName = "example.com/memcached-operator"
+
+// Start makes the folder dir what the chapter called stage begins with, in the repository at root, and tells the chapter's
+// goal.
+func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
+	c, err := find(root, stage)
+	if err != nil {
+		return err
+	}
+	began, err := begin(ctx, root, c, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s is %s now. Your goal: %s.\n\n", dir, began, c.Outcome)
+	if len(c.Tasks) > 0 {
+		fmt.Fprintf(out, "Read tutorial/%s/README.md. There is to write:\n", stage)
+		for i, task := range c.Tasks {
+			fmt.Fprintf(out, "  %d. %s (%s)\n", i+1, task.Goal, task.File)
+		}
+		fmt.Fprintf(out, "\nRun make check DIR=%s to see how far you are, and make hint DIR=%[1]s if you are stuck.\n", quote(dir))
+		return nil
+	}
+	fmt.Fprintf(out, "Read tutorial/%s/README.md. The chapter changes\n", stage)
+	for _, file := range c.Changes {
+		fmt.Fprintf(out, "  %s\n", file)
+	}
+	for i, step := range c.Steps {
+		fmt.Fprintf(out, "  %s, to %s (make diff STAGE=%s STEP=%d)\n", strings.Join(step.Files, ", "), step.Title, stage, i+1)
+	}
+	fmt.Fprintf(out, "\nRun make check DIR=%s to see how far you are.\n", quote(dir))
+	return nil
+}
+
+// plain are the characters that mean nothing to a shell.
+var plain = regexp.MustCompile(`^[\w./+:@%-]+$`)
+
+// quote returns text as one word of a command that somebody may type.
+func quote(text string) string {
+	if plain.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// todo is the name of the patch, in a chapter's folder start, that takes out of its operator what a learner is to write.
+const todo = "todo"
+
+// begin makes the folder dir what the chapter c begins with, and returns what that is: the chapter's own operator with parts to
+// fill in, or the operator of the chapter that it builds on.
+func begin(ctx context.Context, root string, c chapter.Chapter, dir string) (string, error) {
+	gaps, ok, err := Gaps(root, c)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "the operator of " + c.BuildsOn, ejectOperator(ctx, root, "tutorial/"+c.BuildsOn, c.Name, dir)
+	}
+	return "the start of " + c.Name, ejectPatched(ctx, root, gaps, c, dir)
+}
+
+// Gaps returns the patch that takes out of the operator of c what a learner is to write, if it has one.
+func Gaps(root string, c chapter.Chapter) (gaps mutant.Mutant, ok bool, err error) {
+	folder := filepath.Join(root, "tutorial", c.Name, "start")
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return mutant.Mutant{}, false, nil
+	}
+	gaps, err = patchIn(folder, todo)
+	return gaps, err == nil, err
+}
+
+// patchIn returns the patch of that name in a folder.
+func patchIn(folder, name string) (mutant.Mutant, error) {
+	patches, err := mutant.Read(folder)
+	if err != nil {
+		return mutant.Mutant{}, err
+	}
+	i := slices.IndexFunc(patches, func(m mutant.Mutant) bool { return m.Name == name })
+	if i < 0 {
+		return mutant.Mutant{}, fmt.Errorf("there is no %s.patch in %s", name, folder)
+	}
+	return patches[i], nil
+}
+
+// find returns the chapter of that name.
+func find(root, stage string) (chapter.Chapter, error) {
+	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
+	if err != nil {
+		return chapter.Chapter{}, err
+	}
+	var names []string
+	for _, c := range chapters {
+		if c.Name == stage {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	return chapter.Chapter{}, fmt.Errorf("there is no STAGE=%s: use one of %s", stage, strings.Join(names, ", "))
+}
+
+// ejectOperator makes the folder dir the operator in a folder of the repository, for somebody who is at work on stage.
+func ejectOperator(ctx context.Context, root, operator, stage, dir string) error {
+	return ejectWith(ctx, root, "", operator, stage, dir)
+}
+
+// ejectPatched makes the folder dir the operator of c with a patch applied.
+func ejectPatched(ctx context.Context, root string, patch mutant.Mutant, c chapter.Chapter, dir string) error {
+	work, err := os.MkdirTemp("", "lab-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	patched, err := patch.Apply(ctx, root, c.OperatorFolder()+"/config", work)
+	if err != nil {
+		return err
+	}
+	return ejectWith(ctx, root, patched.Tree, c.OperatorFolder(), c.Name, dir)
+}
+
+// ejectWith is ejectOperator with the files of the folder instead, as in eject.Options.
+func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) error {
+	options := copyOptions(root, operator)
+	options.Instead, options.To = instead, dir
+	if err := eject.Eject(ctx, options); err != nil {
+		return err
+	}
+	guard, err := os.ReadFile(filepath.Join(root, "scripts", "outside-root.mk"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "GNUmakefile"), guard, 0o644),
+		os.WriteFile(filepath.Join(dir, stageFile), []byte(stage+"\n"), 0o644),
+	)
+}
+
+// copyOptions says how a learner's copy of an operator is made.
+func copyOptions(root, operator string) eject.Options {
+	without := chapter.Own
+	if operator == eject.Operator {
+		without = eject.OperatorOwn
+	}
+	return eject.Options{Root: root, Folder: operator, Module: moduleName, Without: without}
+}
+
+// stageOf returns which chapter the copy in dir is for.
+func stageOf(dir string) (string, error) {
+	content, err := os.ReadFile(filepath.Join(dir, stageFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("%s was not made by make start or make break: give the folder that was", dir)
+	}
+	return strings.TrimSpace(string(content)), err
+}
+
+// chapterOf returns the chapter that the copy in dir is for.
+func chapterOf(root, dir string) (chapter.Chapter, error) {
+	stage, err := stageOf(dir)
+	if err != nil {
+		return chapter.Chapter{}, err
+	}
+	return find(root, stage)
+}
+
+// errNotYet is what Check returns when the suite has failed: its output has said why.
+var errNotYet = errors.New("not yet: each line with FAIL names a feature, what was expected and what was last seen; timeline.txt in its directory shows what happened, in order")
+
+// Check runs the suite of the chapter that the copy in dir is for, against that copy, on a cluster of its own: up to the first
+// feature that fails, which is enough to go on with, or of the features that only matches, a regular expression, all. More
+// variables for the suite, such as one that names another cluster, are in env.
+func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...string) error {
+	c, err := chapterOf(root, dir)
+	if err != nil {
+		return err
+	}
+	fault, broken, err := faultIn(root, dir)
+	if err != nil {
+		return err
+	}
+	folder := c.SuiteFolder()
+	if err := checkOnly(filepath.Join(root, folder), only); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "lab-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	tested, err := underTest(ctx, c, dir, work)
+	if err != nil {
+		return err
+	}
+	which := "-test.failfast"
+	if only != "" {
+		which = "-test.run=" + only
+	}
+	built, err := runner.BuildSuite(ctx, root, folder)
+	if err != nil {
+		return err
+	}
+	suite := exec.CommandContext(ctx, built, which, "-test.timeout=20m")
+	suite.Dir, suite.Stdout, suite.Stderr = filepath.Join(root, folder), out, out
+	// What was seen of a failure is told here, and to nobody who happens to call this.
+	suite.Env = append(os.Environ(), "CLUSTER=embedded", "TESTBED_FAILURES=")
+	if c.Operator == "" { // the finished operator's suite waits for what takes Kubernetes longer
+		suite.Env = append(suite.Env, "TESTBED_TIMEOUT=10s")
+	}
+	suite.Env = slices.Concat(suite.Env, tested, env)
+	suite.Cancel = func() error { return suite.Process.Signal(os.Interrupt) }
+	if err := suite.Run(); err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && ctx.Err() == nil {
+			if !broken { // or it would give away a fault in a generated file
+				warnOfStale(ctx, dir, out)
+			}
+			return errNotYet
+		}
+		return err
+	}
+	switch {
+	case only != "": // the rest is not known
+	case broken:
+		fault.healed(out)
+	default:
+		fmt.Fprintf(out, "Well done: this is what %s is about.\n", c.Name)
+	}
+	return nil
+}
+
+// warnOfStale prints which generated files do not fit the code any more.
+func warnOfStale(ctx context.Context, dir string, out io.Writer) {
+	files, err := stale(ctx, dir)
+	switch {
+	case err != nil:
+		fmt.Fprintf(out, "Generated files could not be compared with the code: %v\n", err)
+	case len(files) > 0:
+		fmt.Fprintf(out, "Generated from older code: %s. Run make generate manifests in %s.\n", strings.Join(files, ", "), dir)
+	}
+}
+
+// underTest returns the variables that name the copy in dir to a suite: its manifests, and the operator that it builds in the
+// folder work, unless the chapter has none.
+func underTest(ctx context.Context, c chapter.Chapter, dir, work string) ([]string, error) {
+	runs := !slices.Contains(c.Runs, chapter.RunsNone)
+	if runs {
+		for _, needed := range []string{"cmd", "config/default"} {
+			if _, err := os.Stat(filepath.Join(dir, needed)); err != nil {
+				return nil, fmt.Errorf("%s has no folder %s yet: tutorial/%s/README.md says what belongs there", dir, needed, c.Name)
+			}
+		}
+	}
+	manifests, err := filepath.Abs(filepath.Join(dir, "config"))
+	if err != nil || !runs {
+		return []string{"MANIFESTS=" + manifests}, err
+	}
+	binary := filepath.Join(work, "operator")
+	return []string{"MANIFESTS=" + manifests, "OPERATOR=" + binary}, runner.Build(ctx, dir, "./cmd", binary)
+}

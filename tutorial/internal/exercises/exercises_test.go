@@ -1,0 +1,206 @@
+package exercises_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/exercises"
+)
+
+const root = "../../.."
+
+// TestMain keeps what is seen of failures apart, which are meant to be here, and throws it away unless a test fails, too.
+func TestMain(m *testing.M) {
+	supervisor.Main()
+
+	const variable = "TESTBED_ARTIFACTS"
+	artifacts, err := filepath.Abs(cmp.Or(os.Getenv(variable), os.TempDir()))
+	if err == nil {
+		err = os.MkdirAll(artifacts, 0o755)
+	}
+	if err == nil {
+		artifacts, err = os.MkdirTemp(artifacts, "lab-")
+	}
+	if err == nil {
+		err = os.Setenv(variable, artifacts)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	if err := destroyClusters(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	if code == 0 {
+		_ = os.RemoveAll(artifacts)
+	}
+	os.Exit(code)
+}
+
+// A suite of which nothing runs passes, so whoever misspells a feature is told before it runs.
+func TestCheckRefusesAnOnlyThatMatchesNothing(t *testing.T) {
+	for only, want := range map[string]string{
+		"TestFoo": "ONLY=TestFoo matches none of the features: use one of TestAvailable, ",
+		"Test[":   "ONLY=Test[ is not a regular expression",
+		"Node":    "has no folder cmd yet", // TestNodes is one
+	} {
+		t.Run(only, func(t *testing.T) {
+			g := NewWithT(t)
+			dir := t.TempDir()
+			g.Expect(os.WriteFile(filepath.Join(dir, ".stage"), []byte("05-status\n"), 0o600)).To(Succeed())
+			g.Expect(exercises.Check(t.Context(), root, dir, only, io.Discard)).To(MatchError(ContainSubstring(want)))
+		})
+	}
+}
+
+// What is not a chapter has no copy to begin with, and none to end with.
+func TestStartAndSolutionRefuse(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	for _, stage := range []string{"", "99-nothing"} {
+		refused := MatchError(HavePrefix("there is no STAGE=" + stage + ": use one of 00-control-loop, "))
+		g.Expect(exercises.Start(t.Context(), root, stage, dir, &bytes.Buffer{})).To(refused)
+		g.Expect(exercises.Solution(t.Context(), root, stage, dir, &bytes.Buffer{})).To(refused)
+	}
+	g.Expect(dir).NotTo(BeAnExistingFile())
+	g.Expect(exercises.Check(t.Context(), root, t.TempDir(), "", &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
+}
+
+// What is printed to be typed can be typed, whatever the folder is called.
+func TestPrintedCommandsQuoteTheFolder(t *testing.T) {
+	g := NewWithT(t)
+	parent := t.TempDir()
+	for name, copies := range map[string]func(dir string, out io.Writer) error{
+		"ann's copy": func(dir string, out io.Writer) error {
+			return exercises.Start(t.Context(), root, "04-controller", dir, out)
+		},
+		"ann's solution": func(dir string, out io.Writer) error {
+			return exercises.Solution(t.Context(), root, "04-controller", dir, out)
+		},
+		"ann's fault": func(dir string, out io.Writer) error {
+			return exercises.Break(t.Context(), root, "left-behind", dir, out)
+		},
+	} {
+		dir := filepath.Join(parent, name)
+		var out bytes.Buffer
+		g.Expect(copies(dir, &out)).To(Succeed())
+		g.Expect(out.String()).To(MatchRegexp(`(DIR=|--no-index COPY )`+regexp.QuoteMeta("'"+parent+`/ann'\''s`)), out.String())
+	}
+}
+
+func TestStartTellsTheGoal(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	var out bytes.Buffer
+	g.Expect(exercises.Start(t.Context(), root, "07-rbac", dir, &out)).To(Succeed())
+	g.Expect(out.String()).To(And(
+		HavePrefix(dir+" is the operator of 06-watches now. Your goal: give an operator only the permissions"),
+		ContainSubstring("\n  1. ask for no permission that the operator does not use (internal/controller/memcached_controller.go)\n"),
+		ContainSubstring("make check DIR="+dir),
+	))
+	g.Expect(exercises.Start(t.Context(), root, "07-rbac", dir, &out)).To(MatchError(ContainSubstring("name a folder that is new or empty")))
+}
+
+// Where a chapter gives a learner everything but what it is about, the copy has it all, with a TODO for each part to write.
+func TestStartLeavesGaps(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	var out bytes.Buffer
+	g.Expect(exercises.Start(t.Context(), root, "04-controller", dir, &out)).To(Succeed())
+	g.Expect(out.String()).To(And(
+		HavePrefix(dir+" is the start of 04-controller now. Your goal: write a controller"),
+		ContainSubstring("(internal/controller/deployment.go)\n"),
+		ContainSubstring("make hint DIR="+dir),
+	))
+	for _, file := range []string{"cmd/main.go", "config/default/kustomization.yaml", "config/rbac/role.yaml"} {
+		g.Expect(filepath.Join(dir, file)).To(BeAnExistingFile())
+	}
+	g.Expect(os.ReadFile(filepath.Join(dir, "internal", "controller", "memcached_controller.go"))).To(ContainSubstring("// TODO, Step 3: "))
+	g.Expect(filepath.Join(dir, "start")).NotTo(BeAnExistingFile())
+
+	out.Reset()
+	g.Expect(exercises.Reset(t.Context(), root, dir, &out)).To(Succeed())
+	g.Expect(out.String()).To(HavePrefix(dir + " is the start of 04-controller again. "))
+}
+
+// A learner begins with something that compiles, and with something to do: what each chapter begins with fails the feature of its
+// gaps, or those that its chapter.yaml lists, with the words that stand there.
+func TestEachChapterBeginsRed(t *testing.T) {
+	eachToWrite(t, func(t *testing.T, g *WithT, c chapter.Chapter) {
+		dir := filepath.Join(t.TempDir(), "mine")
+		var out bytes.Buffer
+		g.Expect(exercises.Start(t.Context(), root, c.Name, dir, &out)).To(Succeed())
+		fails := c.Fails
+		if gaps, ok, err := exercises.Gaps(root, c); ok || err != nil {
+			g.Expect(err).NotTo(HaveOccurred())
+			fails = map[string]string{gaps.Test: gaps.Assertion}
+		}
+		only := "^(" + strings.Join(slices.Sorted(maps.Keys(fails)), "|") + ")$"
+		g.Expect(exercises.Check(t.Context(), root, dir, only, &out, takeCluster(t))).To(MatchError(HavePrefix("not yet")), out.String())
+		g.Expect(out.String()).To(ContainSubstring("What was seen of a failure: " + os.Getenv("TESTBED_ARTIFACTS")))
+		for feature, words := range fails {
+			g.Expect(out.String()).To(And(ContainSubstring("\n--- FAIL: "+feature+" "), ContainSubstring(words)))
+		}
+	})
+}
+
+// A learner can get to the end. Where a chapter lists tasks, its page and its last hints are enough to do them. Where it lists
+// none, what the chapter ends with passes all of its suite, as a copy, which is how a learner has it.
+func TestEachChapterEndsGreen(t *testing.T) {
+	eachToWrite(t, func(t *testing.T, g *WithT, c chapter.Chapter) {
+		dir := filepath.Join(t.TempDir(), "mine")
+		var out bytes.Buffer
+		gaps, _, err := exercises.Gaps(root, c)
+		g.Expect(err).NotTo(HaveOccurred())
+		if len(c.Tasks) > 0 {
+			g.Expect(exercises.Start(t.Context(), root, c.Name, dir, &out)).To(Succeed())
+			typeIn(t, c, dir)
+		} else {
+			g.Expect(exercises.Solution(t.Context(), root, c.Name, dir, &out)).To(Succeed())
+		}
+		if c.Operator != "" { // whose whole suite runs elsewhere, and takes minutes
+			g.Expect(exercises.Check(t.Context(), root, dir, "^"+gaps.Test+"$", &out, takeCluster(t))).To(Succeed(), out.String())
+			return
+		}
+		g.Expect(exercises.Check(t.Context(), root, dir, "", &out, takeCluster(t))).To(Succeed(), out.String())
+		g.Expect(out.String()).To(HaveSuffix("Well done: this is what " + c.Name + " is about.\n"))
+	})
+}
+
+// eachToWrite does something on behalf of each chapter.
+func eachToWrite(t *testing.T, do func(t *testing.T, g *WithT, c chapter.Chapter)) {
+	t.Helper()
+	needsCluster(t)
+	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range chapters {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			do(t, NewWithT(t), c)
+		})
+	}
+}
+
+func needsCluster(t *testing.T) {
+	t.Helper()
+	if os.Getenv("CLUSTER") != "embedded" {
+		t.Skip("this test brings clusters up: run it with make test, or CLUSTER=embedded")
+	}
+}

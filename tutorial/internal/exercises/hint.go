@@ -1,0 +1,136 @@
+package exercises
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+)
+
+// hintsFile is where a copy says how many hints its learner has had, by the number of the exercise.
+const hintsFile = ".hints"
+
+// Hint tells the next hint about a task or an exercise of the chapter that the copy in dir is for, both counted from 1. Zero
+// for both means the first task of which there is more to tell, then the first exercise, or the fault of a break-it lab.
+func Hint(root, dir string, task, exercise int, out io.Writer) error {
+	fault, ok, err := faultIn(root, dir)
+	if err != nil {
+		return err
+	}
+	if ok {
+		return hintFault(fault, dir, exercise, out)
+	}
+	c, err := chapterOf(root, dir)
+	if err != nil {
+		return err
+	}
+	if told, err := hintTask(root, c, filepath.Join(dir, hintsFile), task, exercise, out); told || err != nil {
+		return err
+	}
+	return hint(root, c, filepath.Join(dir, hintsFile), exercise, out)
+}
+
+// HintAbout does the same for somebody who has no copy, as chapters have that begin with nothing: it remembers in a file of the
+// folder memory what it has told.
+func HintAbout(root, stage, memory string, exercise int, out io.Writer) error {
+	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, c := range chapters {
+		if c.Name == stage {
+			if err := os.MkdirAll(memory, 0o755); err != nil {
+				return err
+			}
+			return hint(root, c, filepath.Join(memory, stage), exercise, out)
+		}
+		names = append(names, c.Name)
+	}
+	return fmt.Errorf("there is no STAGE=%s: use one of %s", stage, strings.Join(names, ", "))
+}
+
+// hint tells the next hint of a chapter; the file says which have been told.
+func hint(root string, c chapter.Chapter, file string, exercise int, out io.Writer) error {
+	exercises, err := c.Exercises(filepath.Join(root, "tutorial"))
+	if err != nil {
+		return err
+	}
+	had, err := readHints(file)
+	if err != nil {
+		return err
+	}
+	if exercise == 0 {
+		for exercise = 1; exercise < len(c.Hints) && had[exercise] >= chapter.Steps; exercise++ {
+		}
+	}
+	if exercise < 1 || exercise > min(len(c.Hints), len(exercises)) {
+		return fmt.Errorf("%s has no EXERCISE=%d: use a number from 1 to %d", c.Name, exercise, len(c.Hints))
+	}
+	fmt.Fprintf(out, "Exercise %d of %s: %s\n\n", exercise, c.Name, exercises[exercise-1])
+	last := ""
+	if c.BuildsOn != "" {
+		last = fmt.Sprintf(" make solution STAGE=%s DIR=solution shows how the chapter does its part.", c.Name)
+	}
+	return tell(had, exercise, c.Hints[exercise-1], last, file, out)
+}
+
+// faultHints is the number of a break-it lab in hintsFile, which no exercise has.
+const faultHints = 0
+
+// hintFault tells the next hint about a break-it lab, which has no exercises.
+func hintFault(fault Fault, dir string, exercise int, out io.Writer) error {
+	if exercise != 0 {
+		return fmt.Errorf("%s is for the lab %s, which has no EXERCISE=%d: leave it out", dir, fault.Name, exercise)
+	}
+	file := filepath.Join(dir, hintsFile)
+	had, err := readHints(file)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s\n\n", fault.Symptom)
+	last := fmt.Sprintf(" make solution STAGE=%s DIR=solution makes a copy without the fault, to compare with.", fault.Chapter)
+	return tell(had, faultHints, fault.Hints[:], last, file, out)
+}
+
+// tell tells one hint more than the learner has had, and the last words to who has had them all, and writes to the file what has
+// been told.
+func tell(had map[int]int, exercise int, hints []string, last, file string, out io.Writer) error {
+	step := min(had[exercise]+1, len(hints))
+	for i, hint := range hints[:step] {
+		fmt.Fprintf(out, "Hint %d of %d: %s\n", i+1, len(hints), hint)
+	}
+	if had[exercise] == len(hints) {
+		fmt.Fprintf(out, "\nThat was the last hint.%s\n", last)
+	}
+	had[exercise] = step
+	text, err := json.Marshal(had)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+func readHints(path string) (map[int]int, error) {
+	had := map[int]int{}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return had, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &had)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s can't be read, delete it to begin with the first hint: %w", path, err)
+	}
+	for exercise, steps := range had {
+		had[exercise] = max(0, min(steps, chapter.Steps))
+	}
+	return had, nil
+}

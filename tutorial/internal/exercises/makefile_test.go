@@ -1,0 +1,84 @@
+package exercises_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/tutorial/internal/exercises"
+)
+
+// Whatever is typed in an operator's directory, no make target reaches a cluster that make env has not set.
+func TestMakefilesReachTheTestbedsClusterOnly(t *testing.T) {
+	g := NewWithT(t)
+	repository, err := filepath.Abs(root)
+	g.Expect(err).NotTo(HaveOccurred())
+	dirs, err := filepath.Glob(filepath.Join(repository, "tutorial", "*", "Makefile"))
+	g.Expect(err).NotTo(HaveOccurred())
+	dirs = append(dirs, filepath.Join(repository, "operator", "Makefile"), filepath.Join(t.TempDir(), "mine", "Makefile"))
+	g.Expect(exercises.Start(t.Context(), root, "05-status", filepath.Dir(dirs[len(dirs)-1]), io.Discard)).To(Succeed())
+
+	probe := filepath.Join(t.TempDir(), "probe.mk")
+	g.Expect(os.WriteFile(probe, []byte("probe:\n\t@echo acts on $$KUBECONFIG\n"), 0o600)).To(Succeed())
+	const own, theirs = "/home/ann/.kube/config", "/state/kubeconfig"
+	for _, dir := range dirs {
+		makefile, err := os.ReadFile(dir)
+		g.Expect(err).NotTo(HaveOccurred())
+		dir = filepath.Dir(dir)
+		// run returns what make says. What would be run to install or run an operator is printed only.
+		run := func(target string, environment ...string) string {
+			arguments := []string{"-f", "GNUmakefile", "-f", probe, target}
+			if target != "probe" {
+				arguments = append(arguments, "--just-print")
+			}
+			command := exec.CommandContext(t.Context(), "make", arguments...)
+			command.Dir = dir
+			command.Env = append(withoutVariables(os.Environ(), "KUBECONFIG=", "TESTBED_KUBECONFIG=", "MAKE", "MFLAGS="), environment...)
+			said, _ := command.CombinedOutput()
+			return string(said)
+		}
+		for _, target := range []string{"install", "uninstall", "run", "deploy", "undeploy"} {
+			if !strings.Contains(string(makefile), "\n"+target+":") {
+				continue
+			}
+			for _, environment := range [][]string{nil, {"KUBECONFIG=" + own}, {"KUBECONFIG=" + own, "TESTBED_KUBECONFIG=" + theirs}} {
+				g.Expect(run(target, environment...)).To(MatchRegexp(`^\S+ \*\*\* KUBECONFIG is not what make env has set, so make `+target), dir)
+			}
+			g.Expect(run(target, "KUBECONFIG="+theirs, "TESTBED_KUBECONFIG="+theirs)).To(Or(ContainSubstring("kubectl "), ContainSubstring("go run ")), dir)
+		}
+		// A target of somebody's own does not, either.
+		g.Expect(run("probe", "KUBECONFIG="+own)).To(Equal("acts on /not-set-by-make-env\n"), dir)
+		g.Expect(run("probe", "KUBECONFIG="+theirs, "TESTBED_KUBECONFIG="+theirs)).To(Equal("acts on "+theirs+"\n"), dir)
+	}
+}
+
+// A target of the repository's own Makefile that is typed elsewhere in it says where it belongs.
+func TestMakeInTheWrongDirectory(t *testing.T) {
+	g := NewWithT(t)
+	dirs := []string{filepath.Join(root, "tutorial"), filepath.Join(root, "e2e"), filepath.Join(root, "operator")}
+	chapters, err := filepath.Glob(filepath.Join(root, "tutorial", "*", "chapter.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, file := range chapters {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	for _, dir := range dirs {
+		command := exec.CommandContext(t.Context(), "make", "up")
+		command.Dir, command.Env = dir, withoutVariables(os.Environ(), "MAKE", "MFLAGS=")
+		said, err := command.CombinedOutput()
+		g.Expect(err).To(HaveOccurred(), dir)
+		g.Expect(string(said)).To(HavePrefix("there is no target up in this directory: type make up in the root of operator-testbed\n"), dir)
+	}
+}
+
+// withoutVariables returns the environment without the variables that begin so.
+func withoutVariables(environment []string, prefixes ...string) []string {
+	return slices.DeleteFunc(environment, func(variable string) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
+	})
+}

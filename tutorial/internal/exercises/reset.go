@@ -1,0 +1,64 @@
+package exercises
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Reset makes the copy in dir what its chapter begins with, once more. What it has become is kept beside it.
+func Reset(ctx context.Context, root, dir string, out io.Writer) error {
+	fault, broken, err := faultIn(root, dir)
+	if err != nil {
+		return err
+	}
+	c, err := chapterOf(root, dir)
+	if err != nil {
+		return err
+	}
+	dir = filepath.Clean(dir)
+	kept, err := free(dir)
+	if err != nil {
+		return err
+	}
+	// Both ends of a rename are in the same folder, and so on the same disk.
+	work, err := os.MkdirTemp(filepath.Dir(dir), ".reset-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	fresh := filepath.Join(work, "copy")
+	began := "the broken operator of " + c.Name
+	if broken {
+		err = fault.eject(ctx, root, fresh)
+	} else {
+		began, err = begin(ctx, root, c, fresh)
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(dir, kept); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, dir); err != nil {
+		return errors.Join(err, os.Rename(kept, dir))
+	}
+	fmt.Fprintf(out, "%s is %s again. Your previous version is in %s.\n", dir, began, kept)
+	return nil
+}
+
+// free returns a name for what dir has been that nothing has yet.
+func free(dir string) (string, error) {
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("%s.before-%d", dir, n)
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+}

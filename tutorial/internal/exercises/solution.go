@@ -1,0 +1,76 @@
+package exercises
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+)
+
+// Solution makes the new folder dir what the chapter called stage ends with. It is a copy as Start makes one: the two can be
+// compared, and checked.
+func Solution(ctx context.Context, root, stage, dir string, out io.Writer) error {
+	c, err := find(root, stage)
+	if err != nil {
+		return err
+	}
+	if err := ejectOperator(ctx, root, c.OperatorFolder(), stage, dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s is the operator of %s now. Compare it with your copy: git diff --no-index COPY %s\n", dir, stage, quote(dir))
+	return nil
+}
+
+// Diff prints what the chapter called stage changes in the operator that it builds on, in the format of git diff: all of it, or
+// if step is not 0, that step of it.
+func Diff(ctx context.Context, root, stage string, step int, out io.Writer) error {
+	c, err := find(root, stage)
+	if err != nil {
+		return err
+	}
+	if c.BuildsOn == "" {
+		return fmt.Errorf("%s builds on no other chapter: name one that does, such as 05-status", c.Name)
+	}
+	if step < 0 || step > len(c.Steps) {
+		return fmt.Errorf("%s has no STEP=%d: it has %d", c.Name, step, len(c.Steps))
+	}
+	work, err := os.MkdirTemp("", "lab-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	for folder, side := range map[string]chapter.Chapter{c.BuildsOn: {Name: c.BuildsOn}, c.Name: c} {
+		code, err := side.Code(filepath.Join(root, "tutorial"))
+		if err != nil {
+			return err
+		}
+		if err := os.Mkdir(filepath.Join(work, folder), 0o755); err != nil { // it may have no file of the step's
+			return err
+		}
+		for file, text := range code {
+			if step > 0 && !c.Steps[step-1].Has(file) {
+				continue
+			}
+			path := filepath.Join(work, folder, filepath.FromSlash(file))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	diff := exec.CommandContext(ctx, "git", "diff", "--no-index", "--no-prefix", c.BuildsOn, c.Name)
+	diff.Dir, diff.Stdout, diff.Stderr = work, out, os.Stderr
+	// It ends with 1 where it has found differences, as each chapter has some.
+	var exit *exec.ExitError
+	if err := diff.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package exercises
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/example/operator-testbed/e2e/markdown/source"
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+)
+
+// hintTask tells the next hint about a task of c, and reports whether it told one: none is left, or the learner asks for an
+// exercise. The file says which have been told; a task counts from -1 down there, because exercises count from 1 up.
+func hintTask(root string, c chapter.Chapter, file string, task, exercise int, out io.Writer) (bool, error) {
+	if exercise != 0 && task == 0 {
+		return false, nil
+	}
+	had, err := readHints(file)
+	if err != nil {
+		return false, err
+	}
+	if task == 0 {
+		for task = 1; task <= len(c.Tasks) && had[-task] >= chapter.Steps; task++ {
+		}
+		if task > len(c.Tasks) {
+			return false, nil
+		}
+	}
+	if task < 1 || task > len(c.Tasks) {
+		return false, fmt.Errorf("%s has no TASK=%d: it has %d", c.Name, task, len(c.Tasks))
+	}
+	asked := c.Tasks[task-1]
+	answer, err := AnswerTo(root, c, asked)
+	if err != nil {
+		return false, err
+	}
+	fmt.Fprintf(out, "Task %d of %s: %s (%s)\n\n", task, c.Name, asked.Goal, asked.File)
+	hints := slices.Concat(asked.Hints, []string{answer.String()})
+	return true, tell(had, -task, hints, "", file, out)
+}
+
+// Answer is what a task asks for, as the chapter has it, in the words of a learner's copy.
+type Answer struct {
+	// Imports are the import specifications that the declarations use.
+	Imports []string
+	// Text is the declarations, or the whole file.
+	Text string
+}
+
+// String returns the answer as a hint.
+func (a Answer) String() string {
+	if len(a.Imports) == 0 {
+		return "The chapter has:\n\n" + a.Text
+	}
+	return "With these imports,\n\n\t" + strings.Join(a.Imports, "\n\t") + "\n\nthe chapter has:\n\n" + a.Text
+}
+
+// AnswerTo returns what a task of c asks for.
+func AnswerTo(root string, c chapter.Chapter, task chapter.Task) (Answer, error) {
+	file := filepath.Join(root, c.OperatorFolder(), task.File)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return Answer{}, err
+	}
+	text := copyOptions(root, c.OperatorFolder()).Rewriter().Replace(string(content))
+	if len(task.Declarations) == 0 {
+		return Answer{Text: text}, nil
+	}
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
+	if err != nil {
+		return Answer{}, err
+	}
+	used := map[string]bool{}
+	for _, name := range task.Declarations {
+		node, _ := source.Declaration(parsed, name)
+		if node == nil {
+			return Answer{}, fmt.Errorf("%s declares no %s", file, name)
+		}
+		ast.Inspect(node, func(n ast.Node) bool {
+			if selector, is := n.(*ast.SelectorExpr); is {
+				if of, is := selector.X.(*ast.Ident); is {
+					used[of.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	answer := Answer{}
+	for _, spec := range parsed.Imports {
+		name, written := path.Base(strings.Trim(spec.Path.Value, `"`)), spec.Path.Value
+		if spec.Name != nil {
+			name, written = spec.Name.Name, spec.Name.Name+" "+written
+		}
+		if used[name] {
+			answer.Imports = append(answer.Imports, written)
+		}
+	}
+	answer.Text, err = source.Declarations(file, text, task.Declarations)
+	return answer, err
+}

@@ -1,0 +1,104 @@
+package exercises_test
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/example/operator-testbed/e2e/markdown/source"
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/exercises"
+)
+
+// typeIn does to the copy in dir what a learner does who follows the page of c: it types the declarations that the page shows,
+// then those of the last hint about each task, and generates what comes from types and markers.
+func typeIn(t *testing.T, c chapter.Chapter, dir string) {
+	t.Helper()
+	generated := false
+	for _, task := range slices.Concat(shown(t, c), c.Tasks) {
+		answer, err := exercises.AnswerTo(root, c, task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		generated = generated || strings.Contains(answer.Text, "// +kubebuilder:")
+		path := filepath.Join(dir, task.File)
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			content = []byte("package " + filepath.Base(filepath.Dir(path)) + "\n\nimport (\n)\n")
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(typed(t, string(content), task, answer)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !generated {
+		return
+	}
+	generate := exec.CommandContext(t.Context(), "make", "generate", "manifests")
+	generate.Dir = dir
+	if out, err := generate.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+var block = regexp.MustCompile("(?m)^```go file=(\\S+) decl=(\\S+)$")
+
+// shown returns the declarations that the page of c shows of its operator. A test of the docs keeps a page's blocks as the files are.
+func shown(t *testing.T, c chapter.Chapter) []chapter.Task {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, "tutorial", c.Name, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tasks []chapter.Task
+	for _, match := range block.FindAllStringSubmatch(string(page), -1) {
+		if file, own := strings.CutPrefix(match[1], c.OperatorFolder()+"/"); own && !strings.HasPrefix(file, "test/") {
+			tasks = append(tasks, chapter.Task{File: file, Declarations: strings.Split(match[2], ",")})
+		}
+	}
+	return tasks
+}
+
+// typed returns the content of a file with an answer in it: the declarations in place of those of the same names, and the
+// imports that they need and the file lacks.
+func typed(t *testing.T, content string, task chapter.Task, answer exercises.Answer) string {
+	t.Helper()
+	if len(task.Declarations) == 0 {
+		return answer.Text
+	}
+	for _, name := range task.Declarations {
+		files := token.NewFileSet()
+		parsed, err := parser.ParseFile(files, task.File, content, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		node, doc := source.Declaration(parsed, name)
+		if node == nil {
+			continue
+		}
+		if _, is := node.(ast.Decl); !is {
+			t.Fatalf("%s in %s is a field: show its type", name, task.File)
+		}
+		begin := node.Pos()
+		if doc != nil {
+			begin = doc.Pos()
+		}
+		content = content[:files.Position(begin).Offset] + content[files.Position(node.End()).Offset:]
+	}
+	for _, spec := range answer.Imports {
+		if !strings.Contains(content, "\t"+spec+"\n") {
+			content = strings.Replace(content, "import (\n", "import (\n\t"+spec+"\n", 1)
+		}
+	}
+	return content + "\n" + answer.Text
+}
