@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,12 +26,12 @@ import (
 const keepTimeout = 2 * time.Minute
 
 // keep writes down what there is to see of a failure, in a folder that is named in the end.
-func (s *Suite) keep(t *testing.T, scope *Scope) {
+func (s *Suite) keep(scope *Scope) {
 	ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
 	defer cancel()
-	folder, err := artifactsFolder(s.options.Name, t.Name())
+	folder, err := artifactsFolder(s.options.Name, scope.Name())
 	if err != nil {
-		t.Logf("keeping what is seen of the failure: %v", err)
+		scope.Logf("keeping what is seen of the failure: %v", err)
 		return
 	}
 	logs := map[string]string{}
@@ -47,13 +46,13 @@ func (s *Suite) keep(t *testing.T, scope *Scope) {
 	}
 	// A failure to keep something is told, and must not hide the failure that it is about.
 	if err := seen.write(ctx, folder); err != nil {
-		t.Logf("keeping what is seen of the failure: %v", err)
+		scope.Logf("keeping what is seen of the failure: %v", err)
 	}
 	for replica := range logs {
 		// What could not be kept has been reported.
 		log, _ := os.ReadFile(filepath.Join(folder, replica+".log"))
 		if errs := lastErrors(log, scope.Namespace, s.options.Name+"-", 3); len(errs) > 0 {
-			t.Logf("the last errors in %s.log:\n%s", replica, strings.Join(errs, "\n"))
+			scope.Logf("the last errors in %s.log:\n%s", replica, strings.Join(errs, "\n"))
 		}
 	}
 	s.mu.Lock()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/support"
@@ -14,50 +13,50 @@ import (
 
 // Deploy deploys the operator as an image with that many pods, until the test is done, and returns when they are available. The
 // process must be stopped: see [runner.Operator.Stop]. It skips the test where pods are only said to run, or nodes take no image.
-func (s *Scope) Deploy(ctx context.Context, t *testing.T, replicas int) {
-	t.Helper()
+func (s *Scope) Deploy(ctx context.Context, replicas int) {
+	s.Helper()
 	if s.deploy == nil {
-		t.Skip("the operator is not deployed as an image here: its executable was given in $OPERATOR, or the nodes of this cluster run no image that is brought to them; make e2e shows it")
+		s.Skip("the operator is not deployed as an image here: its executable was given in $OPERATOR, or the nodes of this cluster run no image that is brought to them; make e2e shows it")
 	}
-	s.deployFrom(ctx, t, s.manifests, replicas)
+	s.deployFrom(ctx, s.manifests, replicas)
 }
 
-func (s *Scope) deployFrom(ctx context.Context, t *testing.T, m runner.Manifests, replicas int) {
-	t.Helper()
+func (s *Scope) deployFrom(ctx context.Context, m runner.Manifests, replicas int) {
+	s.Helper()
 	deployed, err := s.deploy(ctx, m, replicas, nil)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	s.Deployed, s.Webhooks = deployed, m.HasWebhooks()
-	t.Cleanup(func() {
+	s.Cleanup(func() {
 		if err := deployed.Remove(context.WithoutCancel(ctx)); err != nil {
-			t.Error(err)
+			s.Error(err)
 		}
 	})
 }
 
 // Install runs the operator as other manifests install it, until the test is done: deployed as its image where Image is set, and
 // otherwise as the process, with the changes.
-func (s *Scope) Install(ctx context.Context, t *testing.T, m runner.Manifests, changes ...runner.Change) {
-	t.Helper()
+func (s *Scope) Install(ctx context.Context, m runner.Manifests, changes ...runner.Change) {
+	s.Helper()
 	if s.Image != "" {
 		if err := s.Operator.Stop(ctx); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
-		s.deployFrom(ctx, t, m, 1)
+		s.deployFrom(ctx, m, 1)
 		return
 	}
-	t.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx), t) })
+	s.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx)) })
 	if err := s.Operator.Install(ctx, m, changes...); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 }
 
 // Reinstall runs the process as the suite's own manifests install it, as at first, and restores the CustomResourceDefinitions.
-func (s *Scope) Reinstall(ctx context.Context, t *testing.T) {
-	t.Helper()
+func (s *Scope) Reinstall(ctx context.Context) {
+	s.Helper()
 	if err := s.Operator.Install(ctx, s.manifests); err != nil {
-		t.Error(err)
+		s.Error(err)
 	}
 }
 

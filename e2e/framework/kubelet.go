@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -21,94 +20,94 @@ import (
 )
 
 // NeedsKubelet skips the test where pods are only said to run, which what it looks at, as the reason says, does not go with.
-func (s *Scope) NeedsKubelet(t *testing.T, reason string) {
-	t.Helper()
+func (s *Scope) NeedsKubelet(reason string) {
+	s.Helper()
 	if !s.RealKubelet {
-		t.Skipf("pods are only said to run on this cluster: %s; make e2e shows it", reason)
+		s.Skipf("pods are only said to run on this cluster: %s; make e2e shows it", reason)
 	}
 }
 
 // NeedsImage brings an image that a manifest names to the nodes, where they are brought any. It skips the test where the image
 // can't be had.
-func (s *Scope) NeedsImage(ctx context.Context, t *testing.T, image string) {
-	t.Helper()
+func (s *Scope) NeedsImage(ctx context.Context, image string) {
+	s.Helper()
 	if stocker, ok := s.cluster.(cluster.Stocker); ok {
 		if err := stocker.StockAs(ctx, image); err != nil {
-			t.Skipf("the image %s is not to be had: %v", image, err)
+			s.Skipf("the image %s is not to be had: %v", image, err)
 		}
 	}
 }
 
 // LoadImageArchive brings the images of an archive, such as docker save writes it, to the nodes. It skips the test where they take
 // none.
-func (s *Scope) LoadImageArchive(ctx context.Context, t *testing.T, archive string) {
-	t.Helper()
+func (s *Scope) LoadImageArchive(ctx context.Context, archive string) {
+	s.Helper()
 	loader, ok := s.cluster.(support.E2EClusterProviderWithImageLoader)
 	if !ok {
-		t.Skip("the nodes of this cluster pull their images themselves, so none can be brought to them")
+		s.Skip("the nodes of this cluster pull their images themselves, so none can be brought to them")
 	}
 	if err := loader.LoadImageArchive(ctx, archive); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 }
 
 // Dial connects to a port of a pod, as `kubectl port-forward` does. The connection ends with the test.
-func (s *Scope) Dial(ctx context.Context, t *testing.T, pod *corev1.Pod, port int32) net.Conn {
-	t.Helper()
-	url := s.clientset(t).CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
+func (s *Scope) Dial(ctx context.Context, pod *corev1.Pod, port int32) net.Conn {
+	s.Helper()
+	url := s.clientset().CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(s.Config)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	forwarding, stop := context.WithCancel(ctx)
-	t.Cleanup(stop)
+	s.Cleanup(stop)
 	ready := make(chan struct{})
 	forwarder, err := portforward.NewOnAddresses(spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url),
 		[]string{"127.0.0.1"}, []string{"0:" + strconv.Itoa(int(port))}, forwarding.Done(), ready, io.Discard, io.Discard)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- forwarder.ForwardPorts() }()
 	select {
 	case <-ready:
 	case err := <-ended:
-		t.Fatalf("forwarding port %d of the pod %s: %v", port, pod.Name, err)
+		s.Fatalf("forwarding port %d of the pod %s: %v", port, pod.Name, err)
 	}
 	ports, err := forwarder.GetPorts()
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", ports[0].Local))
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	t.Cleanup(func() { connection.Close() })
+	s.Cleanup(func() { connection.Close() })
 	return connection
 }
 
 // Logged follows the log of the pod's container, as `kubectl logs --follow` does, until a line has the text in it.
-func (s *Scope) Logged(ctx context.Context, t *testing.T, pod *corev1.Pod, text string) {
-	t.Helper()
+func (s *Scope) Logged(ctx context.Context, pod *corev1.Pod, text string) {
+	s.Helper()
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
-	if last := s.follow(ctx, t, pod, text); !strings.Contains(last, text) {
-		t.Fatalf("the log of the pod %s: expected a line with %q; last seen: %s", pod.Name, text, last)
+	if last := s.follow(ctx, pod, text); !strings.Contains(last, text) {
+		s.Fatalf("the log of the pod %s: expected a line with %q; last seen: %s", pod.Name, text, last)
 	}
 }
 
 // Tells says whether the log of the pod's container gets a line with the text in it, before ctx ends.
-func (s *Scope) Tells(ctx context.Context, t *testing.T, pod *corev1.Pod, text string) bool {
-	t.Helper()
-	return strings.Contains(s.follow(ctx, t, pod, text), text)
+func (s *Scope) Tells(ctx context.Context, pod *corev1.Pod, text string) bool {
+	s.Helper()
+	return strings.Contains(s.follow(ctx, pod, text), text)
 }
 
 // follow returns the first line of the log with the text in it, or the last line before ctx ends.
-func (s *Scope) follow(ctx context.Context, t *testing.T, pod *corev1.Pod, text string) string {
-	t.Helper()
-	log, err := s.clientset(t).CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Follow: true}).Stream(ctx)
+func (s *Scope) follow(ctx context.Context, pod *corev1.Pod, text string) string {
+	s.Helper()
+	log, err := s.clientset().CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Follow: true}).Stream(ctx)
 	if err != nil {
-		t.Fatalf("the log of the pod %s: %v", pod.Name, err)
+		s.Fatalf("the log of the pod %s: %v", pod.Name, err)
 	}
 	defer log.Close()
 	last := "nothing"
@@ -123,32 +122,32 @@ func (s *Scope) follow(ctx context.Context, t *testing.T, pod *corev1.Pod, text 
 
 // Signal sends a signal, such as "KILL", to the processes in a pod that are called so. It skips the test where they are out of
 // reach.
-func (s *Scope) Signal(ctx context.Context, t *testing.T, pod *corev1.Pod, program, signal string) {
-	t.Helper()
+func (s *Scope) Signal(ctx context.Context, pod *corev1.Pod, program, signal string) {
+	s.Helper()
 	host, ok := s.cluster.(cluster.Host)
 	if !ok {
-		t.Skip("the processes of this cluster's pods are out of a test's reach, so none can be killed here")
+		s.Skip("the processes of this cluster's pods are out of a test's reach, so none can be killed here")
 	}
 	if err := host.Signal(ctx, pod, program, signal); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 }
 
 // Nodes returns what stops and starts the cluster's nodes. It skips the test where nothing does.
-func (s *Scope) Nodes(t *testing.T) cluster.Nodes {
-	t.Helper()
+func (s *Scope) Nodes() cluster.Nodes {
+	s.Helper()
 	nodes, ok := s.cluster.(cluster.Nodes)
 	if !ok {
-		t.Skip("the nodes of this cluster are out of a test's reach, so none can be stopped here")
+		s.Skip("the nodes of this cluster are out of a test's reach, so none can be stopped here")
 	}
 	return nodes
 }
 
-func (s *Scope) clientset(t *testing.T) *kubernetes.Clientset {
-	t.Helper()
+func (s *Scope) clientset() *kubernetes.Clientset {
+	s.Helper()
 	clientset, err := kubernetes.NewForConfig(s.Config)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return clientset
 }

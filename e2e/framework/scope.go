@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"github.com/example/operator-testbed/e2e/cluster"
@@ -24,6 +23,8 @@ import (
 
 // Scope is what a feature has to itself, and its way to what all share.
 type Scope struct {
+	// T is the test of the step that runs now.
+	*testing.T
 	// Namespace is the feature's own. It enforces the restricted Pod Security level, and goes with the feature.
 	Namespace string
 	// Client is an administrator's, not limited in requests per second.
@@ -53,9 +54,16 @@ type Scope struct {
 	deploy    func(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
 }
 
-// Expect returns the assertions, on behalf of t.
-func (s *Scope) Expect(t *testing.T) *Expecter {
-	return s.expecter(t)
+// Expect returns the assertions, on behalf of the step that runs now.
+func (s *Scope) Expect() *Expecter {
+	return s.expecter(s.T)
+}
+
+// With returns the scope on behalf of a subtest of the step.
+func (s *Scope) With(t *testing.T) *Scope {
+	of := *s
+	of.T = t
+	return &of
 }
 
 func (s *Scope) expecter(t T) *Expecter {
@@ -68,25 +76,25 @@ func (s *Scope) expecter(t T) *Expecter {
 
 // Component returns a handle on a component of the cluster, to break it and to mend it. Only features that run alone may do so.
 // It skips the test where the components are out of reach.
-func (s *Scope) Component(t *testing.T, name string) *embedded.Component {
-	t.Helper()
+func (s *Scope) Component(name string) *embedded.Component {
+	s.Helper()
 	breakable, ok := s.cluster.(cluster.Breakable)
 	if !ok {
-		t.Skipf("this cluster's components are out of a test's reach, so %s can't be broken here", name)
+		s.Skipf("this cluster's components are out of a test's reach, so %s can't be broken here", name)
 	}
 	return breakable.Component(name)
 }
 
 // Compact makes etcd forget all versions but the last of each object. Only features that run alone may do so. It skips the test
 // where etcd is out of reach.
-func (s *Scope) Compact(ctx context.Context, t *testing.T) {
-	t.Helper()
+func (s *Scope) Compact(ctx context.Context) {
+	s.Helper()
 	compactor, ok := s.cluster.(cluster.Compactor)
 	if !ok {
-		t.Skip("this cluster's etcd is out of a test's reach, so it can't be compacted here")
+		s.Skip("this cluster's etcd is out of a test's reach, so it can't be compacted here")
 	}
 	if err := compactor.Compact(ctx); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 }
 
@@ -101,13 +109,13 @@ func (s *Scope) Bounded(ctx context.Context) (context.Context, context.CancelFun
 const recoverTimeout = 3 * time.Minute
 
 // Versions returns every version of the recorded objects until now.
-func (s *Scope) Versions(ctx context.Context, t *testing.T) []record.Version {
-	t.Helper()
+func (s *Scope) Versions(ctx context.Context) []record.Version {
+	s.Helper()
 	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
 	defer cancel()
 	versions, err := s.History.CaughtUp(ctx)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return versions
 }
@@ -115,43 +123,43 @@ func (s *Scope) Versions(ctx context.Context, t *testing.T) []record.Version {
 // ControlPlane waits until the cluster's API server is ready, after it was away, and has Kubernetes' own controllers begin anew:
 // client-go lets a watch that broke wait longer with every outage, up to a minute, and forgets none for two minutes. One feature
 // after another that takes the API server away would wait for the controllers, not for the operator.
-func (s *Scope) ControlPlane(ctx context.Context, t *testing.T) {
-	t.Helper()
+func (s *Scope) ControlPlane(ctx context.Context) {
+	s.Helper()
 	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
 	defer cancel()
 	if err := s.cluster.WaitForControlPlane(ctx, nil); err != nil {
-		t.Fatalf("waiting until the API server is ready again: %v", err)
+		s.Fatalf("waiting until the API server is ready again: %v", err)
 	}
 	for _, controllers := range []string{embedded.KubeControllerManager, embedded.KubeScheduler} {
-		if err := s.Component(t, controllers).Restart(ctx); err != nil {
-			t.Fatal(err)
+		if err := s.Component(controllers).Restart(ctx); err != nil {
+			s.Fatal(err)
 		}
 	}
 }
 
 // NeedsAudit skips the test where the cluster keeps no audit log to count requests in.
-func (s *Scope) NeedsAudit(t *testing.T) {
-	t.Helper()
+func (s *Scope) NeedsAudit() {
+	s.Helper()
 	if s.Audit == nil {
-		t.Skip("this cluster keeps no audit log that a test could read, so requests can't be counted here")
+		s.Skip("this cluster keeps no audit log that a test could read, so requests can't be counted here")
 	}
 }
 
 // NeedsSimulation skips the test where pods really run, which what it does, as the reason says, does not go with.
-func (s *Scope) NeedsSimulation(t *testing.T, reason string) {
-	t.Helper()
+func (s *Scope) NeedsSimulation(reason string) {
+	s.Helper()
 	if s.RealKubelet {
-		t.Skipf("pods really run on this cluster: %s", reason)
+		s.Skipf("pods really run on this cluster: %s", reason)
 	}
 }
 
 // Mark returns the place in the audit log at which counting begins. It skips the test where there is no such log.
-func (s *Scope) Mark(t *testing.T) audit.Mark {
-	t.Helper()
-	s.NeedsAudit(t)
+func (s *Scope) Mark() audit.Mark {
+	s.Helper()
+	s.NeedsAudit()
 	mark, err := s.Audit.Now()
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return mark
 }
@@ -164,18 +172,7 @@ func (s *Scope) Writes(since audit.Mark, filters ...audit.Filter) Writes {
 	}
 }
 
-// StepFunc is a step of a feature.
-type StepFunc func(ctx context.Context, t *testing.T, s *Scope)
-
 type scopeKey struct{}
-
-// Step adapts a step to e2e-framework.
-func Step(step StepFunc) features.Func {
-	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		step(ctx, t, ctx.Value(scopeKey{}).(*Scope))
-		return ctx
-	}
-}
 
 // open makes a feature's namespace and begins to record it. What it opens, it closes when the test is done, however it ends:
 // e2e-framework skips its own teardown after a step that failed for good.
@@ -189,7 +186,7 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 		return ctx, err
 	}
 	scope := &Scope{
-		Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Kubeconfig: s.cluster.GetKubeconfig(), Operator: s.operator, History: recorder, Audit: s.auditLog(),
+		T: t, Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Kubeconfig: s.cluster.GetKubeconfig(), Operator: s.operator, History: recorder, Audit: s.auditLog(),
 		RealKubelet: s.realKubelet(), Webhooks: s.webhooks() || s.deployed != nil && s.manifests.HasWebhooks(), Deployed: s.deployed,
 		timeout: s.timeout, cluster: s.cluster, manifests: s.manifests,
 	}
@@ -199,7 +196,7 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 	t.Cleanup(func() {
 		recorder.Stop()
 		if t.Failed() {
-			s.keep(t, scope)
+			s.keep(scope)
 		}
 		if err := s.client.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 			t.Logf("deleting the namespace %s: %v", namespace, err)

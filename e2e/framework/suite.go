@@ -1,14 +1,16 @@
 // Package framework is what the suites are written with: the cluster, the operator and a namespace for each feature, waiting for
 // what is expected, judging what happened, and keeping what was seen of a failure.
 //
-//	var memcached = New(Options{Name: "memcached", ...})
+//	var memcached = framework.New(framework.Options{Name: "memcached", ...})
 //
 //	func TestMain(m *testing.M) { os.Exit(memcached.Run(m)) }
 //
 //	func TestScale(t *testing.T) {
-//		memcached.Test(t, features.New("scale").Assess("...", Step(func(ctx context.Context, t *testing.T, s *Scope) {
-//			...
-//		})).Feature())
+//		memcached.Feature("scale").
+//			Assess("...", func(ctx context.Context, s *framework.Scope) {
+//				...
+//			}).
+//			Test(t)
 //	}
 //
 // A suite runs on the cluster that $CLUSTER names, and is skipped where that is not set: plain `go test ./...` must compile
@@ -186,19 +188,6 @@ func (s *Suite) left() []string {
 		lines = append(lines, keeper.Kept())
 	}
 	return lines
-}
-
-// Test runs a feature in a namespace of its own, beside the others.
-func (s *Suite) Test(t *testing.T, feature types.Feature) {
-	t.Helper()
-	s.test(t, true, feature)
-}
-
-// TestAlone runs a disruptive feature: one that restarts the operator or breaks the cluster. No other feature runs meanwhile:
-// the testing package holds parallel tests back until all others are done.
-func (s *Suite) TestAlone(t *testing.T, feature types.Feature) {
-	t.Helper()
-	s.test(t, false, feature)
 }
 
 func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature) {

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/record"
@@ -43,7 +42,7 @@ func TestInner(t *testing.T) {
 	if os.Getenv(inner) == "" {
 		return
 	}
-	tiny.Test(t, features.New("none").Feature())
+	tiny.Feature("none").Test(t)
 }
 
 // run runs the suite in a process of its own.

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -22,194 +21,194 @@ import (
 const hold = "example.com/hold"
 
 func TestDelete(t *testing.T) {
-	by := func(policy metav1.DeletionPropagation) framework.StepFunc {
-		return func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 2)
-			settled(ctx, t, s, mc)
-			remove(ctx, t, s, mc, client.PropagationPolicy(policy))
-			s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
-			nothingLeft(ctx, t, s)
+	by := func(policy metav1.DeletionPropagation) framework.Step {
+		return func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 2)
+			settled(ctx, s, mc)
+			remove(ctx, s, mc, client.PropagationPolicy(policy))
+			s.Expect().Gone(ctx, mc, deploymentOf(mc))
+			nothingLeft(ctx, s)
 		}
 	}
 	var held *cachev1alpha1.Memcached
-	memcached.Test(t, features.New("delete").
+	memcached.Feature("delete").
 		WithLabel("contract", "10").
 		WithLabel("contract", "7").
-		Assess("in the background leaves nothing", framework.Step(by(metav1.DeletePropagationBackground))).
-		Assess("in the foreground leaves nothing", framework.Step(by(metav1.DeletePropagationForeground))).
-		Assess("makes place for another one of the same name", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			old := create(ctx, t, s, "cache", 2)
-			settled(ctx, t, s, old)
-			remove(ctx, t, s, old)
-			again := create(ctx, t, s, "cache", 1)
-			s.Expect(t).Object(ctx, deploymentOf(again), HaveField("OwnerReferences", ConsistOf(HaveField("UID", again.UID))))
-			settled(ctx, t, s, again)
-			remove(ctx, t, s, again)
-			nothingLeft(ctx, t, s)
-		})).
-		Assess("waits for who else has a finalizer, and the operator leaves it alone", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			held = create(ctx, t, s, "held", 1, finalizer(hold))
-			settled(ctx, t, s, held)
-			remove(ctx, t, s, held)
-			s.Expect(t).Object(ctx, held, HaveField("DeletionTimestamp", Not(BeNil())))
-			mark := s.Mark(t)
-			change(ctx, t, s, held, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
-			damage(ctx, t, s, held, `{"metadata":{"labels":{"app.kubernetes.io/name":"other"}}}`)
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
-		})).
-		Assess("and ends when that one is done", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			release(ctx, t, s, held)
-			s.Expect(t).Gone(ctx, held, deploymentOf(held))
-			nothingLeft(ctx, t, s)
-		})).
-		Assess("of a Deployment that somebody holds is told, and mended after it", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			damage(ctx, t, s, mc, `{"metadata":{"finalizers":["`+hold+`"]}}`)
+		Assess("in the background leaves nothing", by(metav1.DeletePropagationBackground)).
+		Assess("in the foreground leaves nothing", by(metav1.DeletePropagationForeground)).
+		Assess("makes place for another one of the same name", func(ctx context.Context, s *framework.Scope) {
+			old := create(ctx, s, "cache", 2)
+			settled(ctx, s, old)
+			remove(ctx, s, old)
+			again := create(ctx, s, "cache", 1)
+			s.Expect().Object(ctx, deploymentOf(again), HaveField("OwnerReferences", ConsistOf(HaveField("UID", again.UID))))
+			settled(ctx, s, again)
+			remove(ctx, s, again)
+			nothingLeft(ctx, s)
+		}).
+		Assess("waits for who else has a finalizer, and the operator leaves it alone", func(ctx context.Context, s *framework.Scope) {
+			held = create(ctx, s, "held", 1, finalizer(hold))
+			settled(ctx, s, held)
+			remove(ctx, s, held)
+			s.Expect().Object(ctx, held, HaveField("DeletionTimestamp", Not(BeNil())))
+			mark := s.Mark()
+			change(ctx, s, held, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			damage(ctx, s, held, `{"metadata":{"labels":{"app.kubernetes.io/name":"other"}}}`)
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+		}).
+		Assess("and ends when that one is done", func(ctx context.Context, s *framework.Scope) {
+			release(ctx, s, held)
+			s.Expect().Gone(ctx, held, deploymentOf(held))
+			nothingLeft(ctx, s)
+		}).
+		Assess("of a Deployment that somebody holds is told, and mended after it", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			damage(ctx, s, mc, `{"metadata":{"finalizers":["`+hold+`"]}}`)
 			old := deploymentOf(mc)
-			s.Expect(t).Object(ctx, old, HaveField("Finalizers", ConsistOf(hold)))
-			remove(ctx, t, s, old)
-			s.Expect(t).Condition(ctx, mc, terminating...)
-			release(ctx, t, s, old)
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			s.Expect().Object(ctx, old, HaveField("Finalizers", ConsistOf(hold)))
+			remove(ctx, s, old)
+			s.Expect().Condition(ctx, mc, terminating...)
+			release(ctx, s, old)
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
+			settled(ctx, s, mc)
+		}).
+		Test(t)
 }
 
 // TestOrphan shows that who asks to keep the pods keeps them: the operator takes nothing back.
 func TestOrphan(t *testing.T) {
-	memcached.Test(t, features.New("orphan").
+	memcached.Feature("orphan").
 		WithLabel("contract", "10").
-		Assess("keeps the Deployment and its pods, without an owner", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 2)
-			settled(ctx, t, s, mc)
+		Assess("keeps the Deployment and its pods, without an owner", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 2)
+			settled(ctx, s, mc)
 			kept := deploymentOf(mc)
-			s.Expect(t).Object(ctx, kept, Not(BeNil()))
-			mark := s.Mark(t)
-			remove(ctx, t, s, mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
-			s.Expect(t).Gone(ctx, mc)
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
-			s.Expect(t).Object(ctx, deploymentOf(mc), And(HaveField("UID", kept.UID), HaveField("OwnerReferences", BeEmpty())))
-			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 2)
-		})).
-		Feature())
+			s.Expect().Object(ctx, kept, Not(BeNil()))
+			mark := s.Mark()
+			remove(ctx, s, mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+			s.Expect().Gone(ctx, mc)
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+			s.Expect().Object(ctx, deploymentOf(mc), And(HaveField("UID", kept.UID), HaveField("OwnerReferences", BeEmpty())))
+			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 2)
+		}).
+		Test(t)
 }
 
 // TestDeleteNamespace shows that the end of a namespace needs nothing of the operator, and that the operator does not work
 // against it: what it creates there is refused.
 func TestDeleteNamespace(t *testing.T) {
-	memcached.Test(t, features.New("delete the namespace").
+	memcached.Feature("delete the namespace").
 		WithLabel("contract", "10").
-		Assess("leaves nothing, and no hot loop", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Assess("leaves nothing, and no hot loop", func(ctx context.Context, s *framework.Scope) {
 			doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-doomed-"}}
 			if err := s.Client.Create(ctx, doomed); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			within := *s
 			within.Namespace = doomed.Name
 			for _, name := range []string{"a", "b", "c"} {
-				settled(ctx, t, s, create(ctx, t, &within, name, 1))
+				settled(ctx, s, create(ctx, &within, name, 1))
 			}
-			mark := s.Mark(t)
-			remove(ctx, t, s, doomed)
-			s.Expect(t).Gone(ctx, doomed)
-			barrier(ctx, t, s)
+			mark := s.Mark()
+			remove(ctx, s, doomed)
+			s.Expect().Gone(ctx, doomed)
+			barrier(ctx, s)
 			// Namespaces are emptied in no order: a Deployment may go first and be missed, and then a new one is refused.
-			s.Expect(t).AtMost(3*attempts, within.Writes(mark))
-		})).
-		Feature())
+			s.Expect().AtMost(3*attempts, within.Writes(mark))
+		}).
+		Test(t)
 }
 
 // TestDeleteWithoutOperator owns the operator. What it would do when it is up, Kubernetes does when it is down: deletion
 // needs nothing of it.
 func TestDeleteWithoutOperator(t *testing.T) {
 	var unborn *cachev1alpha1.Memcached
-	memcached.TestAlone(t, features.New("delete without the operator").
+	memcached.Feature("delete without the operator").
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(ownOperator)).
-		Assess("leaves nothing", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 2)
-			settled(ctx, t, s, mc)
-			stop(ctx, t, s)
-			remove(ctx, t, s, mc)
-			s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
-			nothingLeft(ctx, t, s)
-		})).
-		Assess("nor does the operator make anything of what it never saw alive", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			passUnjudged(ctx, t, s)
-			remove(ctx, t, s, create(ctx, t, s, "short", 1))
-			unborn = create(ctx, t, s, "unborn", 1, finalizer(hold))
-			remove(ctx, t, s, unborn)
-			mark := s.Mark(t)
-			restart(ctx, t, s)
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
-			release(ctx, t, s, unborn)
-			s.Expect(t).Gone(ctx, unborn)
-			nothingLeft(ctx, t, s)
-		})).
-		Feature())
+		Setup(ownOperator).
+		Assess("leaves nothing", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 2)
+			settled(ctx, s, mc)
+			stop(ctx, s)
+			remove(ctx, s, mc)
+			s.Expect().Gone(ctx, mc, deploymentOf(mc))
+			nothingLeft(ctx, s)
+		}).
+		Assess("nor does the operator make anything of what it never saw alive", func(ctx context.Context, s *framework.Scope) {
+			passUnjudged(ctx, s)
+			remove(ctx, s, create(ctx, s, "short", 1))
+			unborn = create(ctx, s, "unborn", 1, finalizer(hold))
+			remove(ctx, s, unborn)
+			mark := s.Mark()
+			restart(ctx, s)
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+			release(ctx, s, unborn)
+			s.Expect().Gone(ctx, unborn)
+			nothingLeft(ctx, s)
+		}).
+		TestAlone(t)
 }
 
 // TestDeleteDefinition owns the cluster: with the CustomResourceDefinition, every Memcached goes.
 func TestDeleteDefinition(t *testing.T) {
-	memcached.TestAlone(t, features.New("delete the definition").
+	memcached.Feature("delete the definition").
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "cluster").
-		Setup(framework.Step(collected)).
-		Assess("leaves nothing", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 2)
-			settled(ctx, t, s, mc)
+		Setup(collected).
+		Assess("leaves nothing", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 2)
+			settled(ctx, s, mc)
 			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
-			s.Expect(t).Object(ctx, definition, Not(BeNil()))
-			remove(ctx, t, s, definition)
-			s.Expect(t).Gone(ctx, definition, deploymentOf(mc))
-			nothingLeft(ctx, t, s)
-		})).
-		Assess("and the operator serves it when it is back", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			s.Expect().Object(ctx, definition, Not(BeNil()))
+			remove(ctx, s, definition)
+			s.Expect().Gone(ctx, definition, deploymentOf(mc))
+			nothingLeft(ctx, s)
+		}).
+		Assess("and the operator serves it when it is back", func(ctx context.Context, s *framework.Scope) {
 			manifests, err := runner.Render("../../operator/config/crd")
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			if err := runner.Define(ctx, s.Config, manifests); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			remove(ctx, t, s, mc)
-			s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
-			nothingLeft(ctx, t, s)
-		})).
-		Feature())
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			remove(ctx, s, mc)
+			s.Expect().Gone(ctx, mc, deploymentOf(mc))
+			nothingLeft(ctx, s)
+		}).
+		TestAlone(t)
 }
 
 // collected returns when the garbage collector knows Memcacheds: one that is deleted has taken its Deployment along. In a cluster
 // that is a second old it may not, and what it has never seen is not missed when its definition is gone.
-func collected(ctx context.Context, t *testing.T, s *framework.Scope) {
-	t.Helper()
-	mc := create(ctx, t, s, "first", 1)
-	s.Expect(t).Object(ctx, deploymentOf(mc), Not(BeNil()))
-	remove(ctx, t, s, mc)
-	s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
+func collected(ctx context.Context, s *framework.Scope) {
+	s.Helper()
+	mc := create(ctx, s, "first", 1)
+	s.Expect().Object(ctx, deploymentOf(mc), Not(BeNil()))
+	remove(ctx, s, mc)
+	s.Expect().Gone(ctx, mc, deploymentOf(mc))
 }
 
 // remove deletes an object.
-func remove(ctx context.Context, t *testing.T, s *framework.Scope, object client.Object, options ...client.DeleteOption) {
-	t.Helper()
+func remove(ctx context.Context, s *framework.Scope, object client.Object, options ...client.DeleteOption) {
+	s.Helper()
 	if err := s.Client.Delete(ctx, object, options...); err != nil {
-		t.Fatalf("deleting %s: %v", client.ObjectKeyFromObject(object), err)
+		s.Fatalf("deleting %s: %v", client.ObjectKeyFromObject(object), err)
 	}
 }
 
 // release takes all finalizers off an object.
-func release(ctx context.Context, t *testing.T, s *framework.Scope, object client.Object) {
-	t.Helper()
+func release(ctx context.Context, s *framework.Scope, object client.Object) {
+	s.Helper()
 	if err := s.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatalf("taking the finalizers off %s: %v", client.ObjectKeyFromObject(object), err)
+		s.Fatalf("taking the finalizers off %s: %v", client.ObjectKeyFromObject(object), err)
 	}
 }
 
@@ -219,9 +218,9 @@ func finalizer(name string) func(*cachev1alpha1.Memcached) {
 }
 
 // nothingLeft waits until the feature's namespace holds no Deployment, ReplicaSet or pod.
-func nothingLeft(ctx context.Context, t *testing.T, s *framework.Scope) {
-	t.Helper()
+func nothingLeft(ctx context.Context, s *framework.Scope) {
+	s.Helper()
 	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{}} {
-		s.Expect(t).NoneLeft(ctx, list, client.InNamespace(s.Namespace))
+		s.Expect().NoneLeft(ctx, list, client.InNamespace(s.Namespace))
 	}
 }

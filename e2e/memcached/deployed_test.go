@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -23,56 +22,56 @@ func TestDeployed(t *testing.T) {
 		mc     *cachev1alpha1.Memcached
 		before []string
 	)
-	memcached.TestAlone(t, features.New("deployed").
+	memcached.Feature("deployed").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
 		WithLabel("needs", "kubelet").
-		Setup(framework.Step(ownOperator)).
-		Setup(framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = create(ctx, t, s, "cache", 2)
-			settled(ctx, t, s, mc)
-			before = namesOf(podsOf(ctx, t, s, mc))
-			stop(ctx, t, s)
-			s.Deploy(ctx, t, 2)
-		}))).
-		Assess("runs in a namespace that enforces the restricted Pod Security level", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.Expect(t).DeploymentSize(ctx, s.Deployed.Manager, 2)
+		Setup(ownOperator).
+		Setup(withKubelet(func(ctx context.Context, s *framework.Scope) {
+			mc = create(ctx, s, "cache", 2)
+			settled(ctx, s, mc)
+			before = namesOf(podsOf(ctx, s, mc))
+			stop(ctx, s)
+			s.Deploy(ctx, 2)
+		})).
+		Assess("runs in a namespace that enforces the restricted Pod Security level", withKubelet(func(ctx context.Context, s *framework.Scope) {
+			s.Expect().DeploymentSize(ctx, s.Deployed.Manager, 2)
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Deployed.Manager.Namespace}}
-			s.Expect(t).Object(ctx, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
-		}))).
-		Assess("goes on with what was there, and restarts no pod", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			settled(ctx, t, s, create(ctx, t, s, "next", 1))
-			settled(ctx, t, s, mc)
-			NewWithT(t).Expect(namesOf(podsOf(ctx, t, s, mc))).To(Equal(before))
-		}))).
-		Assess("is followed when its leader is killed", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			s.Expect().Object(ctx, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
+		})).
+		Assess("goes on with what was there, and restarts no pod", withKubelet(func(ctx context.Context, s *framework.Scope) {
+			settled(ctx, s, create(ctx, s, "next", 1))
+			settled(ctx, s, mc)
+			NewWithT(s).Expect(namesOf(podsOf(ctx, s, mc))).To(Equal(before))
+		})).
+		Assess("is followed when its leader is killed", withKubelet(func(ctx context.Context, s *framework.Scope) {
 			lease := leaseIn(s.Deployed.Manager.Namespace)
-			s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", Not(HaveValue(BeEmpty()))))
-			pods := managers(ctx, t, s)
+			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", Not(HaveValue(BeEmpty()))))
+			pods := managers(ctx, s)
 			leading := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return strings.HasPrefix(*lease.Spec.HolderIdentity, pod.Name+"_") })
 			if leading < 0 {
-				t.Fatalf("the lease is %s's, expected it to be a pod's of %q", *lease.Spec.HolderIdentity, namesOf(pods))
+				s.Fatalf("the lease is %s's, expected it to be a pod's of %q", *lease.Spec.HolderIdentity, namesOf(pods))
 			}
-			s.Signal(ctx, t, &pods[leading], "manager", "KILL")
+			s.Signal(ctx, &pods[leading], "manager", "KILL")
 			// By the other pod, or by itself, should the kubelet be quick: it is another process then.
-			s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeElementOf("", *lease.Spec.HolderIdentity)))))
+			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeElementOf("", *lease.Spec.HolderIdentity)))))
 			// While the webhooks of one pod are away, the API server may ask it, or nobody: who is refused for that tries again.
-			s.Expect(t).Until(ctx, "changing the Memcached", func(ctx context.Context) error {
+			s.Expect().Until(ctx, "changing the Memcached", func(ctx context.Context) error {
 				return s.Client.Patch(ctx, mc, rawMergePatch(`{"spec":{"size":3}}`))
 			})
-			settled(ctx, t, s, mc)
-			restarted(ctx, t, s, &pods[leading], "Error")
-			s.Expect(t).DeploymentSize(ctx, s.Deployed.Manager, 2)
-		}))).
-		Feature())
+			settled(ctx, s, mc)
+			restarted(ctx, s, &pods[leading], "Error")
+			s.Expect().DeploymentSize(ctx, s.Deployed.Manager, 2)
+		})).
+		TestAlone(t)
 }
 
 // managers returns the pods of an operator that is deployed.
-func managers(ctx context.Context, t *testing.T, s *framework.Scope) []corev1.Pod {
-	t.Helper()
+func managers(ctx context.Context, s *framework.Scope) []corev1.Pod {
+	s.Helper()
 	pods := &corev1.PodList{}
 	if err := s.Client.List(ctx, pods, client.InNamespace(s.Deployed.Manager.Namespace)); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return pods.Items
 }

@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -22,41 +21,41 @@ import (
 // names where nodes run images, and otherwise as a process with what the file says.
 func TestInstaller(t *testing.T) {
 	var mark audit.Mark
-	memcached.TestAlone(t, features.New("installer").
+	memcached.Feature("installer").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(ownOperator)).
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Setup(ownOperator).
+		Setup(func(ctx context.Context, s *framework.Scope) {
 			image := s.Image
 			if image == "" {
 				image = "registry.example.com/operator:v1"
 			}
-			manifests, err := runner.Load(buildInstaller(ctx, t, image))
+			manifests, err := runner.Load(buildInstaller(ctx, s.T, image))
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			NewWithT(t).Expect(manifests.Select("Deployment")).To(ConsistOf(WithTransform(containers, ConsistOf(HaveKeyWithValue("image", image)))))
-			NewWithT(t).Expect(kinds(manifests)).To(HaveExactElements("Namespace", "CustomResourceDefinition"), "kubectl applies them in this order")
+			NewWithT(s).Expect(manifests.Select("Deployment")).To(ConsistOf(WithTransform(containers, ConsistOf(HaveKeyWithValue("image", image)))))
+			NewWithT(s).Expect(kinds(manifests)).To(HaveExactElements("Namespace", "CustomResourceDefinition"), "kubectl applies them in this order")
 			if s.Audit != nil {
-				mark = s.Mark(t)
+				mark = s.Mark()
 			}
-			s.Install(ctx, t, manifests)
+			s.Install(ctx, manifests)
+		}).
+		Assess("serves Memcacheds", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			settled(ctx, s, mc)
+		}).
+		Assess("with its webhooks", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "asked", 1)
+			NewWithT(s).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy))
 		})).
-		Assess("serves Memcacheds", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
-			settled(ctx, t, s, mc)
-		})).
-		Assess("with its webhooks", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "asked", 1)
-			NewWithT(t).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy))
-		}))).
-		Assess("and asks for nothing that it may not have", framework.Step(func(_ context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsAudit(t)
-			nothingForbidden(t, s, mark, s.Operator.UserName())
-		})).
-		Feature())
+		Assess("and asks for nothing that it may not have", func(_ context.Context, s *framework.Scope) {
+			s.NeedsAudit()
+			nothingForbidden(s, mark, s.Operator.UserName())
+		}).
+		TestAlone(t)
 }
 
 // buildInstaller runs `make build-installer` in the operator's directory, and returns the file that it writes. What its kubectl
@@ -108,20 +107,20 @@ func containers(deployment *unstructured.Unstructured) []any {
 }
 
 // nothingForbidden fails the test if a request of the user's was refused for want of a permission since the mark.
-func nothingForbidden(t *testing.T, s *framework.Scope, since audit.Mark, user string) {
-	t.Helper()
+func nothingForbidden(s *framework.Scope, since audit.Mark, user string) {
+	s.Helper()
 	asked, err := s.Audit.Since(since, audit.ByUser(user))
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	if len(asked) == 0 {
-		t.Errorf("expected requests of %s in the audit log; last seen: none", user)
+		s.Errorf("expected requests of %s in the audit log; last seen: none", user)
 	}
 	refused, err := s.Audit.Since(since, audit.ByUser(user), audit.Forbidden)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	if len(refused) > 0 {
-		t.Errorf("expected no request of %s that is refused; last seen:\n%s", user, audit.Describe(refused))
+		s.Errorf("expected no request of %s that is refused; last seen:\n%s", user, audit.Describe(refused))
 	}
 }

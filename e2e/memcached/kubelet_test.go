@@ -15,106 +15,105 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 // withKubelet is a step that needs pods which really run.
-func withKubelet(step framework.StepFunc) framework.StepFunc {
-	return func(ctx context.Context, t *testing.T, s *framework.Scope) {
-		t.Helper()
-		s.NeedsKubelet(t, "there is no memcached in them")
-		step(ctx, t, s)
+func withKubelet(step framework.Step) framework.Step {
+	return func(ctx context.Context, s *framework.Scope) {
+		s.Helper()
+		s.NeedsKubelet("there is no memcached in them")
+		step(ctx, s)
 	}
 }
 
 // TestServing shows that what the status calls Available is memcached, at the port that the Memcached asks for.
 func TestServing(t *testing.T) {
-	serves := func(name string, port int32) framework.StepFunc {
-		return withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, name, 2, func(mc *cachev1alpha1.Memcached) { mc.Spec.ContainerPort = &port })
-			settled(ctx, t, s, mc)
-			for _, pod := range podsOf(ctx, t, s, mc) {
-				remembers(ctx, t, s, &pod, port)
+	serves := func(name string, port int32) framework.Step {
+		return withKubelet(func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, name, 2, func(mc *cachev1alpha1.Memcached) { mc.Spec.ContainerPort = &port })
+			settled(ctx, s, mc)
+			for _, pod := range podsOf(ctx, s, mc) {
+				remembers(ctx, s, &pod, port)
 			}
 		})
 	}
-	memcached.Test(t, features.New("serving").
+	memcached.Feature("serving").
 		WithLabel("contract", "3").
 		WithLabel("needs", "kubelet").
-		Assess("set and get, at the default port", framework.Step(serves("usual", 11211))).
-		Assess("and at another", framework.Step(serves("other", 11311))).
-		Assess("at the port that it was changed to, and no more at the one before", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Assess("set and get, at the default port", serves("usual", 11211)).
+		Assess("and at another", serves("other", 11311)).
+		Assess("at the port that it was changed to, and no more at the one before", withKubelet(func(ctx context.Context, s *framework.Scope) {
 			mc := named(s, "other")
-			s.Expect(t).Object(ctx, mc, Not(BeNil()))
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11411)) })
-			settled(ctx, t, s, mc)
-			for _, pod := range podsOf(ctx, t, s, mc) {
-				remembers(ctx, t, s, &pod, 11411)
-				if _, err := dial(ctx, t, s, &pod, 11311).get("key"); err == nil {
-					t.Errorf("the pod %s still answers at the port 11311", pod.Name)
+			s.Expect().Object(ctx, mc, Not(BeNil()))
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11411)) })
+			settled(ctx, s, mc)
+			for _, pod := range podsOf(ctx, s, mc) {
+				remembers(ctx, s, &pod, 11411)
+				if _, err := dial(ctx, s, &pod, 11311).get("key"); err == nil {
+					s.Errorf("the pod %s still answers at the port 11311", pod.Name)
 				}
 			}
-		}))).
-		Assess("and its pod's log tells what it is asked, when it is told to", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		})).
+		Assess("and its pod's log tells what it is asked, when it is told to", withKubelet(func(ctx context.Context, s *framework.Scope) {
 			mc := named(s, "usual")
-			s.Expect(t).Object(ctx, mc, Not(BeNil()))
-			pod := podsOf(ctx, t, s, mc)[0]
-			if err := dial(ctx, t, s, &pod, 11211).say("verbosity 2\r\n", "OK\r\n"); err != nil {
-				t.Fatal(err)
+			s.Expect().Object(ctx, mc, Not(BeNil()))
+			pod := podsOf(ctx, s, mc)[0]
+			if err := dial(ctx, s, &pod, 11211).say("verbosity 2\r\n", "OK\r\n"); err != nil {
+				s.Fatal(err)
 			}
-			remembers(ctx, t, s, &pod, 11211)
-			s.Logged(ctx, t, &pod, "get key")
-		}))).
-		Feature())
+			remembers(ctx, s, &pod, 11211)
+			s.Logged(ctx, &pod, "get key")
+		})).
+		Test(t)
 }
 
 // TestKilled has memcached end in a pod, so that the kubelet starts it again: the pod stays.
 func TestKilled(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	var pod corev1.Pod
-	memcached.Test(t, features.New("a memcached that ends").
+	memcached.Feature("a memcached that ends").
 		WithLabel("contract", "1").
 		WithLabel("needs", "kubelet").
-		Setup(framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			pod = podsOf(ctx, t, s, mc)[0]
-		}))).
-		Assess("is started again after it was killed, in its pod", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.Signal(ctx, t, &pod, "memcached", "KILL")
-			restarted(ctx, t, s, &pod, "Error")
-			settled(ctx, t, s, mc)
-			remembers(ctx, t, s, &pod, 11211)
-		}))).
-		Assess("and the status never said Available while it was away", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			truthful(ctx, t, s, mc)
-		}))).
-		Feature())
+		Setup(withKubelet(func(ctx context.Context, s *framework.Scope) {
+			mc = create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			pod = podsOf(ctx, s, mc)[0]
+		})).
+		Assess("is started again after it was killed, in its pod", withKubelet(func(ctx context.Context, s *framework.Scope) {
+			s.Signal(ctx, &pod, "memcached", "KILL")
+			restarted(ctx, s, &pod, "Error")
+			settled(ctx, s, mc)
+			remembers(ctx, s, &pod, 11211)
+		})).
+		Assess("and the status never said Available while it was away", withKubelet(func(ctx context.Context, s *framework.Scope) {
+			truthful(ctx, s, mc)
+		})).
+		Test(t)
 }
 
 // TestOutOfMemory provokes it: the memory limit of a pod is lowered while it runs, as a vertical autoscaler does, and then the
 // cache is filled with more than that.
 func TestOutOfMemory(t *testing.T) {
-	memcached.Test(t, features.New("out of memory").
+	memcached.Feature("out of memory").
 		WithLabel("contract", "1").
 		WithLabel("needs", "kubelet").
-		Assess("is survived", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			pod := podsOf(ctx, t, s, mc)[0]
+		Assess("is survived", withKubelet(func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			pod := podsOf(ctx, s, mc)[0]
 			little := resource.MustParse("16Mi")
 			resized := pod.DeepCopy()
 			resized.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = little
 			resized.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = little
 			if err := s.Client.SubResource("resize").Update(ctx, resized); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Object(ctx, &pod, HaveField("Status.ContainerStatuses", ConsistOf(
+			s.Expect().Object(ctx, &pod, HaveField("Status.ContainerStatuses", ConsistOf(
 				HaveField("Resources.Limits", HaveKeyWithValue(corev1.ResourceMemory, HaveField("Value()", little.Value()))))))
-			cache := dial(ctx, t, s, &pod, 11211)
+			cache := dial(ctx, s, &pod, 11211)
 			value := strings.Repeat("x", 1_000_000)
 			for i := range 48 {
 				if err := cache.set(fmt.Sprintf("key-%d", i), value); err != nil {
@@ -122,32 +121,32 @@ func TestOutOfMemory(t *testing.T) {
 				}
 			}
 			// On a busy machine containerd may hear that the process has ended before it hears why.
-			restarted(ctx, t, s, &pod, "OOMKilled", "Error")
-			settled(ctx, t, s, mc)
-			remembers(ctx, t, s, &pod, 11211)
-			truthful(ctx, t, s, mc)
-		}))).
-		Feature())
+			restarted(ctx, s, &pod, "OOMKilled", "Error")
+			settled(ctx, s, mc)
+			remembers(ctx, s, &pod, 11211)
+			truthful(ctx, s, mc)
+		})).
+		Test(t)
 }
 
 // podsOf returns the pods that a Memcached has, without those on their way out.
-func podsOf(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) []corev1.Pod {
-	t.Helper()
+func podsOf(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) []corev1.Pod {
+	s.Helper()
 	pods := &corev1.PodList{}
 	if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	staying := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 	if len(staying) != int(*mc.Spec.Size) {
-		t.Fatalf("the Memcached %s has %d pods, expected %d", mc.Name, len(staying), *mc.Spec.Size)
+		s.Fatalf("the Memcached %s has %d pods, expected %d", mc.Name, len(staying), *mc.Spec.Size)
 	}
 	return staying
 }
 
 // restarted waits until the pod's container has been killed and started again, and is ready. The kubelet gives one of the reasons.
-func restarted(ctx context.Context, t *testing.T, s *framework.Scope, pod *corev1.Pod, reasons ...any) {
-	t.Helper()
-	s.Expect(t).Object(ctx, pod, HaveField("Status.ContainerStatuses", ConsistOf(And(
+func restarted(ctx context.Context, s *framework.Scope, pod *corev1.Pod, reasons ...any) {
+	s.Helper()
+	s.Expect().Object(ctx, pod, HaveField("Status.ContainerStatuses", ConsistOf(And(
 		HaveField("RestartCount", BeEquivalentTo(1)),
 		HaveField("LastTerminationState.Terminated", And(
 			HaveField("ExitCode", BeEquivalentTo(128+9)),
@@ -158,14 +157,14 @@ func restarted(ctx context.Context, t *testing.T, s *framework.Scope, pod *corev
 }
 
 // remembers sets a value in the memcached of a pod, and gets it, by two connections.
-func remembers(ctx context.Context, t *testing.T, s *framework.Scope, pod *corev1.Pod, port int32) {
-	t.Helper()
-	if err := dial(ctx, t, s, pod, port).set("key", "of "+pod.Name); err != nil {
-		t.Fatalf("setting a value in the pod %s, at the port %d: %v", pod.Name, port, err)
+func remembers(ctx context.Context, s *framework.Scope, pod *corev1.Pod, port int32) {
+	s.Helper()
+	if err := dial(ctx, s, pod, port).set("key", "of "+pod.Name); err != nil {
+		s.Fatalf("setting a value in the pod %s, at the port %d: %v", pod.Name, port, err)
 	}
-	value, err := dial(ctx, t, s, pod, port).get("key")
+	value, err := dial(ctx, s, pod, port).get("key")
 	if err != nil || value != "of "+pod.Name {
-		t.Fatalf("getting the value in the pod %s, at the port %d: %q, %v", pod.Name, port, value, err)
+		s.Fatalf("getting the value in the pod %s, at the port %d: %q, %v", pod.Name, port, value, err)
 	}
 }
 
@@ -175,11 +174,11 @@ type conversation struct {
 	answers *bufio.Reader
 }
 
-func dial(ctx context.Context, t *testing.T, s *framework.Scope, pod *corev1.Pod, port int32) conversation {
-	t.Helper()
-	connection := s.Dial(ctx, t, pod, port)
+func dial(ctx context.Context, s *framework.Scope, pod *corev1.Pod, port int32) conversation {
+	s.Helper()
+	connection := s.Dial(ctx, pod, port)
 	if err := connection.SetDeadline(time.Now().Add(framework.Converge)); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return conversation{connection, bufio.NewReader(connection)}
 }

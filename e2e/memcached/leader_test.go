@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -44,111 +43,111 @@ func TestLeader(t *testing.T) {
 	var first, second *runner.Replica
 	var asFirst, asSecond runner.Change
 	served := 0
-	serve := func(ctx context.Context, t *testing.T, s *framework.Scope, program string) {
-		t.Helper()
-		mark, begin := s.Mark(t), time.Now()
+	serve := func(ctx context.Context, s *framework.Scope, program string) {
+		s.Helper()
+		mark, begin := s.Mark(), time.Now()
 		served++
-		settled(ctx, t, s, create(ctx, t, s, fmt.Sprintf("cache-%d", served), 1))
-		s.Expect(t).AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
+		settled(ctx, s, create(ctx, s, fmt.Sprintf("cache-%d", served), 1))
+		s.Expect().AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 	}
-	memcached.TestAlone(t, features.New("leader").
+	memcached.Feature("leader").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(ownOperator)).
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			folder := t.TempDir()
-			asFirst, asSecond = program(t, s, folder, "first"), program(t, s, folder, "second")
-			stop(ctx, t, s)
+		Setup(ownOperator).
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			folder := s.TempDir()
+			asFirst, asSecond = program(s, folder, "first"), program(s, folder, "second")
+			stop(ctx, s)
 			// So that the feature does not depend on whether it was given back.
 			if err := client.IgnoreNotFound(s.Client.Delete(ctx, leaseOf(s))); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			restart(ctx, t, s, shortLease(s), asFirst)
+			restart(ctx, s, shortLease(s), asFirst)
 			first = s.Operator.Replicas()[0]
-			serve(ctx, t, s, "first")
+			serve(ctx, s, "first")
 			var err error
 			if second, err = s.Operator.AddReplica(ctx, shortLease(s), asSecond); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			t.Cleanup(func() {
+			s.Cleanup(func() {
 				if err := second.Remove(context.WithoutCancel(ctx)); err != nil {
-					t.Error(err)
+					s.Error(err)
 				}
 			})
-		})).
-		Assess("alone works", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			serve(ctx, t, s, "first")
-		})).
-		Assess("tells who leads", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		}).
+		Assess("alone works", func(ctx context.Context, s *framework.Scope) {
+			serve(ctx, s, "first")
+		}).
+		Assess("tells who leads", func(ctx context.Context, s *framework.Scope) {
 			lease := leaseOf(s)
-			s.Expect(t).Object(ctx, lease, Not(BeNil()))
-			s.Expect(t).Event(ctx, lease, framework.Event{Type: corev1.EventTypeNormal, Reason: "LeaderElection", Note: "became leader"})
-		})).
-		Assess("gives its lease back when it is told to end", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mark := s.Mark(t)
+			s.Expect().Object(ctx, lease, Not(BeNil()))
+			s.Expect().Event(ctx, lease, framework.Event{Type: corev1.EventTypeNormal, Reason: "LeaderElection", Note: "became leader"})
+		}).
+		Assess("gives its lease back when it is told to end", func(ctx context.Context, s *framework.Scope) {
+			mark := s.Mark()
 			if err := first.Stop(ctx); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Logged(ctx, "that the first replica gives its lease back",
+			s.Expect().Logged(ctx, "that the first replica gives its lease back",
 				framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("first")}},
 				func(e *auditv1.Event) bool {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
 				})
-			serve(ctx, t, s, "second")
-		})).
-		Assess("is followed when it is killed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			serve(ctx, s, "second")
+		}).
+		Assess("is followed when it is killed", func(ctx context.Context, s *framework.Scope) {
 			if err := first.Restart(ctx, shortLease(s), asFirst); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			followed(ctx, t, s, second.Kill)
-			serve(ctx, t, s, "first")
-		})).
-		Assess("is followed when it hangs", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			followed(ctx, s, second.Kill)
+			serve(ctx, s, "first")
+		}).
+		Assess("is followed when it hangs", func(ctx context.Context, s *framework.Scope) {
 			if err := second.Restart(ctx, shortLease(s), asSecond); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			followed(ctx, t, s, first.Pause)
-			serve(ctx, t, s, "second")
-		})).
-		Assess("is no second writer when it goes on", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "grown", 1)
-			settled(ctx, t, s, mc)
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
-			settled(ctx, t, s, mc)
-			mark := s.Mark(t)
+			followed(ctx, s, first.Pause)
+			serve(ctx, s, "second")
+		}).
+		Assess("is no second writer when it goes on", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "grown", 1)
+			settled(ctx, s, mc)
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			settled(ctx, s, mc)
+			mark := s.Mark()
 			if err := first.Resume(ctx); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			// Behind what it has missed comes what both see happen.
 			pods := []client.DeleteAllOfOption{client.InNamespace(s.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID}}
 			if err := s.Client.DeleteAllOf(ctx, &corev1.Pod{}, pods...); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			how, err := first.Ended(ctx)
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			if how.Code != 1 {
-				t.Errorf("expected that the first replica ends with exit code 1; last seen: it %s", how)
+				s.Errorf("expected that the first replica ends with exit code 1; last seen: it %s", how)
 			}
-			settled(ctx, t, s, mc)
-			serve(ctx, t, s, "second")
-			s.Expect(t).AtMost(0, s.Writes(mark, audit.ByProgram("first")))
-		})).
-		Feature())
+			settled(ctx, s, mc)
+			serve(ctx, s, "second")
+			s.Expect().AtMost(0, s.Writes(mark, audit.ByProgram("first")))
+		}).
+		TestAlone(t)
 }
 
 // followed stops the leader and waits until another replica leads. That takes as long as the lease lasts, however little time
 // other assertions have.
-func followed(ctx context.Context, t *testing.T, s *framework.Scope, stop func(context.Context) error) {
-	t.Helper()
+func followed(ctx context.Context, s *framework.Scope, stop func(context.Context) error) {
+	s.Helper()
 	lease := leaseOf(s)
-	s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
+	s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
 	leader := *lease.Spec.HolderIdentity
 	if err := stop(ctx); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	s.Expect(t).Patient(framework.Converge).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
+	s.Expect().Patient(framework.Converge).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
 }
 
 // leaseOf refers to the lease that the operator's replicas vie for.
@@ -162,15 +161,15 @@ func leaseIn(namespace string) *coordinationv1.Lease {
 }
 
 // program makes a replica run as a program of that name.
-func program(t *testing.T, s *framework.Scope, folder, name string) runner.Change {
-	t.Helper()
+func program(s *framework.Scope, folder, name string) runner.Change {
+	s.Helper()
 	path := filepath.Join(folder, name)
 	executable, err := os.ReadFile(s.Operator.Binary())
 	if err == nil {
 		err = os.WriteFile(path, executable, 0o755)
 	}
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return runner.WithBinary(path)
 }

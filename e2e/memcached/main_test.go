@@ -44,15 +44,15 @@ func TestMain(m *testing.M) {
 }
 
 // create creates a Memcached of that size in the feature's namespace.
-func create(ctx context.Context, t *testing.T, s *framework.Scope, name string, size int32, with ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
-	t.Helper()
+func create(ctx context.Context, s *framework.Scope, name string, size int32, with ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
+	s.Helper()
 	mc := named(s, name)
 	mc.Spec.Size = new(size)
 	for _, edit := range with {
 		edit(mc)
 	}
 	if err := s.Client.Create(ctx, mc); err != nil {
-		t.Fatalf("creating the Memcached %s of size %d: %v", name, size, err)
+		s.Fatalf("creating the Memcached %s of size %d: %v", name, size, err)
 	}
 	return mc
 }
@@ -63,16 +63,16 @@ func named(s *framework.Scope, name string) *cachev1alpha1.Memcached {
 }
 
 // anotherNamespace returns a namespace beside the feature's own, with labels (name, value, name, value). It goes with the test.
-func anotherNamespace(ctx context.Context, t *testing.T, s *framework.Scope, labels ...string) string {
-	t.Helper()
+func anotherNamespace(ctx context.Context, s *framework.Scope, labels ...string) string {
+	s.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-other-", Labels: map[string]string{}}}
 	for label := range slices.Chunk(labels, 2) {
 		namespace.Labels[label[0]] = label[1]
 	}
 	if err := s.Client.Create(ctx, namespace); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	t.Cleanup(func() { remove(context.WithoutCancel(ctx), t, s, namespace) })
+	s.Cleanup(func() { remove(context.WithoutCancel(ctx), s, namespace) })
 	return namespace.Name
 }
 
@@ -82,12 +82,12 @@ func deploymentOf(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
 }
 
 // change patches the Memcached's spec and keeps mc up to date, its generation included.
-func change(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
-	t.Helper()
+func change(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
+	s.Helper()
 	before := mc.DeepCopy()
 	edit(&mc.Spec)
 	if err := s.Client.Patch(ctx, mc, client.MergeFrom(before)); err != nil {
-		t.Fatalf("changing the Memcached %s: %v", mc.Name, err)
+		s.Fatalf("changing the Memcached %s: %v", mc.Name, err)
 	}
 }
 
@@ -98,10 +98,10 @@ var (
 )
 
 // settled waits until the Deployment has the Memcached's size and the status says so, in all three conditions.
-func settled(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-	t.Helper()
-	s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
-	s.Expect(t).Condition(ctx, mc, available, converged, healthy)
+func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+	s.Helper()
+	s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
+	s.Expect().Condition(ctx, mc, available, converged, healthy)
 }
 
 // terminating are the conditions while somebody holds the Deployment, which is being deleted.

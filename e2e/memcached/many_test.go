@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -36,54 +35,54 @@ const (
 func TestMany(t *testing.T) {
 	var mark audit.Mark
 	many := simulated
-	memcached.TestAlone(t, features.New("many").
+	memcached.Feature("many").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(ownOperator)).
-		Assess("become Available, all of them", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Setup(ownOperator).
+		Assess("become Available, all of them", func(ctx context.Context, s *framework.Scope) {
 			if s.RealKubelet {
 				many = running
 			}
-			mark = s.Mark(t)
-			createMany(ctx, t, s, many)
-		})).
-		Assess("with few writes each", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			barrier(ctx, t, s)
-			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
+			mark = s.Mark()
+			createMany(ctx, s, many)
+		}).
+		Assess("with few writes each", func(ctx context.Context, s *framework.Scope) {
+			barrier(ctx, s)
+			s.Expect().Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
 			perObject := map[string]int{}
-			for _, event := range s.Expect(t).AtMost(many*writeBudget, s.Writes(mark, notThe(canary))) {
+			for _, event := range s.Expect().AtMost(many*writeBudget, s.Writes(mark, notThe(canary))) {
 				perObject[subjectOf(&event)]++
 			}
 			for name, writes := range perObject {
 				if writes > writeBudget {
-					t.Errorf("Memcached %s: expected at most %d writes; last seen: %d", name, writeBudget, writes)
-					s.Expect(t).AtMost(writeBudget, s.Writes(mark, the(name)))
+					s.Errorf("Memcached %s: expected at most %d writes; last seen: %d", name, writeBudget, writes)
+					s.Expect().AtMost(writeBudget, s.Writes(mark, the(name)))
 				}
 			}
-			s.Expect(t).AtMost(0, s.Writes(mark, audit.Code(409)))
-		})).
-		Assess("and none when the operator restarts", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mark = s.Mark(t)
-			restart(ctx, t, s)
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
-		})).
-		Assess("and go, all at once, without one", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mark = s.Mark(t)
+			s.Expect().AtMost(0, s.Writes(mark, audit.Code(409)))
+		}).
+		Assess("and none when the operator restarts", func(ctx context.Context, s *framework.Scope) {
+			mark = s.Mark()
+			restart(ctx, s)
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+		}).
+		Assess("and go, all at once, without one", func(ctx context.Context, s *framework.Scope) {
+			mark = s.Mark()
 			if err := s.Client.DeleteAllOf(ctx, &cachev1alpha1.Memcached{}, client.InNamespace(s.Namespace)); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).NoneLeft(ctx, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
-			nothingLeft(ctx, t, s)
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(many, s.Writes(mark, notThe(canary)))
-		})).
-		Feature())
+			s.Expect().NoneLeft(ctx, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
+			nothingLeft(ctx, s)
+			barrier(ctx, s)
+			s.Expect().AtMost(many, s.Writes(mark, notThe(canary)))
+		}).
+		TestAlone(t)
 }
 
 // createMany creates Memcacheds of size 1 at once, and waits until all of them are Available.
-func createMany(ctx context.Context, t *testing.T, s *framework.Scope, many int) {
-	t.Helper()
+func createMany(ctx context.Context, s *framework.Scope, many int) {
+	s.Helper()
 	var clients errgroup.Group
 	clients.SetLimit(20)
 	for i := range many {
@@ -94,10 +93,10 @@ func createMany(ctx context.Context, t *testing.T, s *framework.Scope, many int)
 		})
 	}
 	if err := clients.Wait(); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	// How long so many take is up to the machine, also where a mutant leaves other assertions little time.
-	s.Expect(t).Patient(framework.Converge).Objects(ctx, &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
+	s.Expect().Patient(framework.Converge).Objects(ctx, &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
 }
 
 // notAvailable returns the names of those Memcacheds that are not Available, for their current generation.
@@ -129,36 +128,36 @@ func subjectOf(event *auditv1.Event) string {
 // nobody else waiting, and that the API server is not asked in a loop.
 func TestFailingNeighbors(t *testing.T) {
 	const failing = 10 // more than the operator works on at once; fewer share what a hot loop can do
-	memcached.Test(t, features.New("failing neighbors").
+	memcached.Feature("failing neighbors").
 		WithLabel("contract", "8").
-		Assess("slow nobody down", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Assess("slow nobody down", func(ctx context.Context, s *framework.Scope) {
 			full := *s
-			full.Namespace = namespaceWithout(ctx, t, s, "count/deployments.apps")
-			mark := s.Mark(t)
+			full.Namespace = namespaceWithout(ctx, s, "count/deployments.apps")
+			mark := s.Mark()
 			for i := range failing {
-				create(ctx, t, &full, fmt.Sprintf("refused-%d", i), 1)
+				create(ctx, &full, fmt.Sprintf("refused-%d", i), 1)
 			}
 			for _, name := range []string{"a", "b", "c"} {
-				settled(ctx, t, s, create(ctx, t, s, name, 1))
+				settled(ctx, s, create(ctx, s, name, 1))
 			}
-			barrier(ctx, t, s)
-			s.Expect(t).NoneLeft(ctx, &appsv1.DeploymentList{}, client.InNamespace(full.Namespace))
-			s.Expect(t).AtMost(failing*attempts, full.Writes(mark, audit.Resource("deployments", "")))
-		})).
-		Feature())
+			barrier(ctx, s)
+			s.Expect().NoneLeft(ctx, &appsv1.DeploymentList{}, client.InNamespace(full.Namespace))
+			s.Expect().AtMost(failing*attempts, full.Writes(mark, audit.Resource("deployments", "")))
+		}).
+		Test(t)
 }
 
 // namespaceWithout returns another namespace, one whose quota leaves nothing of the resource. It goes with the test.
-func namespaceWithout(ctx context.Context, t *testing.T, s *framework.Scope, name corev1.ResourceName) string {
-	t.Helper()
-	namespace := anotherNamespace(ctx, t, s)
+func namespaceWithout(ctx context.Context, s *framework.Scope, name corev1.ResourceName) string {
+	s.Helper()
+	namespace := anotherNamespace(ctx, s)
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nothing"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: resource.MustParse("0")}},
 	}
 	if err := s.Client.Create(ctx, quota); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	s.Expect(t).Object(ctx, quota, HaveField("Status.Hard", HaveKey(name)))
+	s.Expect().Object(ctx, quota, HaveField("Status.Hard", HaveKey(name)))
 	return namespace
 }

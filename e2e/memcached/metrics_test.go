@@ -22,7 +22,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -31,24 +30,24 @@ import (
 
 // The certificate is the one that ServiceMonitors check: of the operator's authority, for the Service of the metrics.
 func TestMetricsAccess(t *testing.T) {
-	memcached.Test(t, features.New("metrics").
+	memcached.Feature("metrics").
 		WithLabel("contract", "manager").
-		Assess("are for those who may read them, over HTTPS", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			scraper := newScraper(ctx, t, s)
-			reader := metricsAccess(ctx, t, s, scraper, "https://"+metricsAddress(s))
+		Assess("are for those who may read them, over HTTPS", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			scraper := newScraper(ctx, s)
+			reader := metricsAccess(ctx, s, scraper, "https://"+metricsAddress(s))
 			// The server says that it speaks HTTPS and hangs up, in time or too early to be heard.
-			if code, _, err := get(ctx, t, scraper, "http://"+metricsAddress(s), token(ctx, t, s, reader)); err == nil && code != http.StatusBadRequest {
-				t.Errorf("over HTTP, an account with the right gets %d", code)
+			if code, _, err := get(ctx, s.T, scraper, "http://"+metricsAddress(s), token(ctx, s, reader)); err == nil && code != http.StatusBadRequest {
+				s.Errorf("over HTTP, an account with the right gets %d", code)
 			}
-		}))).
-		Feature())
+		})).
+		Test(t)
 }
 
 // metricsAccess asks for metrics as nobody, as an account without the right and as one with it, which it returns.
-func metricsAccess(ctx context.Context, t *testing.T, s *framework.Scope, scraper *http.Client, server string) (reader *corev1.ServiceAccount) {
-	t.Helper()
-	stranger, reader := newAccount(ctx, t, s, "stranger"), newAccount(ctx, t, s, "reader")
-	mayReadMetrics(ctx, t, s, reader)
+func metricsAccess(ctx context.Context, s *framework.Scope, scraper *http.Client, server string) (reader *corev1.ServiceAccount) {
+	s.Helper()
+	stranger, reader := newAccount(ctx, s, "stranger"), newAccount(ctx, s, "reader")
+	mayReadMetrics(ctx, s, reader)
 
 	for _, request := range []struct {
 		who, token string
@@ -56,15 +55,15 @@ func metricsAccess(ctx context.Context, t *testing.T, s *framework.Scope, scrape
 		says       string
 	}{
 		{"nobody", "", http.StatusUnauthorized, ""},
-		{"an account without the right", token(ctx, t, s, stranger), http.StatusForbidden, ""},
-		{"an account with the right", token(ctx, t, s, reader), http.StatusOK, "controller_runtime_reconcile_total"},
+		{"an account without the right", token(ctx, s, stranger), http.StatusForbidden, ""},
+		{"an account with the right", token(ctx, s, reader), http.StatusOK, "controller_runtime_reconcile_total"},
 	} {
-		code, body, err := get(ctx, t, scraper, server, request.token)
+		code, body, err := get(ctx, s.T, scraper, server, request.token)
 		if err != nil {
-			t.Fatalf("%s: %v", request.who, err)
+			s.Fatalf("%s: %v", request.who, err)
 		}
 		if code != request.code || !strings.Contains(body, request.says) {
-			t.Errorf("%s gets %d, want %d with %q:\n%.200s", request.who, code, request.code, request.says, body)
+			s.Errorf("%s gets %d, want %d with %q:\n%.200s", request.who, code, request.code, request.says, body)
 		}
 	}
 	return reader
@@ -78,48 +77,48 @@ func TestMetrics(t *testing.T) {
 		scrape           func(context.Context) (map[string]float64, error)
 		served, degraded *cachev1alpha1.Memcached
 	)
-	memcached.TestAlone(t, features.New("metrics' values").
+	memcached.Feature("metrics' values").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.Expect(t).NoneLeft(ctx, &cachev1alpha1.MemcachedList{}) // of the features before, in whose namespaces it might write
-			began, mark = time.Now(), s.Mark(t)
-			restart(ctx, t, s)
-			scrape = scraping(ctx, t, s)
-		}))).
-		Assess("tell the size and the conditions of each Memcached", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			full := *s
-			full.Namespace = namespaceWithout(ctx, t, s, "count/deployments.apps")
-			degraded = create(ctx, t, &full, "degraded", 2)
-			served = create(ctx, t, s, "served", 1)
-			settled(ctx, t, s, served)
-			s.Expect(t).Metrics(ctx, scrape, of(served, gauges(served, 1, 1, 1, 0, 0)))
-			change(ctx, t, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
-			settled(ctx, t, s, served)
-			s.Expect(t).Metrics(ctx, scrape, And(of(served, gauges(served, 3, 3, 1, 0, 0)), of(degraded, gauges(degraded, 2, 0, 0, 0, 1))))
+		Setup(withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			s.Expect().NoneLeft(ctx, &cachev1alpha1.MemcachedList{}) // of the features before, in whose namespaces it might write
+			began, mark = time.Now(), s.Mark()
+			restart(ctx, s)
+			scrape = scraping(ctx, s)
 		})).
-		Assess("count what the API server was made to write, and each way to Available", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			barrier(ctx, t, s)
-			written := s.Expect(t).AtMost(math.MaxInt, framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{granted}})
+		Assess("tell the size and the conditions of each Memcached", func(ctx context.Context, s *framework.Scope) {
+			full := *s
+			full.Namespace = namespaceWithout(ctx, s, "count/deployments.apps")
+			degraded = create(ctx, &full, "degraded", 2)
+			served = create(ctx, s, "served", 1)
+			settled(ctx, s, served)
+			s.Expect().Metrics(ctx, scrape, of(served, gauges(served, 1, 1, 1, 0, 0)))
+			change(ctx, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			settled(ctx, s, served)
+			s.Expect().Metrics(ctx, scrape, And(of(served, gauges(served, 3, 3, 1, 0, 0)), of(degraded, gauges(degraded, 2, 0, 0, 0, 1))))
+		}).
+		Assess("count what the API server was made to write, and each way to Available", func(ctx context.Context, s *framework.Scope) {
+			barrier(ctx, s)
+			written := s.Expect().AtMost(math.MaxInt, framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{granted}})
 			want := counters(written)
 			for name, count := range want {
 				if count == 0 && name != takeOvers {
-					t.Errorf("%s: expected writes to count", name)
+					s.Errorf("%s: expected writes to count", name)
 				}
 			}
 			want["memcached_operator_time_to_available_seconds_count"] = 2 // served, and the barrier's canary
-			s.Expect(t).Metrics(ctx, scrape, WithTransform(func(samples map[string]float64) map[string]float64 {
+			s.Expect().Metrics(ctx, scrape, WithTransform(func(samples map[string]float64) map[string]float64 {
 				return only(samples, func(name string) bool { _, wanted := want[name]; return wanted })
 			}, Equal(want)))
-			s.Expect(t).Metrics(ctx, scrape, HaveKeyWithValue("memcached_operator_time_to_available_seconds_sum",
+			s.Expect().Metrics(ctx, scrape, HaveKeyWithValue("memcached_operator_time_to_available_seconds_sum",
 				And(BeNumerically(">", 0), BeNumerically("<", 2*time.Since(began.Truncate(time.Second)).Seconds()))))
-		})).
-		Assess("forget a Memcached that is gone", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			remove(ctx, t, s, served)
-			s.Expect(t).Gone(ctx, served)
-			s.Expect(t).Metrics(ctx, scrape, And(of(served, BeEmpty()), of(degraded, Not(BeEmpty()))))
-		})).
-		Feature())
+		}).
+		Assess("forget a Memcached that is gone", func(ctx context.Context, s *framework.Scope) {
+			remove(ctx, s, served)
+			s.Expect().Gone(ctx, served)
+			s.Expect().Metrics(ctx, scrape, And(of(served, BeEmpty()), of(degraded, Not(BeEmpty()))))
+		}).
+		TestAlone(t)
 }
 
 // gauges are what the metrics tell of a Memcached.
@@ -187,13 +186,13 @@ func granted(event *auditv1.Event) bool {
 
 // scraping returns a function that scrapes the operator's metrics as an account that may, and returns the samples by name and
 // labels.
-func scraping(ctx context.Context, t *testing.T, s *framework.Scope) func(context.Context) (map[string]float64, error) {
-	t.Helper()
-	scraper, reader := newScraper(ctx, t, s), newAccount(ctx, t, s, "reader")
-	mayReadMetrics(ctx, t, s, reader)
-	bearer := token(ctx, t, s, reader)
+func scraping(ctx context.Context, s *framework.Scope) func(context.Context) (map[string]float64, error) {
+	s.Helper()
+	scraper, reader := newScraper(ctx, s), newAccount(ctx, s, "reader")
+	mayReadMetrics(ctx, s, reader)
+	bearer := token(ctx, s, reader)
 	return func(ctx context.Context) (map[string]float64, error) {
-		code, body, err := get(ctx, t, scraper, "https://"+metricsAddress(s), bearer)
+		code, body, err := get(ctx, s.T, scraper, "https://"+metricsAddress(s), bearer)
 		if err != nil {
 			return nil, err
 		}
@@ -213,11 +212,11 @@ func metricsAddress(s *framework.Scope) string {
 }
 
 // newScraper returns a client that trusts the operator's authority, for the Service of the metrics.
-func newScraper(ctx context.Context, t *testing.T, s *framework.Scope) *http.Client {
-	t.Helper()
+func newScraper(ctx context.Context, s *framework.Scope) *http.Client {
+	s.Helper()
 	secret := authority(s)
 	if err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(secret.Data["ca.crt"])
@@ -225,48 +224,48 @@ func newScraper(ctx context.Context, t *testing.T, s *framework.Scope) *http.Cli
 		RootCAs: roots, ServerName: "operator-controller-manager-metrics-service." + secret.Namespace + ".svc",
 	}}
 	if s.Deployed != nil {
-		pod := managers(ctx, t, s)[0]
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx, t, &pod, 8443), nil }
+		pod := managers(ctx, s)[0]
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx, &pod, 8443), nil }
 	}
 	return &http.Client{Transport: transport}
 }
 
-func newAccount(ctx context.Context, t *testing.T, s *framework.Scope, name string) *corev1.ServiceAccount {
-	t.Helper()
+func newAccount(ctx context.Context, s *framework.Scope, name string) *corev1.ServiceAccount {
+	s.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	if err := s.Client.Create(ctx, account); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return account
 }
 
-func token(ctx context.Context, t *testing.T, s *framework.Scope, account *corev1.ServiceAccount) string {
-	t.Helper()
+func token(ctx context.Context, s *framework.Scope, account *corev1.ServiceAccount) string {
+	s.Helper()
 	request := &authenticationv1.TokenRequest{}
 	if err := s.Client.SubResource("token").Create(ctx, account, request); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return request.Status.Token
 }
 
 // mayReadMetrics binds the account to the role for that, and returns when the API server knows: the operator remembers a refusal
 // for a while.
-func mayReadMetrics(ctx context.Context, t *testing.T, s *framework.Scope, account *corev1.ServiceAccount) {
-	t.Helper()
+func mayReadMetrics(ctx context.Context, s *framework.Scope, account *corev1.ServiceAccount) {
+	s.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace + "-reads-metrics"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator-metrics-reader"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
 	}
 	if err := s.Client.Create(ctx, binding); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	t.Cleanup(func() {
+	s.Cleanup(func() {
 		if err := s.Client.Delete(context.WithoutCancel(ctx), binding); err != nil {
-			t.Error(err)
+			s.Error(err)
 		}
 	})
-	untilJudged(ctx, t, s, authorizationv1.SubjectAccessReviewSpec{
+	untilJudged(ctx, s, authorizationv1.SubjectAccessReviewSpec{
 		User:                  "system:serviceaccount:" + account.Namespace + ":" + account.Name,
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
 	}, true)

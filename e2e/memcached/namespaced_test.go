@@ -12,7 +12,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -27,71 +26,71 @@ func TestNamespaced(t *testing.T) {
 		installed *framework.Scope
 		mark      audit.Mark
 	)
-	memcached.TestAlone(t, features.New("namespaced").
+	memcached.Feature("namespaced").
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(ownOperator)).
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			passUnjudged(ctx, t, s) // there are no webhooks in such an install
-			stop(ctx, t, s)
-			manifests := renderNamespaced(t, s.Namespace)
+		Setup(ownOperator).
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			passUnjudged(ctx, s) // there are no webhooks in such an install
+			stop(ctx, s)
+			manifests := renderNamespaced(s.T, s.Namespace)
 			if err := runner.Apply(ctx, s.Client, manifests.Without("Deployment")); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			manager, err := manifests.Manager()
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			for _, right := range []authorizationv1.ResourceAttributes{
 				{Group: cachev1alpha1.GroupVersion.Group, Resource: "memcacheds", Verb: "watch", Namespace: s.Namespace},
 				{Group: "coordination.k8s.io", Resource: "leases", Verb: "create", Namespace: s.Namespace},
 			} {
-				untilJudged(ctx, t, s, authorizationv1.SubjectAccessReviewSpec{User: manager.UserName(), ResourceAttributes: &right}, true)
+				untilJudged(ctx, s, authorizationv1.SubjectAccessReviewSpec{User: manager.UserName(), ResourceAttributes: &right}, true)
 			}
-			mark = s.Mark(t)
+			mark = s.Mark()
 			operator, err := s.Operator.Beside(ctx, "namespaced", manifests)
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			t.Cleanup(func() {
+			s.Cleanup(func() {
 				if err := operator.Stop(context.WithoutCancel(ctx)); err != nil {
-					t.Error(err)
+					s.Error(err)
 				}
 			})
 			within := *s
 			within.Operator = operator
 			installed = &within
-		})).
-		Assess("serves its namespace", framework.Step(func(ctx context.Context, t *testing.T, _ *framework.Scope) {
-			mc := create(ctx, t, installed, "cache", 1)
-			settled(ctx, t, installed, mc)
-			change(ctx, t, installed, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
-			settled(ctx, t, installed, mc)
-			remove(ctx, t, installed, deploymentOf(mc))
-			settled(ctx, t, installed, mc)
-		})).
-		Assess("and no other", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		}).
+		Assess("serves its namespace", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, installed, "cache", 1)
+			settled(ctx, installed, mc)
+			change(ctx, installed, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			settled(ctx, installed, mc)
+			remove(ctx, installed, deploymentOf(mc))
+			settled(ctx, installed, mc)
+		}).
+		Assess("and no other", func(ctx context.Context, s *framework.Scope) {
 			elsewhere := *s
-			elsewhere.Namespace = anotherNamespace(ctx, t, s)
-			mc := create(ctx, t, &elsewhere, "cache", 1)
-			barrier(ctx, t, installed)
+			elsewhere.Namespace = anotherNamespace(ctx, s)
+			mc := create(ctx, &elsewhere, "cache", 1)
+			barrier(ctx, installed)
 			left := &appsv1.DeploymentList{}
 			if err := s.Client.List(ctx, left, client.InNamespace(elsewhere.Namespace)); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(mc), mc); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			NewWithT(t).Expect(left.Items).To(BeEmpty(), "what the operator made of the Memcached of another namespace")
-			NewWithT(t).Expect(mc.Status.Conditions).To(BeEmpty(), "what the operator says of the Memcached of another namespace")
-		})).
-		Assess("asks for nothing that it may not have", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			NewWithT(s).Expect(left.Items).To(BeEmpty(), "what the operator made of the Memcached of another namespace")
+			NewWithT(s).Expect(mc.Status.Conditions).To(BeEmpty(), "what the operator says of the Memcached of another namespace")
+		}).
+		Assess("asks for nothing that it may not have", func(ctx context.Context, s *framework.Scope) {
 			asked, err := s.Audit.Since(mark, audit.ByUser(installed.Operator.UserName()))
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			if len(asked) == 0 {
-				t.Fatalf("expected requests of %s in the audit log; last seen: none", installed.Operator.UserName())
+				s.Fatalf("expected requests of %s in the audit log; last seen: none", installed.Operator.UserName())
 			}
 			var beyond []auditv1.Event
 			for i := range asked {
@@ -101,10 +100,10 @@ func TestNamespaced(t *testing.T) {
 				}
 			}
 			if len(beyond) > 0 {
-				t.Errorf("expected no request that is refused or beyond the namespace %s; last seen:\n%s", s.Namespace, audit.Describe(beyond))
+				s.Errorf("expected no request that is refused or beyond the namespace %s; last seen:\n%s", s.Namespace, audit.Describe(beyond))
 			}
-		})).
-		Feature())
+		}).
+		TestAlone(t)
 }
 
 // renderNamespaced renders config/namespaced for another namespace, as its head says how.

@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
 	"github.com/example/operator-testbed/e2e/framework"
@@ -30,54 +29,54 @@ const enforcement = time.Minute
 // TestNetworkPolicy owns the operator, whose pod's ports are tried from pods of other namespaces.
 func TestNetworkPolicy(t *testing.T) {
 	var stranger, scraper *corev1.Pod
-	memcached.TestAlone(t, features.New("network policy").
+	memcached.Feature("network policy").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
 		WithLabel("needs", "kubelet").
-		Setup(framework.Step(ownOperator)).
-		Setup(framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.LoadImageArchive(ctx, t, dialerArchive(ctx, t))
-			stop(ctx, t, s)
-			s.Deploy(ctx, t, 1)
-			operator := managers(ctx, t, s)[0].Status.PodIP
-			stranger = dialing(ctx, t, s, s.Namespace, operator, "8081", "8443", "9443")
-			scraper = dialing(ctx, t, s, anotherNamespace(ctx, t, s, "metrics", "enabled"), operator, "8081", "8443", "9443")
-		}))).
-		Assess("without one, whoever wants to connects", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Setup(ownOperator).
+		Setup(withKubelet(func(ctx context.Context, s *framework.Scope) {
+			s.LoadImageArchive(ctx, dialerArchive(ctx, s.T))
+			stop(ctx, s)
+			s.Deploy(ctx, 1)
+			operator := managers(ctx, s)[0].Status.PodIP
+			stranger = dialing(ctx, s, s.Namespace, operator, "8081", "8443", "9443")
+			scraper = dialing(ctx, s, anotherNamespace(ctx, s, "metrics", "enabled"), operator, "8081", "8443", "9443")
+		})).
+		Assess("without one, whoever wants to connects", withKubelet(func(ctx context.Context, s *framework.Scope) {
 			for _, pod := range []*corev1.Pod{stranger, scraper} {
-				s.Logged(ctx, t, pod, "8081:open 8443:open 9443:open")
+				s.Logged(ctx, pod, "8081:open 8443:open 9443:open")
 			}
-		}))).
-		Assess("with the operator's, metrics are for namespaces that are labeled so, and webhooks for all", framework.Step(withKubelet(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			needsPolicies(ctx, t, s)
+		})).
+		Assess("with the operator's, metrics are for namespaces that are labeled so, and webhooks for all", withKubelet(func(ctx context.Context, s *framework.Scope) {
+			needsPolicies(ctx, s)
 			policies, err := runner.Render("../../operator/config/network-policy")
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			if err := runner.Apply(ctx, s.Client, policies.Objects()); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			t.Cleanup(func() {
+			s.Cleanup(func() {
 				if err := runner.Remove(context.WithoutCancel(ctx), s.Config, policies.Objects()); err != nil {
-					t.Error(err)
+					s.Error(err)
 				}
 			})
-			s.Logged(ctx, t, stranger, "8081:closed 8443:closed 9443:open")
-			s.Logged(ctx, t, scraper, "8081:closed 8443:open 9443:open")
+			s.Logged(ctx, stranger, "8081:closed 8443:closed 9443:open")
+			s.Logged(ctx, scraper, "8081:closed 8443:open 9443:open")
 			// The API server calls the webhooks, and the kubelet makes its probes, all the same.
-			settled(ctx, t, s, create(ctx, t, s, "cache", 1))
-			s.Expect(t).DeploymentSize(ctx, s.Deployed.Manager, 1)
-		}))).
-		Feature())
+			settled(ctx, s, create(ctx, s, "cache", 1))
+			s.Expect().DeploymentSize(ctx, s.Deployed.Manager, 1)
+		})).
+		TestAlone(t)
 }
 
 // needsPolicies skips the test where the cluster's network enforces no policy: not even one that lets nobody in.
-func needsPolicies(ctx context.Context, t *testing.T, s *framework.Scope) {
-	t.Helper()
-	server := dialing(ctx, t, s, s.Namespace)
-	s.Expect(t).Object(ctx, server, HaveField("Status.PodIP", Not(BeEmpty())))
-	visitor := dialing(ctx, t, s, s.Namespace, server.Status.PodIP, "8080")
-	s.Logged(ctx, t, visitor, "8080:open")
+func needsPolicies(ctx context.Context, s *framework.Scope) {
+	s.Helper()
+	server := dialing(ctx, s, s.Namespace)
+	s.Expect().Object(ctx, server, HaveField("Status.PodIP", Not(BeEmpty())))
+	visitor := dialing(ctx, s, s.Namespace, server.Status.PodIP, "8080")
+	s.Logged(ctx, visitor, "8080:open")
 	nobody := &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "nobody"},
 		Spec: networkingv1.NetworkPolicySpec{
@@ -86,18 +85,18 @@ func needsPolicies(ctx context.Context, t *testing.T, s *framework.Scope) {
 		},
 	}
 	if err := s.Client.Create(ctx, nobody); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	bounded, cancel := context.WithTimeout(ctx, enforcement)
 	defer cancel()
-	if !s.Tells(bounded, t, visitor, "8080:closed") {
-		t.Skipf("the network of this cluster enforces no NetworkPolicy: nobody was to connect to a pod, and for %v everybody could", enforcement)
+	if !s.Tells(bounded, visitor, "8080:closed") {
+		s.Skipf("the network of this cluster enforces no NetworkPolicy: nobody was to connect to a pod, and for %v everybody could", enforcement)
 	}
 }
 
 // dialing runs the dialer in a namespace, with which it goes.
-func dialing(ctx context.Context, t *testing.T, s *framework.Scope, namespace string, args ...string) *corev1.Pod {
-	t.Helper()
+func dialing(ctx context.Context, s *framework.Scope, namespace string, args ...string) *corev1.Pod {
+	s.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "dialer-", Labels: map[string]string{"dials": "nobody"}},
 		Spec: corev1.PodSpec{
@@ -119,9 +118,9 @@ func dialing(ctx context.Context, t *testing.T, s *framework.Scope, namespace st
 		pod.Labels["dials"] = "somebody"
 	}
 	if err := s.Client.Create(ctx, pod); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	s.Expect(t).Object(ctx, pod, HaveField("Status.Phase", Equal(corev1.PodRunning)))
+	s.Expect().Object(ctx, pod, HaveField("Status.Phase", Equal(corev1.PodRunning)))
 	return pod
 }
 

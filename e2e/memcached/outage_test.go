@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework"
@@ -31,56 +30,56 @@ import (
 // TestOutage owns the cluster. An operator that runs goes on when the API server is back, and needs no restart.
 func TestOutage(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	memcached.TestAlone(t, features.New("outage").
+	memcached.Feature("outage").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
-		Setup(framework.Step(operatorWith(longLease))).
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-		})).
-		Assess("the API server is killed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			if err := s.Component(t, embedded.KubeAPIServer).Kill(ctx); err != nil {
-				t.Fatal(err)
+		Setup(operatorWith(longLease)).
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			mc = create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+		}).
+		Assess("the API server is killed", func(ctx context.Context, s *framework.Scope) {
+			if err := s.Component(embedded.KubeAPIServer).Kill(ctx); err != nil {
+				s.Fatal(err)
 			}
-			s.ControlPlane(ctx, t)
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
-			settled(ctx, t, s, mc)
-			mark := s.Mark(t)
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
-		})).
-		Feature())
+			s.ControlPlane(ctx)
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			settled(ctx, s, mc)
+			mark := s.Mark()
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+		}).
+		TestAlone(t)
 }
 
 // TestLongOutage owns the cluster. A leader that can't renew its lease ends: another one may be at work. Who runs it starts it
 // again, as a kubelet does.
 func TestLongOutage(t *testing.T) {
-	memcached.TestAlone(t, features.New("long outage").
+	memcached.Feature("long outage").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
-		Setup(framework.Step(ownOperator)).
-		Assess("ends the operator, and the next one goes on", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			server := s.Component(t, embedded.KubeAPIServer)
-			restart(ctx, t, s, shortLease(s))
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
+		Setup(ownOperator).
+		Assess("ends the operator, and the next one goes on", func(ctx context.Context, s *framework.Scope) {
+			server := s.Component(embedded.KubeAPIServer)
+			restart(ctx, s, shortLease(s))
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
 			if err := server.Stop(ctx); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			how, err := s.Operator.Replicas()[0].Ended(ctx)
 			if err := errors.Join(err, server.Start(ctx)); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			if how.Code != 1 {
-				t.Errorf("expected that the operator ends with exit code 1; last seen: it %s", how)
+				s.Errorf("expected that the operator ends with exit code 1; last seen: it %s", how)
 			}
-			s.ControlPlane(ctx, t)
-			restart(ctx, t, s, shortLease(s))
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			s.ControlPlane(ctx)
+			restart(ctx, s, shortLease(s))
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			settled(ctx, s, mc)
+		}).
+		TestAlone(t)
 }
 
 // TestCompaction owns the cluster. The operator is cut off while a Deployment goes and a size changes, and nobody tells it later:
@@ -91,112 +90,112 @@ func TestLongOutage(t *testing.T) {
 // restarted. When the API server goes on, etcd tells it that what it wants to resume from has been compacted (its log says so). It
 // lists, begins its cache anew and ends all watches; one from before is told 410 Gone, the test's and the operator's alike.
 func TestCompaction(t *testing.T) {
-	memcached.TestAlone(t, features.New("compaction of etcd").
+	memcached.Feature("compaction of etcd").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
-		Setup(framework.Step(ownOperator)).
-		Assess("while the operator is cut off is made up for", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			server, etcd := s.Component(t, embedded.KubeAPIServer), s.Component(t, embedded.Etcd)
-			way := behindWire(ctx, t, s, longLease)
-			bereft, changed, same := create(ctx, t, s, "bereft", 1), create(ctx, t, s, "changed", 1), create(ctx, t, s, "same", 1)
-			settled(ctx, t, s, bereft)
-			settled(ctx, t, s, changed)
-			settled(ctx, t, s, same)
-			barrier(ctx, t, s)
-			memcacheds, deployments := seenNow(ctx, t, s, &cachev1alpha1.MemcachedList{}), seenNow(ctx, t, s, &appsv1.DeploymentList{})
-			mark := s.Mark(t)
+		Setup(ownOperator).
+		Assess("while the operator is cut off is made up for", func(ctx context.Context, s *framework.Scope) {
+			server, etcd := s.Component(embedded.KubeAPIServer), s.Component(embedded.Etcd)
+			way := behindWire(ctx, s, longLease)
+			bereft, changed, same := create(ctx, s, "bereft", 1), create(ctx, s, "changed", 1), create(ctx, s, "same", 1)
+			settled(ctx, s, bereft)
+			settled(ctx, s, changed)
+			settled(ctx, s, same)
+			barrier(ctx, s)
+			memcacheds, deployments := seenNow(ctx, s, &cachev1alpha1.MemcachedList{}), seenNow(ctx, s, &appsv1.DeploymentList{})
+			mark := s.Mark()
 			way.cut()
-			change(ctx, t, s, changed, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
-			remove(ctx, t, s, deploymentOf(bereft))
-			s.Expect(t).Gone(ctx, deploymentOf(bereft))
-			s.Expect(t).NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace),
+			change(ctx, s, changed, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			remove(ctx, s, deploymentOf(bereft))
+			s.Expect().Gone(ctx, deploymentOf(bereft))
+			s.Expect().NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace),
 				client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(bereft.UID)})
 
 			if err := server.Pause(ctx); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			t.Cleanup(func() { _ = server.Resume(context.WithoutCancel(ctx)) }) // where the test does not come to it
-			s.Compact(ctx, t)
+			s.Cleanup(func() { _ = server.Resume(context.WithoutCancel(ctx)) }) // where the test does not come to it
+			s.Compact(ctx)
 			if err := errors.Join(etcd.Restart(ctx), server.Resume(ctx)); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			for _, seen := range []*seen{memcacheds, deployments} {
-				seen.untilForgotten(ctx, t, s)
+				seen.untilForgotten(ctx, s)
 			}
-			s.ControlPlane(ctx, t)
+			s.ControlPlane(ctx)
 			way.mend()
-			settled(ctx, t, s, changed)
-			settled(ctx, t, s, bereft)
-			truthful(ctx, t, s, changed)
-			truthful(ctx, t, s, bereft)
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, the(same.Name)))
+			settled(ctx, s, changed)
+			settled(ctx, s, bereft)
+			truthful(ctx, s, changed)
+			truthful(ctx, s, bereft)
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, the(same.Name)))
 			for _, resource := range []string{"memcacheds", "deployments"} {
 				ended, err := s.Audit.Since(mark, audit.ByUser(s.Operator.UserName()), audit.Resource(resource, ""), resumed)
 				if err != nil {
-					t.Fatal(err)
+					s.Fatal(err)
 				}
 				if len(ended) == 0 {
-					t.Errorf("expected that the operator can't resume its watch of %s; last seen: it did", resource)
+					s.Errorf("expected that the operator can't resume its watch of %s; last seen: it did", resource)
 				}
 			}
-			mark = s.Mark(t)
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
-		})).
-		Feature())
+			mark = s.Mark()
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+		}).
+		TestAlone(t)
 }
 
 // TestRecreated owns the operator. It does not see that a Memcached is deleted and made again: its watch is broken all the while,
 // and then it has to list. To client-go that is an update from the one to the other.
 func TestRecreated(t *testing.T) {
 	watch := &interceptedWatch{group: cachev1alpha1.GroupVersion.Group, resource: "memcacheds"}
-	memcached.TestAlone(t, features.New("recreated").
+	memcached.Feature("recreated").
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			behindProxy(ctx, t, s, watch.intercept)
-		})).
-		Assess("while the watch is broken, it is served", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			behindProxy(ctx, s, watch.intercept)
+		}).
+		Assess("while the watch is broken, it is served", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
 			mend := watch.cut()
-			t.Cleanup(mend)
+			s.Cleanup(mend)
 			// Then it knows that the Deployment is gone, and that there is no Memcached for which to make another one.
 			asked := watch.next("GET cache")
-			remove(ctx, t, s, mc)
-			s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
-			made(ctx, t, asked)
-			mc = create(ctx, t, s, "cache", 1)
+			remove(ctx, s, mc)
+			s.Expect().Gone(ctx, mc, deploymentOf(mc))
+			made(ctx, s.T, asked)
+			mc = create(ctx, s, "cache", 1)
 			mend()
-			settled(ctx, t, s, mc)
-		})).
-		Assess("and does not get its predecessor's status", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			predecessor := create(ctx, t, s, "held", 1)
-			settled(ctx, t, s, predecessor)
-			damage(ctx, t, s, predecessor, `{"metadata":{"finalizers":["`+hold+`"]}}`)
+			settled(ctx, s, mc)
+		}).
+		Assess("and does not get its predecessor's status", func(ctx context.Context, s *framework.Scope) {
+			predecessor := create(ctx, s, "held", 1)
+			settled(ctx, s, predecessor)
+			damage(ctx, s, predecessor, `{"metadata":{"finalizers":["`+hold+`"]}}`)
 			mend := watch.cut()
-			t.Cleanup(mend)
+			s.Cleanup(mend)
 			// The Deployment is going, which the operator sees, and tells the Memcached that it knows.
 			told := watch.next("PATCH held/status")
-			remove(ctx, t, s, predecessor)
-			s.Expect(t).Gone(ctx, predecessor)
-			made(ctx, t, told)
-			mc := create(ctx, t, s, "held", 1)
+			remove(ctx, s, predecessor)
+			s.Expect().Gone(ctx, predecessor)
+			made(ctx, s.T, told)
+			mc := create(ctx, s, "held", 1)
 			told = watch.next("PATCH held/status")
-			damage(ctx, t, s, mc, `{"metadata":{"labels":{"example.com/news":"some"}}}`)
-			made(ctx, t, told)
+			damage(ctx, s, mc, `{"metadata":{"labels":{"example.com/news":"some"}}}`)
+			made(ctx, s.T, told)
 			mend()
-			release(ctx, t, s, deploymentOf(mc))
-			settled(ctx, t, s, mc)
-			for _, version := range s.Versions(ctx, t) {
+			release(ctx, s, deploymentOf(mc))
+			settled(ctx, s, mc)
+			for _, version := range s.Versions(ctx) {
 				selector, _, _ := unstructured.NestedString(version.Object.Object, "status", "selector")
 				if version.Object.GetUID() == mc.UID && strings.Contains(selector, string(predecessor.UID)) {
-					t.Fatalf("Memcached %s: expected a status of its own; last seen: the selector %s, which is its predecessor's", mc.Name, selector)
+					s.Fatalf("Memcached %s: expected a status of its own; last seen: the selector %s, which is its predecessor's", mc.Name, selector)
 				}
 			}
-		})).
-		Feature())
+		}).
+		TestAlone(t)
 }
 
 // TestBehind owns the operator. While a watch of it is broken, its cache has what was before.
@@ -204,44 +203,44 @@ func TestBehind(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
 	memcacheds := &interceptedWatch{group: cachev1alpha1.GroupVersion.Group, resource: "memcacheds"}
 	replicaSets := &interceptedWatch{group: appsv1.GroupName, resource: "replicasets"}
-	memcached.TestAlone(t, features.New("a cache that is behind").
+	memcached.Feature("a cache that is behind").
 		WithLabel("contract", "6").
 		WithLabel("contract", "1").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			behindProxy(ctx, t, s, func(pass http.Handler) http.Handler { return memcacheds.intercept(replicaSets.intercept(pass)) })
-			mc = create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-		})).
-		Assess("does not keep the status from changing back", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsSimulation(t, "their kubelets say how a pod is")
-			barrier(ctx, t, s) // its cache has the last status
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			behindProxy(ctx, s, func(pass http.Handler) http.Handler { return memcacheds.intercept(replicaSets.intercept(pass)) })
+			mc = create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+		}).
+		Assess("does not keep the status from changing back", func(ctx context.Context, s *framework.Scope) {
+			s.NeedsSimulation("their kubelets say how a pod is")
+			barrier(ctx, s) // its cache has the last status
 			mend := memcacheds.cut()
-			t.Cleanup(mend)
-			mark := s.Mark(t)
-			release := unready(ctx, t, s, mc, func(*corev1.ContainerStatus) {})
-			s.Expect(t).Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			s.Cleanup(mend)
+			mark := s.Mark()
+			release := unready(ctx, s, mc, func(*corev1.ContainerStatus) {})
+			s.Expect().Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
 			// Its controller has counted it, too, and does not do so later.
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(0)))
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(0)))
 			release()
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
-			s.Expect(t).Condition(ctx, mc, available, converged, healthy)
-			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
+			s.Expect().Condition(ctx, mc, available, converged, healthy)
+			s.Expect().Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
 			mend()
-		})).
-		Assess("and a pod whose ReplicaSet it does not know yet is no loss", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			since := len(s.Versions(ctx, t))
+		}).
+		Assess("and a pod whose ReplicaSet it does not know yet is no loss", func(ctx context.Context, s *framework.Scope) {
+			since := len(s.Versions(ctx))
 			mend := replicaSets.cut()
-			t.Cleanup(mend)
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
-			s.Expect(t).Object(ctx, deploymentOf(mc), And(
+			s.Cleanup(mend)
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
+			s.Expect().Object(ctx, deploymentOf(mc), And(
 				HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))))),
 				WithTransform(rolledOut, BeTrue())))
 			mend()
-			settled(ctx, t, s, mc)
-			stayedAvailable(ctx, t, s, mc, since)
-		})).
-		Feature())
+			settled(ctx, s, mc)
+			stayedAvailable(ctx, s, mc, since)
+		}).
+		TestAlone(t)
 }
 
 // rolledOut returns whether all pods of a Deployment are of its present template.
@@ -371,33 +370,33 @@ func (w *interceptedWatch) intercept(pass http.Handler) http.Handler {
 // TestBrokenWatches owns the operator. Its connections break again and again, in the middle of lists, of watches and of
 // answers to writes: it can't tell what came of them.
 func TestBrokenWatches(t *testing.T) {
-	memcached.TestAlone(t, features.New("broken watches").
+	memcached.Feature("broken watches").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(ownOperator)).
-		Assess("lose nothing", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			way := behindWire(ctx, t, s, longLease)
+		Setup(ownOperator).
+		Assess("lose nothing", func(ctx context.Context, s *framework.Scope) {
+			way := behindWire(ctx, s, longLease)
 			way.wear(20_000, 40_000, 30_000) // few: each makes the operator wait longer before it tries again
 			var served []*cachev1alpha1.Memcached
 			for i := range 5 {
-				served = append(served, create(ctx, t, s, fmt.Sprintf("cache-%d", i), 1))
+				served = append(served, create(ctx, s, fmt.Sprintf("cache-%d", i), 1))
 			}
 			for _, mc := range served {
-				settled(ctx, t, s, mc)
-				change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+				settled(ctx, s, mc)
+				change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			}
-			NewWithT(t).Expect(way.left()).To(BeZero(), "connections that did not come, to break")
+			NewWithT(s).Expect(way.left()).To(BeZero(), "connections that did not come, to break")
 			for _, mc := range served {
-				settled(ctx, t, s, mc)
+				settled(ctx, s, mc)
 			}
-			mark := s.Mark(t)
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
+			mark := s.Mark()
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
 			for _, mc := range served {
-				truthful(ctx, t, s, mc)
+				truthful(ctx, s, mc)
 			}
-		})).
-		Feature())
+		}).
+		TestAlone(t)
 }
 
 // resumed passes watches that begin where one before has ended. Such a watch lasts minutes, and is logged when it is over: one that
@@ -413,17 +412,17 @@ type seen struct {
 }
 
 // seenNow lists a resource and begins to watch it.
-func seenNow(ctx context.Context, t *testing.T, s *framework.Scope, list client.ObjectList) *seen {
-	t.Helper()
+func seenNow(ctx context.Context, s *framework.Scope, list client.ObjectList) *seen {
+	s.Helper()
 	if err := s.Client.List(ctx, list); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	known := &seen{list: list}
 	var err error
 	if known.events, err = known.watch(ctx, s); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	t.Cleanup(known.events.Stop)
+	s.Cleanup(known.events.Stop)
 	return known
 }
 
@@ -434,23 +433,23 @@ func (k *seen) watch(ctx context.Context, s *framework.Scope) (watch.Interface, 
 }
 
 // untilForgotten waits until the API server ends the watch, and fails the test unless another one from there is told 410 Gone.
-func (k *seen) untilForgotten(ctx context.Context, t *testing.T, s *framework.Scope) {
-	t.Helper()
+func (k *seen) untilForgotten(ctx context.Context, s *framework.Scope) {
+	s.Helper()
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	for open := true; open; {
 		select {
 		case _, open = <-k.events.ResultChan():
 		case <-ctx.Done():
-			t.Fatalf("%T: expected that the API server ends all watches; last seen: they go on", k.list)
+			s.Fatalf("%T: expected that the API server ends all watches; last seen: they go on", k.list)
 		}
 	}
 	again, err := k.watch(ctx, s)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	defer again.Stop()
 	if event := <-again.ResultChan(); event.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
-		t.Fatalf("%T: expected that a watch from before is told 410 Gone; last seen: %s %v", k.list, event.Type, event.Object)
+		s.Fatalf("%T: expected that a watch from before is told 410 Gone; last seen: %s %v", k.list, event.Type, event.Object)
 	}
 }

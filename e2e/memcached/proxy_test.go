@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"testing"
 
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -18,15 +17,15 @@ import (
 // behindProxy restarts the operator, which reaches the API server by way of a proxy until its next restart; the proxy goes with
 // the test. A wire breaks connections; a proxy knows requests. What becomes of one, intercept says, by the handler that passes it
 // on.
-func behindProxy(ctx context.Context, t *testing.T, s *framework.Scope, intercept func(pass http.Handler) http.Handler) {
-	t.Helper()
+func behindProxy(ctx context.Context, s *framework.Scope, intercept func(pass http.Handler) http.Handler) {
+	s.Helper()
 	server, err := url.Parse(s.Config.Host)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	anonymous, err := rest.TransportFor(rest.AnonymousClientConfig(s.Config)) // the operator says itself who it is
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	proxy := httptest.NewUnstartedServer(intercept(&httputil.ReverseProxy{
 		Transport:     anonymous,
@@ -37,12 +36,12 @@ func behindProxy(ctx context.Context, t *testing.T, s *framework.Scope, intercep
 	}))
 	proxy.EnableHTTP2 = true
 	proxy.StartTLS() // over plain HTTP, a client does not say who it is
-	t.Cleanup(func() {
-		restart(context.WithoutCancel(ctx), t, s)
+	s.Cleanup(func() {
+		restart(context.WithoutCancel(ctx), s)
 		proxy.CloseClientConnections()
 		proxy.Close()
 	})
-	restartVia(ctx, t, s, func(cluster *clientcmdapi.Cluster) {
+	restartVia(ctx, s, func(cluster *clientcmdapi.Cluster) {
 		cluster.Server, cluster.TLSServerName = proxy.URL, ""
 		cluster.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw})
 	})

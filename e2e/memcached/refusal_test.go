@@ -27,7 +27,6 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -41,70 +40,70 @@ var attentive = operatorWith(runner.WithArgs("--recheck-interval=1s"))
 // TestStranger owns the operator. A Deployment that has the name that the operator needs, and is somebody else's, is left alone.
 func TestStranger(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	memcached.TestAlone(t, features.New("stranger").
+	memcached.Feature("stranger").
 		WithLabel("contract", "5").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(attentive)).
-		Assess("is left alone, and told of once", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Setup(attentive).
+		Assess("is left alone, and told of once", func(ctx context.Context, s *framework.Scope) {
 			strange := stranger(s, "cache")
 			if err := s.Client.Create(ctx, strange); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(strange), 2)
-			mark := s.Mark(t)
-			mc = create(ctx, t, s, "cache", 1)
-			degraded(ctx, t, s, mc, cachev1alpha1.ReasonNameTaken, "does not belong to this Memcached")
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary), audit.Resource("deployments", ""), audit.Not(creates)))
-			s.Expect(t).AtMost(1, s.Writes(mark, notThe(canary), audit.Resource("memcacheds", "status")))
-			s.Expect(t).AtMost(1, s.Writes(mark, notThe(canary), audit.Resource("events", "")))
-			s.Expect(t).Object(ctx, deploymentOf(mc), And(
+			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(strange), 2)
+			mark := s.Mark()
+			mc = create(ctx, s, "cache", 1)
+			degraded(ctx, s, mc, cachev1alpha1.ReasonNameTaken, "does not belong to this Memcached")
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, notThe(canary), audit.Resource("deployments", ""), audit.Not(creates)))
+			s.Expect().AtMost(1, s.Writes(mark, notThe(canary), audit.Resource("memcacheds", "status")))
+			s.Expect().AtMost(1, s.Writes(mark, notThe(canary), audit.Resource("events", "")))
+			s.Expect().Object(ctx, deploymentOf(mc), And(
 				HaveField("UID", strange.UID), HaveField("Generation", strange.Generation), HaveField("Labels", strange.Labels), HaveField("OwnerReferences", BeEmpty())))
-		})).
-		Assess("and when it is gone, the name is the Memcached's", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			remove(ctx, t, s, deploymentOf(mc))
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
-			settled(ctx, t, s, mc)
-			s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
-		})).
-		Assess("so is what another Memcached of that name has left", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		}).
+		Assess("and when it is gone, the name is the Memcached's", func(ctx context.Context, s *framework.Scope) {
+			remove(ctx, s, deploymentOf(mc))
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
+			settled(ctx, s, mc)
+			s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
+		}).
+		Assess("so is what another Memcached of that name has left", func(ctx context.Context, s *framework.Scope) {
 			orphan := deploymentOf(mc)
-			s.Expect(t).Object(ctx, orphan, Not(BeNil()))
-			remove(ctx, t, s, mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
-			s.Expect(t).Gone(ctx, mc)
-			mc = create(ctx, t, s, "cache", 2)
-			degraded(ctx, t, s, mc, cachev1alpha1.ReasonNameTaken, "")
-			s.Expect(t).Object(ctx, deploymentOf(mc), And(HaveField("UID", orphan.UID), HaveField("OwnerReferences", BeEmpty())))
-		})).
-		Feature())
+			s.Expect().Object(ctx, orphan, Not(BeNil()))
+			remove(ctx, s, mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+			s.Expect().Gone(ctx, mc)
+			mc = create(ctx, s, "cache", 2)
+			degraded(ctx, s, mc, cachev1alpha1.ReasonNameTaken, "")
+			s.Expect().Object(ctx, deploymentOf(mc), And(HaveField("UID", orphan.UID), HaveField("OwnerReferences", BeEmpty())))
+		}).
+		TestAlone(t)
 }
 
 // TestRefusals owns the operator, for its recheck interval. What a namespace does not allow shows in Degraded in the API
 // server's words, and heals when it is allowed.
 func TestRefusals(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	memcached.TestAlone(t, features.New("refusals").
+	memcached.Feature("refusals").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(attentive)).
-		Assess("a quota of Deployments", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Setup(attentive).
+		Assess("a quota of Deployments", func(ctx context.Context, s *framework.Scope) {
 			full := *s
-			full.Namespace = namespaceWithout(ctx, t, s, "count/deployments.apps")
-			mc := create(ctx, t, &full, "cache", 1)
-			degraded(ctx, t, s, mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota")
+			full.Namespace = namespaceWithout(ctx, s, "count/deployments.apps")
+			mc := create(ctx, &full, "cache", 1)
+			degraded(ctx, s, mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota")
 			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.Namespace, Name: "nothing"}}
-			remove(ctx, t, s, quota)
-			settled(ctx, t, s, mc)
-		})).
-		Assess("a quota of pods", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			remove(ctx, s, quota)
+			settled(ctx, s, mc)
+		}).
+		Assess("a quota of pods", func(ctx context.Context, s *framework.Scope) {
 			full := *s
-			full.Namespace = namespaceWithout(ctx, t, s, "pods")
-			mc := create(ctx, t, &full, "cache", 1)
-			degraded(ctx, t, s, mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota")
-			remove(ctx, t, s, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.Namespace, Name: "nothing"}})
-			settled(ctx, t, s, mc)
-		})).
-		Assess("a LimitRange", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			full.Namespace = namespaceWithout(ctx, s, "pods")
+			mc := create(ctx, &full, "cache", 1)
+			degraded(ctx, s, mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota")
+			remove(ctx, s, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.Namespace, Name: "nothing"}})
+			settled(ctx, s, mc)
+		}).
+		Assess("a LimitRange", func(ctx context.Context, s *framework.Scope) {
 			limit := &corev1.LimitRange{
 				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "small"},
 				Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
@@ -112,43 +111,43 @@ func TestRefusals(t *testing.T) {
 				}}},
 			}
 			if err := s.Client.Create(ctx, limit); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			mc = create(ctx, t, s, "cache", 1)
-			degraded(ctx, t, s, mc, cachev1alpha1.ReasonPodsRefused, "maximum memory usage per Container is 1Mi")
-			remove(ctx, t, s, limit)
-			settled(ctx, t, s, mc)
-		})).
-		Assess("the Pod Security level", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			damage(ctx, t, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`) // a field that is not the operator's
-			s.Expect(t).Condition(ctx, mc, framework.Condition{
+			mc = create(ctx, s, "cache", 1)
+			degraded(ctx, s, mc, cachev1alpha1.ReasonPodsRefused, "maximum memory usage per Container is 1Mi")
+			remove(ctx, s, limit)
+			settled(ctx, s, mc)
+		}).
+		Assess("the Pod Security level", func(ctx context.Context, s *framework.Scope) {
+			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`) // a field that is not the operator's
+			s.Expect().Condition(ctx, mc, framework.Condition{
 				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsRefused, Message: "violates PodSecurity",
 			})
-			damage(ctx, t, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":null}}}}`)
-			settled(ctx, t, s, mc)
-		})).
-		Assess("a policy", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			lift := forbidDeployments(ctx, t, s)
-			mc := create(ctx, t, s, "policy", 1)
-			degraded(ctx, t, s, mc, cachev1alpha1.ReasonForbidden, "no caches here")
+			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":null}}}}`)
+			settled(ctx, s, mc)
+		}).
+		Assess("a policy", func(ctx context.Context, s *framework.Scope) {
+			lift := forbidDeployments(ctx, s)
+			mc := create(ctx, s, "policy", 1)
+			degraded(ctx, s, mc, cachev1alpha1.ReasonForbidden, "no caches here")
 			lift()
-			settled(ctx, t, s, mc)
-		})).
-		Assess("a webhook that objects to a field", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsSimulation(t, "a webhook of the test's can't be reached from it")
-			lift := objectToDeployments(ctx, t, s)
-			mc := create(ctx, t, s, "webhook", 1)
-			degraded(ctx, t, s, mc, cachev1alpha1.ReasonInvalid, "spec.replicas: Invalid value: 1: no caches here")
+			settled(ctx, s, mc)
+		}).
+		Assess("a webhook that objects to a field", func(ctx context.Context, s *framework.Scope) {
+			s.NeedsSimulation("a webhook of the test's can't be reached from it")
+			lift := objectToDeployments(ctx, s)
+			mc := create(ctx, s, "webhook", 1)
+			degraded(ctx, s, mc, cachev1alpha1.ReasonInvalid, "spec.replicas: Invalid value: 1: no caches here")
 			lift()
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			settled(ctx, s, mc)
+		}).
+		TestAlone(t)
 }
 
 // forbidDeployments makes a policy of the namespace that forbids Deployments, and returns when the API server acts on it. It is
 // lifted by lift, or else at the end of the test.
-func forbidDeployments(ctx context.Context, t *testing.T, s *framework.Scope) (lift func()) {
-	t.Helper()
+func forbidDeployments(ctx context.Context, s *framework.Scope) (lift func()) {
+	s.Helper()
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
@@ -169,19 +168,19 @@ func forbidDeployments(ctx context.Context, t *testing.T, s *framework.Scope) (l
 			MatchResources:    &admissionregistrationv1.MatchResources{NamespaceSelector: onlyNamespace(s)},
 		},
 	}
-	return inForce(ctx, t, s, "no caches here", policy, binding)
+	return inForce(ctx, s, "no caches here", policy, binding)
 }
 
 // objectToDeployments makes a webhook of the namespace that calls a field of every Deployment invalid, as ours calls those of a
 // Memcached. It is lifted by lift, or else at the end of the test.
-func objectToDeployments(ctx context.Context, t *testing.T, s *framework.Scope) (lift func()) {
-	t.Helper()
+func objectToDeployments(ctx context.Context, s *framework.Scope) (lift func()) {
+	s.Helper()
 	webhook := httptest.NewTLSServer(&admission.Webhook{Handler: admission.HandlerFunc(func(_ context.Context, request admission.Request) admission.Response {
 		objection := fieldvalidation.Invalid(fieldvalidation.NewPath("spec", "replicas"), 1, "no caches here")
 		err := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), request.Name, fieldvalidation.ErrorList{objection})
 		return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &err.ErrStatus}}
 	})})
-	t.Cleanup(webhook.Close)
+	s.Cleanup(webhook.Close)
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
@@ -199,7 +198,7 @@ func objectToDeployments(ctx context.Context, t *testing.T, s *framework.Scope) 
 			AdmissionReviewVersions: []string{"v1"},
 		}},
 	}
-	return inForce(ctx, t, s, "no caches here", configuration)
+	return inForce(ctx, s, "no caches here", configuration)
 }
 
 var deploymentsRule = admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}}
@@ -211,22 +210,22 @@ func onlyNamespace(s *framework.Scope) *metav1.LabelSelector {
 
 // inForce creates what refuses Deployments, and returns when the API server refuses one with the words. It is lifted by lift, or
 // else at the end of the test.
-func inForce(ctx context.Context, t *testing.T, s *framework.Scope, words string, objects ...client.Object) (lift func()) {
-	t.Helper()
+func inForce(ctx context.Context, s *framework.Scope, words string, objects ...client.Object) (lift func()) {
+	s.Helper()
 	lift = sync.OnceFunc(func() {
 		for _, object := range objects {
 			if err := s.Client.Delete(context.WithoutCancel(ctx), object); err != nil {
-				t.Errorf("deleting what refuses Deployments: %v", err)
+				s.Errorf("deleting what refuses Deployments: %v", err)
 			}
 		}
 	})
 	for _, object := range objects {
 		if err := s.Client.Create(ctx, object); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 	}
-	t.Cleanup(lift)
-	s.Expect(t).Until(ctx, "a Deployment", func(ctx context.Context) error {
+	s.Cleanup(lift)
+	s.Expect().Until(ctx, "a Deployment", func(ctx context.Context) error {
 		err := s.Client.Create(ctx, stranger(s, "tried"), client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), words) {
 			return fmt.Errorf("expected it to be refused with %q; last seen: %w", words, cmp.Or(err, errors.New("it was taken")))
@@ -238,74 +237,74 @@ func inForce(ctx context.Context, t *testing.T, s *framework.Scope, words string
 
 // TestLaxDefinition owns the cluster. Where the definition is laxer than ours, a size that cannot be is told of, too.
 func TestLaxDefinition(t *testing.T) {
-	memcached.TestAlone(t, features.New("a laxer definition").
+	memcached.Feature("a laxer definition").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "cluster").
-		Assess("lets a size pass that the operator refuses", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Assess("lets a size pass that the operator refuses", func(ctx context.Context, s *framework.Scope) {
 			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
-			s.Expect(t).Object(ctx, definition, Not(BeNil()))
+			s.Expect().Object(ctx, definition, Not(BeNil()))
 			lax := definition.DeepCopy()
 			spec := lax.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 			size := spec.Properties["size"]
 			size.Minimum = nil
 			spec.Properties["size"] = size
 			if err := s.Client.Patch(ctx, lax, client.MergeFrom(definition)); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			mc := named(s, "cache")
-			t.Cleanup(func() {
+			s.Cleanup(func() {
 				ctx := context.WithoutCancel(ctx)
-				remove(ctx, t, s, mc) // before the definition calls it illegal
-				s.Expect(t).Gone(ctx, mc)
+				remove(ctx, s, mc) // before the definition calls it illegal
+				s.Expect().Gone(ctx, mc)
 				before := lax.DeepCopy()
 				lax.Spec = definition.Spec
 				if err := s.Client.Patch(ctx, lax, client.MergeFrom(before)); err != nil {
-					t.Errorf("putting the definition back: %v", err)
+					s.Errorf("putting the definition back: %v", err)
 				}
 			})
 			// The API server takes a moment to act on it.
-			s.Expect(t).Until(ctx, "a Memcached of size 0", func(ctx context.Context) error {
+			s.Expect().Until(ctx, "a Memcached of size 0", func(ctx context.Context) error {
 				mc = named(s, "cache")
 				mc.Spec.Size = new(int32(0))
 				return s.Client.Create(ctx, mc)
 			})
-			degraded(ctx, t, s, mc, cachev1alpha1.ReasonInvalid, "spec.size is 0")
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			degraded(ctx, s, mc, cachev1alpha1.ReasonInvalid, "spec.size is 0")
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
+			settled(ctx, s, mc)
+		}).
+		TestAlone(t)
 }
 
 // TestRights owns the operator. Without its rights it says so, and it goes on when it has them again.
 func TestRights(t *testing.T) {
 	var served *cachev1alpha1.Memcached
-	memcached.TestAlone(t, features.New("rights").
+	memcached.Feature("rights").
 		WithLabel("contract", "8").
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(attentive)).
-		Assess("revoked make it Degraded, restored they mend it", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			served = create(ctx, t, s, "served", 1)
-			settled(ctx, t, s, served)
-			giveBack := revoke(ctx, t, s, "apps", "deployments", "create", "patch")
-			change(ctx, t, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
-			refused := create(ctx, t, s, "refused", 1)
-			degraded(ctx, t, s, refused, cachev1alpha1.ReasonForbidden, `cannot create resource "deployments"`)
-			degraded(ctx, t, s, served, cachev1alpha1.ReasonForbidden, `cannot patch resource "deployments"`)
+		Setup(attentive).
+		Assess("revoked make it Degraded, restored they mend it", func(ctx context.Context, s *framework.Scope) {
+			served = create(ctx, s, "served", 1)
+			settled(ctx, s, served)
+			giveBack := revoke(ctx, s, "apps", "deployments", "create", "patch")
+			change(ctx, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			refused := create(ctx, s, "refused", 1)
+			degraded(ctx, s, refused, cachev1alpha1.ReasonForbidden, `cannot create resource "deployments"`)
+			degraded(ctx, s, served, cachev1alpha1.ReasonForbidden, `cannot patch resource "deployments"`)
 			giveBack()
-			settled(ctx, t, s, served)
-			settled(ctx, t, s, refused)
-		})).
-		Assess("revoked again are told of in the same event", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			giveBack := revoke(ctx, t, s, "apps", "deployments", "patch")
-			change(ctx, t, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
-			s.Expect(t).Event(ctx, served, framework.Event{
+			settled(ctx, s, served)
+			settled(ctx, s, refused)
+		}).
+		Assess("revoked again are told of in the same event", func(ctx context.Context, s *framework.Scope) {
+			giveBack := revoke(ctx, s, "apps", "deployments", "patch")
+			change(ctx, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
+			s.Expect().Event(ctx, served, framework.Event{
 				Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonForbidden, Note: `cannot patch resource "deployments"`, Times: 2,
 			})
 			giveBack()
-			settled(ctx, t, s, served)
-		})).
-		Feature())
+			settled(ctx, s, served)
+		}).
+		TestAlone(t)
 }
 
 // managerRole is the ClusterRole that controller-gen makes of the operator's markers.
@@ -313,10 +312,10 @@ const managerRole = "operator-manager-role"
 
 // revoke takes the verbs of a resource off the operator, and returns when the API server acts on it. The operator gets them
 // back by giveBack, or else at the end of the test.
-func revoke(ctx context.Context, t *testing.T, s *framework.Scope, group, resource string, verbs ...string) (giveBack func()) {
-	t.Helper()
+func revoke(ctx context.Context, s *framework.Scope, group, resource string, verbs ...string) (giveBack func()) {
+	s.Helper()
 	before := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
-	s.Expect(t).Object(ctx, before, Not(BeNil()))
+	s.Expect().Object(ctx, before, Not(BeNil()))
 	after := before.DeepCopy()
 	for i, rule := range after.Rules {
 		if slices.Contains(rule.APIGroups, group) && slices.Contains(rule.Resources, resource) {
@@ -324,16 +323,16 @@ func revoke(ctx context.Context, t *testing.T, s *framework.Scope, group, resour
 		}
 	}
 	swap := func(from, to *rbacv1.ClusterRole) {
-		t.Helper()
+		s.Helper()
 		if err := s.Client.Patch(context.WithoutCancel(ctx), to.DeepCopy(), client.MergeFrom(from)); err != nil {
-			t.Fatalf("changing the ClusterRole %s: %v", managerRole, err)
+			s.Fatalf("changing the ClusterRole %s: %v", managerRole, err)
 		}
 	}
 	swap(before, after)
 	giveBack = sync.OnceFunc(func() { swap(after, before) })
-	t.Cleanup(giveBack)
+	s.Cleanup(giveBack)
 	for _, verb := range verbs {
-		untilJudged(ctx, t, s, authorizationv1.SubjectAccessReviewSpec{
+		untilJudged(ctx, s, authorizationv1.SubjectAccessReviewSpec{
 			User:               s.Operator.UserName(),
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Resource: resource, Verb: verb, Namespace: s.Namespace},
 		}, false)
@@ -343,8 +342,8 @@ func revoke(ctx context.Context, t *testing.T, s *framework.Scope, group, resour
 
 // untilJudged asks the API server again and again until a user may, or may not, do something. It learns of a changed role by a
 // watch of its own, which nobody else can watch.
-func untilJudged(ctx context.Context, t *testing.T, s *framework.Scope, request authorizationv1.SubjectAccessReviewSpec, allowed bool) {
-	t.Helper()
+func untilJudged(ctx context.Context, s *framework.Scope, request authorizationv1.SubjectAccessReviewSpec, allowed bool) {
+	s.Helper()
 	var what string
 	if resource := request.ResourceAttributes; resource != nil {
 		what = resource.Verb + " " + resource.Resource
@@ -352,7 +351,7 @@ func untilJudged(ctx context.Context, t *testing.T, s *framework.Scope, request 
 		what = request.NonResourceAttributes.Verb + " " + request.NonResourceAttributes.Path
 	}
 	modal := map[bool]string{true: "may", false: "may not"}
-	s.Expect(t).Until(ctx, request.User, func(ctx context.Context) error {
+	s.Expect().Until(ctx, request.User, func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: request}
 		err := s.Client.Create(ctx, review)
 		if err == nil && review.Status.Allowed != allowed {
@@ -363,13 +362,13 @@ func untilJudged(ctx context.Context, t *testing.T, s *framework.Scope, request 
 }
 
 // degraded waits until the Memcached is Degraded for the reason and not Available, and until a warning says the same.
-func degraded(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, reason, message string) {
-	t.Helper()
-	s.Expect(t).Condition(ctx, mc,
+func degraded(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, reason, message string) {
+	s.Helper()
+	s.Expect().Condition(ctx, mc,
 		framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message},
 		framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse},
 	)
-	s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
+	s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
 }
 
 // stranger is a Deployment that is nobody's.

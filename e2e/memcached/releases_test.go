@@ -10,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -29,63 +28,64 @@ func TestReleases(t *testing.T) {
 		releases []*framework.Scope // each as it is in the namespace that it serves
 		homes    []string           // the namespaces of the releases
 	)
-	memcached.TestAlone(t, features.New("two releases").
+	memcached.Feature("two releases").
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(ownOperator)).
-		Setup(framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			passUnjudged(ctx, t, s) // by the suite's operator
-			stop(ctx, t, s)
-			h := buildHelm(ctx, t, s)
-			mark = s.Mark(t)
+		Setup(ownOperator).
+		Setup(withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			passUnjudged(ctx, s) // by the suite's operator
+			stop(ctx, s)
+			h := buildHelm(ctx, s)
+			mark = s.Mark()
 			for _, release := range []string{"first", "second"} {
 				within := *s
-				within.Namespace = anotherNamespace(ctx, t, s)
-				home := anotherNamespace(ctx, t, s)
+				within.Namespace = anotherNamespace(ctx, s)
+				home := anotherNamespace(ctx, s)
 				manifests, err := h.Template(ctx, chart, release, home, "--set=namespaces={"+within.Namespace+"}", "--set=crd.enabled=false")
 				if err != nil {
-					t.Fatal(err)
+					s.Fatal(err)
 				}
 				if within.Operator, err = s.Operator.Beside(ctx, release, manifests); err != nil {
-					t.Fatal(err)
+					s.Fatal(err)
 				}
-				t.Cleanup(func() {
+				s.Cleanup(func() {
 					ctx := context.WithoutCancel(ctx)
 					if err := errors.Join(within.Operator.RemoveWebhooks(ctx), within.Operator.Stop(ctx)); err != nil {
-						t.Error(err)
+						s.Error(err)
 					}
 				})
 				releases, homes = append(releases, &within), append(homes, home)
 			}
-		}))).
-		Assess("each serve their namespace", framework.Step(func(ctx context.Context, t *testing.T, _ *framework.Scope) {
-			for _, within := range releases {
-				mc := create(ctx, t, within, "cache", 2)
-				settled(ctx, t, within, mc)
-				NewWithT(t).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy), "by its webhook")
-			}
 		})).
-		Assess("and no other", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 1)
-			NewWithT(t).Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy), "a webhook was asked about another namespace")
-			for _, within := range releases {
-				barrier(ctx, t, within)
+		Assess("each serve their namespace", func(ctx context.Context, s *framework.Scope) {
+			for _, release := range releases {
+				within := release.With(s.T)
+				mc := create(ctx, within, "cache", 2)
+				settled(ctx, within, mc)
+				NewWithT(s).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy), "by its webhook")
 			}
-			s.Expect(t).NoneLeft(ctx, &appsv1.DeploymentList{}, client.InNamespace(s.Namespace))
-		})).
-		Assess("and ask about nothing else", framework.Step(func(_ context.Context, t *testing.T, s *framework.Scope) {
+		}).
+		Assess("and no other", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 1)
+			NewWithT(s).Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy), "a webhook was asked about another namespace")
+			for _, within := range releases {
+				barrier(ctx, within.With(s.T))
+			}
+			s.Expect().NoneLeft(ctx, &appsv1.DeploymentList{}, client.InNamespace(s.Namespace))
+		}).
+		Assess("and ask about nothing else", func(_ context.Context, s *framework.Scope) {
 			for i, within := range releases {
 				user := within.Operator.UserName()
 				asked, err := s.Audit.Since(mark, audit.ByUser(user), audit.Not(withinNamespaces(homes[i], within.Namespace)))
 				if err != nil {
-					t.Fatal(err)
+					s.Fatal(err)
 				}
 				if len(asked) > 0 {
-					t.Errorf("expected no request of %s beyond %s and %s; last seen:\n%s", user, homes[i], within.Namespace, audit.Describe(asked))
+					s.Errorf("expected no request of %s beyond %s and %s; last seen:\n%s", user, homes[i], within.Namespace, audit.Describe(asked))
 				}
 			}
-		})).
-		Feature())
+		}).
+		TestAlone(t)
 }
 
 // withinNamespaces passes requests about objects in the namespaces, and about kinds that are in no namespace.
@@ -97,11 +97,11 @@ func withinNamespaces(namespaces ...string) audit.Filter {
 }
 
 // buildHelm returns Helm, which reaches the cluster as an administrator.
-func buildHelm(ctx context.Context, t *testing.T, s *framework.Scope) helm.Helm {
-	t.Helper()
+func buildHelm(ctx context.Context, s *framework.Scope) helm.Helm {
+	s.Helper()
 	h, err := helm.Build(ctx, "../..")
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	h.Kubeconfig = s.Kubeconfig
 	return h

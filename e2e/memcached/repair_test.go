@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -24,81 +23,81 @@ const vandal = client.FieldOwner("vandal")
 
 func TestRepair(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	memcached.Test(t, features.New("repair").
+	memcached.Feature("repair").
 		WithLabel("contract", "2").
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-		})).
-		Assess("the replicas", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			damage(ctx, t, s, mc, `{"spec":{"replicas":4}}`)
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))))
-			settled(ctx, t, s, mc)
-		})).
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			mc = create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+		}).
+		Assess("the replicas", func(ctx context.Context, s *framework.Scope) {
+			damage(ctx, s, mc, `{"spec":{"replicas":4}}`)
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))))
+			settled(ctx, s, mc)
+		}).
 		// The list of fields is what the operator has applied. The API server says which damage is legal.
-		Assess("every field that the operator owns", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Assess("every field that the operator owns", func(ctx context.Context, s *framework.Scope) {
 			healthy := deploymentOf(mc)
-			s.Expect(t).Object(ctx, healthy, Not(BeNil()))
+			s.Expect().Object(ctx, healthy, Not(BeNil()))
 			owned, err := ownedFields(healthy)
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			content, err := contentOf(healthy)
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			beyondDamage := []string{}
 			for _, path := range slices.Sorted(maps.Keys(owned)) {
 				f := owned[path]
-				changed := vandalize(ctx, t, s, healthy, fields{path: f}, damages(content, f)...)
+				changed := vandalize(ctx, s, healthy, fields{path: f}, damages(content, f)...)
 				if changed {
-					s.Expect(t).Object(ctx, deploymentOf(mc), haveAll(owned))
+					s.Expect().Object(ctx, deploymentOf(mc), haveAll(owned))
 				}
-				removed := vandalize(ctx, t, s, healthy, fields{path: f}, without(content, f))
+				removed := vandalize(ctx, s, healthy, fields{path: f}, without(content, f))
 				if removed {
-					s.Expect(t).Object(ctx, deploymentOf(mc), haveAll(owned))
+					s.Expect().Object(ctx, deploymentOf(mc), haveAll(owned))
 				}
 				if !changed && !removed {
 					beyondDamage = append(beyondDamage, path)
 				}
 			}
-			t.Logf("%d fields", len(owned))
+			s.Logf("%d fields", len(owned))
 			// What selects the pods can't be changed by anybody, once the Deployment is there.
-			NewWithT(t).Expect(beyondDamage).To(ConsistOf(
+			NewWithT(s).Expect(beyondDamage).To(ConsistOf(
 				".spec.selector",
 				".spec.template.metadata.labels.cache.example.com/memcached-uid",
 			))
-			settled(ctx, t, s, mc)
-		})).
-		Assess("what an earlier version of the operator set and this one doesn't", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			settled(ctx, s, mc)
+		}).
+		Assess("what an earlier version of the operator set and this one doesn't", func(ctx context.Context, s *framework.Scope) {
 			made := deploymentOf(mc)
-			s.Expect(t).Object(ctx, made, Not(BeNil()))
+			s.Expect().Object(ctx, made, Not(BeNil()))
 			earlier, err := acappsv1.ExtractDeployment(made, cachev1alpha1.FieldManager)
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			earlier.WithLabels(map[string]string{"example.com/earlier": "label"})
 			earlier.WithAnnotations(map[string]string{cachev1alpha1.AnnotationConfigurationHash: "earlier"})
 			earlier.Spec.WithMinReadySeconds(1)
 			earlier.Spec.Template.Spec.WithPriorityClassName("system-node-critical")
 			if err := s.Client.Apply(ctx, earlier, client.FieldOwner(cachev1alpha1.FieldManager), client.ForceOwnership); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Object(ctx, made, And(
+			s.Expect().Object(ctx, made, And(
 				HaveField("Labels", Not(HaveKey("example.com/earlier"))),
 				HaveField("Annotations", HaveKeyWithValue(cachev1alpha1.AnnotationConfigurationHash, Not(Equal("earlier")))),
 				HaveField("Spec.MinReadySeconds", BeZero()),
 				HaveField("Spec.Template.Spec.PriorityClassName", BeEmpty()),
 			))
-			settled(ctx, t, s, mc)
-		})).
-		Assess("but not what others add", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			damage(ctx, t, s, mc, `{"metadata":{"annotations":{"example.com/note":"kept"},"labels":{"example.com/team":"kept"}},
+			settled(ctx, s, mc)
+		}).
+		Assess("but not what others add", func(ctx context.Context, s *framework.Scope) {
+			damage(ctx, s, mc, `{"metadata":{"annotations":{"example.com/note":"kept"},"labels":{"example.com/team":"kept"}},
 				"spec":{"replicas":3,"minReadySeconds":1,"template":{
 					"metadata":{"annotations":{"example.com/restarted":"kept"}},
 					"spec":{"tolerations":[{"key":"example.com/kept","operator":"Exists"}],
 						"containers":[{"name":"memcached","env":[{"name":"KEPT","value":"kept"}]}]}}}}`)
-			s.Expect(t).Object(ctx, deploymentOf(mc), And(
+			s.Expect().Object(ctx, deploymentOf(mc), And(
 				HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))),
 				HaveField("Annotations", HaveKeyWithValue("example.com/note", "kept")),
 				HaveField("Labels", HaveKeyWithValue("example.com/team", "kept")),
@@ -107,36 +106,36 @@ func TestRepair(t *testing.T) {
 				HaveField("Spec.Template.Spec.Tolerations", ContainElement(HaveField("Key", "example.com/kept"))),
 				HaveField("Spec.Template.Spec.Containers", ContainElement(HaveField("Env", ContainElement(HaveField("Name", "KEPT"))))),
 			))
-			settled(ctx, t, s, mc)
-		})).
-		Assess("a Deployment that was deleted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			settled(ctx, s, mc)
+		}).
+		Assess("a Deployment that was deleted", func(ctx context.Context, s *framework.Scope) {
 			old := deploymentOf(mc)
-			s.Expect(t).Object(ctx, old, Not(BeNil()))
+			s.Expect().Object(ctx, old, Not(BeNil()))
 			if err := s.Client.Delete(ctx, old); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
+			settled(ctx, s, mc)
+		}).
+		Test(t)
 }
 
 // damage changes the Deployment of mc the way kubectl patch does.
-func damage(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, patch string) {
-	t.Helper()
+func damage(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, patch string) {
+	s.Helper()
 	if err := s.Client.Patch(ctx, deploymentOf(mc), client.RawPatch(types.StrategicMergePatchType, []byte(patch)), vandal); err != nil {
-		t.Fatalf("damaging the Deployment %s: %v", mc.Name, err)
+		s.Fatalf("damaging the Deployment %s: %v", mc.Name, err)
 	}
 }
 
 // vandalize does the first of the damages to the Deployment that the API server takes and that changes any of the fields. It
 // returns false when there is none.
-func vandalize(ctx context.Context, t *testing.T, s *framework.Scope, healthy *appsv1.Deployment, target fields, damages ...*unstructured.Unstructured) bool {
-	t.Helper()
+func vandalize(ctx context.Context, s *framework.Scope, healthy *appsv1.Deployment, target fields, damages ...*unstructured.Unstructured) bool {
+	s.Helper()
 	for _, damaged := range damages {
 		data, err := client.MergeFrom(healthy).Data(damaged)
 		if err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 		patch := client.RawPatch(types.MergePatchType, data)
 		tried := &appsv1.Deployment{ObjectMeta: *healthy.ObjectMeta.DeepCopy()}
@@ -145,17 +144,17 @@ func vandalize(ctx context.Context, t *testing.T, s *framework.Scope, healthy *a
 			continue
 		}
 		if err != nil {
-			t.Fatalf("trying to damage the Deployment %s by %s: %v", healthy.Name, data, err)
+			s.Fatalf("trying to damage the Deployment %s by %s: %v", healthy.Name, data, err)
 		}
 		changed, err := target.changedIn(tried)
 		if err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 		if len(changed) == 0 {
 			continue // an equal value, or what the API server defaults to
 		}
 		if err := s.Client.Patch(ctx, tried, patch, vandal); err != nil {
-			t.Fatalf("damaging the Deployment %s by %s: %v", healthy.Name, data, err)
+			s.Fatalf("damaging the Deployment %s by %s: %v", healthy.Name, data, err)
 		}
 		return true
 	}
@@ -164,18 +163,18 @@ func vandalize(ctx context.Context, t *testing.T, s *framework.Scope, healthy *a
 
 // TestTwoInANamespace shows that two Memcacheds share no pod: each selector carries its owner's UID.
 func TestTwoInANamespace(t *testing.T) {
-	memcached.Test(t, features.New("two in a namespace").
+	memcached.Feature("two in a namespace").
 		WithLabel("contract", "4").
-		Assess("have pods of their own", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			one, two := create(ctx, t, s, "one", 2), create(ctx, t, s, "two", 1)
-			settled(ctx, t, s, one)
-			settled(ctx, t, s, two)
-			s.Expect(t).Object(ctx, one, HaveField("Status.Nodes", HaveLen(2)))
-			s.Expect(t).Object(ctx, two, And(
+		Assess("have pods of their own", func(ctx context.Context, s *framework.Scope) {
+			one, two := create(ctx, s, "one", 2), create(ctx, s, "two", 1)
+			settled(ctx, s, one)
+			settled(ctx, s, two)
+			s.Expect().Object(ctx, one, HaveField("Status.Nodes", HaveLen(2)))
+			s.Expect().Object(ctx, two, And(
 				HaveField("Status.Nodes", HaveLen(1)),
 				HaveField("Status.Nodes", Not(ContainElements(one.Status.Nodes))),
 				HaveField("Status.Selector", Not(Equal(one.Status.Selector))),
 			))
-		})).
-		Feature())
+		}).
+		Test(t)
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -19,70 +18,70 @@ import (
 
 func TestSize(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	to := func(size int32) framework.StepFunc {
-		return func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(size) })
-			settled(ctx, t, s, mc)
+	to := func(size int32) framework.Step {
+		return func(ctx context.Context, s *framework.Scope) {
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(size) })
+			settled(ctx, s, mc)
 		}
 	}
-	memcached.Test(t, features.New("size").
+	memcached.Feature("size").
 		WithLabel("contract", "size").
-		Assess("one at first", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-		})).
-		Assess("up to three", framework.Step(to(3))).
-		Assess("up to five", framework.Step(to(5))).
-		Assess("down to three", framework.Step(to(3))).
-		Assess("down to one", framework.Step(to(1))).
-		Feature())
+		Assess("one at first", func(ctx context.Context, s *framework.Scope) {
+			mc = create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+		}).
+		Assess("up to three", to(3)).
+		Assess("up to five", to(5)).
+		Assess("down to three", to(3)).
+		Assess("down to one", to(1)).
+		Test(t)
 }
 
 func TestSizeIsValidated(t *testing.T) {
-	memcached.Test(t, features.New("size is validated").
+	memcached.Feature("size is validated").
 		WithLabel("contract", "size").
-		Assess("one when absent", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Assess("one when absent", func(ctx context.Context, s *framework.Scope) {
 			mc := named(s, "default")
-			NewWithT(t).Expect(s.Client.Create(ctx, mc)).To(Succeed())
-			NewWithT(t).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: ptr.To[int32](1), ContainerPort: ptr.To[int32](11211)}))
-		})).
-		Assess("0 and 6 are refused", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			NewWithT(s).Expect(s.Client.Create(ctx, mc)).To(Succeed())
+			NewWithT(s).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: ptr.To[int32](1), ContainerPort: ptr.To[int32](11211)}))
+		}).
+		Assess("0 and 6 are refused", func(ctx context.Context, s *framework.Scope) {
 			for _, size := range []int32{0, 6} {
 				mc := named(s, "wrong")
 				mc.Spec.Size = new(size)
 				err := s.Client.Create(ctx, mc)
-				NewWithT(t).Expect(apierrors.IsInvalid(err)).To(BeTrue(), "size %d: %v", size, err)
-				NewWithT(t).Expect(err).To(MatchError(ContainSubstring("spec.size")))
+				NewWithT(s).Expect(apierrors.IsInvalid(err)).To(BeTrue(), "size %d: %v", size, err)
+				NewWithT(s).Expect(err).To(MatchError(ContainSubstring("spec.size")))
 			}
-		})).
-		Feature())
+		}).
+		Test(t)
 }
 
 // TestScale goes the way of kubectl scale and of a HorizontalPodAutoscaler: through the scale subresource.
 func TestScale(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	memcached.Test(t, features.New("scale subresource").
+	memcached.Feature("scale subresource").
 		WithLabel("contract", "size").
-		Assess("sets the size", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			settled(ctx, t, s, create(ctx, t, s, "neighbor", 1)) // whose pod the selector must leave out
+		Assess("sets the size", func(ctx context.Context, s *framework.Scope) {
+			mc = create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			settled(ctx, s, create(ctx, s, "neighbor", 1)) // whose pod the selector must leave out
 			scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
 			if err := s.Client.SubResource("scale").Update(ctx, mc, client.WithSubResourceBody(scale)); err != nil {
-				t.Fatalf("scaling: %v", err)
+				s.Fatalf("scaling: %v", err)
 			}
-			s.Expect(t).Object(ctx, mc, HaveField("Spec.Size", HaveValue(BeEquivalentTo(3))))
-			settled(ctx, t, s, mc)
-		})).
-		Assess("reports replicas and a selector of just these pods", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			g := NewWithT(t)
+			s.Expect().Object(ctx, mc, HaveField("Spec.Size", HaveValue(BeEquivalentTo(3))))
+			settled(ctx, s, mc)
+		}).
+		Assess("reports replicas and a selector of just these pods", func(ctx context.Context, s *framework.Scope) {
+			g := NewWithT(s)
 			scale := &autoscalingv1.Scale{}
 			g.Expect(s.Client.SubResource("scale").Get(ctx, mc, scale)).To(Succeed())
 			g.Expect(scale.Status.Replicas).To(BeEquivalentTo(3))
 			g.Expect(scale.Status.Selector).NotTo(BeEmpty(), "the selector, which would select every pod")
 			selector, err := labels.Parse(scale.Status.Selector)
 			g.Expect(err).NotTo(HaveOccurred())
-			s.Expect(t).Objects(ctx, &corev1.PodList{}, HaveLen(3), client.InNamespace(s.Namespace), client.MatchingLabelsSelector{Selector: selector})
-		})).
-		Feature())
+			s.Expect().Objects(ctx, &corev1.PodList{}, HaveLen(3), client.InNamespace(s.Namespace), client.MatchingLabelsSelector{Selector: selector})
+		}).
+		Test(t)
 }

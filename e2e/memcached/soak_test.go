@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework"
@@ -48,35 +47,35 @@ func TestSoak(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("to replay it: make soak ARGS=-soak.seed=%d", seed)
-	memcached.TestAlone(t, features.New("soak").
+	memcached.Feature("soak").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
-		Setup(framework.Step(operatorWith(soaking...))).
-		Assess("no violation, and no write when it is quiet", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Setup(operatorWith(soaking...)).
+		Assess("no violation, and no write when it is quiet", func(ctx context.Context, s *framework.Scope) {
 			end := time.Now().Add(*soakFor)
 			for round := uint64(0); time.Now().Before(end); round++ {
-				soak(ctx, t, s, seed, round)
+				soak(ctx, s, seed, round)
 			}
-		})).
-		Feature())
+		}).
+		TestAlone(t)
 }
 
 // soaking are the operator's flags: it looks again soon, and outlasts a control plane that starts again.
 var soaking = []runner.Change{longLease, runner.WithArgs("--recheck-interval=1s")}
 
 // soak plays one round, and judges it.
-func soak(ctx context.Context, t *testing.T, s *framework.Scope, seed, round uint64) {
-	t.Helper()
-	start := len(s.Versions(ctx, t))
+func soak(ctx context.Context, s *framework.Scope, seed, round uint64) {
+	s.Helper()
+	start := len(s.Versions(ctx))
 	foreign := stranger(s, "foreign")
 	if err := s.Client.Create(ctx, foreign); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	counts := map[string]int{}
 	for _, a := range schedule(seed, round) {
 		pace := time.NewTimer(a.pause)
-		if err := acts[a.what].do(ctx, t, s, a); err != nil && !isExpected(err) {
-			t.Fatalf("round %d: %s %s: %v", round, a.what, a.name, err)
+		if err := acts[a.what].do(ctx, s, a); err != nil && !isExpected(err) {
+			s.Fatalf("round %d: %s %s: %v", round, a.what, a.name, err)
 		}
 		counts[a.what]++
 		<-pace.C
@@ -85,31 +84,31 @@ func soak(ctx context.Context, t *testing.T, s *framework.Scope, seed, round uin
 	// The faults stop.
 	for _, object := range []client.Object{quotaOf(s), foreign} {
 		if err := client.IgnoreNotFound(s.Client.Delete(ctx, object)); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 	}
 	list := &cachev1alpha1.MemcachedList{}
 	if err := s.Client.List(ctx, list, client.InNamespace(s.Namespace)); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	for i := range list.Items {
 		mc := &list.Items[i]
-		s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
-		s.Expect(t).Patient(framework.Converge).Condition(ctx, mc, available, converged, healthy)
+		s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
+		s.Expect().Patient(framework.Converge).Condition(ctx, mc, available, converged, healthy)
 	}
-	mark := s.Mark(t)
-	barrier(ctx, t, s)
-	s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
-	versions := s.Versions(ctx, t)[start:]
+	mark := s.Mark()
+	barrier(ctx, s)
+	s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+	versions := s.Versions(ctx)[start:]
 	for uid, name := range memcachedsIn(versions) {
-		noLies(t, named(s, name), falseAvailable(versions, uid, everReadyPods, mostCounted))
+		noLies(s.T, named(s, name), falseAvailable(versions, uid, everReadyPods, mostCounted))
 	}
 	for i := range list.Items {
-		remove(ctx, t, s, &list.Items[i])
+		remove(ctx, s, &list.Items[i])
 	}
-	s.Expect(t).NoneLeft(ctx, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
-	nothingLeft(ctx, t, s)
-	t.Logf("round %d: %v; %d Memcacheds in the end, %d versions, no violation", round, counts, len(list.Items), len(versions))
+	s.Expect().NoneLeft(ctx, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
+	nothingLeft(ctx, s)
+	s.Logf("round %d: %v; %d Memcacheds in the end, %d versions, no violation", round, counts, len(list.Items), len(versions))
 }
 
 // memcachedsIn returns the names of the Memcacheds that there were, by UID.
@@ -139,9 +138,9 @@ type act struct {
 // acts are what may happen, and how often beside the others.
 var acts = map[string]struct {
 	weight int
-	do     func(ctx context.Context, t *testing.T, s *framework.Scope, a act) error
+	do     func(ctx context.Context, s *framework.Scope, a act) error
 }{
-	"ask": {10, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
+	"ask": {10, func(ctx context.Context, s *framework.Scope, a act) error {
 		mc := named(s, a.name)
 		mc.Spec.Size = new(a.size)
 		if err := s.Client.Create(ctx, mc); !apierrors.IsAlreadyExists(err) {
@@ -149,13 +148,13 @@ var acts = map[string]struct {
 		}
 		return s.Client.Patch(ctx, named(s, a.name), rawMergePatch(fmt.Sprintf(`{"spec":{"size":%d}}`, a.size)))
 	}},
-	"move": {2, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
+	"move": {2, func(ctx context.Context, s *framework.Scope, a act) error {
 		return s.Client.Patch(ctx, named(s, a.name), rawMergePatch(fmt.Sprintf(`{"spec":{"containerPort":%d}}`, 11211+a.size)))
 	}},
-	"delete": {3, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
+	"delete": {3, func(ctx context.Context, s *framework.Scope, a act) error {
 		return s.Client.Delete(ctx, named(s, a.name))
 	}},
-	"recreate": {3, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
+	"recreate": {3, func(ctx context.Context, s *framework.Scope, a act) error {
 		if err := s.Client.Delete(ctx, named(s, a.name)); err != nil {
 			return err
 		}
@@ -163,37 +162,37 @@ var acts = map[string]struct {
 		mc.Spec.Size = new(a.size)
 		return s.Client.Create(ctx, mc)
 	}},
-	"drift": {5, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
+	"drift": {5, func(ctx context.Context, s *framework.Scope, a act) error {
 		return s.Client.Patch(ctx, deploymentOf(named(s, a.name)),
 			client.RawPatch(types.StrategicMergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"app.kubernetes.io/name":null}},"spec":{"replicas":%d}}`, a.size)), vandal)
 	}},
-	"delete the Deployment": {2, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
+	"delete the Deployment": {2, func(ctx context.Context, s *framework.Scope, a act) error {
 		return s.Client.Delete(ctx, deploymentOf(named(s, a.name)))
 	}},
-	"delete a pod": {4, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
+	"delete a pod": {4, func(ctx context.Context, s *framework.Scope, a act) error {
 		pods := &corev1.PodList{}
 		if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil || len(pods.Items) == 0 {
 			return err
 		}
 		return s.Client.Delete(ctx, &pods.Items[int(a.size)%len(pods.Items)])
 	}},
-	"limit": {2, func(ctx context.Context, _ *testing.T, s *framework.Scope, a act) error {
+	"limit": {2, func(ctx context.Context, s *framework.Scope, a act) error {
 		quota := quotaOf(s)
 		quota.Spec.Hard = corev1.ResourceList{"count/deployments.apps": resource.MustParse("3"), corev1.ResourcePods: *resource.NewQuantity(int64(2*a.size), resource.DecimalSI)}
 		return s.Client.Create(ctx, quota)
 	}},
-	"lift the limit": {4, func(ctx context.Context, _ *testing.T, s *framework.Scope, _ act) error {
+	"lift the limit": {4, func(ctx context.Context, s *framework.Scope, _ act) error {
 		return s.Client.Delete(ctx, quotaOf(s))
 	}},
-	"kill the operator": {1, func(ctx context.Context, t *testing.T, s *framework.Scope, _ act) error {
+	"kill the operator": {1, func(ctx context.Context, s *framework.Scope, _ act) error {
 		if err := s.Operator.Kill(ctx); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 		// The next one need not wait until the lease of the one before is over.
 		if err := client.IgnoreNotFound(s.Client.Delete(ctx, leaseOf(s))); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
-		restart(ctx, t, s, soaking...)
+		restart(ctx, s, soaking...)
 		return nil
 	}},
 	// Not drawn with the others: once in a round at most.
@@ -201,16 +200,16 @@ var acts = map[string]struct {
 	"kill etcd":           {0, killed(embedded.Etcd)},
 }
 
-func killed(component string) func(context.Context, *testing.T, *framework.Scope, act) error {
-	return func(ctx context.Context, t *testing.T, s *framework.Scope, _ act) error {
-		if err := s.Component(t, component).Kill(ctx); err != nil {
-			t.Fatal(err)
+func killed(component string) func(context.Context, *framework.Scope, act) error {
+	return func(ctx context.Context, s *framework.Scope, _ act) error {
+		if err := s.Component(component).Kill(ctx); err != nil {
+			s.Fatal(err)
 		}
-		s.ControlPlane(ctx, t)
+		s.ControlPlane(ctx)
 		// kwok v0.8.0 retries a request only if the connection was refused or the server was busy (shouldRetry in
 		// pkg/kwok/controllers), so an outage can make it forget a pod's deletion. A kubelet would retry.
-		if err := s.Component(t, embedded.Kwok).Restart(ctx); err != nil {
-			t.Fatal(err)
+		if err := s.Component(embedded.Kwok).Restart(ctx); err != nil {
+			s.Fatal(err)
 		}
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework"
@@ -20,36 +19,36 @@ import (
 
 func TestNodes(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	memcached.Test(t, features.New("status.nodes").
+	memcached.Feature("status.nodes").
 		WithLabel("contract", "1").
-		Assess("names the ready pods, sorted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = create(ctx, t, s, "cache", 3)
-			settled(ctx, t, s, mc)
-			s.Expect(t).Object(ctx, mc, And(
-				HaveField("Status.Nodes", Equal(podNames(ctx, t, s))),
+		Assess("names the ready pods, sorted", func(ctx context.Context, s *framework.Scope) {
+			mc = create(ctx, s, "cache", 3)
+			settled(ctx, s, mc)
+			s.Expect().Object(ctx, mc, And(
+				HaveField("Status.Nodes", Equal(podNames(ctx, s))),
 				HaveField("Status.ReadyReplicas", BeEquivalentTo(3)),
 			))
-		})).
-		Assess("follows a pod that is replaced", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		}).
+		Assess("follows a pod that is replaced", func(ctx context.Context, s *framework.Scope) {
 			lost := mc.Status.Nodes[0]
 			if err := s.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: lost}}); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Object(ctx, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost)))))
-			settled(ctx, t, s, mc)
-		})).
-		Assess("never was Available before that many pods were ready, nor after one was lost", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			truthful(ctx, t, s, mc)
-		})).
-		Feature())
+			s.Expect().Object(ctx, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost)))))
+			settled(ctx, s, mc)
+		}).
+		Assess("never was Available before that many pods were ready, nor after one was lost", func(ctx context.Context, s *framework.Scope) {
+			truthful(ctx, s, mc)
+		}).
+		Test(t)
 }
 
 // podNames returns the names of the namespace's pods as the API server sorts them.
-func podNames(ctx context.Context, t *testing.T, s *framework.Scope) []string {
-	t.Helper()
+func podNames(ctx context.Context, s *framework.Scope) []string {
+	s.Helper()
 	pods := &corev1.PodList{}
 	if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	var names []string
 	for _, pod := range pods.Items {
@@ -60,39 +59,39 @@ func podNames(ctx context.Context, t *testing.T, s *framework.Scope) []string {
 
 // TestFlapping shows that a container that was restarted some time ago, and whose readiness probe fails now, is not in a crash loop.
 func TestFlapping(t *testing.T) {
-	memcached.Test(t, features.New("a probe that fails after a restart").
+	memcached.Feature("a probe that fails after a restart").
 		WithLabel("contract", "8").
-		Assess("is no crash loop", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsSimulation(t, "their kubelets say how a pod is")
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			release := unready(ctx, t, s, mc, func(container *corev1.ContainerStatus) {
+		Assess("is no crash loop", func(ctx context.Context, s *framework.Scope) {
+			s.NeedsSimulation("their kubelets say how a pod is")
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			release := unready(ctx, s, mc, func(container *corev1.ContainerStatus) {
 				container.RestartCount = 1
 				container.State.Running.StartedAt = metav1.NewTime(time.Now().Add(-time.Hour))
 				container.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: container.State.Running.StartedAt}
 			})
-			s.Expect(t).Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
-			s.Expect(t).Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse})
+			s.Expect().Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			s.Expect().Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse})
 			release()
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			settled(ctx, s, mc)
+		}).
+		Test(t)
 }
 
 // unready is unreadyPod for the only pod of a Memcached.
-func unready(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*corev1.ContainerStatus)) (release func()) {
-	t.Helper()
-	pods := podsOf(ctx, t, s, mc)
+func unready(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*corev1.ContainerStatus)) (release func()) {
+	s.Helper()
+	pods := podsOf(ctx, s, mc)
 	if len(pods) != 1 {
-		t.Fatalf("expected that the Memcached %s has one pod; last seen: it has %d", mc.Name, len(pods))
+		s.Fatalf("expected that the Memcached %s has one pod; last seen: it has %d", mc.Name, len(pods))
 	}
-	return unreadyPod(ctx, t, s, &pods[0], edit)
+	return unreadyPod(ctx, s, &pods[0], edit)
 }
 
 // unreadyPod makes a pod unready, its container as edited, and keeps its kubelet from saying something else until release, which
 // returns when the pod is ready again.
-func unreadyPod(ctx context.Context, t *testing.T, s *framework.Scope, pod *corev1.Pod, edit func(*corev1.ContainerStatus)) (release func()) {
-	t.Helper()
+func unreadyPod(ctx context.Context, s *framework.Scope, pod *corev1.Pod, edit func(*corev1.ContainerStatus)) (release func()) {
+	s.Helper()
 	before := pod.DeepCopy()
 	pod.Status.Phase = corev1.PodUnknown // nobody plays the kubelet of such a pod
 	for i := range pod.Status.Conditions {
@@ -104,14 +103,14 @@ func unreadyPod(ctx context.Context, t *testing.T, s *framework.Scope, pod *core
 	container.Ready = false
 	edit(container)
 	if err := s.Client.Status().Patch(ctx, pod, client.StrategicMergeFrom(before)); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return func() {
-		t.Helper()
+		s.Helper()
 		if err := s.Client.Status().Patch(ctx, pod, rawMergePatch(`{"status":{"phase":"Running"}}`)); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
-		s.Expect(t).Object(ctx, pod, HaveField("Status.Conditions", ContainElement(And(
+		s.Expect().Object(ctx, pod, HaveField("Status.Conditions", ContainElement(And(
 			HaveField("Type", corev1.PodReady), HaveField("Status", corev1.ConditionTrue),
 		))))
 	}
@@ -121,53 +120,53 @@ func unreadyPod(ctx context.Context, t *testing.T, s *framework.Scope, pod *core
 // the Deployment's controller is held and has not counted a pod that is ready again, its Memcached is not Available. The operator
 // does not wait before it looks at a pod that is ready.
 func TestAvailableWhenBothSaySo(t *testing.T) {
-	memcached.TestAlone(t, features.New("the Deployment agrees").
+	memcached.Feature("the Deployment agrees").
 		WithLabel("contract", "1").
 		WithLabel("disruptive", "cluster").
-		Setup(framework.Step(operatorWith(runner.WithArgs("--progress-interval=0")))).
-		Assess("before the Memcached is Available", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsSimulation(t, "their kubelets say how a pod is")
-			mc, later := create(ctx, t, s, "cache", 1), create(ctx, t, s, "later", 1)
-			settled(ctx, t, s, mc)
-			settled(ctx, t, s, later)
-			release := unready(ctx, t, s, mc, func(*corev1.ContainerStatus) {})
-			s.Expect(t).Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeZero()))
+		Setup(operatorWith(runner.WithArgs("--progress-interval=0"))).
+		Assess("before the Memcached is Available", func(ctx context.Context, s *framework.Scope) {
+			s.NeedsSimulation("their kubelets say how a pod is")
+			mc, later := create(ctx, s, "cache", 1), create(ctx, s, "later", 1)
+			settled(ctx, s, mc)
+			settled(ctx, s, later)
+			release := unready(ctx, s, mc, func(*corev1.ContainerStatus) {})
+			s.Expect().Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeZero()))
 
-			controllers := s.Component(t, embedded.KubeControllerManager)
+			controllers := s.Component(embedded.KubeControllerManager)
 			if err := controllers.Pause(ctx); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			t.Cleanup(func() { _ = controllers.Resume(context.WithoutCancel(ctx)) }) // where the test does not come to it
+			s.Cleanup(func() { _ = controllers.Resume(context.WithoutCancel(ctx)) }) // where the test does not come to it
 			release()
-			change(ctx, t, s, later, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
-			s.Expect(t).Object(ctx, deploymentOf(later), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2)))) // the operator has come so far
+			change(ctx, s, later, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			s.Expect().Object(ctx, deploymentOf(later), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2)))) // the operator has come so far
 			if err := controllers.Resume(ctx); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			settled(ctx, t, s, mc)
-			settled(ctx, t, s, later)
-			noLies(t, mc, falseAvailable(s.Versions(ctx, t), mc.UID, readyPods, lastCounted))
-		})).
-		Feature())
+			settled(ctx, s, mc)
+			settled(ctx, s, later)
+			noLies(s.T, mc, falseAvailable(s.Versions(ctx), mc.UID, readyPods, lastCounted))
+		}).
+		TestAlone(t)
 }
 
 // TestPort shows that the port is no decoration: memcached is told to listen there, in all pods, before the status says so.
 func TestPort(t *testing.T) {
-	memcached.Test(t, features.New("containerPort").
+	memcached.Feature("containerPort").
 		WithLabel("contract", "3").
-		Assess("reaches memcached's arguments and rolls out, and no capacity is lost", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 2)
-			settled(ctx, t, s, mc)
-			slowPods(ctx, t, s, mc)
-			since := len(s.Versions(ctx, t))
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = ptr.To[int32](11311) })
-			s.Expect(t).Objects(ctx, &corev1.PodList{}, And(HaveLen(2), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
+		Assess("reaches memcached's arguments and rolls out, and no capacity is lost", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 2)
+			settled(ctx, s, mc)
+			slowPods(ctx, s, mc)
+			since := len(s.Versions(ctx))
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = ptr.To[int32](11311) })
+			s.Expect().Objects(ctx, &corev1.PodList{}, And(HaveLen(2), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
 				HaveField("Args", ContainElements("-p", "11311")),
 				HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))),
 			))))), client.InNamespace(s.Namespace))
-			settled(ctx, t, s, mc)
-			rolledOutAvailable(ctx, t, s, mc, since)
-		})).
-		Feature())
+			settled(ctx, s, mc)
+			rolledOutAvailable(ctx, s, mc, since)
+		}).
+		Test(t)
 }

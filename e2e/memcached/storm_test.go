@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -24,59 +23,59 @@ import (
 
 // TestConflictStorm has somebody write to the Memcached and its Deployment without a pause.
 func TestConflictStorm(t *testing.T) {
-	memcached.Test(t, features.New("conflict storm").
+	memcached.Feature("conflict storm").
 		WithLabel("contract", "6").
-		Assess("changes are made all the same, without a conflict", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mark := s.Mark(t)
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			written := storm(ctx, t, s, mc, deploymentOf(mc))
+		Assess("changes are made all the same, without a conflict", func(ctx context.Context, s *framework.Scope) {
+			mark := s.Mark()
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			written := storm(ctx, s, mc, deploymentOf(mc))
 			for _, size := range []int32{3, 5, 2} {
-				change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(size) })
-				settled(ctx, t, s, mc)
+				change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(size) })
+				settled(ctx, s, mc)
 			}
-			t.Logf("%d writes of others", written())
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, audit.Code(409)))
-			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
-			truthful(ctx, t, s, mc)
-		})).
-		Assess("and labels of others call for no write", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			s.Logf("%d writes of others", written())
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, audit.Code(409)))
+			s.Expect().Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
+			truthful(ctx, s, mc)
+		}).
+		Assess("and labels of others call for no write", func(ctx context.Context, s *framework.Scope) {
 			mc := named(s, "cache")
-			mark := s.Mark(t)
-			written := storm(ctx, t, s, mc, deploymentOf(mc))
-			barrier(ctx, t, s)
+			mark := s.Mark()
+			written := storm(ctx, s, mc, deploymentOf(mc))
+			barrier(ctx, s)
 			written()
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
-		})).
-		Feature())
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+		}).
+		Test(t)
 }
 
 // TestForestalled owns the operator. Somebody always writes to an object just before the operator does, so that whatever resource
 // version the operator has read is old by the time it writes.
 func TestForestalled(t *testing.T) {
-	memcached.TestAlone(t, features.New("forestalled").
+	memcached.Feature("forestalled").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(ownOperator)).
-		Assess("changes are made at the first try", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			forestall(ctx, t, s)
-			mark := s.Mark(t)
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
-			settled(ctx, t, s, mc)
-			barrier(ctx, t, s)
-			s.Expect(t).AtMost(0, s.Writes(mark, audit.Code(409)))
-			s.Expect(t).Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
-			truthful(ctx, t, s, mc)
+		Setup(ownOperator).
+		Assess("changes are made at the first try", func(ctx context.Context, s *framework.Scope) {
+			forestall(ctx, s)
+			mark := s.Mark()
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			settled(ctx, s, mc)
+			barrier(ctx, s)
+			s.Expect().AtMost(0, s.Writes(mark, audit.Code(409)))
+			s.Expect().Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
+			truthful(ctx, s, mc)
 			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(mc), mc); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			NewWithT(t).Expect(mc.Labels).To(HaveKey(forestalled), "the label of who wrote before the operator did")
-		})).
-		Feature())
+			NewWithT(s).Expect(mc.Labels).To(HaveKey(forestalled), "the label of who wrote before the operator did")
+		}).
+		TestAlone(t)
 }
 
 // forestalled is a label that changes with each write to an object just before the operator's own.
@@ -84,16 +83,16 @@ const forestalled = "example.com/forestalled"
 
 // forestall restarts the operator behind a proxy. Before it passes on a write to a Memcached or a Deployment, it changes a label
 // there.
-func forestall(ctx context.Context, t *testing.T, s *framework.Scope) {
-	t.Helper()
+func forestall(ctx context.Context, s *framework.Scope) {
+	s.Helper()
 	var count atomic.Int64
-	behindProxy(ctx, t, s, func(pass http.Handler) http.Handler {
+	behindProxy(ctx, s, func(pass http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 			if object := written(request); object != nil {
 				patch := rawMergePatch(fmt.Sprintf(`{"metadata":{"labels":{%q:"%d"}}}`, forestalled, count.Add(1)))
 				// The operator may write to what was deleted a moment ago, such as the canary.
 				if err := client.IgnoreNotFound(s.Client.Patch(ctx, object, patch, vandal)); err != nil {
-					t.Errorf("writing before the operator does: %v", err)
+					s.Errorf("writing before the operator does: %v", err)
 				}
 			}
 			pass.ServeHTTP(w, request)
@@ -120,10 +119,10 @@ func written(request *http.Request) client.Object {
 // storm changes a label of the objects, each as fast as the API server takes it, until stop is called, which returns how often
 // they were changed. An annotation of a Deployment's would be copied to its ReplicaSet: Kubernetes' own controller, which does so,
 // could write nothing else for conflicts with itself.
-func storm(ctx context.Context, t *testing.T, s *framework.Scope, objects ...client.Object) (stop func() int) {
-	t.Helper()
+func storm(ctx context.Context, s *framework.Scope, objects ...client.Object) (stop func() int) {
+	s.Helper()
 	ctx, cancel := context.WithCancel(ctx)
-	t.Cleanup(cancel)
+	s.Cleanup(cancel)
 	var writers errgroup.Group
 	counts := make([]int, len(objects))
 	for i, object := range objects {
@@ -141,10 +140,10 @@ func storm(ctx context.Context, t *testing.T, s *framework.Scope, objects ...cli
 		})
 	}
 	return func() int {
-		t.Helper()
+		s.Helper()
 		cancel()
 		if err := writers.Wait(); err != nil {
-			t.Fatalf("writing against the operator: %v", err)
+			s.Fatalf("writing against the operator: %v", err)
 		}
 		total := 0
 		for _, count := range counts {

@@ -33,9 +33,9 @@ func describeLies(lies []lie) string {
 }
 
 // truthful fails the test if the Memcached ever said Available=True too early.
-func truthful(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-	t.Helper()
-	noLies(t, mc, falseAvailable(s.Versions(ctx, t), mc.UID, readyPods, mostCounted))
+func truthful(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+	s.Helper()
+	noLies(s.T, mc, falseAvailable(s.Versions(ctx), mc.UID, readyPods, mostCounted))
 }
 
 func noLies(t *testing.T, mc *cachev1alpha1.Memcached, lies []lie) {
@@ -73,31 +73,31 @@ func falseAvailable(versions []record.Version, uid types.UID, ready, counted cou
 
 // slowPods makes each simulated pod of mc take half a second until it is ready, so that no rollout is over before an operator on a
 // busy machine can report it. Real pods take that long anyway.
-func slowPods(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-	t.Helper()
-	damage(ctx, t, s, mc, `{"spec":{"template":{"metadata":{"annotations":{"testbed.example.com/ready-after":"500ms"}}}}}`)
-	settled(ctx, t, s, mc)
+func slowPods(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+	s.Helper()
+	damage(ctx, s, mc, `{"spec":{"template":{"metadata":{"annotations":{"testbed.example.com/ready-after":"500ms"}}}}}`)
+	settled(ctx, s, mc)
 }
 
 // rolledOutAvailable fails the test unless every version of the Memcached since then, counted over all that is recorded, says
 // Available=True, and at least one says Progressing=True, which is how a rollout that loses no capacity is reported.
-func rolledOutAvailable(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, since int) {
-	t.Helper()
-	stayedAvailable(ctx, t, s, mc, since)
-	if !slices.ContainsFunc(record.Of(s.Versions(ctx, t)[since:], mc.UID), func(v record.Version) bool {
+func rolledOutAvailable(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, since int) {
+	s.Helper()
+	stayedAvailable(ctx, s, mc, since)
+	if !slices.ContainsFunc(record.Of(s.Versions(ctx)[since:], mc.UID), func(v record.Version) bool {
 		conditions, err := framework.ConditionsOf(v.Object)
 		return err == nil && meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionProgressing)
 	}) {
-		t.Fatalf("Memcached %s: expected that it is Progressing while pods are replaced; last seen: it never was", mc.Name)
+		s.Fatalf("Memcached %s: expected that it is Progressing while pods are replaced; last seen: it never was", mc.Name)
 	}
 }
 
 // stayedAvailable fails the test unless every version of the Memcached since then says Available=True.
-func stayedAvailable(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, since int) {
-	t.Helper()
-	for _, v := range record.Of(s.Versions(ctx, t)[since:], mc.UID) {
+func stayedAvailable(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, since int) {
+	s.Helper()
+	for _, v := range record.Of(s.Versions(ctx)[since:], mc.UID) {
 		if !saysAvailable(v.Object) {
-			t.Fatalf("Memcached %s: expected that it stays Available; last seen: in revision %d it is not", mc.Name, v.Revision)
+			s.Fatalf("Memcached %s: expected that it stays Available; last seen: in revision %d it is not", mc.Name, v.Revision)
 		}
 	}
 }

@@ -16,7 +16,6 @@ import (
 	k8stypes "k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/framework"
@@ -30,21 +29,28 @@ const inUse = 100
 
 // installed is an operator that is installed in one of the ways that docs/upgrading.md shows.
 type installed struct {
-	*framework.Scope
+	operator *runner.Operator
 	// upgrade replaces the last release by this one, and downgrade does the opposite.
-	upgrade, downgrade func(ctx context.Context, t *testing.T)
+	upgrade, downgrade framework.Step
+}
+
+// scope returns the scope of a feature whose operator is the installed one.
+func (i *installed) scope(s *framework.Scope) *framework.Scope {
+	of := *s
+	of.Operator = i.operator
+	return &of
 }
 
 // TestUpgradeByInstaller owns the operator, which a newer install.yaml replaces.
 func TestUpgradeByInstaller(t *testing.T) {
-	feature := features.New("upgrade by install.yaml").
+	feature := memcached.Feature("upgrade by install.yaml").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator")
-	memcached.TestAlone(t, upgrade(feature, func(ctx context.Context, t *testing.T, s *framework.Scope, before runner.Change) *installed {
+	upgrade(feature, func(ctx context.Context, s *framework.Scope, before runner.Change) *installed {
 		load := func(image string) runner.Manifests {
-			manifests, err := runner.Load(buildInstaller(ctx, t, image))
+			manifests, err := runner.Load(buildInstaller(ctx, s.T, image))
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			return manifests
 		}
@@ -52,101 +58,100 @@ func TestUpgradeByInstaller(t *testing.T) {
 		for _, definition := range last.Select("CustomResourceDefinition") {
 			makeEarlier(definition.Object)
 		}
-		t.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx), t) })
-		install := func(m runner.Manifests, changes ...runner.Change) func(context.Context, *testing.T) {
-			return func(ctx context.Context, t *testing.T) {
+		s.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx)) })
+		install := func(m runner.Manifests, changes ...runner.Change) framework.Step {
+			return func(ctx context.Context, s *framework.Scope) {
 				if err := s.Operator.Install(ctx, m, changes...); err != nil {
-					t.Fatal(err)
+					s.Fatal(err)
 				}
 			}
 		}
-		i := &installed{Scope: s, upgrade: install(this), downgrade: install(last, before)}
-		i.downgrade(ctx, t)
+		i := &installed{operator: s.Operator, upgrade: install(this), downgrade: install(last, before)}
+		i.downgrade(ctx, s)
 		return i
-	}).Feature())
+	}).TestAlone(t)
 }
 
 // TestUpgradeByHelm owns the operator, which makes way for a release of its chart. Helm installs everything, but no pods: the
 // operator runs as a process, with the ServiceAccount of the release.
 func TestUpgradeByHelm(t *testing.T) {
 	const release = "upgraded"
-	var uninstall func(ctx context.Context, t *testing.T)
-	feature := features.New("upgrade by Helm").
+	var uninstall framework.Step
+	feature := memcached.Feature("upgrade by Helm").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator")
-	memcached.TestAlone(t, upgrade(feature, func(ctx context.Context, t *testing.T, s *framework.Scope, before runner.Change) *installed {
-		passUnjudged(ctx, t, s) // there is no pod that webhooks could reach
-		t.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx), t) })
-		stop(ctx, t, s)
-		home := anotherNamespace(ctx, t, s)
-		h := buildHelm(ctx, t, s)
-		run := func(ctx context.Context, t *testing.T, args ...string) {
-			t.Helper()
+	upgrade(feature, func(ctx context.Context, s *framework.Scope, before runner.Change) *installed {
+		passUnjudged(ctx, s) // there is no pod that webhooks could reach
+		s.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx)) })
+		stop(ctx, s)
+		home := anotherNamespace(ctx, s)
+		h := buildHelm(ctx, s)
+		run := func(ctx context.Context, s *framework.Scope, args ...string) {
+			s.Helper()
 			if _, err := h.Run(ctx, append(args, "--namespace="+home)...); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 		}
-		t.Cleanup(func() { run(context.WithoutCancel(ctx), t, "uninstall", release, "--ignore-not-found") })
+		s.Cleanup(func() { run(context.WithoutCancel(ctx), s, "uninstall", release, "--ignore-not-found") })
 		values := []string{"--set=manager.replicas=0", "--set=webhook.enabled=false"}
 		manager := func(chart string) runner.Manifests {
 			manifests, err := h.Template(ctx, chart, release, home, append(values, "--show-only=templates/manager.yaml")...)
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			return manifests
 		}
-		last := earlierChart(t)
+		last := earlierChart(s.T)
 		// The CustomResourceDefinition of the suite becomes one of the release.
-		run(ctx, t, append([]string{"install", release, last, "--take-ownership", "--force-conflicts"}, values...)...)
+		run(ctx, s, append([]string{"install", release, last, "--take-ownership", "--force-conflicts"}, values...)...)
 		operator, err := s.Operator.Beside(ctx, release, manager(last), before)
 		if err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
-		end := func(ctx context.Context, t *testing.T) {
+		end := func(ctx context.Context, s *framework.Scope) {
 			if err := operator.Stop(ctx); err != nil {
-				t.Error(err)
+				s.Error(err)
 			}
 		}
-		t.Cleanup(func() { end(context.WithoutCancel(ctx), t) })
-		uninstall = func(ctx context.Context, t *testing.T) {
-			end(ctx, t)
-			run(ctx, t, "uninstall", release)
+		s.Cleanup(func() { end(context.WithoutCancel(ctx), s) })
+		uninstall = func(ctx context.Context, s *framework.Scope) {
+			end(ctx, s)
+			run(ctx, s, "uninstall", release)
 		}
-		restart := func(ctx context.Context, t *testing.T, chart string, changes ...runner.Change) {
+		restart := func(ctx context.Context, s *framework.Scope, chart string, changes ...runner.Change) {
 			if err := operator.Install(ctx, manager(chart), changes...); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 		}
-		within := *s
-		within.Operator = operator
+		tested := s.Operator.Binary()
 		return &installed{
-			Scope: &within,
-			upgrade: func(ctx context.Context, t *testing.T) {
-				run(ctx, t, append([]string{"upgrade", release, chart, "--set=manager.image.tag=v2"}, values...)...)
-				restart(ctx, t, chart, runner.WithBinary(s.Operator.Binary()))
+			operator: operator,
+			upgrade: func(ctx context.Context, s *framework.Scope) {
+				run(ctx, s, append([]string{"upgrade", release, chart, "--set=manager.image.tag=v2"}, values...)...)
+				restart(ctx, s, chart, runner.WithBinary(tested))
 			},
-			downgrade: func(ctx context.Context, t *testing.T) {
-				run(ctx, t, "rollback", release, "1")
-				restart(ctx, t, last)
+			downgrade: func(ctx context.Context, s *framework.Scope) {
+				run(ctx, s, "rollback", release, "1")
+				restart(ctx, s, last)
 			},
 		}
 	}).
-		Assess("uninstalling keeps the CustomResourceDefinition and all Memcacheds", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			uninstall(ctx, t)
-			g := NewWithT(t)
+		Assess("uninstalling keeps the CustomResourceDefinition and all Memcacheds", func(ctx context.Context, s *framework.Scope) {
+			uninstall(ctx, s)
+			g := NewWithT(s)
 			definition := &apiextensionsv1.CustomResourceDefinition{}
 			g.Expect(s.Client.Get(ctx, client.ObjectKey{Name: definitionName}, definition)).To(Succeed())
 			g.Expect(definition.DeletionTimestamp).To(BeNil())
 			left := &cachev1alpha1.MemcachedList{}
 			g.Expect(s.Client.List(ctx, left, client.InNamespace(s.Namespace))).To(Succeed())
 			g.Expect(left.Items).To(And(HaveLen(inUse), HaveEach(HaveField("DeletionTimestamp", BeNil()))))
-		})).
-		Feature())
+		}).
+		TestAlone(t)
 }
 
 // upgrade adds the steps of an upgrade to a feature: the last release, which set one field more and knew fewer columns, is replaced
 // by this one while Memcacheds are in use, and comes back.
-func upgrade(feature *features.FeatureBuilder, install func(ctx context.Context, t *testing.T, s *framework.Scope, before runner.Change) *installed) *features.FeatureBuilder {
+func upgrade(feature *framework.Feature, install func(ctx context.Context, s *framework.Scope, before runner.Change) *installed) *framework.Feature {
 	const field = "cache.example.com/before"
 	var (
 		i    *installed
@@ -155,43 +160,44 @@ func upgrade(feature *features.FeatureBuilder, install func(ctx context.Context,
 	)
 	// change replaces the operator, and sees that it writes so often to each Deployment, until all have the field or none has, and
 	// does nothing else.
-	change := func(ctx context.Context, t *testing.T, replace func(context.Context, *testing.T), there bool, writes int) {
-		t.Helper()
-		mark = i.Mark(t)
-		replace(ctx, t)
-		i.Expect(t).Objects(ctx, &appsv1.DeploymentList{}, WithTransform(holding(field), Equal(map[bool]int{there: inUse})), client.InNamespace(i.Namespace))
-		barrier(ctx, t, i.Scope)
-		i.Expect(t).AtMost(inUse*writes, i.Writes(mark, notThe(canary)))
-		i.Expect(t).AtMost(0, i.Writes(mark, notThe(canary), audit.Not(audit.Resource("deployments", ""))))
-		i.Expect(t).Objects(ctx, &corev1.PodList{}, WithTransform(neverRestarted, ConsistOf(pods)),
-			client.InNamespace(i.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID})
+	change := func(ctx context.Context, s *framework.Scope, replace framework.Step, there bool, writes int) {
+		s.Helper()
+		s = i.scope(s)
+		mark = s.Mark()
+		replace(ctx, s)
+		s.Expect().Objects(ctx, &appsv1.DeploymentList{}, WithTransform(holding(field), Equal(map[bool]int{there: inUse})), client.InNamespace(s.Namespace))
+		barrier(ctx, s)
+		s.Expect().AtMost(inUse*writes, s.Writes(mark, notThe(canary)))
+		s.Expect().AtMost(0, s.Writes(mark, notThe(canary), audit.Not(audit.Resource("deployments", ""))))
+		s.Expect().Objects(ctx, &corev1.PodList{}, WithTransform(neverRestarted, ConsistOf(pods)),
+			client.InNamespace(s.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID})
 	}
 	return feature.
-		Setup(framework.Step(ownOperator)).
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsSimulation(t, "so many Memcacheds take a small machine too long")
-			s.NeedsAudit(t)
-			i = install(ctx, t, s, earlier(ctx, t, "annotated"))
-			createMany(ctx, t, i.Scope, inUse)
+		Setup(ownOperator).
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			s.NeedsSimulation("so many Memcacheds take a small machine too long")
+			s.NeedsAudit()
+			i = install(ctx, s, earlier(ctx, s.T, "annotated"))
+			createMany(ctx, i.scope(s), inUse)
 			list := &corev1.PodList{}
 			if err := s.Client.List(ctx, list, client.InNamespace(s.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID}); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			pods = started(list.Items)
-			barrier(ctx, t, i.Scope)
-		})).
-		Assess("removes one field of each Deployment, writes nothing else and restarts no pod", framework.Step(func(ctx context.Context, t *testing.T, _ *framework.Scope) {
+			barrier(ctx, i.scope(s))
+		}).
+		Assess("removes one field of each Deployment, writes nothing else and restarts no pod", func(ctx context.Context, s *framework.Scope) {
 			// One more than the field needs: it is the first change of a Deployment since its creation.
-			change(ctx, t, i.upgrade, false, 2)
-		})).
-		Assess("updates the CustomResourceDefinition first", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.Expect(t).Object(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}},
+			change(ctx, s, i.upgrade, false, 2)
+		}).
+		Assess("updates the CustomResourceDefinition first", func(ctx context.Context, s *framework.Scope) {
+			s.Expect().Object(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}},
 				HaveField("Spec.Versions", HaveEach(HaveField("AdditionalPrinterColumns", Not(BeEmpty())))))
-			definitionFirst(t, s, mark, i.Operator.UserName())
-		})).
-		Assess("and back: the field is there again, and nothing else happens", framework.Step(func(ctx context.Context, t *testing.T, _ *framework.Scope) {
-			change(ctx, t, i.downgrade, true, 1)
-		}))
+			definitionFirst(s, mark, i.operator.UserName())
+		}).
+		Assess("and back: the field is there again, and nothing else happens", func(ctx context.Context, s *framework.Scope) {
+			change(ctx, s, i.downgrade, true, 1)
+		})
 }
 
 // holding returns a function that counts objects by whether they have an annotation.
@@ -208,8 +214,8 @@ func holding(annotation string) func([]client.Object) map[bool]int {
 
 // definitionFirst fails the test unless the CustomResourceDefinition was written before the manager's Deployment, if that was
 // written at all, and before the operator of that user read any Memcached as a process that has just started.
-func definitionFirst(t *testing.T, s *framework.Scope, since audit.Mark, operator string) {
-	t.Helper()
+func definitionFirst(s *framework.Scope, since audit.Mark, operator string) {
+	s.Helper()
 	written := audit.All(audit.Writes, audit.Code(200), audit.Resource("customresourcedefinitions", ""), audit.About(definitionName))
 	later := func(e *auditv1.Event) bool {
 		return audit.All(audit.Writes, audit.Resource("deployments", ""))(e) && strings.HasSuffix(e.ObjectRef.Name, "controller-manager") ||
@@ -217,10 +223,10 @@ func definitionFirst(t *testing.T, s *framework.Scope, since audit.Mark, operato
 	}
 	events, err := s.Audit.Since(since, func(e *auditv1.Event) bool { return written(e) || later(e) })
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	if len(events) < 2 || !written(&events[0]) || later(&events[0]) {
-		t.Errorf("expected a write of the CustomResourceDefinition before the operator is replaced; last seen:\n%s", audit.Describe(events))
+		s.Errorf("expected a write of the CustomResourceDefinition before the operator is replaced; last seen:\n%s", audit.Describe(events))
 	}
 }
 

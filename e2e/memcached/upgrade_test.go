@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	k8stypes "k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -21,10 +20,10 @@ import (
 
 // TestUpgrade owns the operator. Deployments that it finds are of a build from before, which set one field more than it does.
 func TestUpgrade(t *testing.T) {
-	feature := features.New("upgrade").
+	feature := memcached.Feature("upgrade").
 		WithLabel("contract", "2").
 		WithLabel("disruptive", "operator").
-		Setup(framework.Step(ownOperator))
+		Setup(ownOperator)
 	for _, upgrade := range []struct {
 		field, build string
 		there        types.GomegaMatcher // the field, in a Deployment
@@ -47,23 +46,23 @@ func TestUpgrade(t *testing.T) {
 		var mc *cachev1alpha1.Memcached
 		var before []k8stypes.UID
 		feature = feature.
-			Assess("removes a field of "+upgrade.field+" that only the build before has set", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-				restart(ctx, t, s, earlier(ctx, t, upgrade.build))
-				mc = create(ctx, t, s, upgrade.build, 2)
-				settled(ctx, t, s, mc)
-				s.Expect(t).Object(ctx, deploymentOf(mc), upgrade.there)
-				before = started(podsOf(ctx, t, s, mc))
-				restart(ctx, t, s)
-				s.Expect(t).Object(ctx, deploymentOf(mc), Not(upgrade.there))
-			})).
-			Assess("and "+upgrade.same, framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-				settled(ctx, t, s, mc)
-				barrier(ctx, t, s)
-				s.Expect(t).Objects(ctx, &corev1.PodList{}, WithTransform(neverRestarted, upgrade.pods(before)),
+			Assess("removes a field of "+upgrade.field+" that only the build before has set", func(ctx context.Context, s *framework.Scope) {
+				restart(ctx, s, earlier(ctx, s.T, upgrade.build))
+				mc = create(ctx, s, upgrade.build, 2)
+				settled(ctx, s, mc)
+				s.Expect().Object(ctx, deploymentOf(mc), upgrade.there)
+				before = started(podsOf(ctx, s, mc))
+				restart(ctx, s)
+				s.Expect().Object(ctx, deploymentOf(mc), Not(upgrade.there))
+			}).
+			Assess("and "+upgrade.same, func(ctx context.Context, s *framework.Scope) {
+				settled(ctx, s, mc)
+				barrier(ctx, s)
+				s.Expect().Objects(ctx, &corev1.PodList{}, WithTransform(neverRestarted, upgrade.pods(before)),
 					client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)})
-			}))
+			})
 	}
-	memcached.TestAlone(t, feature.Feature())
+	feature.TestAlone(t)
 }
 
 // builds are the executables of earlier builds, by name. Features share them.

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -23,42 +22,42 @@ import (
 )
 
 // withWebhooks is a step that needs webhooks which are called.
-func withWebhooks(step framework.StepFunc) framework.StepFunc {
-	return func(ctx context.Context, t *testing.T, s *framework.Scope) {
-		t.Helper()
+func withWebhooks(step framework.Step) framework.Step {
+	return func(ctx context.Context, s *framework.Scope) {
+		s.Helper()
 		if !s.Webhooks {
-			t.Skip("the API server of this cluster can't call webhooks of a process on this machine")
+			s.Skip("the API server of this cluster can't call webhooks of a process on this machine")
 		}
-		step(ctx, t, s)
+		step(ctx, s)
 	}
 }
 
 func TestRequestedBy(t *testing.T) {
 	const annotation = cachev1alpha1.AnnotationRequestedBy
-	memcached.Test(t, features.New("who asked").
+	memcached.Feature("who asked").
 		WithLabel("contract", "admission").
-		Assess("is recorded, whatever the request says", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Assess("is recorded, whatever the request says", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			mc := named(s, "cache")
 			mc.Annotations = map[string]string{annotation: "somebody-else"}
-			jane := as(t, s, "jane")
+			jane := as(s, "jane")
 			if err := jane.Create(ctx, mc); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Object(ctx, mc, HaveField("Annotations", HaveKeyWithValue(annotation, "jane")))
-		}))).
-		Assess("and nobody can change it", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			s.Expect().Object(ctx, mc, HaveField("Annotations", HaveKeyWithValue(annotation, "jane")))
+		})).
+		Assess("and nobody can change it", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			for _, value := range []string{`"somebody-else"`, `null`, `""`} {
 				mc := named(s, "cache")
 				patch := `{"metadata":{"annotations":{"` + annotation + `":` + value + `}}}`
 				if err := s.Client.Patch(ctx, mc, rawMergePatch(patch)); err != nil {
-					t.Fatal(err)
+					s.Fatal(err)
 				}
 				if got := mc.Annotations[annotation]; got != "jane" {
-					t.Errorf("after the patch %s, %s = %q, want jane", patch, annotation, got)
+					s.Errorf("after the patch %s, %s = %q, want jane", patch, annotation, got)
 				}
 			}
-		}))).
-		Feature())
+		})).
+		Test(t)
 }
 
 func TestDeletionProtection(t *testing.T) {
@@ -66,63 +65,63 @@ func TestDeletionProtection(t *testing.T) {
 	protect := func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, value string) error {
 		return s.Client.Patch(ctx, mc, rawMergePatch(`{"metadata":{"annotations":{"`+annotation+`":`+value+`}}}`))
 	}
-	memcached.Test(t, features.New("deletion protection").
+	memcached.Feature("deletion protection").
 		WithLabel("contract", "admission").
-		Assess("refuses what is neither true nor false", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 1)
-			refused(t, protect(ctx, s, mc, `"yes"`), "metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
-		}))).
-		Assess("refuses deletion, alone and with all others", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Assess("refuses what is neither true nor false", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 1)
+			refused(s.T, protect(ctx, s, mc, `"yes"`), "metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
+		})).
+		Assess("refuses deletion, alone and with all others", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			mc := named(s, "cache")
 			if err := protect(ctx, s, mc, `"true"`); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			refused(t, s.Client.Delete(ctx, mc), "protects the Memcached from deletion", "kubectl annotate")
-			refused(t, s.Client.DeleteAllOf(ctx, mc, client.InNamespace(s.Namespace)), "protects the Memcached from deletion")
+			refused(s.T, s.Client.Delete(ctx, mc), "protects the Memcached from deletion", "kubectl annotate")
+			refused(s.T, s.Client.DeleteAllOf(ctx, mc, client.InNamespace(s.Namespace)), "protects the Memcached from deletion")
 			// Programs delete by mistake, too. Only Kubernetes' own clean up.
-			pipeline := as(t, s, "system:serviceaccount:"+s.Namespace+":pipeline")
-			refused(t, pipeline.Delete(ctx, mc), "protects the Memcached from deletion")
-		}))).
-		Assess("until it is taken off", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			pipeline := as(s, "system:serviceaccount:"+s.Namespace+":pipeline")
+			refused(s.T, pipeline.Delete(ctx, mc), "protects the Memcached from deletion")
+		})).
+		Assess("until it is taken off", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			mc := named(s, "cache")
 			if err := protect(ctx, s, mc, `null`); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			if err := s.Client.Delete(ctx, mc); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Gone(ctx, mc)
-		}))).
-		Assess("and does not hold a namespace up", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			s.Expect().Gone(ctx, mc)
+		})).
+		Assess("and does not hold a namespace up", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
 			if err := s.Client.Create(ctx, namespace); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace.Name, Name: "cache", Annotations: map[string]string{annotation: "true"},
 			}}
 			if err := s.Client.Create(ctx, mc); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			if err := s.Client.Delete(ctx, namespace); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Gone(ctx, namespace)
-		}))).
-		Feature())
+			s.Expect().Gone(ctx, namespace)
+		})).
+		Test(t)
 }
 
 func TestPortWarning(t *testing.T) {
-	memcached.Test(t, features.New("a change of port").
+	memcached.Feature("a change of port").
 		WithLabel("contract", "admission").
-		Assess("warns that every pod restarts, and no other change does", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 1)
+		Assess("warns that every pod restarts, and no other change does", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 1)
 			heard := &warnings{}
 			config := rest.CopyConfig(s.Config)
 			config.WarningHandler = heard
 			user, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			for _, change := range []struct {
 				patch string
@@ -133,162 +132,162 @@ func TestPortWarning(t *testing.T) {
 				{`{"spec":{"containerPort":11311}}`, false},
 			} {
 				if err := user.Patch(ctx, mc, rawMergePatch(change.patch)); err != nil {
-					t.Fatal(err)
+					s.Fatal(err)
 				}
 				if text := heard.take(); strings.Contains(text, "every pod of the Memcached cache restarts") != change.warns {
-					t.Errorf("after the patch %s, the warnings are %q; want one of a restart: %v", change.patch, text, change.warns)
+					s.Errorf("after the patch %s, the warnings are %q; want one of a restart: %v", change.patch, text, change.warns)
 				}
 			}
-		}))).
-		Feature())
+		})).
+		Test(t)
 }
 
 // TestTotalSize owns the operator: the limit is the manager's to choose.
 func TestTotalSize(t *testing.T) {
-	memcached.TestAlone(t, features.New("sum of sizes in a namespace").
+	memcached.Feature("sum of sizes in a namespace").
 		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
-		Assess("is limited for who creates, changes and scales", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Assess("is limited for who creates, changes and scales", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			if err := s.Operator.Restart(ctx, runner.WithArgs("--max-total-size-per-namespace=5")); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			t.Cleanup(func() {
+			s.Cleanup(func() {
 				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					t.Error(err)
+					s.Error(err)
 				}
 			})
-			first := create(ctx, t, s, "first", 3)
+			first := create(ctx, s, "first", 3)
 			second := named(s, "second")
 			second.Spec.Size = new(int32(3))
-			refused(t, s.Client.Create(ctx, second), "spec.size", "sum up to 5", "leaves 2")
-			second = create(ctx, t, s, "second", 2)
-			refused(t, s.Client.Patch(ctx, second, rawMergePatch(`{"spec":{"size":3}}`)), "spec.size", "leaves 2")
-			refused(t, scale(ctx, s, second, 3), "spec.size", "leaves 2")
+			refused(s.T, s.Client.Create(ctx, second), "spec.size", "sum up to 5", "leaves 2")
+			second = create(ctx, s, "second", 2)
+			refused(s.T, s.Client.Patch(ctx, second, rawMergePatch(`{"spec":{"size":3}}`)), "spec.size", "leaves 2")
+			refused(s.T, scale(ctx, s, second, 3), "spec.size", "leaves 2")
 			if err := scale(ctx, s, first, 2); err != nil {
-				t.Errorf("making room: %v", err)
+				s.Errorf("making room: %v", err)
 			}
 			if err := scale(ctx, s, second, 3); err != nil {
-				t.Errorf("taking it: %v", err)
+				s.Errorf("taking it: %v", err)
 			}
 			if err := s.Client.Delete(ctx, first); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Gone(ctx, first)
+			s.Expect().Gone(ctx, first)
 			if err := scale(ctx, s, second, 5); err != nil {
-				t.Errorf("taking what a deleted one has left: %v", err)
+				s.Errorf("taking what a deleted one has left: %v", err)
 			}
-		}))).
-		Feature())
+		})).
+		TestAlone(t)
 }
 
 // TestWebhookDown owns the operator. What only the operator can judge waits for it, and nothing else does.
 func TestWebhookDown(t *testing.T) {
 	protected := map[string]string{cachev1alpha1.AnnotationDeletionProtection: "true"}
-	memcached.TestAlone(t, features.New("webhooks without an operator").
+	memcached.Feature("webhooks without an operator").
 		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
-		Assess("refuse what they would judge, and let the rest pass", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			plain := create(ctx, t, s, "plain", 1)
+		Assess("refuse what they would judge, and let the rest pass", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			plain := create(ctx, s, "plain", 1)
 			kept := named(s, "kept")
 			kept.Annotations = protected
 			if err := s.Client.Create(ctx, kept); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			if err := s.Operator.Stop(ctx); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			t.Cleanup(func() {
+			s.Cleanup(func() {
 				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					t.Error(err)
+					s.Error(err)
 				}
 			})
-			unanswered(t, "a creation", s.Client.Create(ctx, named(s, "new")))
-			unanswered(t, "a change of size", s.Client.Patch(ctx, plain, rawMergePatch(`{"spec":{"size":2}}`)))
-			unanswered(t, "a larger scale", scale(ctx, s, plain, 2))
-			unanswered(t, "a forged creator", s.Client.Patch(ctx, plain, rawMergePatch(`{"metadata":{"annotations":{"`+cachev1alpha1.AnnotationRequestedBy+`":"me"}}}`)))
-			unanswered(t, "the deletion of what is protected", s.Client.Delete(ctx, kept))
+			unanswered(s.T, "a creation", s.Client.Create(ctx, named(s, "new")))
+			unanswered(s.T, "a change of size", s.Client.Patch(ctx, plain, rawMergePatch(`{"spec":{"size":2}}`)))
+			unanswered(s.T, "a larger scale", scale(ctx, s, plain, 2))
+			unanswered(s.T, "a forged creator", s.Client.Patch(ctx, plain, rawMergePatch(`{"metadata":{"annotations":{"`+cachev1alpha1.AnnotationRequestedBy+`":"me"}}}`)))
+			unanswered(s.T, "the deletion of what is protected", s.Client.Delete(ctx, kept))
 			if err := s.Client.Patch(ctx, plain, rawMergePatch(`{"metadata":{"labels":{"a":"b"},"finalizers":["example.com/late"]}}`)); err != nil {
-				t.Errorf("a label and a finalizer: %v", err)
+				s.Errorf("a label and a finalizer: %v", err)
 			}
 			if err := s.Client.Delete(ctx, plain); err != nil {
-				t.Errorf("the deletion of what is not protected: %v", err)
+				s.Errorf("the deletion of what is not protected: %v", err)
 			}
 			if err := s.Client.Patch(ctx, plain, rawMergePatch(`{"metadata":{"finalizers":null}}`)); err != nil {
-				t.Errorf("the last finalizer: %v", err)
+				s.Errorf("the last finalizer: %v", err)
 			}
-			s.Expect(t).Gone(ctx, plain)
-		}))).
-		Assess("and do not hold a namespace up", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			s.Expect().Gone(ctx, plain)
+		})).
+		Assess("and do not hold a namespace up", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
 			if err := s.Client.Create(ctx, namespace); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "cache", Annotations: protected}}
 			if err := s.Client.Create(ctx, mc); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			if err := s.Operator.Stop(ctx); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			t.Cleanup(func() {
+			s.Cleanup(func() {
 				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					t.Error(err)
+					s.Error(err)
 				}
 			})
 			if err := s.Client.Delete(ctx, namespace); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Gone(ctx, namespace)
-		}))).
-		Feature())
+			s.Expect().Gone(ctx, namespace)
+		})).
+		TestAlone(t)
 }
 
 // TestCertificateRotation owns the operator, which runs as two replicas with certificates of seconds.
 func TestCertificateRotation(t *testing.T) {
-	memcached.TestAlone(t, features.New("rotation of certificates").
+	memcached.Feature("rotation of certificates").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Assess("fails no admission", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Assess("fails no admission", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			short := runner.WithArgs("--webhook-ca-duration=9s", "--webhook-certificate-duration=3s")
 			if err := s.Operator.Restart(ctx, short); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			second, err := s.Operator.AddReplica(ctx, short)
 			if err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			t.Cleanup(func() {
+			s.Cleanup(func() {
 				ctx := context.WithoutCancel(ctx)
 				// The authority of seconds must not be what the next operator begins with.
 				if err := errors.Join(second.Remove(ctx), s.Client.Delete(ctx, authority(s)), s.Operator.Restart(ctx)); err != nil {
-					t.Error(err)
+					s.Error(err)
 				}
 			})
 			// The one that was there before is replaced only when its year is almost over.
 			if err := s.Client.Delete(ctx, authority(s)); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 
-			defer asking(ctx, t, s)()
+			defer asking(ctx, s)()
 			seen := [][]byte{nil}
 			for range 4 { // the first, and three rotations
 				secret := authority(s)
-				s.Expect(t).Patient(framework.Converge).Object(ctx, secret, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(BeElementOf(seen)))))
+				s.Expect().Patient(framework.Converge).Object(ctx, secret, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(BeElementOf(seen)))))
 				seen = append(seen, secret.Data[corev1.TLSCertKey])
 			}
-		}))).
-		Feature())
+		})).
+		TestAlone(t)
 }
 
 // asking asks the webhooks again and again, until stop is called and it has asked often enough to prove something.
-func asking(ctx context.Context, t *testing.T, s *framework.Scope) (stop func()) {
+func asking(ctx context.Context, s *framework.Scope) (stop func()) {
 	const enough = 100
 	stopped, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for n, last := 0, false; n < enough || !last; n++ {
 			if err := s.Client.Create(ctx, named(s, "asked"), client.DryRunAll); err != nil {
-				t.Errorf("admission %d failed: %v", n, err)
+				s.Errorf("admission %d failed: %v", n, err)
 				return
 			}
 			select {
@@ -311,13 +310,13 @@ func authority(s *framework.Scope) *corev1.Secret {
 }
 
 // as returns a client of an administrator who is called so.
-func as(t *testing.T, s *framework.Scope, user string) client.Client {
-	t.Helper()
+func as(s *framework.Scope, user string) client.Client {
+	s.Helper()
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
 	c, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return c
 }
@@ -379,8 +378,8 @@ func (w *warnings) take() string {
 }
 
 // passUnjudged lets requests pass that no operator judges, as an administrator does who can't wait for it, until the test ends.
-func passUnjudged(ctx context.Context, t *testing.T, s *framework.Scope) {
-	t.Helper()
+func passUnjudged(ctx context.Context, s *framework.Scope) {
+	s.Helper()
 	if !s.Webhooks {
 		return
 	}
@@ -397,11 +396,11 @@ func passUnjudged(ctx context.Context, t *testing.T, s *framework.Scope) {
 			validating.Webhooks[i].FailurePolicy = &policy
 		}
 		if err := errors.Join(err, s.Client.Update(ctx, mutating), s.Client.Update(ctx, validating)); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 	}
 	set(ctx, admissionregistrationv1.Ignore)
-	t.Cleanup(func() { set(context.WithoutCancel(ctx), admissionregistrationv1.Fail) })
+	s.Cleanup(func() { set(context.WithoutCancel(ctx), admissionregistrationv1.Fail) })
 	// When the API server goes by it can't be watched, only tried; it takes milliseconds.
 	var err error
 	for range 1000 {
@@ -409,5 +408,5 @@ func passUnjudged(ctx context.Context, t *testing.T, s *framework.Scope) {
 			return
 		}
 	}
-	t.Fatalf("requests do not pass unjudged: %v", err)
+	s.Fatalf("requests do not pass unjudged: %v", err)
 }

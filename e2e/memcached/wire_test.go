@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -33,26 +32,26 @@ type wire struct {
 }
 
 // behindWire restarts the operator behind a wire. It lasts until the operator's next restart; the wire goes with the test.
-func behindWire(ctx context.Context, t *testing.T, s *framework.Scope, changes ...runner.Change) *wire {
-	t.Helper()
+func behindWire(ctx context.Context, s *framework.Scope, changes ...runner.Change) *wire {
+	s.Helper()
 	server, err := url.Parse(s.Config.Host)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	listener, err := loopback.Listen()
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	w := &wire{server: server.Host, listener: listener, ends: map[net.Conn]bool{}, whole: make(chan struct{})}
 	close(w.whole)
-	t.Cleanup(func() {
-		restart(context.WithoutCancel(ctx), t, s) // on the way that is whole, on which the next one finds the lease given back
+	s.Cleanup(func() {
+		restart(context.WithoutCancel(ctx), s) // on the way that is whole, on which the next one finds the lease given back
 		_ = listener.Close()
 		w.wear()
 	})
 	go w.serve()
 
-	restartVia(ctx, t, s, func(cluster *clientcmdapi.Cluster) {
+	restartVia(ctx, s, func(cluster *clientcmdapi.Cluster) {
 		cluster.Server = "https://" + listener.Addr().String()
 		cluster.TLSServerName = cmp.Or(cluster.TLSServerName, server.Hostname())
 	}, changes...)
@@ -60,24 +59,24 @@ func behindWire(ctx context.Context, t *testing.T, s *framework.Scope, changes .
 }
 
 // restartVia restarts the operator, which reaches the API server another way until its next restart.
-func restartVia(ctx context.Context, t *testing.T, s *framework.Scope, other func(*clientcmdapi.Cluster), changes ...runner.Change) {
-	t.Helper()
+func restartVia(ctx context.Context, s *framework.Scope, other func(*clientcmdapi.Cluster), changes ...runner.Change) {
+	s.Helper()
 	account := strings.Split(s.Operator.UserName(), ":") // system:serviceaccount:NAMESPACE:NAME
-	path := filepath.Join(t.TempDir(), "kubeconfig")
+	path := filepath.Join(s.TempDir(), "kubeconfig")
 	if err := runner.Kubeconfig(ctx, s.Config, client.ObjectKey{Namespace: account[2], Name: account[3]}, path); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	for _, cluster := range config.Clusters {
 		other(cluster)
 	}
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	restart(ctx, t, s, append(changes, runner.WithEnv("KUBECONFIG="+path))...)
+	restart(ctx, s, append(changes, runner.WithEnv("KUBECONFIG="+path))...)
 }
 
 func (w *wire) serve() {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -45,42 +44,42 @@ func TestNodeFailure(t *testing.T) {
 	available := func(status metav1.ConditionStatus) framework.Condition {
 		return framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: status}
 	}
-	nodes.TestAlone(t, features.New("a node").
+	nodes.Feature("a node").
 		WithLabel("disruptive", "cluster").
 		WithLabel("needs", "kubelet").
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		Setup(func(ctx context.Context, s *framework.Scope) {
 			mc = &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "cache"}}
 			mc.Spec.Size = new(int32(3))
 			if err := s.Client.Create(ctx, mc); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 3)
-			s.Expect(t).Condition(ctx, mc, available(metav1.ConditionTrue))
+			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 3)
+			s.Expect().Condition(ctx, mc, available(metav1.ConditionTrue))
 			pods := &corev1.PodList{}
 			if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
 			failed = pods.Items[0].Spec.NodeName
-		})).
-		Assess("that goes takes its pods with it, and the status says so", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			if err := s.Nodes(t).StopNode(ctx, failed); err != nil {
-				t.Fatal(err)
+		}).
+		Assess("that goes takes its pods with it, and the status says so", func(ctx context.Context, s *framework.Scope) {
+			if err := s.Nodes().StopNode(ctx, failed); err != nil {
+				s.Fatal(err)
 			}
-			s.Expect(t).Condition(ctx, mc, available(metav1.ConditionFalse))
-		})).
-		Assess("that is away leaves them to the others", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 3)
-			s.Expect(t).Condition(ctx, mc, available(metav1.ConditionTrue))
-			s.Expect(t).Objects(ctx, &corev1.PodList{}, WithTransform(ready, And(HaveLen(3), Not(ContainElement(failed)))), client.InNamespace(s.Namespace))
-		})).
-		Assess("that is back ends what it still ran", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			if err := s.Nodes(t).StartNode(ctx, failed); err != nil {
-				t.Fatal(err)
+			s.Expect().Condition(ctx, mc, available(metav1.ConditionFalse))
+		}).
+		Assess("that is away leaves them to the others", func(ctx context.Context, s *framework.Scope) {
+			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 3)
+			s.Expect().Condition(ctx, mc, available(metav1.ConditionTrue))
+			s.Expect().Objects(ctx, &corev1.PodList{}, WithTransform(ready, And(HaveLen(3), Not(ContainElement(failed)))), client.InNamespace(s.Namespace))
+		}).
+		Assess("that is back ends what it still ran", func(ctx context.Context, s *framework.Scope) {
+			if err := s.Nodes().StartNode(ctx, failed); err != nil {
+				s.Fatal(err)
 			}
-			s.Expect(t).Objects(ctx, &corev1.PodList{}, And(HaveLen(3), WithTransform(ready, HaveLen(3))), client.InNamespace(s.Namespace))
-			s.Expect(t).Condition(ctx, mc, available(metav1.ConditionTrue))
-		})).
-		Feature())
+			s.Expect().Objects(ctx, &corev1.PodList{}, And(HaveLen(3), WithTransform(ready, HaveLen(3))), client.InNamespace(s.Namespace))
+			s.Expect().Condition(ctx, mc, available(metav1.ConditionTrue))
+		}).
+		TestAlone(t)
 }
 
 // ready returns the nodes of the pods that are ready and stay.

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/framework"
@@ -35,60 +34,60 @@ func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 func TestDeployment(t *testing.T) {
 	cache := &appsv1.Deployment{}
-	stage.Test(t, features.New("the Deployment").
-		Assess("has as many pods as are wanted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsImage(ctx, t, "docker.io/library/memcached:1.6.39-alpine")
-			create(ctx, t, s, "deployment.yaml", cache)
-			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 3)
-		})).
-		Assess("replaces a pod that was deleted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("the Deployment").
+		Assess("has as many pods as are wanted", func(ctx context.Context, s *framework.Scope) {
+			s.NeedsImage(ctx, "docker.io/library/memcached:1.6.39-alpine")
+			create(ctx, s, "deployment.yaml", cache)
+			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 3)
+		}).
+		Assess("replaces a pod that was deleted", func(ctx context.Context, s *framework.Scope) {
 			pods := &corev1.PodList{}
-			NewWithT(t).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "cache"})).To(Succeed())
-			NewWithT(t).Expect(pods.Items).To(HaveLen(3))
-			NewWithT(t).Expect(s.Client.Delete(ctx, &pods.Items[0])).To(Succeed())
-			s.Expect(t).Gone(ctx, &pods.Items[0])
-			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 3)
-		})).
-		Assess("follows a change of what is wanted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			NewWithT(s).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "cache"})).To(Succeed())
+			NewWithT(s).Expect(pods.Items).To(HaveLen(3))
+			NewWithT(s).Expect(s.Client.Delete(ctx, &pods.Items[0])).To(Succeed())
+			s.Expect().Gone(ctx, &pods.Items[0])
+			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 3)
+		}).
+		Assess("follows a change of what is wanted", func(ctx context.Context, s *framework.Scope) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`))
-			NewWithT(t).Expect(s.Client.Patch(ctx, cache, patch)).To(Succeed())
-			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 5)
-		})).
-		Feature())
+			NewWithT(s).Expect(s.Client.Patch(ctx, cache, patch)).To(Succeed())
+			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 5)
+		}).
+		Test(t)
 }
 
 func TestJob(t *testing.T) {
-	stage.Test(t, features.New("the Job").
-		Assess("is complete when its pods are", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsImage(ctx, t, "docker.io/library/busybox:1.37")
+	stage.Feature("the Job").
+		Assess("is complete when its pods are", func(ctx context.Context, s *framework.Scope) {
+			s.NeedsImage(ctx, "docker.io/library/busybox:1.37")
 			count := &batchv1.Job{}
-			create(ctx, t, s, "job.yaml", count)
-			s.Expect(t).Object(ctx, count, And(
+			create(ctx, s, "job.yaml", count)
+			s.Expect().Object(ctx, count, And(
 				HaveField("Status.Succeeded", BeEquivalentTo(2)),
 				HaveField("Status.Conditions", ContainElement(And(
 					HaveField("Type", batchv1.JobComplete), HaveField("Status", corev1.ConditionTrue),
 				))),
 			))
-		})).
-		Feature())
+		}).
+		Test(t)
 }
 
 // create creates the object in one of the chapter's manifests, in the feature's namespace, and fills it in.
-func create(ctx context.Context, t *testing.T, s *framework.Scope, file string, object client.Object) {
-	t.Helper()
+func create(ctx context.Context, s *framework.Scope, file string, object client.Object) {
+	s.Helper()
 	path, err := stage.Manifests(config + "/" + file)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	if err := yaml.UnmarshalStrict(text, object); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	object.SetNamespace(s.Namespace)
 	if err := s.Client.Create(ctx, object); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 }

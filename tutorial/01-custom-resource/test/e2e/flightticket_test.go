@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/framework"
@@ -34,60 +33,60 @@ func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 // The features define the same kind, so they run one after another.
 
 func TestPosted(t *testing.T) {
-	stage.TestAlone(t, features.New("the definition as posted").
-		Assess("is refused for its unknown fields", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("the definition as posted").
+		Assess("is refused for its unknown fields", func(ctx context.Context, s *framework.Scope) {
 			strict := client.WithFieldValidation(s.Client, metav1.FieldValidationStrict)
-			err := strict.Create(ctx, read(t, "crd/posted.yaml"))
-			NewWithT(t).Expect(err).To(MatchError(And(
+			err := strict.Create(ctx, read(s.T, "crd/posted.yaml"))
+			NewWithT(s).Expect(err).To(MatchError(And(
 				ContainSubstring(`unknown field "spec.names.shortnames"`), ContainSubstring(`unknown field "spec.schema"`),
 			)))
-		})).
-		Assess("and, where these are dropped, for its scope and its missing schema", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		}).
+		Assess("and, where these are dropped, for its scope and its missing schema", func(ctx context.Context, s *framework.Scope) {
 			lax := client.WithFieldValidation(s.Client, metav1.FieldValidationIgnore)
-			err := lax.Create(ctx, read(t, "crd/posted.yaml"))
-			NewWithT(t).Expect(err).To(MatchError(And(
+			err := lax.Create(ctx, read(s.T, "crd/posted.yaml"))
+			NewWithT(s).Expect(err).To(MatchError(And(
 				ContainSubstring(`spec.scope: Unsupported value: "Namespced"`), ContainSubstring("spec.versions[0].schema.openAPIV3Schema: Required value"),
 			)))
-		})).
-		Feature())
+		}).
+		TestAlone(t)
 }
 
 func TestCorrected(t *testing.T) {
-	stage.TestAlone(t, features.New("the corrected definition").
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) { define(ctx, t, s, "crd/corrected.yaml") })).
-		Assess("has a short name", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.Expect(t).Object(ctx, definition(), HaveField("Status.AcceptedNames.ShortNames", ConsistOf("ft")))
-		})).
-		Assess("takes the ticket as posted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			ticket, err := create(ctx, t, s, "samples/flightticket.yaml")
-			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			NewWithT(t).Expect(ticket.Object["spec"]).To(Equal(map[string]any{"from": "Mumbai", "to": "London", "number": int64(2)}))
-		})).
-		Assess("refuses number 11", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			_, err := create(ctx, t, s, "samples/too-many.yaml")
-			refused(t, err, "spec.number in body should be less than or equal to 10")
-		})).
-		Assess("takes a flight to nowhere", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			_, err := create(ctx, t, s, "samples/nowhere.yaml")
-			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		})).
-		Feature())
+	stage.Feature("the corrected definition").
+		Setup(func(ctx context.Context, s *framework.Scope) { define(ctx, s, "crd/corrected.yaml") }).
+		Assess("has a short name", func(ctx context.Context, s *framework.Scope) {
+			s.Expect().Object(ctx, definition(), HaveField("Status.AcceptedNames.ShortNames", ConsistOf("ft")))
+		}).
+		Assess("takes the ticket as posted", func(ctx context.Context, s *framework.Scope) {
+			ticket, err := create(ctx, s, "samples/flightticket.yaml")
+			NewWithT(s).Expect(err).NotTo(HaveOccurred())
+			NewWithT(s).Expect(ticket.Object["spec"]).To(Equal(map[string]any{"from": "Mumbai", "to": "London", "number": int64(2)}))
+		}).
+		Assess("refuses number 11", func(ctx context.Context, s *framework.Scope) {
+			_, err := create(ctx, s, "samples/too-many.yaml")
+			refused(s.T, err, "spec.number in body should be less than or equal to 10")
+		}).
+		Assess("takes a flight to nowhere", func(ctx context.Context, s *framework.Scope) {
+			_, err := create(ctx, s, "samples/nowhere.yaml")
+			NewWithT(s).Expect(err).NotTo(HaveOccurred())
+		}).
+		TestAlone(t)
 }
 
 func TestExtended(t *testing.T) {
-	stage.TestAlone(t, features.New("the extended definition").
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) { define(ctx, t, s, "crd/extended.yaml") })).
-		Assess("refuses a flight to nowhere", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			_, err := create(ctx, t, s, "samples/nowhere.yaml")
-			refused(t, err, "spec.to: Required value")
-		})).
-		Assess("refuses number 11", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			_, err := create(ctx, t, s, "samples/too-many.yaml")
-			refused(t, err, "spec.number in body should be less than or equal to 10")
-		})).
-		Assess("has a status that nobody writes yet", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			g := NewWithT(t)
-			ticket := read(t, "samples/flightticket.yaml")
+	stage.Feature("the extended definition").
+		Setup(func(ctx context.Context, s *framework.Scope) { define(ctx, s, "crd/extended.yaml") }).
+		Assess("refuses a flight to nowhere", func(ctx context.Context, s *framework.Scope) {
+			_, err := create(ctx, s, "samples/nowhere.yaml")
+			refused(s.T, err, "spec.to: Required value")
+		}).
+		Assess("refuses number 11", func(ctx context.Context, s *framework.Scope) {
+			_, err := create(ctx, s, "samples/too-many.yaml")
+			refused(s.T, err, "spec.number in body should be less than or equal to 10")
+		}).
+		Assess("has a status that nobody writes yet", func(ctx context.Context, s *framework.Scope) {
+			g := NewWithT(s)
+			ticket := read(s.T, "samples/flightticket.yaml")
 			ticket.SetNamespace(s.Namespace)
 			ticket.Object["status"] = map[string]any{"booking": "made up"}
 			g.Expect(s.Client.Create(ctx, ticket)).To(Succeed())
@@ -96,23 +95,23 @@ func TestExtended(t *testing.T) {
 			ticket.Object["status"] = map[string]any{"booking": "AB123"}
 			g.Expect(s.Client.Status().Update(ctx, ticket)).To(Succeed())
 			g.Expect(ticket.Object).To(HaveKeyWithValue("status", HaveKeyWithValue("booking", "AB123")))
-		})).
-		Feature())
+		}).
+		TestAlone(t)
 }
 
 // define makes the API server serve the definition in the file, and no earlier one.
-func define(ctx context.Context, t *testing.T, s *framework.Scope, file string) {
-	t.Helper()
+func define(ctx context.Context, s *framework.Scope, file string) {
+	s.Helper()
 	if err := client.IgnoreNotFound(s.Client.Delete(ctx, definition())); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	s.Expect(t).Gone(ctx, definition())
-	if err := s.Client.Create(ctx, read(t, file)); err != nil {
-		t.Fatal(err)
+	s.Expect().Gone(ctx, definition())
+	if err := s.Client.Create(ctx, read(s.T, file)); err != nil {
+		s.Fatal(err)
 	}
 	tickets := &unstructured.UnstructuredList{}
 	tickets.SetGroupVersionKind(schema.GroupVersionKind{Group: "flights.com", Version: "v1", Kind: "FlightTicketList"})
-	s.Expect(t).NoneLeft(ctx, tickets) // which is what it says as soon as there is an answer
+	s.Expect().NoneLeft(ctx, tickets) // which is what it says as soon as there is an answer
 }
 
 // definition refers to the definition of FlightTickets.
@@ -121,13 +120,13 @@ func definition() *apiextensionsv1.CustomResourceDefinition {
 }
 
 // create creates the ticket in the file in the feature's namespace. The error is what the API server says of it.
-func create(ctx context.Context, t *testing.T, s *framework.Scope, file string) (*unstructured.Unstructured, error) {
-	t.Helper()
-	ticket := read(t, file)
+func create(ctx context.Context, s *framework.Scope, file string) (*unstructured.Unstructured, error) {
+	s.Helper()
+	ticket := read(s.T, file)
 	ticket.SetNamespace(s.Namespace)
 	err := s.Client.Create(ctx, ticket)
 	if err != nil && !apierrors.IsInvalid(err) {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return ticket, err
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/tutorial/02-informer-queue/internal/airline"
@@ -23,10 +22,10 @@ import (
 
 // TestOnce has an airline that books, and whose first answer gets lost.
 func TestOnce(t *testing.T) {
-	stage.TestAlone(t, features.New("a ticket").
-		Assess("is booked once, although the first answer gets lost", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("a ticket").
+		Assess("is booked once, although the first answer gets lost", func(ctx context.Context, s *framework.Scope) {
 			var cut atomic.Bool
-			d := open(t, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
+			d := open(s.T, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
 				if cut.CompareAndSwap(false, true) {
 					book.ServeHTTP(httptest.NewRecorder(), r)
 					http.Error(w, "the line is cut", http.StatusBadGateway)
@@ -34,23 +33,23 @@ func TestOnce(t *testing.T) {
 				}
 				book.ServeHTTP(w, r)
 			})
-			fly(ctx, t, s, d)
-			ticket := buy(ctx, t, s, "ticket")
-			hasBooking(ctx, t, s, ticket)
-			NewWithT(t).Expect(d.booked()).To(Equal([]airline.Booking{
+			fly(ctx, s, d)
+			ticket := buy(ctx, s, "ticket")
+			hasBooking(ctx, s, ticket)
+			NewWithT(s).Expect(d.booked()).To(Equal([]airline.Booking{
 				{Name: "B-1", Flight: airline.Flight{From: "Mumbai", To: "London", Number: 2}},
 			}), "expected one booking for one ticket")
-		})).
-		Feature())
+		}).
+		TestAlone(t)
 }
 
 // TestClosed has an airline that sends everybody away at first.
 func TestClosed(t *testing.T) {
-	stage.TestAlone(t, features.New("tickets for a closed airline").
-		Assess("are booked when it opens", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("tickets for a closed airline").
+		Assess("are booked when it opens", func(ctx context.Context, s *framework.Scope) {
 			opened := make(chan struct{})
 			sentAway := make(chan types.UID, 1000)
-			d := open(t, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
+			d := open(s.T, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
 				select {
 				case <-opened:
 					book.ServeHTTP(w, r)
@@ -59,84 +58,84 @@ func TestClosed(t *testing.T) {
 					sentAway <- keyOf(r)
 				}
 			})
-			fly(ctx, t, s, d)
-			tickets := []*unstructured.Unstructured{buy(ctx, t, s, "one"), buy(ctx, t, s, "two")}
+			fly(ctx, s, d)
+			tickets := []*unstructured.Unstructured{buy(ctx, s, "one"), buy(ctx, s, "two")}
 			waiting := map[types.UID]bool{}
 			for len(waiting) < len(tickets) {
-				waiting[receive(ctx, t, s, sentAway)] = true
+				waiting[receive(ctx, s, sentAway)] = true
 			}
 			close(opened)
 			for _, ticket := range tickets {
-				hasBooking(ctx, t, s, ticket)
+				hasBooking(ctx, s, ticket)
 			}
-			NewWithT(t).Expect(d.booked()).To(HaveLen(2), "expected one booking for each ticket")
-		})).
-		Feature())
+			NewWithT(s).Expect(d.booked()).To(HaveLen(2), "expected one booking for each ticket")
+		}).
+		TestAlone(t)
 }
 
 // TestStorm changes a ticket a hundred times while the airline is at work on it.
 func TestStorm(t *testing.T) {
 	const events = 100
-	stage.TestAlone(t, features.New("a storm of events").
-		Assess("is few reconciles", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("a storm of events").
+		Assess("is few reconciles", func(ctx context.Context, s *framework.Scope) {
 			arrived, released := make(chan struct{}), make(chan struct{})
 			release := sync.OnceFunc(func() { close(released) })
 			var occupied atomic.Bool
-			d := open(t, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
+			d := open(s.T, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
 				if occupied.CompareAndSwap(false, true) {
 					close(arrived)
 					<-released
 				}
 				book.ServeHTTP(w, r)
 			})
-			t.Cleanup(release) // or the airline could never close
-			fly(ctx, t, s, d)
-			ticket := buy(ctx, t, s, "ticket")
-			receive(ctx, t, s, arrived)
+			s.Cleanup(release) // or the airline could never close
+			fly(ctx, s, d)
+			ticket := buy(ctx, s, "ticket")
+			receive(ctx, s, arrived)
 			for i := range events {
 				note := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/note":"%d"}}}`, i))
-				NewWithT(t).Expect(s.Client.Patch(ctx, ticket, note)).To(Succeed())
+				NewWithT(s).Expect(s.Client.Patch(ctx, ticket, note)).To(Succeed())
 			}
 			// The informer tells in order: when it has told of the next ticket, it has told of all changes of this one.
-			hasBooking(ctx, t, s, buy(ctx, t, s, "next"))
-			NewWithT(t).Expect(d.asked(ticket.GetUID())).To(Equal(1), "expected no second worker on the same ticket")
+			hasBooking(ctx, s, buy(ctx, s, "next"))
+			NewWithT(s).Expect(d.asked(ticket.GetUID())).To(Equal(1), "expected no second worker on the same ticket")
 			release()
-			hasBooking(ctx, t, s, ticket)
-			hasBooking(ctx, t, s, buy(ctx, t, s, "last"))
-			NewWithT(t).Expect(d.asked(ticket.GetUID())).To(BeNumerically("<=", 3), "expected few requests for %d events", events)
-		})).
-		Feature())
+			hasBooking(ctx, s, ticket)
+			hasBooking(ctx, s, buy(ctx, s, "last"))
+			NewWithT(s).Expect(d.asked(ticket.GetUID())).To(BeNumerically("<=", 3), "expected few requests for %d events", events)
+		}).
+		TestAlone(t)
 }
 
 func TestRestart(t *testing.T) {
-	stage.TestAlone(t, features.New("a restart").
-		Assess("loses no ticket, and books none again", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			d := open(t, always)
-			fly(ctx, t, s, d)
-			before := buy(ctx, t, s, "before")
-			hasBooking(ctx, t, s, before)
+	stage.Feature("a restart").
+		Assess("loses no ticket, and books none again", func(ctx context.Context, s *framework.Scope) {
+			d := open(s.T, always)
+			fly(ctx, s, d)
+			before := buy(ctx, s, "before")
+			hasBooking(ctx, s, before)
 			asked := d.asked(before.GetUID())
-			NewWithT(t).Expect(s.Operator.Stop(ctx)).To(Succeed())
-			meanwhile := buy(ctx, t, s, "meanwhile")
-			fly(ctx, t, s, d)
-			hasBooking(ctx, t, s, meanwhile)
-			hasBooking(ctx, t, s, buy(ctx, t, s, "afterwards"))
-			NewWithT(t).Expect(d.asked(before.GetUID())).To(Equal(asked), "expected no request for a ticket that is booked")
-			NewWithT(t).Expect(d.booked()).To(HaveLen(3), "expected one booking for each ticket")
-		})).
-		Feature())
+			NewWithT(s).Expect(s.Operator.Stop(ctx)).To(Succeed())
+			meanwhile := buy(ctx, s, "meanwhile")
+			fly(ctx, s, d)
+			hasBooking(ctx, s, meanwhile)
+			hasBooking(ctx, s, buy(ctx, s, "afterwards"))
+			NewWithT(s).Expect(d.asked(before.GetUID())).To(Equal(asked), "expected no request for a ticket that is booked")
+			NewWithT(s).Expect(d.booked()).To(HaveLen(3), "expected one booking for each ticket")
+		}).
+		TestAlone(t)
 }
 
 // receive waits for what the airline tells.
-func receive[T any](ctx context.Context, t *testing.T, s *framework.Scope, from <-chan T) T {
-	t.Helper()
+func receive[T any](ctx context.Context, s *framework.Scope, from <-chan T) T {
+	s.Helper()
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	select {
 	case value := <-from:
 		return value
 	case <-ctx.Done():
-		t.Fatal("the operator does not come to the airline")
+		s.Fatal("the operator does not come to the airline")
 		panic("not reached")
 	}
 }

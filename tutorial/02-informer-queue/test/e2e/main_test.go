@@ -29,8 +29,8 @@ var stage = framework.New(framework.Options{
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 // buy creates a ticket for two from Mumbai to London in the feature's namespace.
-func buy(ctx context.Context, t *testing.T, s *framework.Scope, name string) *unstructured.Unstructured {
-	t.Helper()
+func buy(ctx context.Context, s *framework.Scope, name string) *unstructured.Unstructured {
+	s.Helper()
 	ticket := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"from": "Mumbai", "to": "London", "number": int64(2)},
 	}}
@@ -38,15 +38,15 @@ func buy(ctx context.Context, t *testing.T, s *framework.Scope, name string) *un
 	ticket.SetNamespace(s.Namespace)
 	ticket.SetName(name)
 	if err := s.Client.Create(ctx, ticket); err != nil {
-		t.Fatalf("creating the ticket %s: %v", name, err)
+		s.Fatalf("creating the ticket %s: %v", name, err)
 	}
 	return ticket
 }
 
 // hasBooking waits until the ticket's status names a booking.
-func hasBooking(ctx context.Context, t *testing.T, s *framework.Scope, ticket *unstructured.Unstructured) {
-	t.Helper()
-	s.Expect(t).Object(ctx, ticket, WithTransform(bookingOf, HavePrefix("B-")))
+func hasBooking(ctx context.Context, s *framework.Scope, ticket *unstructured.Unstructured) {
+	s.Helper()
+	s.Expect().Object(ctx, ticket, WithTransform(bookingOf, HavePrefix("B-")))
 }
 
 func bookingOf(ticket *unstructured.Unstructured) string {
@@ -55,9 +55,9 @@ func bookingOf(ticket *unstructured.Unstructured) string {
 }
 
 // fly starts the operator anew, with that airline.
-func fly(ctx context.Context, t *testing.T, s *framework.Scope, d *desk) {
-	t.Helper()
+func fly(ctx context.Context, s *framework.Scope, d *desk) {
+	s.Helper()
 	if err := s.Operator.Restart(ctx, runner.WithEnv(fmt.Sprintf("AIRLINE=%s", d.URL))); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/framework"
@@ -32,50 +31,50 @@ var stage = framework.New(framework.Options{
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 func TestEstablished(t *testing.T) {
-	stage.Test(t, features.New("the definition").
-		Assess("is served", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("the definition").
+		Assess("is served", func(ctx context.Context, s *framework.Scope) {
 			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
-			s.Expect(t).Object(ctx, crd, HaveField("Status.Conditions", ContainElement(And(
+			s.Expect().Object(ctx, crd, HaveField("Status.Conditions", ContainElement(And(
 				HaveField("Type", apiextensionsv1.Established), HaveField("Status", apiextensionsv1.ConditionTrue),
 			))))
-			NewWithT(t).Expect(crd.Spec.Names.ShortNames).To(ConsistOf("mc"))
-		})).
-		Feature())
+			NewWithT(s).Expect(crd.Spec.Names.ShortNames).To(ConsistOf("mc"))
+		}).
+		Test(t)
 }
 
 // TestSpec writes Memcacheds as YAML, as a user does: the Go types could not say "size: many".
 func TestSpec(t *testing.T) {
-	stage.Test(t, features.New("the spec").
-		Assess("has defaults", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc, err := create(ctx, t, s, "defaults", "{}")
-			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			NewWithT(t).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: new(int32(1)), ContainerPort: new(int32(11211))}))
-		})).
-		Assess("takes sizes from 1 to 5", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("the spec").
+		Assess("has defaults", func(ctx context.Context, s *framework.Scope) {
+			mc, err := create(ctx, s, "defaults", "{}")
+			NewWithT(s).Expect(err).NotTo(HaveOccurred())
+			NewWithT(s).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: new(int32(1)), ContainerPort: new(int32(11211))}))
+		}).
+		Assess("takes sizes from 1 to 5", func(ctx context.Context, s *framework.Scope) {
 			for _, size := range []string{"1", "5"} {
-				_, err := create(ctx, t, s, "size-"+size, "size: "+size)
-				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+				_, err := create(ctx, s, "size-"+size, "size: "+size)
+				NewWithT(s).Expect(err).NotTo(HaveOccurred())
 			}
-		})).
-		Assess("refuses others", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+		}).
+		Assess("refuses others", func(ctx context.Context, s *framework.Scope) {
 			for spec, why := range map[string]string{
 				"size: 0":          "spec.size in body should be greater than or equal to 1",
 				"size: 6":          "spec.size in body should be less than or equal to 5",
 				"size: many":       "spec.size in body must be of type integer",
 				"containerPort: 0": "spec.containerPort in body should be greater than or equal to 1",
 			} {
-				_, err := create(ctx, t, s, "refused", spec)
-				NewWithT(t).Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%s: expected it to be refused; last seen: %v", spec, err)
-				NewWithT(t).Expect(err).To(MatchError(ContainSubstring(why)))
+				_, err := create(ctx, s, "refused", spec)
+				NewWithT(s).Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%s: expected it to be refused; last seen: %v", spec, err)
+				NewWithT(s).Expect(err).To(MatchError(ContainSubstring(why)))
 			}
-		})).
-		Feature())
+		}).
+		Test(t)
 }
 
 func TestStatusIsASubresource(t *testing.T) {
-	stage.Test(t, features.New("the status").
-		Assess("is written on its own", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			g := NewWithT(t)
+	stage.Feature("the status").
+		Assess("is written on its own", func(ctx context.Context, s *framework.Scope) {
+			g := NewWithT(s)
 			mc := &cachev1alpha1.Memcached{
 				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "cache"},
 				Spec:       cachev1alpha1.MemcachedSpec{Size: new(int32(2))},
@@ -90,16 +89,16 @@ func TestStatusIsASubresource(t *testing.T) {
 			g.Expect(mc.Status.Nodes).To(ConsistOf("a-pod"))
 			g.Expect(mc.Spec.Size).To(HaveValue(BeEquivalentTo(2)), "who writes the status does not change the spec")
 			g.Expect(mc.Generation).To(BeEquivalentTo(1), "the generation counts changes of the spec")
-		})).
-		Feature())
+		}).
+		Test(t)
 }
 
 // create creates a Memcached whose spec is written in YAML, and returns it as the API server has completed it.
-func create(ctx context.Context, t *testing.T, s *framework.Scope, name, spec string) (*cachev1alpha1.Memcached, error) {
-	t.Helper()
+func create(ctx context.Context, s *framework.Scope, name, spec string) (*cachev1alpha1.Memcached, error) {
+	s.Helper()
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(spec), &content); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": content}}
 	object.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))

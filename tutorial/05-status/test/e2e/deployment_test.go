@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/05-status/api/v1alpha1"
@@ -17,91 +16,91 @@ import (
 
 func TestSize(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	to := func(size int32) framework.StepFunc {
-		return func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
-			settled(ctx, t, s, mc)
+	to := func(size int32) framework.Step {
+		return func(ctx context.Context, s *framework.Scope) {
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
+			settled(ctx, s, mc)
 		}
 	}
-	stage.Test(t, features.New("size").
-		Assess("one at first", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-		})).
-		Assess("up to three", framework.Step(to(3))).
-		Assess("down to two", framework.Step(to(2))).
-		Feature())
+	stage.Feature("size").
+		Assess("one at first", func(ctx context.Context, s *framework.Scope) {
+			mc = create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+		}).
+		Assess("up to three", to(3)).
+		Assess("down to two", to(2)).
+		Test(t)
 }
 
 // TestTwoInANamespace shows that the selectors of two Memcacheds share no pod.
 func TestTwoInANamespace(t *testing.T) {
-	stage.Test(t, features.New("two in a namespace").
-		Assess("have pods of their own", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			one, two := create(ctx, t, s, "one", 2), create(ctx, t, s, "two", 1)
-			settled(ctx, t, s, one)
-			settled(ctx, t, s, two)
+	stage.Feature("two in a namespace").
+		Assess("have pods of their own", func(ctx context.Context, s *framework.Scope) {
+			one, two := create(ctx, s, "one", 2), create(ctx, s, "two", 1)
+			settled(ctx, s, one)
+			settled(ctx, s, two)
 			for _, mc := range []*cachev1alpha1.Memcached{one, two} {
 				deployment := deploymentOf(mc)
-				s.Expect(t).Object(ctx, deployment, Not(BeNil()))
-				s.Expect(t).Objects(ctx, &corev1.PodList{}, HaveLen(int(*mc.Spec.Size)),
+				s.Expect().Object(ctx, deployment, Not(BeNil()))
+				s.Expect().Objects(ctx, &corev1.PodList{}, HaveLen(int(*mc.Spec.Size)),
 					client.InNamespace(s.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
 			}
-		})).
-		Feature())
+		}).
+		Test(t)
 }
 
 func TestPort(t *testing.T) {
-	stage.Test(t, features.New("port").
-		Assess("memcached listens on it", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 1)
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(12345)) })
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", HaveExactElements(And(
+	stage.Feature("port").
+		Assess("memcached listens on it", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 1)
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(12345)) })
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", HaveExactElements(And(
 				HaveField("Args", Equal([]string{"-p", "12345"})),
 				HaveField("Ports", HaveExactElements(HaveField("ContainerPort", BeEquivalentTo(12345)))),
 			))))
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			settled(ctx, s, mc)
+		}).
+		Test(t)
 }
 
 func TestRepair(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	stage.Test(t, features.New("repair").
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = create(ctx, t, s, "cache", 2)
-			settled(ctx, t, s, mc)
-		})).
-		Assess("the replicas that somebody changed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("repair").
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			mc = create(ctx, s, "cache", 2)
+			settled(ctx, s, mc)
+		}).
+		Assess("the replicas that somebody changed", func(ctx context.Context, s *framework.Scope) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":4}}`))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2))))
-			settled(ctx, t, s, mc)
-		})).
-		Assess("a Deployment that somebody deleted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2))))
+			settled(ctx, s, mc)
+		}).
+		Assess("a Deployment that somebody deleted", func(ctx context.Context, s *framework.Scope) {
 			old := deploymentOf(mc)
-			s.Expect(t).Object(ctx, old, Not(BeNil()))
+			s.Expect().Object(ctx, old, Not(BeNil()))
 			if err := s.Client.Delete(ctx, old); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
+			settled(ctx, s, mc)
+		}).
+		Test(t)
 }
 
 func TestDelete(t *testing.T) {
-	stage.Test(t, features.New("delete").
-		Assess("leaves nothing behind", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 2)
-			settled(ctx, t, s, mc)
+	stage.Feature("delete").
+		Assess("leaves nothing behind", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 2)
+			settled(ctx, s, mc)
 			if err := s.Client.Delete(ctx, mc); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Gone(ctx, mc, deploymentOf(mc))
-			s.Expect(t).NoneLeft(ctx, &appsv1.ReplicaSetList{}, client.InNamespace(s.Namespace))
-			s.Expect(t).NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace))
-		})).
-		Feature())
+			s.Expect().Gone(ctx, mc, deploymentOf(mc))
+			s.Expect().NoneLeft(ctx, &appsv1.ReplicaSetList{}, client.InNamespace(s.Namespace))
+			s.Expect().NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace))
+		}).
+		Test(t)
 }

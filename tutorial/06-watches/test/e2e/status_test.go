@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/record"
@@ -22,54 +21,54 @@ import (
 
 func TestNodes(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	stage.Test(t, features.New("nodes").
-		Assess("are the ready pods", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = create(ctx, t, s, "cache", 3)
-			settled(ctx, t, s, mc)
+	stage.Feature("nodes").
+		Assess("are the ready pods", func(ctx context.Context, s *framework.Scope) {
+			mc = create(ctx, s, "cache", 3)
+			settled(ctx, s, mc)
 			pods := &corev1.PodList{}
-			NewWithT(t).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace))).To(Succeed())
+			NewWithT(s).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace))).To(Succeed())
 			var names []string // as the API server sorts them
 			for _, pod := range pods.Items {
 				names = append(names, pod.Name)
 			}
-			s.Expect(t).Object(ctx, mc, HaveField("Status.Nodes", Equal(names)))
-		})).
-		Assess("follow a pod that is replaced", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			s.Expect().Object(ctx, mc, HaveField("Status.Nodes", Equal(names)))
+		}).
+		Assess("follow a pod that is replaced", func(ctx context.Context, s *framework.Scope) {
 			lost := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: mc.Status.Nodes[0]}}
-			NewWithT(t).Expect(s.Client.Delete(ctx, lost)).To(Succeed())
-			s.Expect(t).Object(ctx, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost.Name)))))
-			settled(ctx, t, s, mc)
-		})).
-		Assess("and never was it Available too early", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			NewWithT(t).Expect(tooEarly(s.Versions(ctx, t), mc.UID)).To(BeEmpty(), "expected no untrue Available=True")
-		})).
-		Feature())
+			NewWithT(s).Expect(s.Client.Delete(ctx, lost)).To(Succeed())
+			s.Expect().Object(ctx, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost.Name)))))
+			settled(ctx, s, mc)
+		}).
+		Assess("and never was it Available too early", func(ctx context.Context, s *framework.Scope) {
+			NewWithT(s).Expect(tooEarly(s.Versions(ctx), mc.UID)).To(BeEmpty(), "expected no untrue Available=True")
+		}).
+		Test(t)
 }
 
 func TestAvailable(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	stage.Test(t, features.New("Available").
-		Assess("is recorded as an event", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})
-		})).
-		Assess("is about the spec as it is now", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
-			settled(ctx, t, s, mc)
-			NewWithT(t).Expect(tooEarly(s.Versions(ctx, t), mc.UID)).To(BeEmpty(), "expected no untrue Available=True")
-		})).
-		Assess("stays true while pods are replaced, and none is missing", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			since := len(s.Versions(ctx, t))
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
-			settled(ctx, t, s, mc)
-			for _, version := range record.Of(s.Versions(ctx, t)[since:], mc.UID) {
+	stage.Feature("Available").
+		Assess("is recorded as an event", func(ctx context.Context, s *framework.Scope) {
+			mc = create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})
+		}).
+		Assess("is about the spec as it is now", func(ctx context.Context, s *framework.Scope) {
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			settled(ctx, s, mc)
+			NewWithT(s).Expect(tooEarly(s.Versions(ctx), mc.UID)).To(BeEmpty(), "expected no untrue Available=True")
+		}).
+		Assess("stays true while pods are replaced, and none is missing", func(ctx context.Context, s *framework.Scope) {
+			since := len(s.Versions(ctx))
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
+			settled(ctx, s, mc)
+			for _, version := range record.Of(s.Versions(ctx)[since:], mc.UID) {
 				conditions, err := framework.ConditionsOf(version.Object)
-				NewWithT(t).Expect(err).NotTo(HaveOccurred())
-				NewWithT(t).Expect(meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable)).To(BeTrue(), "expected that it stays Available")
+				NewWithT(s).Expect(err).NotTo(HaveOccurred())
+				NewWithT(s).Expect(meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable)).To(BeTrue(), "expected that it stays Available")
 			}
-		})).
-		Feature())
+		}).
+		Test(t)
 }
 
 // TestPodsFailing lets a simulated kubelet say that memcached crashes.
@@ -77,79 +76,79 @@ func TestPodsFailing(t *testing.T) {
 	const crash = "testbed.example.com/simulate"
 	var mc *cachev1alpha1.Memcached
 	var pod *corev1.Pod
-	annotate := func(ctx context.Context, t *testing.T, s *framework.Scope, value string) {
-		t.Helper()
+	annotate := func(ctx context.Context, s *framework.Scope, value string) {
+		s.Helper()
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, crash, value))
-		NewWithT(t).Expect(s.Client.Patch(ctx, pod, patch)).To(Succeed())
+		NewWithT(s).Expect(s.Client.Patch(ctx, pod, patch)).To(Succeed())
 	}
-	stage.Test(t, features.New("failing pods").
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("failing pods").
+		Setup(func(ctx context.Context, s *framework.Scope) {
 			if s.RealKubelet {
-				t.Skip("a real kubelet runs the pod and can't be told to let it crash")
+				s.Skip("a real kubelet runs the pod and can't be told to let it crash")
 			}
-			mc = create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			s.Expect(t).Object(ctx, mc, HaveField("Status.Nodes", HaveLen(1)))
+			mc = create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			s.Expect().Object(ctx, mc, HaveField("Status.Nodes", HaveLen(1)))
 			pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: mc.Status.Nodes[0]}}
-		})).
-		Assess("are told of", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			annotate(ctx, t, s, `"crashloop"`)
-			s.Expect(t).Condition(ctx, mc,
+		}).
+		Assess("are told of", func(ctx context.Context, s *framework.Scope) {
+			annotate(ctx, s, `"crashloop"`)
+			s.Expect().Condition(ctx, mc,
 				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
 				framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsFailing},
 			)
-			s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonPodsFailing})
-		})).
-		Assess("and healed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			annotate(ctx, t, s, "null")
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonPodsFailing})
+		}).
+		Assess("and healed", func(ctx context.Context, s *framework.Scope) {
+			annotate(ctx, s, "null")
+			settled(ctx, s, mc)
+		}).
+		Test(t)
 }
 
 // The next two forbid what the operator, and what its Deployment wants, by a quota.
 
 func TestRefusedDeployment(t *testing.T) {
-	stage.Test(t, features.New("a refused Deployment").
-		Assess("is told of, and healed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			none := forbid(ctx, t, s, "count/deployments.apps")
-			mc := create(ctx, t, s, "cache", 1)
-			degraded(ctx, t, s, mc, cachev1alpha1.ReasonDeploymentRefused)
-			NewWithT(t).Expect(s.Client.Delete(ctx, none)).To(Succeed())
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+	stage.Feature("a refused Deployment").
+		Assess("is told of, and healed", func(ctx context.Context, s *framework.Scope) {
+			none := forbid(ctx, s, "count/deployments.apps")
+			mc := create(ctx, s, "cache", 1)
+			degraded(ctx, s, mc, cachev1alpha1.ReasonDeploymentRefused)
+			NewWithT(s).Expect(s.Client.Delete(ctx, none)).To(Succeed())
+			settled(ctx, s, mc)
+		}).
+		Test(t)
 }
 
 func TestRefusedPods(t *testing.T) {
-	stage.Test(t, features.New("refused pods").
-		Assess("are told of", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			forbid(ctx, t, s, corev1.ResourcePods)
-			degraded(ctx, t, s, create(ctx, t, s, "cache", 1), cachev1alpha1.ReasonPodsRefused)
-		})).
-		Feature())
+	stage.Feature("refused pods").
+		Assess("are told of", func(ctx context.Context, s *framework.Scope) {
+			forbid(ctx, s, corev1.ResourcePods)
+			degraded(ctx, s, create(ctx, s, "cache", 1), cachev1alpha1.ReasonPodsRefused)
+		}).
+		Test(t)
 }
 
 // degraded waits until the Memcached says that a quota is in its way, in its status and as an event.
-func degraded(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, reason string) {
-	t.Helper()
-	s.Expect(t).Condition(ctx, mc, framework.Condition{
+func degraded(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, reason string) {
+	s.Helper()
+	s.Expect().Condition(ctx, mc, framework.Condition{
 		Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: "quota",
 	})
-	s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: "quota"})
+	s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: "quota"})
 }
 
 // forbid sets a quota of none, and waits until the API server keeps it.
-func forbid(ctx context.Context, t *testing.T, s *framework.Scope, what corev1.ResourceName) *corev1.ResourceQuota {
-	t.Helper()
+func forbid(ctx context.Context, s *framework.Scope, what corev1.ResourceName) *corev1.ResourceQuota {
+	s.Helper()
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "none"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{what: resource.MustParse("0")}},
 	}
 	if err := s.Client.Create(ctx, quota); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	s.Expect(t).Object(ctx, quota, HaveField("Status.Hard", HaveKey(what)))
+	s.Expect().Object(ctx, quota, HaveField("Status.Hard", HaveKey(what)))
 	return quota
 }
 

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -21,90 +20,90 @@ import (
 // TestQuiet proves that nothing happens by what happens afterwards: the operator has served another Memcached since, and the
 // audit log has no write of its own about this one.
 func TestQuiet(t *testing.T) {
-	stage.Test(t, features.New("a change that does not matter").
-		Assess("wakes nobody", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsAudit(t)
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			settled(ctx, t, s, create(ctx, t, s, "before", 1))
-			mark := s.Mark(t)
+	stage.Feature("a change that does not matter").
+		Assess("wakes nobody", func(ctx context.Context, s *framework.Scope) {
+			s.NeedsAudit()
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			settled(ctx, s, create(ctx, s, "before", 1))
+			mark := s.Mark()
 			note := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.com/note":"new"}}}`))
-			NewWithT(t).Expect(s.Client.Patch(ctx, mc, note)).To(Succeed())
-			settled(ctx, t, s, create(ctx, t, s, "after", 1))
-			s.Expect(t).AtMost(0, s.Writes(mark, audit.About("cache")))
-		})).
-		Feature())
+			NewWithT(s).Expect(s.Client.Patch(ctx, mc, note)).To(Succeed())
+			settled(ctx, s, create(ctx, s, "after", 1))
+			s.Expect().AtMost(0, s.Writes(mark, audit.About("cache")))
+		}).
+		Test(t)
 }
 
 // TestFailingImage has a failure that only pods tell of. The pod finds no node at first, and its Deployment has come to rest
 // when it fails.
 func TestFailingImage(t *testing.T) {
-	stage.TestAlone(t, features.New("an image that can't be pulled").
-		Assess("is told of at once", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("an image that can't be pulled").
+		Assess("is told of at once", func(ctx context.Context, s *framework.Scope) {
 			if s.RealKubelet {
-				t.Skip("real nodes may have other work to do, and are not cordoned")
+				s.Skip("real nodes may have other work to do, and are not cordoned")
 			}
-			restart(ctx, t, s, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1"))
-			cordon(ctx, t, s, true)
-			mc := create(ctx, t, s, "cache", 1)
-			s.Expect(t).Objects(ctx, &corev1.PodList{}, HaveExactElements(HaveField("Status.Conditions", ContainElement(And(
+			restart(ctx, s, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1"))
+			cordon(ctx, s, true)
+			mc := create(ctx, s, "cache", 1)
+			s.Expect().Objects(ctx, &corev1.PodList{}, HaveExactElements(HaveField("Status.Conditions", ContainElement(And(
 				HaveField("Type", corev1.PodScheduled), HaveField("Status", corev1.ConditionFalse),
 			)))), client.InNamespace(s.Namespace))
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("Status.UnavailableReplicas", BeEquivalentTo(1)))
-			rest(ctx, t, s)
-			cordon(ctx, t, s, false)
-			s.Expect(t).Condition(ctx, mc, framework.Condition{
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Status.UnavailableReplicas", BeEquivalentTo(1)))
+			rest(ctx, s)
+			cordon(ctx, s, false)
+			s.Expect().Condition(ctx, mc, framework.Condition{
 				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsFailing, Message: "no-such-image",
 			})
-			restart(ctx, t, s)
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			restart(ctx, s)
+			settled(ctx, s, mc)
+		}).
+		TestAlone(t)
 }
 
 // cordon makes all nodes take no more pods, or take them again.
-func cordon(ctx context.Context, t *testing.T, s *framework.Scope, is bool) {
-	t.Helper()
+func cordon(ctx context.Context, s *framework.Scope, is bool) {
+	s.Helper()
 	nodes := &corev1.NodeList{}
-	NewWithT(t).Expect(s.Client.List(ctx, nodes)).To(Succeed())
+	NewWithT(s).Expect(s.Client.List(ctx, nodes)).To(Succeed())
 	for _, node := range nodes.Items {
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, is))
-		NewWithT(t).Expect(s.Client.Patch(ctx, &node, patch)).To(Succeed())
+		NewWithT(s).Expect(s.Client.Patch(ctx, &node, patch)).To(Succeed())
 	}
 }
 
 // rest waits until the operator has done what there was to do: it serves one more Memcached, which comes to nothing.
-func rest(ctx context.Context, t *testing.T, s *framework.Scope) {
-	t.Helper()
-	canary := create(ctx, t, s, "canary", 1)
-	s.Expect(t).Condition(ctx, canary, framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue})
-	NewWithT(t).Expect(s.Client.Delete(ctx, canary)).To(Succeed())
-	s.Expect(t).Gone(ctx, canary, deploymentOf(canary))
+func rest(ctx context.Context, s *framework.Scope) {
+	s.Helper()
+	canary := create(ctx, s, "canary", 1)
+	s.Expect().Condition(ctx, canary, framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue})
+	NewWithT(s).Expect(s.Client.Delete(ctx, canary)).To(Succeed())
+	s.Expect().Gone(ctx, canary, deploymentOf(canary))
 }
 
 func TestScope(t *testing.T) {
-	stage.TestAlone(t, features.New("one namespace").
-		Assess("is served, and no other", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			restart(ctx, t, s, runner.WithArgs("--namespaces="+s.Namespace))
+	stage.Feature("one namespace").
+		Assess("is served, and no other", func(ctx context.Context, s *framework.Scope) {
+			restart(ctx, s, runner.WithArgs("--namespaces="+s.Namespace))
 			other := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: s.Namespace}}
-			NewWithT(t).Expect(s.Client.Create(ctx, other)).To(Succeed())
-			settled(ctx, t, s, create(ctx, t, s, "cache", 1))
+			NewWithT(s).Expect(s.Client.Create(ctx, other)).To(Succeed())
+			settled(ctx, s, create(ctx, s, "cache", 1))
 			err := s.Client.Get(ctx, client.ObjectKeyFromObject(other), deploymentOf(other))
-			NewWithT(t).Expect(err).To(MatchError(ContainSubstring("not found")), "expected no Deployment in a namespace that is not served")
+			NewWithT(s).Expect(err).To(MatchError(ContainSubstring("not found")), "expected no Deployment in a namespace that is not served")
 
-			restart(ctx, t, s)
-			settled(ctx, t, s, other)
-			NewWithT(t).Expect(s.Client.Delete(ctx, other)).To(Succeed())
-			s.Expect(t).Gone(ctx, other, deploymentOf(other))
-			s.Expect(t).NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(metav1.NamespaceDefault))
-		})).
-		Feature())
+			restart(ctx, s)
+			settled(ctx, s, other)
+			NewWithT(s).Expect(s.Client.Delete(ctx, other)).To(Succeed())
+			s.Expect().Gone(ctx, other, deploymentOf(other))
+			s.Expect().NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(metav1.NamespaceDefault))
+		}).
+		TestAlone(t)
 }
 
 // restart starts the operator anew with the changes, or as it was at first.
-func restart(ctx context.Context, t *testing.T, s *framework.Scope, changes ...runner.Change) {
-	t.Helper()
+func restart(ctx context.Context, s *framework.Scope, changes ...runner.Change) {
+	s.Helper()
 	if err := s.Operator.Restart(ctx, changes...); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 }

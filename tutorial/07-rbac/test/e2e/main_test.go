@@ -34,25 +34,25 @@ var stage = framework.New(framework.Options{
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 // create creates a Memcached of that size in the feature's namespace.
-func create(ctx context.Context, t *testing.T, s *framework.Scope, name string, size int32) *cachev1alpha1.Memcached {
-	t.Helper()
+func create(ctx context.Context, s *framework.Scope, name string, size int32) *cachev1alpha1.Memcached {
+	s.Helper()
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
 		Spec:       cachev1alpha1.MemcachedSpec{Size: &size},
 	}
 	if err := s.Client.Create(ctx, mc); err != nil {
-		t.Fatalf("creating the Memcached %s of size %d: %v", name, size, err)
+		s.Fatalf("creating the Memcached %s of size %d: %v", name, size, err)
 	}
 	return mc
 }
 
 // change patches the Memcached's spec and keeps mc up to date.
-func change(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
-	t.Helper()
+func change(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
+	s.Helper()
 	before := mc.DeepCopy()
 	edit(&mc.Spec)
 	if err := s.Client.Patch(ctx, mc, client.MergeFrom(before)); err != nil {
-		t.Fatalf("changing the Memcached %s: %v", mc.Name, err)
+		s.Fatalf("changing the Memcached %s: %v", mc.Name, err)
 	}
 }
 
@@ -68,8 +68,8 @@ var (
 )
 
 // settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for, and its status says so.
-func settled(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-	t.Helper()
-	s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
-	s.Expect(t).Condition(ctx, mc, available, converged, healthy)
+func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+	s.Helper()
+	s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
+	s.Expect().Condition(ctx, mc, available, converged, healthy)
 }

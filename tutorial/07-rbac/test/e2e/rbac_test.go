@@ -18,7 +18,6 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -29,40 +28,40 @@ import (
 // TestForbidden takes rights away, one at a time. What the operator may not do to a Deployment, the Memcached says in the API
 // server's words; with the right it heals, and nobody starts the operator anew.
 func TestForbidden(t *testing.T) {
-	stage.TestAlone(t, features.New("without a right").
-		Assess("to create Deployments", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			giveBack := revoke(ctx, t, s, "apps", "deployments", "create")
-			mc := create(ctx, t, s, "create", 1)
-			degraded(ctx, t, s, mc, `cannot create resource "deployments" in API group "apps"`)
+	stage.Feature("without a right").
+		Assess("to create Deployments", func(ctx context.Context, s *framework.Scope) {
+			giveBack := revoke(ctx, s, "apps", "deployments", "create")
+			mc := create(ctx, s, "create", 1)
+			degraded(ctx, s, mc, `cannot create resource "deployments" in API group "apps"`)
 			giveBack()
-			settled(ctx, t, s, mc)
-		})).
-		Assess("to say whom a Deployment's owner waits for", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			giveBack := revoke(ctx, t, s, "cache.example.com", "memcacheds/finalizers", "update")
-			mc := create(ctx, t, s, "finalizers", 1)
-			degraded(ctx, t, s, mc, "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on")
+			settled(ctx, s, mc)
+		}).
+		Assess("to say whom a Deployment's owner waits for", func(ctx context.Context, s *framework.Scope) {
+			giveBack := revoke(ctx, s, "cache.example.com", "memcacheds/finalizers", "update")
+			mc := create(ctx, s, "finalizers", 1)
+			degraded(ctx, s, mc, "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on")
 			giveBack()
-			settled(ctx, t, s, mc)
-		})).
-		Assess("to delete Deployments, which it takes to change an owner", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "delete", 1)
-			settled(ctx, t, s, mc)
-			giveBack := revoke(ctx, t, s, "apps", "deployments", "delete")
-			disown(ctx, t, s, mc)
-			degraded(ctx, t, s, mc, "cannot set an ownerRef on a resource you can't delete")
+			settled(ctx, s, mc)
+		}).
+		Assess("to delete Deployments, which it takes to change an owner", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "delete", 1)
+			settled(ctx, s, mc)
+			giveBack := revoke(ctx, s, "apps", "deployments", "delete")
+			disown(ctx, s, mc)
+			degraded(ctx, s, mc, "cannot set an ownerRef on a resource you can't delete")
 			giveBack()
-			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
-			settled(ctx, t, s, mc)
-		})).
-		Assess("to write the status, which nothing but its log can tell", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mark := s.Mark(t)
-			giveBack := revoke(ctx, t, s, "cache.example.com", "memcacheds/status", "patch")
-			mc := create(ctx, t, s, "status", 1)
-			s.Expect(t).Logged(ctx, "a status that is refused", s.Writes(mark, audit.Resource("memcacheds", "status")), audit.Code(403))
+			s.Expect().Object(ctx, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
+			settled(ctx, s, mc)
+		}).
+		Assess("to write the status, which nothing but its log can tell", func(ctx context.Context, s *framework.Scope) {
+			mark := s.Mark()
+			giveBack := revoke(ctx, s, "cache.example.com", "memcacheds/status", "patch")
+			mc := create(ctx, s, "status", 1)
+			s.Expect().Logged(ctx, "a status that is refused", s.Writes(mark, audit.Resource("memcacheds", "status")), audit.Code(403))
 			giveBack()
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			settled(ctx, s, mc)
+		}).
+		TestAlone(t)
 }
 
 // asked are rights that no request shows: the API server asks for them when an owner reference is written. TestForbidden
@@ -71,49 +70,49 @@ var asked = []string{"apps/deployments delete", "cache.example.com/memcacheds/fi
 
 // TestNoRightIsUnused lets the operator do all that it ever does, and compares its requests with its rights.
 func TestNoRightIsUnused(t *testing.T) {
-	stage.TestAlone(t, features.New("the rights").
-		Assess("are used, all of them", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mark := s.Mark(t)
+	stage.Feature("the rights").
+		Assess("are used, all of them", func(ctx context.Context, s *framework.Scope) {
+			mark := s.Mark()
 			// A client that can have its list streamed does not list. Not every API server can.
-			restart(ctx, t, s, runner.WithEnv("KUBE_FEATURE_WatchListClient=false"))
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
+			restart(ctx, s, runner.WithEnv("KUBE_FEATURE_WatchListClient=false"))
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
 			// The same news once more are a patch of the event.
 			for _, size := range []int32{2, 1} {
-				giveBack := revoke(ctx, t, s, "apps", "deployments", "patch")
-				change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
-				degraded(ctx, t, s, mc, `cannot patch resource "deployments"`)
+				giveBack := revoke(ctx, s, "apps", "deployments", "patch")
+				change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
+				degraded(ctx, s, mc, `cannot patch resource "deployments"`)
 				giveBack()
-				settled(ctx, t, s, mc)
+				settled(ctx, s, mc)
 			}
-			s.Expect(t).Logged(ctx, "an event that is counted on", s.Writes(mark, audit.Resource("events", "")),
+			s.Expect().Logged(ctx, "an event that is counted on", s.Writes(mark, audit.Resource("events", "")),
 				func(e *auditv1.Event) bool { return e.Verb == "patch" })
 
-			restart(ctx, t, s) // a watch is in the log when it has ended
-			NewWithT(t).Expect(unusedRights(ctx, t, s, mark)).To(BeEmpty(), "expected no right that nobody uses")
-		})).
-		Feature())
+			restart(ctx, s) // a watch is in the log when it has ended
+			NewWithT(s).Expect(unusedRights(ctx, s, mark)).To(BeEmpty(), "expected no right that nobody uses")
+		}).
+		TestAlone(t)
 }
 
 // TestUsers shows what the cluster's own roles say about Memcacheds.
 func TestUsers(t *testing.T) {
-	stage.Test(t, features.New("people").
-		Assess("who may edit in a namespace may edit Memcacheds", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			ann := somebody(ctx, t, s, "ann", "edit")
+	stage.Feature("people").
+		Assess("who may edit in a namespace may edit Memcacheds", func(ctx context.Context, s *framework.Scope) {
+			ann := somebody(ctx, s, "ann", "edit")
 			mc := memcached(s, "cache")
-			untilAllowed(ctx, t, s, "ann", "create")
-			NewWithT(t).Expect(ann.Create(ctx, mc)).To(Succeed())
-			settled(ctx, t, s, mc)
+			untilAllowed(ctx, s, "ann", "create")
+			NewWithT(s).Expect(ann.Create(ctx, mc)).To(Succeed())
+			settled(ctx, s, mc)
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"nodes":["mine"]}}`))
-			forbidden(t, ann.Status().Patch(ctx, mc.DeepCopy(), patch), `cannot patch resource "memcacheds/status"`)
-		})).
-		Assess("who may view may look at them", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			bob := somebody(ctx, t, s, "bob", "view")
-			untilAllowed(ctx, t, s, "bob", "get")
-			NewWithT(t).Expect(bob.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: "cache"}, &cachev1alpha1.Memcached{})).To(Succeed())
-			forbidden(t, bob.Create(ctx, memcached(s, "another")), `cannot create resource "memcacheds"`)
-		})).
-		Feature())
+			forbidden(s.T, ann.Status().Patch(ctx, mc.DeepCopy(), patch), `cannot patch resource "memcacheds/status"`)
+		}).
+		Assess("who may view may look at them", func(ctx context.Context, s *framework.Scope) {
+			bob := somebody(ctx, s, "bob", "view")
+			untilAllowed(ctx, s, "bob", "get")
+			NewWithT(s).Expect(bob.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: "cache"}, &cachev1alpha1.Memcached{})).To(Succeed())
+			forbidden(s.T, bob.Create(ctx, memcached(s, "another")), `cannot create resource "memcacheds"`)
+		}).
+		Test(t)
 }
 
 // memcached is a Memcached of size 1 that does not exist yet.
@@ -125,18 +124,18 @@ func memcached(s *framework.Scope, name string) *cachev1alpha1.Memcached {
 }
 
 // somebody returns a client of a user who has one of the cluster's own roles in the feature's namespace.
-func somebody(ctx context.Context, t *testing.T, s *framework.Scope, name, role string) client.Client {
-	t.Helper()
+func somebody(ctx context.Context, s *framework.Scope, name, role string) client.Client {
+	s.Helper()
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
 	}
-	NewWithT(t).Expect(s.Client.Create(ctx, binding)).To(Succeed())
+	NewWithT(s).Expect(s.Client.Create(ctx, binding)).To(Succeed())
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: name}
 	c, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(s).Expect(err).NotTo(HaveOccurred())
 	return c
 }
 
@@ -149,20 +148,20 @@ func forbidden(t *testing.T, err error, why string) {
 }
 
 // degraded waits until the Memcached says what the API server refuses, in its status and as an event.
-func degraded(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached, message string) {
-	t.Helper()
+func degraded(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, message string) {
+	s.Helper()
 	const reason = cachev1alpha1.ReasonDeploymentRefused
-	s.Expect(t).Condition(ctx, mc, framework.Condition{
+	s.Expect().Condition(ctx, mc, framework.Condition{
 		Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message,
 	})
-	s.Expect(t).Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
+	s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
 }
 
 // disown takes the owner off the Memcached's Deployment, and with it what the Deployment's owner is found by.
-func disown(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-	t.Helper()
+func disown(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+	s.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"ownerReferences":null}}`))
-	NewWithT(t).Expect(s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal"))).To(Succeed())
+	NewWithT(s).Expect(s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal"))).To(Succeed())
 }
 
 // managerRole is the ClusterRole that controller-gen makes of the operator's markers.
@@ -170,10 +169,10 @@ const managerRole = "operator-manager-role"
 
 // revoke takes a right off the operator, and returns when the API server acts on it. The operator gets it back by giveBack, or
 // else at the end of the test.
-func revoke(ctx context.Context, t *testing.T, s *framework.Scope, group, resource, verb string) (giveBack func()) {
-	t.Helper()
+func revoke(ctx context.Context, s *framework.Scope, group, resource, verb string) (giveBack func()) {
+	s.Helper()
 	before := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
-	s.Expect(t).Object(ctx, before, Not(BeNil()))
+	s.Expect().Object(ctx, before, Not(BeNil()))
 	after := before.DeepCopy()
 	var rules []rbacv1.PolicyRule
 	for _, rule := range after.Rules {
@@ -186,22 +185,22 @@ func revoke(ctx context.Context, t *testing.T, s *framework.Scope, group, resour
 	}
 	for _, rule := range rules {
 		if has(rule.APIGroups, group) && has(rule.Resources, resource) && has(rule.Verbs, verb) {
-			t.Fatalf("ClusterRole %s: expected a verb for each right, so that %s can be taken away alone; last seen: verbs %q of %q in %q",
+			s.Fatalf("ClusterRole %s: expected a verb for each right, so that %s can be taken away alone; last seen: verbs %q of %q in %q",
 				managerRole, right(group, resource, verb), rule.Verbs, rule.Resources, rule.APIGroups)
 		}
 	}
 	after.Rules = rules
 	swap := func(from, to *rbacv1.ClusterRole) {
-		t.Helper()
+		s.Helper()
 		if err := s.Client.Patch(context.WithoutCancel(ctx), to.DeepCopy(), client.MergeFrom(from)); err != nil {
-			t.Fatalf("changing the ClusterRole %s: %v", managerRole, err)
+			s.Fatalf("changing the ClusterRole %s: %v", managerRole, err)
 		}
 	}
 	swap(before, after)
 	giveBack = sync.OnceFunc(func() { swap(after, before) })
-	t.Cleanup(giveBack)
+	s.Cleanup(giveBack)
 	name, subresource, _ := strings.Cut(resource, "/")
-	until(ctx, t, s, false, s.Operator.UserName(), authorizationv1.ResourceAttributes{
+	until(ctx, s, false, s.Operator.UserName(), authorizationv1.ResourceAttributes{
 		Group: group, Resource: name, Subresource: subresource, Verb: verb, Namespace: s.Namespace,
 	})
 	return giveBack
@@ -213,18 +212,18 @@ func has(list []string, name string) bool {
 }
 
 // untilAllowed waits until a user may do something to Memcacheds.
-func untilAllowed(ctx context.Context, t *testing.T, s *framework.Scope, user, verb string) {
-	t.Helper()
-	until(ctx, t, s, true, user, authorizationv1.ResourceAttributes{
+func untilAllowed(ctx context.Context, s *framework.Scope, user, verb string) {
+	s.Helper()
+	until(ctx, s, true, user, authorizationv1.ResourceAttributes{
 		Group: cachev1alpha1.GroupVersion.Group, Resource: "memcacheds", Verb: verb, Namespace: s.Namespace,
 	})
 }
 
 // until asks the API server again and again whether a user may do something. It learns of roles by a watch of its own, which
 // nobody else can watch.
-func until(ctx context.Context, t *testing.T, s *framework.Scope, allowed bool, user string, what authorizationv1.ResourceAttributes) {
-	t.Helper()
-	s.Expect(t).Until(ctx, fmt.Sprintf("may %s %s %s", user, what.Verb, what.Resource), func(ctx context.Context) error {
+func until(ctx context.Context, s *framework.Scope, allowed bool, user string, what authorizationv1.ResourceAttributes) {
+	s.Helper()
+	s.Expect().Until(ctx, fmt.Sprintf("may %s %s %s", user, what.Verb, what.Resource), func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &what}}
 		err := s.Client.Create(ctx, review)
 		if err == nil && review.Status.Allowed != allowed {
@@ -235,10 +234,10 @@ func until(ctx context.Context, t *testing.T, s *framework.Scope, allowed bool, 
 }
 
 // grantedRights returns what the operator's ClusterRole grants, each right as `group/resource verb`.
-func grantedRights(ctx context.Context, t *testing.T, s *framework.Scope) []string {
-	t.Helper()
+func grantedRights(ctx context.Context, s *framework.Scope) []string {
+	s.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
-	s.Expect(t).Object(ctx, role, Not(BeNil()))
+	s.Expect().Object(ctx, role, Not(BeNil()))
 	var rights []string
 	for _, rule := range role.Rules {
 		for _, group := range rule.APIGroups {
@@ -254,12 +253,12 @@ func grantedRights(ctx context.Context, t *testing.T, s *framework.Scope) []stri
 
 // unusedRights returns the rights that the operator has and has not used since the mark. It reads the log until the watches are
 // in it: the API server writes one down when it notices its end.
-func unusedRights(ctx context.Context, t *testing.T, s *framework.Scope, since audit.Mark) []string {
-	t.Helper()
-	granted := grantedRights(ctx, t, s)
+func unusedRights(ctx context.Context, s *framework.Scope, since audit.Mark) []string {
+	s.Helper()
+	granted := grantedRights(ctx, s)
 	var unused []string
-	s.Expect(t).Until(ctx, "the rights of "+s.Operator.UserName(), func(context.Context) error {
-		used := append(usedRights(t, s, since), asked...)
+	s.Expect().Until(ctx, "the rights of "+s.Operator.UserName(), func(context.Context) error {
+		used := append(usedRights(s, since), asked...)
 		unused = slices.DeleteFunc(slices.Clone(granted), func(right string) bool { return slices.Contains(used, right) })
 		if slices.ContainsFunc(unused, func(right string) bool { return strings.HasSuffix(right, " watch") }) {
 			return fmt.Errorf("expected no right that nobody uses; last seen: %q", unused)
@@ -270,10 +269,10 @@ func unusedRights(ctx context.Context, t *testing.T, s *framework.Scope, since a
 }
 
 // usedRights returns what the operator's requests needed since the mark, in the same form.
-func usedRights(t *testing.T, s *framework.Scope, since audit.Mark) []string {
-	t.Helper()
+func usedRights(s *framework.Scope, since audit.Mark) []string {
+	s.Helper()
 	events, err := s.Audit.Since(since, audit.ByUser(s.Operator.UserName()))
-	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(s).Expect(err).NotTo(HaveOccurred())
 	var rights []string
 	for _, e := range events {
 		ref := e.ObjectRef
@@ -298,9 +297,9 @@ func right(group, resource, verb string) string {
 }
 
 // restart starts the operator anew with the changes, or as it was at first.
-func restart(ctx context.Context, t *testing.T, s *framework.Scope, changes ...runner.Change) {
-	t.Helper()
+func restart(ctx context.Context, s *framework.Scope, changes ...runner.Change) {
+	s.Helper()
 	if err := s.Operator.Restart(ctx, changes...); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 }

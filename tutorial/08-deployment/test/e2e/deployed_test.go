@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/08-deployment/api/v1alpha1"
@@ -17,54 +16,54 @@ import (
 
 // TestPod asks the API server what it thinks of the manager's pod. Any API server can tell: no pod has to run.
 func TestPod(t *testing.T) {
-	stage.Test(t, features.New("the manager's pod").
-		Assess("is admitted where the restricted Pod Security level is enforced", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			g := NewWithT(t)
-			manager := managerOf(t, manifests(t))
+	stage.Feature("the manager's pod").
+		Assess("is admitted where the restricted Pod Security level is enforced", func(ctx context.Context, s *framework.Scope) {
+			g := NewWithT(s)
+			manager := managerOf(s.T, manifests(s.T))
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: manager.Namespace}}
-			s.Expect(t).Object(ctx, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
+			s.Expect().Object(ctx, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
 			pod := &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: manager.Namespace, Name: "trial"},
 				Spec:       manager.Spec.Template.Spec,
 			}
 			g.Expect(s.Client.Create(ctx, pod, client.DryRunAll)).To(Succeed(), "expected that the manager's pod is admitted")
 			g.Expect(pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem).To(HaveValue(BeTrue()), "expected a read-only root file system")
-		})).
-		Feature())
+		}).
+		Test(t)
 }
 
 // TestDeployed has the process make way for the operator as its users run it: as an image, of which there are two pods.
 func TestDeployed(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	stage.TestAlone(t, features.New("deployed").
+	stage.Feature("deployed").
 		WithLabel("needs", "kubelet").
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsKubelet(t, "the operator as an image")
-			ownOperator(ctx, t, s)
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			s.NeedsKubelet("the operator as an image")
+			ownOperator(ctx, s)
 			if err := s.Operator.Stop(ctx); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Deploy(ctx, t, 2)
-		})).
-		Assess("is Available", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.Expect(t).DeploymentSize(ctx, s.Deployed.Manager, 2)
-		})).
-		Assess("serves the sample", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = sample(ctx, t, s)
-			settled(ctx, t, s, mc)
-		})).
-		Assess("is followed when its leader's pod is deleted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			s.Deploy(ctx, 2)
+		}).
+		Assess("is Available", func(ctx context.Context, s *framework.Scope) {
+			s.Expect().DeploymentSize(ctx, s.Deployed.Manager, 2)
+		}).
+		Assess("serves the sample", func(ctx context.Context, s *framework.Scope) {
+			mc = sample(ctx, s)
+			settled(ctx, s, mc)
+		}).
+		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope) {
 			lease := leaseOf(s)
-			s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
+			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
 			holder := *lease.Spec.HolderIdentity
 			pod, _, _ := strings.Cut(holder, "_") // a replica adds what is random to its host's name
 			leader := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Deployed.Manager.Namespace, Name: pod}}
 			if err := s.Client.Delete(ctx, leader); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
-			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			settled(ctx, s, mc)
+		}).
+		TestAlone(t)
 }

@@ -13,7 +13,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -25,69 +24,69 @@ func TestLeader(t *testing.T) {
 	var first, second *runner.Replica
 	var lease, asFirst, asSecond runner.Change
 	served := 0
-	serve := func(ctx context.Context, t *testing.T, s *framework.Scope, program string) {
-		t.Helper()
-		mark, begin := s.Mark(t), time.Now()
+	serve := func(ctx context.Context, s *framework.Scope, program string) {
+		s.Helper()
+		mark, begin := s.Mark(), time.Now()
 		served++
-		settled(ctx, t, s, create(ctx, t, s, fmt.Sprintf("cache-%d", served), 1))
-		s.Expect(t).AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
+		settled(ctx, s, create(ctx, s, fmt.Sprintf("cache-%d", served), 1))
+		s.Expect().AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 	}
-	stage.TestAlone(t, features.New("the leader").
-		Setup(framework.Step(ownOperator)).
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			folder := t.TempDir()
-			lease, asFirst, asSecond = shortLease(s), program(t, s, folder, "first"), program(t, s, folder, "second")
-			restart(ctx, t, s, lease, asFirst)
+	stage.Feature("the leader").
+		Setup(ownOperator).
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			folder := s.TempDir()
+			lease, asFirst, asSecond = shortLease(s), program(s, folder, "first"), program(s, folder, "second")
+			restart(ctx, s, lease, asFirst)
 			first = s.Operator.Replicas()[0]
-			serve(ctx, t, s, "first")
-			mark := s.Mark(t)
+			serve(ctx, s, "first")
+			mark := s.Mark()
 			var err error
 			if second, err = s.Operator.AddReplica(ctx, lease, asSecond); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			t.Cleanup(func() {
+			s.Cleanup(func() {
 				if err := second.Remove(context.WithoutCancel(ctx)); err != nil {
-					t.Error(err)
+					s.Error(err)
 				}
 			})
-			untilAsked(ctx, t, s, mark, "that the second replica asks for the lease", audit.Resource("leases", ""), audit.ByProgram("second"))
-		})).
-		Assess("alone works", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			serve(ctx, t, s, "first")
-		})).
-		Assess("is followed when it is killed", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			followed(ctx, t, s, first.Kill)
-			serve(ctx, t, s, "second")
-		})).
-		Assess("gives its lease back when it is told to end", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			untilAsked(ctx, s, mark, "that the second replica asks for the lease", audit.Resource("leases", ""), audit.ByProgram("second"))
+		}).
+		Assess("alone works", func(ctx context.Context, s *framework.Scope) {
+			serve(ctx, s, "first")
+		}).
+		Assess("is followed when it is killed", func(ctx context.Context, s *framework.Scope) {
+			followed(ctx, s, first.Kill)
+			serve(ctx, s, "second")
+		}).
+		Assess("gives its lease back when it is told to end", func(ctx context.Context, s *framework.Scope) {
 			if err := first.Restart(ctx, lease, asFirst); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			mark := s.Mark(t)
+			mark := s.Mark()
 			if err := second.Stop(ctx); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Logged(ctx, "a lease without a holder",
+			s.Expect().Logged(ctx, "a lease without a holder",
 				framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("second")}},
 				func(e *auditv1.Event) bool {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
 				})
-			serve(ctx, t, s, "first")
-		})).
-		Feature())
+			serve(ctx, s, "first")
+		}).
+		TestAlone(t)
 }
 
 // followed stops the leader and waits until another replica leads. That takes as long as the lease lasts, however little time
 // other assertions have.
-func followed(ctx context.Context, t *testing.T, s *framework.Scope, stop func(context.Context) error) {
-	t.Helper()
+func followed(ctx context.Context, s *framework.Scope, stop func(context.Context) error) {
+	s.Helper()
 	lease := leaseOf(s)
-	s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
+	s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
 	leader := *lease.Spec.HolderIdentity
 	if err := stop(ctx); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	s.Expect(t).Patient(framework.Converge).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
+	s.Expect().Patient(framework.Converge).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
 }
 
 // leaseOf refers to the lease that the operator's replicas vie for.
@@ -106,23 +105,23 @@ func shortLease(s *framework.Scope) runner.Change {
 }
 
 // program makes a replica run as a program of that name.
-func program(t *testing.T, s *framework.Scope, folder, name string) runner.Change {
-	t.Helper()
+func program(s *framework.Scope, folder, name string) runner.Change {
+	s.Helper()
 	path := filepath.Join(folder, name)
 	executable, err := os.ReadFile(s.Operator.Binary())
 	if err == nil {
 		err = os.WriteFile(path, executable, 0o755)
 	}
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return runner.WithBinary(path)
 }
 
 // untilAsked reads the audit log until the operator has made such a request.
-func untilAsked(ctx context.Context, t *testing.T, s *framework.Scope, since audit.Mark, what string, filters ...audit.Filter) {
-	t.Helper()
-	s.Expect(t).Until(ctx, "the audit log", func(context.Context) error {
+func untilAsked(ctx context.Context, s *framework.Scope, since audit.Mark, what string, filters ...audit.Filter) {
+	s.Helper()
+	s.Expect().Until(ctx, "the audit log", func(context.Context) error {
 		asked, err := s.Audit.Since(since, append(filters, audit.ByUser(s.Operator.UserName()))...)
 		if err == nil && len(asked) == 0 {
 			err = fmt.Errorf("expected %s; last seen: it does not", what)

@@ -11,7 +11,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -20,46 +19,46 @@ import (
 
 // TestProbes starts the operator where it may not list pods, so that its cache never has them all.
 func TestProbes(t *testing.T) {
-	stage.TestAlone(t, features.New("the probes").
-		Setup(framework.Step(ownOperator)).
-		Assess("say that it lives, and is not ready, as long as it does not see the cluster", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsAudit(t)
-			giveBack := hidePods(ctx, t, s)
-			mark := s.Mark(t)
-			restart(ctx, t, s, runner.NotAwaited)
-			untilAsked(ctx, t, s, mark, "that the operator asks for pods in vain", audit.Resource("pods", ""), audit.Code(http.StatusForbidden))
-			s.Expect(t).Until(ctx, "without pods", func(ctx context.Context) error { return probe(ctx, s, "/healthz") })
-			g := NewWithT(t)
-			g.Expect(ready(ctx, t, s)).To(BeFalse(), "expected that /readyz fails without pods")
+	stage.Feature("the probes").
+		Setup(ownOperator).
+		Assess("say that it lives, and is not ready, as long as it does not see the cluster", func(ctx context.Context, s *framework.Scope) {
+			s.NeedsAudit()
+			giveBack := hidePods(ctx, s)
+			mark := s.Mark()
+			restart(ctx, s, runner.NotAwaited)
+			untilAsked(ctx, s, mark, "that the operator asks for pods in vain", audit.Resource("pods", ""), audit.Code(http.StatusForbidden))
+			s.Expect().Until(ctx, "without pods", func(ctx context.Context) error { return probe(ctx, s, "/healthz") })
+			g := NewWithT(s)
+			g.Expect(ready(ctx, s)).To(BeFalse(), "expected that /readyz fails without pods")
 
 			giveBack()
-			restart(ctx, t, s)
-			g.Expect(ready(ctx, t, s)).To(BeTrue())
-		})).
-		Feature())
+			restart(ctx, s)
+			g.Expect(ready(ctx, s)).To(BeTrue())
+		}).
+		TestAlone(t)
 }
 
 // hidePods takes the rule about pods off the operator, until giveBack.
-func hidePods(ctx context.Context, t *testing.T, s *framework.Scope) (giveBack func()) {
-	t.Helper()
+func hidePods(ctx context.Context, s *framework.Scope) (giveBack func()) {
+	s.Helper()
 	before := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator-manager-role"}}
-	s.Expect(t).Object(ctx, before, Not(BeNil()))
+	s.Expect().Object(ctx, before, Not(BeNil()))
 	after := before.DeepCopy()
 	after.Rules = slices.DeleteFunc(after.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "pods") })
 	swap := func(from, to *rbacv1.ClusterRole) {
 		if err := s.Client.Patch(context.WithoutCancel(ctx), to.DeepCopy(), client.MergeFrom(from)); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 	}
 	swap(before, after)
-	t.Cleanup(func() { swap(after, before) })
+	s.Cleanup(func() { swap(after, before) })
 	return func() { swap(after, before) }
 }
 
 // ready reports whether /readyz succeeds. It may also wait for what it needs, until who asks gives up: it has no answer when the
 // same server has given many others since.
-func ready(ctx context.Context, t *testing.T, s *framework.Scope) bool {
-	t.Helper()
+func ready(ctx context.Context, s *framework.Scope) bool {
+	s.Helper()
 	const many = 100
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -67,7 +66,7 @@ func ready(ctx context.Context, t *testing.T, s *framework.Scope) bool {
 	go func() { answer <- probe(ctx, s, "/readyz") }()
 	for range many {
 		if err := probe(ctx, s, "/healthz"); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 		select {
 		case err := <-answer:

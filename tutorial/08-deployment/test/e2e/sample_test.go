@@ -5,7 +5,6 @@ import (
 	"os"
 	"testing"
 
-	"sigs.k8s.io/e2e-framework/pkg/features"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/framework"
@@ -13,31 +12,31 @@ import (
 )
 
 func TestSample(t *testing.T) {
-	stage.Test(t, features.New("the sample").
-		Assess("is served", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			settled(ctx, t, s, sample(ctx, t, s))
-		})).
-		Feature())
+	stage.Feature("the sample").
+		Assess("is served", func(ctx context.Context, s *framework.Scope) {
+			settled(ctx, s, sample(ctx, s))
+		}).
+		Test(t)
 }
 
 // sample creates the Memcached of config/samples in the feature's namespace.
-func sample(ctx context.Context, t *testing.T, s *framework.Scope) *cachev1alpha1.Memcached {
-	t.Helper()
+func sample(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+	s.Helper()
 	path, err := stage.Manifests("../../config/samples/cache_v1alpha1_memcached.yaml")
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	mc := &cachev1alpha1.Memcached{}
 	if err := yaml.UnmarshalStrict(text, mc); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	mc.Namespace = s.Namespace
 	if err := s.Client.Create(ctx, mc); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return mc
 }

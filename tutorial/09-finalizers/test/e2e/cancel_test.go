@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
@@ -27,10 +26,10 @@ const (
 
 // TestCancel has an airline whose first answer to a cancellation gets lost.
 func TestCancel(t *testing.T) {
-	stage.TestAlone(t, features.New("a ticket that is deleted").
-		Assess("is canceled once, although the first answer gets lost", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("a ticket that is deleted").
+		Assess("is canceled once, although the first answer gets lost", func(ctx context.Context, s *framework.Scope) {
 			var cut atomic.Bool
-			d := open(t, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
+			d := open(s.T, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
 				if r.Method == http.MethodDelete && cut.CompareAndSwap(false, true) {
 					book.ServeHTTP(httptest.NewRecorder(), r)
 					http.Error(w, "the line is cut", http.StatusBadGateway)
@@ -38,25 +37,25 @@ func TestCancel(t *testing.T) {
 				}
 				book.ServeHTTP(w, r)
 			})
-			fly(ctx, t, s, d)
-			ticket, kept := buy(ctx, t, s, "ticket"), buy(ctx, t, s, "kept")
-			hasBooking(ctx, t, s, ticket)
-			hasBooking(ctx, t, s, kept)
-			remove(ctx, t, s, ticket)
-			s.Expect(t).Gone(ctx, ticket)
-			NewWithT(t).Expect(d.calledOff()).To(HaveExactElements(HaveField("Name", bookingOf(ticket))), "expected the booking to be canceled once")
-			NewWithT(t).Expect(d.askedToCancel(kept.GetUID())).To(BeZero(), "expected the other ticket to be left alone")
-		})).
-		Feature())
+			fly(ctx, s, d)
+			ticket, kept := buy(ctx, s, "ticket"), buy(ctx, s, "kept")
+			hasBooking(ctx, s, ticket)
+			hasBooking(ctx, s, kept)
+			remove(ctx, s, ticket)
+			s.Expect().Gone(ctx, ticket)
+			NewWithT(s).Expect(d.calledOff()).To(HaveExactElements(HaveField("Name", bookingOf(ticket))), "expected the booking to be canceled once")
+			NewWithT(s).Expect(d.askedToCancel(kept.GetUID())).To(BeZero(), "expected the other ticket to be left alone")
+		}).
+		TestAlone(t)
 }
 
 // TestCrash kills the operator when the airline has booked, and before it says so.
 func TestCrash(t *testing.T) {
-	stage.TestAlone(t, features.New("a booking that was never written down").
-		Assess("is canceled, too", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("a booking that was never written down").
+		Assess("is canceled, too", func(ctx context.Context, s *framework.Scope) {
 			arrived, released := make(chan struct{}), make(chan struct{})
 			var occupied atomic.Bool
-			d := open(t, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
+			d := open(s.T, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
 				if occupied.CompareAndSwap(false, true) {
 					book.ServeHTTP(httptest.NewRecorder(), r)
 					close(arrived)
@@ -65,51 +64,51 @@ func TestCrash(t *testing.T) {
 				}
 				book.ServeHTTP(w, r)
 			})
-			t.Cleanup(func() { close(released) }) // or the airline could never close
-			fly(ctx, t, s, d)
-			ticket := buy(ctx, t, s, "ticket")
-			receive(ctx, t, s, arrived)
-			NewWithT(t).Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(ticket), ticket)).To(Succeed())
-			NewWithT(t).Expect(ticket.GetFinalizers()).To(ContainElement(finalizer), "expected the finalizer before the booking")
-			NewWithT(t).Expect(s.Operator.Kill(ctx)).To(Succeed())
-			remove(ctx, t, s, ticket)
-			fly(ctx, t, s, d)
-			s.Expect(t).Gone(ctx, ticket)
-			NewWithT(t).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled of which no status tells")
-		})).
-		Feature())
+			s.Cleanup(func() { close(released) }) // or the airline could never close
+			fly(ctx, s, d)
+			ticket := buy(ctx, s, "ticket")
+			receive(ctx, s, arrived)
+			NewWithT(s).Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(ticket), ticket)).To(Succeed())
+			NewWithT(s).Expect(ticket.GetFinalizers()).To(ContainElement(finalizer), "expected the finalizer before the booking")
+			NewWithT(s).Expect(s.Operator.Kill(ctx)).To(Succeed())
+			remove(ctx, s, ticket)
+			fly(ctx, s, d)
+			s.Expect().Gone(ctx, ticket)
+			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled of which no status tells")
+		}).
+		TestAlone(t)
 }
 
 // TestDown deletes a ticket while the operator is down.
 func TestDown(t *testing.T) {
-	stage.TestAlone(t, features.New("a ticket that is deleted while the operator is down").
-		Assess("waits, and is canceled when it is back", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			d := open(t, always)
-			fly(ctx, t, s, d)
-			ticket := buy(ctx, t, s, "ticket")
-			hasBooking(ctx, t, s, ticket)
-			NewWithT(t).Expect(s.Operator.Stop(ctx)).To(Succeed())
-			remove(ctx, t, s, ticket)
-			NewWithT(t).Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(ticket), ticket)).To(Succeed(), "expected the ticket to wait for the operator")
-			NewWithT(t).Expect(ticket.GetDeletionTimestamp()).NotTo(BeNil())
-			NewWithT(t).Expect(d.calledOff()).To(BeEmpty())
-			fly(ctx, t, s, d)
-			s.Expect(t).Gone(ctx, ticket)
-			NewWithT(t).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled once")
-			NewWithT(t).Expect(d.booked()).To(HaveLen(1), "expected no booking for a ticket that is being deleted")
-		})).
-		Feature())
+	stage.Feature("a ticket that is deleted while the operator is down").
+		Assess("waits, and is canceled when it is back", func(ctx context.Context, s *framework.Scope) {
+			d := open(s.T, always)
+			fly(ctx, s, d)
+			ticket := buy(ctx, s, "ticket")
+			hasBooking(ctx, s, ticket)
+			NewWithT(s).Expect(s.Operator.Stop(ctx)).To(Succeed())
+			remove(ctx, s, ticket)
+			NewWithT(s).Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(ticket), ticket)).To(Succeed(), "expected the ticket to wait for the operator")
+			NewWithT(s).Expect(ticket.GetDeletionTimestamp()).NotTo(BeNil())
+			NewWithT(s).Expect(d.calledOff()).To(BeEmpty())
+			fly(ctx, s, d)
+			s.Expect().Gone(ctx, ticket)
+			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled once")
+			NewWithT(s).Expect(d.booked()).To(HaveLen(1), "expected no booking for a ticket that is being deleted")
+		}).
+		TestAlone(t)
 }
 
 // TestClosedForCanceling has an airline that books, and cancels nothing at first.
 func TestClosedForCanceling(t *testing.T) {
 	const tries = 5
 	var deletion audit.Mark
-	stage.TestAlone(t, features.New("a ticket that a closed airline does not cancel").
-		Assess("says so, is tried again, and goes when the airline opens", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+	stage.Feature("a ticket that a closed airline does not cancel").
+		Assess("says so, is tried again, and goes when the airline opens", func(ctx context.Context, s *framework.Scope) {
 			opened := make(chan struct{})
 			sentAway := make(chan types.UID, 1000)
-			d := open(t, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
+			d := open(s.T, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
 				select {
 				case <-opened:
 				default:
@@ -121,115 +120,115 @@ func TestClosedForCanceling(t *testing.T) {
 				}
 				book.ServeHTTP(w, r)
 			})
-			fly(ctx, t, s, d)
-			ticket := buy(ctx, t, s, "ticket")
-			hasBooking(ctx, t, s, ticket)
+			fly(ctx, s, d)
+			ticket := buy(ctx, s, "ticket")
+			hasBooking(ctx, s, ticket)
 			if s.Audit != nil {
-				deletion = s.Mark(t)
+				deletion = s.Mark()
 			}
-			remove(ctx, t, s, ticket)
-			s.Expect(t).Condition(ctx, ticket, framework.Condition{
+			remove(ctx, s, ticket)
+			s.Expect().Condition(ctx, ticket, framework.Condition{
 				Type: "Booked", Status: metav1.ConditionUnknown, Reason: "CancellationFailed", Message: "the airline answers 503",
 			})
 			for range tries {
-				NewWithT(t).Expect(receive(ctx, t, s, sentAway)).To(Equal(ticket.GetUID()))
+				NewWithT(s).Expect(receive(ctx, s, sentAway)).To(Equal(ticket.GetUID()))
 			}
 			close(opened)
-			s.Expect(t).Gone(ctx, ticket)
-			NewWithT(t).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled once")
-		})).
-		Assess("is told once, not at each try", framework.Step(func(_ context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsAudit(t)
-			s.Expect(t).AtMost(1, s.Writes(deletion, audit.Resource("flighttickets", "status"), audit.Code(http.StatusOK)))
-		})).
-		Feature())
+			s.Expect().Gone(ctx, ticket)
+			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled once")
+		}).
+		Assess("is told once, not at each try", func(_ context.Context, s *framework.Scope) {
+			s.NeedsAudit()
+			s.Expect().AtMost(1, s.Writes(deletion, audit.Resource("flighttickets", "status"), audit.Code(http.StatusOK)))
+		}).
+		TestAlone(t)
 }
 
 // TestGone has an airline that has canceled by itself.
 func TestGone(t *testing.T) {
-	stage.TestAlone(t, features.New("a booking that is gone already").
-		Assess("counts as canceled", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			d := open(t, always)
-			fly(ctx, t, s, d)
-			ticket := buy(ctx, t, s, "ticket")
-			hasBooking(ctx, t, s, ticket)
+	stage.Feature("a booking that is gone already").
+		Assess("counts as canceled", func(ctx context.Context, s *framework.Scope) {
+			d := open(s.T, always)
+			fly(ctx, s, d)
+			ticket := buy(ctx, s, "ticket")
+			hasBooking(ctx, s, ticket)
 			d.Config.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodDelete, "/bookings/"+string(ticket.GetUID()), nil))
-			NewWithT(t).Expect(d.calledOff()).To(HaveLen(1))
-			remove(ctx, t, s, ticket)
-			s.Expect(t).Gone(ctx, ticket)
-		})).
-		Feature())
+			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1))
+			remove(ctx, s, ticket)
+			s.Expect().Gone(ctx, ticket)
+		}).
+		TestAlone(t)
 }
 
 // TestNeverBooked deletes tickets before the operator has seen them.
 func TestNeverBooked(t *testing.T) {
-	stage.TestAlone(t, features.New("tickets that are deleted before they are booked").
-		Assess("are let go, and never booked", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			NewWithT(t).Expect(s.Operator.Stop(ctx)).To(Succeed())
-			ours, theirs := buy(ctx, t, s, "ours", finalizer), buy(ctx, t, s, "theirs", foreign)
-			remove(ctx, t, s, ours)
-			remove(ctx, t, s, theirs)
-			d := open(t, always)
-			fly(ctx, t, s, d)
-			s.Expect(t).Gone(ctx, ours)
-			hasBooking(ctx, t, s, buy(ctx, t, s, "afterwards"))
-			NewWithT(t).Expect(d.booked()).To(HaveLen(1), "expected no booking for a ticket that is being deleted")
-			NewWithT(t).Expect(d.askedToCancel(theirs.GetUID())).To(BeZero(), "expected no request for a ticket that was never ours")
-			setFinalizers(ctx, t, s, theirs, `[]`)
-			s.Expect(t).Gone(ctx, theirs)
-		})).
-		Feature())
+	stage.Feature("tickets that are deleted before they are booked").
+		Assess("are let go, and never booked", func(ctx context.Context, s *framework.Scope) {
+			NewWithT(s).Expect(s.Operator.Stop(ctx)).To(Succeed())
+			ours, theirs := buy(ctx, s, "ours", finalizer), buy(ctx, s, "theirs", foreign)
+			remove(ctx, s, ours)
+			remove(ctx, s, theirs)
+			d := open(s.T, always)
+			fly(ctx, s, d)
+			s.Expect().Gone(ctx, ours)
+			hasBooking(ctx, s, buy(ctx, s, "afterwards"))
+			NewWithT(s).Expect(d.booked()).To(HaveLen(1), "expected no booking for a ticket that is being deleted")
+			NewWithT(s).Expect(d.askedToCancel(theirs.GetUID())).To(BeZero(), "expected no request for a ticket that was never ours")
+			setFinalizers(ctx, s, theirs, `[]`)
+			s.Expect().Gone(ctx, theirs)
+		}).
+		TestAlone(t)
 }
 
 // TestForeignFinalizer has a ticket that somebody else wants to keep.
 func TestForeignFinalizer(t *testing.T) {
-	stage.TestAlone(t, features.New("somebody else's finalizer").
-		Assess("is left alone", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			d := open(t, always)
-			fly(ctx, t, s, d)
-			ticket := buy(ctx, t, s, "ticket", foreign)
-			hasBooking(ctx, t, s, ticket)
-			remove(ctx, t, s, ticket)
-			s.Expect(t).Object(ctx, ticket, WithTransform(finalizersOf, Equal([]string{foreign})))
-			NewWithT(t).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled")
-			setFinalizers(ctx, t, s, ticket, `[]`)
-			s.Expect(t).Gone(ctx, ticket)
-			NewWithT(t).Expect(d.askedToCancel(ticket.GetUID())).To(Equal(1), "expected one request to cancel")
-		})).
-		Feature())
+	stage.Feature("somebody else's finalizer").
+		Assess("is left alone", func(ctx context.Context, s *framework.Scope) {
+			d := open(s.T, always)
+			fly(ctx, s, d)
+			ticket := buy(ctx, s, "ticket", foreign)
+			hasBooking(ctx, s, ticket)
+			remove(ctx, s, ticket)
+			s.Expect().Object(ctx, ticket, WithTransform(finalizersOf, Equal([]string{foreign})))
+			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled")
+			setFinalizers(ctx, s, ticket, `[]`)
+			s.Expect().Gone(ctx, ticket)
+			NewWithT(s).Expect(d.askedToCancel(ticket.GetUID())).To(Equal(1), "expected one request to cancel")
+		}).
+		TestAlone(t)
 }
 
 // TestOlder has a ticket that the operator of chapter 02 has booked.
 func TestOlder(t *testing.T) {
-	stage.TestAlone(t, features.New("a ticket that was booked before there were finalizers").
-		Assess("gets one", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			d := open(t, always)
-			fly(ctx, t, s, d)
-			ticket := buy(ctx, t, s, "ticket")
-			hasBooking(ctx, t, s, ticket)
-			NewWithT(t).Expect(s.Operator.Stop(ctx)).To(Succeed())
-			setFinalizers(ctx, t, s, ticket, `[]`)
-			fly(ctx, t, s, d)
-			s.Expect(t).Object(ctx, ticket, WithTransform(finalizersOf, Equal([]string{finalizer})))
-			NewWithT(t).Expect(d.asked(ticket.GetUID())).To(Equal(1), "expected one request to book")
-		})).
-		Feature())
+	stage.Feature("a ticket that was booked before there were finalizers").
+		Assess("gets one", func(ctx context.Context, s *framework.Scope) {
+			d := open(s.T, always)
+			fly(ctx, s, d)
+			ticket := buy(ctx, s, "ticket")
+			hasBooking(ctx, s, ticket)
+			NewWithT(s).Expect(s.Operator.Stop(ctx)).To(Succeed())
+			setFinalizers(ctx, s, ticket, `[]`)
+			fly(ctx, s, d)
+			s.Expect().Object(ctx, ticket, WithTransform(finalizersOf, Equal([]string{finalizer})))
+			NewWithT(s).Expect(d.asked(ticket.GetUID())).To(Equal(1), "expected one request to book")
+		}).
+		TestAlone(t)
 }
 
 // remove deletes the ticket, and does not wait until it has gone.
-func remove(ctx context.Context, t *testing.T, s *framework.Scope, ticket *unstructured.Unstructured) {
-	t.Helper()
+func remove(ctx context.Context, s *framework.Scope, ticket *unstructured.Unstructured) {
+	s.Helper()
 	if err := s.Client.Delete(ctx, ticket); err != nil {
-		t.Fatalf("deleting the ticket %s: %v", ticket.GetName(), err)
+		s.Fatalf("deleting the ticket %s: %v", ticket.GetName(), err)
 	}
 }
 
 // setFinalizers sets the ticket's finalizers to a JSON list.
-func setFinalizers(ctx context.Context, t *testing.T, s *framework.Scope, ticket *unstructured.Unstructured, list string) {
-	t.Helper()
+func setFinalizers(ctx context.Context, s *framework.Scope, ticket *unstructured.Unstructured, list string) {
+	s.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":`+list+`}}`))
 	if err := s.Client.Patch(ctx, ticket, patch); err != nil {
-		t.Fatalf("setting the finalizers of the ticket %s: %v", ticket.GetName(), err)
+		s.Fatalf("setting the finalizers of the ticket %s: %v", ticket.GetName(), err)
 	}
 }
 

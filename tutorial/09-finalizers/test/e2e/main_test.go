@@ -31,8 +31,8 @@ var stage = framework.New(framework.Options{
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 // buy creates a ticket for two from Mumbai to London in the feature's namespace, with these finalizers.
-func buy(ctx context.Context, t *testing.T, s *framework.Scope, name string, finalizers ...string) *unstructured.Unstructured {
-	t.Helper()
+func buy(ctx context.Context, s *framework.Scope, name string, finalizers ...string) *unstructured.Unstructured {
+	s.Helper()
 	ticket := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"from": "Mumbai", "to": "London", "number": int64(2)},
 	}}
@@ -41,14 +41,14 @@ func buy(ctx context.Context, t *testing.T, s *framework.Scope, name string, fin
 	ticket.SetName(name)
 	ticket.SetFinalizers(finalizers)
 	if err := s.Client.Create(ctx, ticket); err != nil {
-		t.Fatalf("creating the ticket %s: %v", name, err)
+		s.Fatalf("creating the ticket %s: %v", name, err)
 	}
-	t.Cleanup(func() { forget(context.WithoutCancel(ctx), t, s, client.ObjectKeyFromObject(ticket)) })
+	s.Cleanup(func() { forget(context.WithoutCancel(ctx), s, client.ObjectKeyFromObject(ticket)) })
 	return ticket
 }
 
 // forget removes the ticket, whatever its finalizers, or the next feature's airline would be asked to cancel it.
-func forget(ctx context.Context, t *testing.T, s *framework.Scope, key client.ObjectKey) {
+func forget(ctx context.Context, s *framework.Scope, key client.ObjectKey) {
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
 	ticket := &unstructured.Unstructured{}
@@ -60,14 +60,14 @@ func forget(ctx context.Context, t *testing.T, s *framework.Scope, key client.Ob
 		err = s.Client.Patch(ctx, ticket, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 	}
 	if client.IgnoreNotFound(err) != nil {
-		t.Errorf("removing the ticket %s: %v", key, err)
+		s.Errorf("removing the ticket %s: %v", key, err)
 	}
 }
 
 // hasBooking waits until the ticket's status names a booking.
-func hasBooking(ctx context.Context, t *testing.T, s *framework.Scope, ticket *unstructured.Unstructured) {
-	t.Helper()
-	s.Expect(t).Object(ctx, ticket, WithTransform(bookingOf, HavePrefix("B-")))
+func hasBooking(ctx context.Context, s *framework.Scope, ticket *unstructured.Unstructured) {
+	s.Helper()
+	s.Expect().Object(ctx, ticket, WithTransform(bookingOf, HavePrefix("B-")))
 }
 
 func bookingOf(ticket *unstructured.Unstructured) string {
@@ -76,9 +76,9 @@ func bookingOf(ticket *unstructured.Unstructured) string {
 }
 
 // fly starts the operator anew, with that airline.
-func fly(ctx context.Context, t *testing.T, s *framework.Scope, d *desk) {
-	t.Helper()
+func fly(ctx context.Context, s *framework.Scope, d *desk) {
+	s.Helper()
 	if err := s.Operator.Restart(ctx, runner.WithEnv(fmt.Sprintf("AIRLINE=%s", d.URL))); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -24,118 +23,118 @@ import (
 )
 
 // withWebhooks is a step that needs webhooks which are called.
-func withWebhooks(step framework.StepFunc) framework.StepFunc {
-	return func(ctx context.Context, t *testing.T, s *framework.Scope) {
-		t.Helper()
+func withWebhooks(step framework.Step) framework.Step {
+	return func(ctx context.Context, s *framework.Scope) {
+		s.Helper()
 		if !s.Webhooks {
-			t.Skip("the webhooks of this operator need a certificate that they get on an embedded cluster only; chapter 11 makes its own")
+			s.Skip("the webhooks of this operator need a certificate that they get on an embedded cluster only; chapter 11 makes its own")
 		}
-		step(ctx, t, s)
+		step(ctx, s)
 	}
 }
 
 // TestDefaulter is about what the Defaulter does: it records who asked.
 func TestDefaulter(t *testing.T) {
 	const annotation = cachev1alpha1.AnnotationRequestedBy
-	stage.Test(t, features.New("who asked").
-		Assess("is recorded, whatever the request says, and stays", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			g := NewWithT(t)
+	stage.Feature("who asked").
+		Assess("is recorded, whatever the request says, and stays", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			g := NewWithT(s)
 			mc := memcached(s, "cache", 1)
 			mc.Annotations = map[string]string{annotation: "somebody-else"}
-			g.Expect(as(t, s, "jane").Create(ctx, mc)).To(Succeed())
+			g.Expect(as(s, "jane").Create(ctx, mc)).To(Succeed())
 			g.Expect(mc.Annotations).To(HaveKeyWithValue(annotation, "jane"), "expected the name of who creates")
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"somebody-else"}}}`)).To(Succeed())
 			g.Expect(mc.Annotations).To(HaveKeyWithValue(annotation, "jane"), "expected the name of who has created")
-		}))).
-		Feature())
+		})).
+		Test(t)
 }
 
 // TestDeletionProtection is about the first rule of the Validator's.
 func TestDeletionProtection(t *testing.T) {
 	const annotation = cachev1alpha1.AnnotationDeletionProtection
-	stage.Test(t, features.New("deletion protection").
-		Assess("refuses what is neither true nor false", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 1)
-			refused(t, patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"yes"}}}`),
+	stage.Feature("deletion protection").
+		Assess("refuses what is neither true nor false", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 1)
+			refused(s.T, patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"yes"}}}`),
 				"metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
-		}))).
-		Assess("refuses deletion until it is taken off", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			g := NewWithT(t)
-			mc := create(ctx, t, s, "kept", 1)
+		})).
+		Assess("refuses deletion until it is taken off", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			g := NewWithT(s)
+			mc := create(ctx, s, "kept", 1)
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"true"}}}`)).To(Succeed())
-			refused(t, s.Client.Delete(ctx, mc),
+			refused(s.T, s.Client.Delete(ctx, mc),
 				"metadata.annotations[cache.example.com/deletion-protection]", "protects the Memcached from deletion")
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":null}}}`)).To(Succeed())
 			g.Expect(s.Client.Delete(ctx, mc)).To(Succeed())
-			s.Expect(t).Gone(ctx, mc)
-		}))).
-		Feature())
+			s.Expect().Gone(ctx, mc)
+		})).
+		Test(t)
 }
 
 // TestTotalSize is about the second rule: it looks at what else is there, which no schema does.
 func TestTotalSize(t *testing.T) {
-	stage.TestAlone(t, features.New("the sum of sizes in a namespace").
-		Setup(framework.Step(withWebhooks(ownOperator))).
-		Assess("is limited for who creates, changes and scales", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			restart(ctx, t, s, runner.WithArgs("--max-total-size-per-namespace=5"))
-			first := create(ctx, t, s, "first", 3)
-			refused(t, s.Client.Create(ctx, memcached(s, "second", 3)), "spec.size", "may sum up to 5", "leaves 2")
-			second := create(ctx, t, s, "second", 2)
-			refused(t, patch(ctx, s, second, `{"spec":{"size":3}}`), "spec.size", "leaves 2")
-			refused(t, scale(ctx, s, second, 3), "spec.size", "leaves 2")
-			NewWithT(t).Expect(scale(ctx, s, first, 2)).To(Succeed(), "expected that there is room to be made")
-			NewWithT(t).Expect(scale(ctx, s, second, 3)).To(Succeed(), "expected that there is room now")
-		})).
-		Feature())
+	stage.Feature("the sum of sizes in a namespace").
+		Setup(withWebhooks(ownOperator)).
+		Assess("is limited for who creates, changes and scales", func(ctx context.Context, s *framework.Scope) {
+			restart(ctx, s, runner.WithArgs("--max-total-size-per-namespace=5"))
+			first := create(ctx, s, "first", 3)
+			refused(s.T, s.Client.Create(ctx, memcached(s, "second", 3)), "spec.size", "may sum up to 5", "leaves 2")
+			second := create(ctx, s, "second", 2)
+			refused(s.T, patch(ctx, s, second, `{"spec":{"size":3}}`), "spec.size", "leaves 2")
+			refused(s.T, scale(ctx, s, second, 3), "spec.size", "leaves 2")
+			NewWithT(s).Expect(scale(ctx, s, first, 2)).To(Succeed(), "expected that there is room to be made")
+			NewWithT(s).Expect(scale(ctx, s, second, 3)).To(Succeed(), "expected that there is room now")
+		}).
+		TestAlone(t)
 }
 
 // TestPortWarning is about what the Validator allows, with a word.
 func TestPortWarning(t *testing.T) {
-	stage.Test(t, features.New("a change of port").
-		Assess("is allowed, with a warning", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc := create(ctx, t, s, "cache", 1)
+	stage.Feature("a change of port").
+		Assess("is allowed, with a warning", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, "cache", 1)
 			heard := &warnings{}
 			config := rest.CopyConfig(s.Config)
 			config.WarningHandler = heard
 			user, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
-			g := NewWithT(t)
+			g := NewWithT(s)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(user.Patch(ctx, mc, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":2}}`)))).To(Succeed())
 			g.Expect(heard.texts).To(BeEmpty(), "expected no warning of a change of size")
 			g.Expect(user.Patch(ctx, mc, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"containerPort":11311}}`)))).To(Succeed())
 			g.Expect(heard.texts).To(ConsistOf(ContainSubstring("every pod of the Memcached cache restarts")), "expected a warning of a change of port")
-		}))).
-		Feature())
+		})).
+		Test(t)
 }
 
 // TestOff turns the webhooks off, and removes what makes the API server call them. What the schema says holds all the same.
 func TestOff(t *testing.T) {
-	stage.TestAlone(t, features.New("ENABLE_WEBHOOKS=false").
-		Setup(framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			ownOperator(ctx, t, s)
-			removeConfigurations(ctx, t, s)
+	stage.Feature("ENABLE_WEBHOOKS=false").
+		Setup(withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			ownOperator(ctx, s)
+			removeConfigurations(ctx, s)
 			bounded, cancel := s.Bounded(ctx)
 			defer cancel()
 			// Without webhooks it needs no certificate.
 			if err := s.Operator.Restart(bounded, runner.WithEnv("ENABLE_WEBHOOKS=false"), runner.WithArgs("--webhook-cert-path=")); err != nil {
-				t.Fatalf("expected that the operator is ready without webhooks; last seen: %v", err)
+				s.Fatalf("expected that the operator is ready without webhooks; last seen: %v", err)
 			}
-		}))).
-		Assess("leaves the schema, and the operator at work", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			refused(t, s.Client.Create(ctx, memcached(s, "large", 6)), "spec.size", "should be less than or equal to 5")
-			mc := create(ctx, t, s, "cache", 1)
-			settled(ctx, t, s, mc)
-			g := NewWithT(t)
+		})).
+		Assess("leaves the schema, and the operator at work", func(ctx context.Context, s *framework.Scope) {
+			refused(s.T, s.Client.Create(ctx, memcached(s, "large", 6)), "spec.size", "should be less than or equal to 5")
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			g := NewWithT(s)
 			g.Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy))
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+cachev1alpha1.AnnotationDeletionProtection+`":"true"}}}`)).To(Succeed())
 			g.Expect(s.Client.Delete(ctx, mc)).To(Succeed(), "expected that nobody protects what the webhook would")
-		})).
-		Feature())
+		}).
+		TestAlone(t)
 }
 
 // removeConfigurations deletes the webhook configurations. The test's end brings them back.
-func removeConfigurations(ctx context.Context, t *testing.T, s *framework.Scope) {
-	t.Helper()
+func removeConfigurations(ctx context.Context, s *framework.Scope) {
+	s.Helper()
 	for _, configuration := range []client.Object{
 		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "operator-mutating-webhook-configuration"}},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "operator-validating-webhook-configuration"}},
@@ -145,17 +144,17 @@ func removeConfigurations(ctx context.Context, t *testing.T, s *framework.Scope)
 			s.Client.Delete(ctx, configuration.DeepCopyObject().(client.Object)),
 		)
 		if err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
-		t.Cleanup(func() {
+		s.Cleanup(func() {
 			configuration.SetResourceVersion("")
 			if err := s.Client.Create(context.WithoutCancel(ctx), configuration); err != nil {
-				t.Error(err)
+				s.Error(err)
 			}
 		})
 	}
 	// When the API server goes by it can't be watched, only tried.
-	s.Expect(t).Until(ctx, "a trial", func(ctx context.Context) error {
+	s.Expect().Until(ctx, "a trial", func(ctx context.Context) error {
 		trial := memcached(s, "trial", 1)
 		if err := s.Client.Create(ctx, trial, client.DryRunAll); err != nil {
 			return fmt.Errorf("expected that nobody asks webhooks that are not configured; last seen: %w", err)
@@ -176,13 +175,13 @@ func memcached(s *framework.Scope, name string, size int32) *cachev1alpha1.Memca
 }
 
 // as returns a client of an administrator who is called so.
-func as(t *testing.T, s *framework.Scope, user string) client.Client {
-	t.Helper()
+func as(s *framework.Scope, user string) client.Client {
+	s.Helper()
 	config := rest.CopyConfig(s.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
 	c, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return c
 }

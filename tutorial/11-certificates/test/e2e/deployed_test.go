@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/11-certificates/api/v1alpha1"
@@ -19,38 +18,38 @@ import (
 // TestDeployed has the process make way for the operator as its users run it: as an image, of which there are two pods.
 func TestDeployed(t *testing.T) {
 	var mc *cachev1alpha1.Memcached
-	stage.TestAlone(t, features.New("deployed").
+	stage.Feature("deployed").
 		WithLabel("needs", "kubelet").
-		Setup(framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.NeedsKubelet(t, "the operator as an image")
-			ownOperator(ctx, t, s)
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			s.NeedsKubelet("the operator as an image")
+			ownOperator(ctx, s)
 			if err := s.Operator.Stop(ctx); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Deploy(ctx, t, 2)
-		})).
-		Assess("is Available", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			s.Expect(t).DeploymentSize(ctx, s.Deployed.Manager, 2)
-		})).
-		Assess("serves the sample, and has its webhooks called", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			mc = sample(ctx, t, s)
-			NewWithT(t).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy))
-			settled(ctx, t, s, mc)
-		})).
-		Assess("is followed when its leader's pod is deleted", framework.Step(func(ctx context.Context, t *testing.T, s *framework.Scope) {
+			s.Deploy(ctx, 2)
+		}).
+		Assess("is Available", func(ctx context.Context, s *framework.Scope) {
+			s.Expect().DeploymentSize(ctx, s.Deployed.Manager, 2)
+		}).
+		Assess("serves the sample, and has its webhooks called", func(ctx context.Context, s *framework.Scope) {
+			mc = sample(ctx, s)
+			NewWithT(s).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy))
+			settled(ctx, s, mc)
+		}).
+		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope) {
 			lease := leaseOf(s)
-			s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
+			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
 			holder := *lease.Spec.HolderIdentity
 			pod, _, _ := strings.Cut(holder, "_") // a replica adds what is random to its host's name
 			leader := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Deployed.Manager.Namespace, Name: pod}}
 			if err := s.Client.Delete(ctx, leader); err != nil {
-				t.Fatal(err)
+				s.Fatal(err)
 			}
-			s.Expect(t).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
+			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
 			// While a pod goes, the API server may ask it, or nobody: who is refused for that tries again.
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":2}}`))
-			s.Expect(t).Until(ctx, "changing the Memcached", func(ctx context.Context) error { return s.Client.Patch(ctx, mc, patch) })
-			settled(ctx, t, s, mc)
-		})).
-		Feature())
+			s.Expect().Until(ctx, "changing the Memcached", func(ctx context.Context) error { return s.Client.Patch(ctx, mc, patch) })
+			settled(ctx, s, mc)
+		}).
+		TestAlone(t)
 }

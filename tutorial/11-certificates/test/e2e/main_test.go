@@ -40,11 +40,11 @@ var stage = framework.New(framework.Options{
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 // create creates a Memcached of that size in the feature's namespace.
-func create(ctx context.Context, t *testing.T, s *framework.Scope, name string, size int32) *cachev1alpha1.Memcached {
-	t.Helper()
+func create(ctx context.Context, s *framework.Scope, name string, size int32) *cachev1alpha1.Memcached {
+	s.Helper()
 	mc := newMemcached(s, name, size)
 	if err := s.Client.Create(ctx, mc); err != nil {
-		t.Fatalf("creating the Memcached %s of size %d: %v", name, size, err)
+		s.Fatalf("creating the Memcached %s of size %d: %v", name, size, err)
 	}
 	return mc
 }
@@ -64,24 +64,24 @@ var (
 )
 
 // settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for, and its status says so.
-func settled(ctx context.Context, t *testing.T, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-	t.Helper()
-	s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
-	s.Expect(t).Condition(ctx, mc, available, converged, healthy)
+func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+	s.Helper()
+	s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
+	s.Expect().Condition(ctx, mc, available, converged, healthy)
 }
 
 // restart starts the operator anew with the changes, or as it was at first.
-func restart(ctx context.Context, t *testing.T, s *framework.Scope, changes ...runner.Change) {
-	t.Helper()
+func restart(ctx context.Context, s *framework.Scope, changes ...runner.Change) {
+	s.Helper()
 	if err := s.Operator.Restart(ctx, changes...); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 }
 
 // ownOperator is the setup of a feature that changes how the operator runs: afterwards it runs as at first.
-func ownOperator(ctx context.Context, t *testing.T, s *framework.Scope) {
+func ownOperator(ctx context.Context, s *framework.Scope) {
 	ctx = context.WithoutCancel(ctx)
-	t.Cleanup(func() { restart(ctx, t, s) })
+	s.Cleanup(func() { restart(ctx, s) })
 }
 
 // leaseOf refers to the lease that the operator's replicas vie for.

@@ -17,40 +17,39 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
 // TestMetrics is that of chapter 08, and checks the certificate.
 func TestMetrics(t *testing.T) {
-	stage.Test(t, features.New("metrics").
-		Assess("are for those who may read them", framework.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *framework.Scope) {
-			settled(ctx, t, s, create(ctx, t, s, "cache", 1)) // the operator leads, and so its controller counts
-			stranger, reader := account(ctx, t, s, "stranger"), account(ctx, t, s, "reader")
-			mayReadMetrics(ctx, t, s, reader)
-			g := NewWithT(t)
-			code, _ := metrics(ctx, t, s, "")
+	stage.Feature("metrics").
+		Assess("are for those who may read them", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+			settled(ctx, s, create(ctx, s, "cache", 1)) // the operator leads, and so its controller counts
+			stranger, reader := account(ctx, s, "stranger"), account(ctx, s, "reader")
+			mayReadMetrics(ctx, s, reader)
+			g := NewWithT(s)
+			code, _ := metrics(ctx, s, "")
 			g.Expect(code).To(Equal(http.StatusUnauthorized), "expected that nobody gets 401")
-			code, _ = metrics(ctx, t, s, token(ctx, t, s, stranger))
+			code, _ = metrics(ctx, s, token(ctx, s, stranger))
 			g.Expect(code).To(Equal(http.StatusForbidden), "expected that an account without the right gets 403")
-			code, body := metrics(ctx, t, s, token(ctx, t, s, reader))
+			code, body := metrics(ctx, s, token(ctx, s, reader))
 			g.Expect(code).To(Equal(http.StatusOK), "expected that an account with the right gets 200")
 			g.Expect(body).To(ContainSubstring("controller_runtime_reconcile_total"))
-		}))).
-		Feature())
+		})).
+		Test(t)
 }
 
 // metrics asks the operator for its metrics, and checks its certificate.
-func metrics(ctx context.Context, t *testing.T, s *framework.Scope, bearer string) (code int, body string) {
-	t.Helper()
+func metrics(ctx context.Context, s *framework.Scope, bearer string) (code int, body string) {
+	s.Helper()
 	secret := authority(s)
 	if err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	c := scraper(ctx, t, s, secret.Data["ca.crt"])
+	c := scraper(ctx, s, secret.Data["ca.crt"])
 	// A replica may be ready a moment before it serves metrics. There is nothing to watch at a port.
-	s.Expect(t).Until(ctx, "the metrics", func(ctx context.Context) error {
+	s.Expect().Until(ctx, "the metrics", func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.Operator.MetricsAddress()+"/metrics", http.NoBody)
 		if err != nil {
 			return err
@@ -71,8 +70,8 @@ func metrics(ctx context.Context, t *testing.T, s *framework.Scope, bearer strin
 }
 
 // scraper returns a client that trusts the authorities, for the Service of the metrics.
-func scraper(ctx context.Context, t *testing.T, s *framework.Scope, authorities []byte) *http.Client {
-	t.Helper()
+func scraper(ctx context.Context, s *framework.Scope, authorities []byte) *http.Client {
+	s.Helper()
 	namespace, roots := authority(s).Namespace, x509.NewCertPool()
 	roots.AppendCertsFromPEM(authorities)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{
@@ -81,53 +80,53 @@ func scraper(ctx context.Context, t *testing.T, s *framework.Scope, authorities 
 	if s.Deployed != nil {
 		pods := &corev1.PodList{}
 		if err := s.Client.List(ctx, pods, client.InNamespace(namespace)); err != nil || len(pods.Items) == 0 {
-			t.Fatalf("looking for the operator's pods: %v", err)
+			s.Fatalf("looking for the operator's pods: %v", err)
 		}
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return s.Dial(ctx, t, &pods.Items[0], 8443), nil
+			return s.Dial(ctx, &pods.Items[0], 8443), nil
 		}
 	}
 	return &http.Client{Transport: transport}
 }
 
 // account creates a ServiceAccount in the feature's namespace.
-func account(ctx context.Context, t *testing.T, s *framework.Scope, name string) *corev1.ServiceAccount {
-	t.Helper()
+func account(ctx context.Context, s *framework.Scope, name string) *corev1.ServiceAccount {
+	s.Helper()
 	created := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	if err := s.Client.Create(ctx, created); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return created
 }
 
 // token returns what a pod of the account would have in a file.
-func token(ctx context.Context, t *testing.T, s *framework.Scope, account *corev1.ServiceAccount) string {
-	t.Helper()
+func token(ctx context.Context, s *framework.Scope, account *corev1.ServiceAccount) string {
+	s.Helper()
 	request := &authenticationv1.TokenRequest{}
 	if err := s.Client.SubResource("token").Create(ctx, account, request); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return request.Status.Token
 }
 
 // mayReadMetrics binds the account to the ClusterRole for that, and returns when the API server knows: the operator remembers a
 // refusal for a while.
-func mayReadMetrics(ctx context.Context, t *testing.T, s *framework.Scope, account *corev1.ServiceAccount) {
-	t.Helper()
+func mayReadMetrics(ctx context.Context, s *framework.Scope, account *corev1.ServiceAccount) {
+	s.Helper()
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace + "-reads-metrics"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator-metrics-reader"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
 	}
 	if err := s.Client.Create(ctx, binding); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	t.Cleanup(func() {
+	s.Cleanup(func() {
 		if err := s.Client.Delete(context.WithoutCancel(ctx), binding); err != nil {
-			t.Error(err)
+			s.Error(err)
 		}
 	})
-	s.Expect(t).Until(ctx, "ServiceAccount "+client.ObjectKeyFromObject(account).String(), func(ctx context.Context) error {
+	s.Expect().Until(ctx, "ServiceAccount "+client.ObjectKeyFromObject(account).String(), func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:                  "system:serviceaccount:" + account.Namespace + ":" + account.Name,
 			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},

@@ -1,0 +1,64 @@
+package framework
+
+import (
+	"context"
+	"testing"
+
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/features"
+)
+
+// Step is one step of a feature.
+type Step func(ctx context.Context, s *Scope)
+
+// Feature is a feature of e2e-framework whose steps get the feature's scope.
+type Feature struct {
+	suite   *Suite
+	builder *features.FeatureBuilder
+}
+
+// Feature returns an empty feature of that name. It runs when Test or TestAlone is called.
+func (s *Suite) Feature(name string) *Feature {
+	return &Feature{suite: s, builder: features.New(name)}
+}
+
+// WithLabel adds a label, by which e2e-framework's flags choose features.
+func (f *Feature) WithLabel(key, value string) *Feature {
+	f.builder.WithLabel(key, value)
+	return f
+}
+
+// Setup adds a step that prepares the feature.
+func (f *Feature) Setup(step Step) *Feature {
+	f.builder.Setup(step.run)
+	return f
+}
+
+// Assess adds a step that checks a claim.
+func (f *Feature) Assess(claim string, step Step) *Feature {
+	f.builder.Assess(claim, step.run)
+	return f
+}
+
+// Test runs the feature in a namespace of its own, beside others.
+func (f *Feature) Test(t *testing.T) {
+	t.Helper()
+	f.suite.test(t, true, f.builder.Feature())
+}
+
+// TestAlone runs a disruptive feature: one that restarts the operator or breaks the cluster. No other feature runs meanwhile: the
+// testing package holds parallel tests back until all others are done.
+func (f *Feature) TestAlone(t *testing.T) {
+	t.Helper()
+	f.suite.test(t, false, f.builder.Feature())
+}
+
+// run adapts the step to e2e-framework. Until the step's own cleanup is over, the scope speaks for the step's test.
+func (step Step) run(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+	s := ctx.Value(scopeKey{}).(*Scope)
+	outer := s.T
+	s.T = t
+	t.Cleanup(func() { s.T = outer })
+	step(ctx, s)
+	return ctx
+}
