@@ -43,7 +43,7 @@ func TestProgressDeadline(t *testing.T) {
 // givenUp waits until the operator no longer says that the pods are on their way.
 func givenUp(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, reason string) {
 	s.Helper()
-	s.Expect().Condition(ctx, mc,
+	framework.WaitForConditions(ctx, s, mc,
 		framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonProgressDeadlineExceeded},
 		framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason},
 	)
@@ -63,7 +63,7 @@ func TestPaused(t *testing.T) {
 		}).
 		Assess("and does not roll out, which is told", func(ctx context.Context, s *framework.Scope) {
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
-			s.Expect().Condition(ctx, mc,
+			framework.WaitForConditions(ctx, s, mc,
 				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
 				framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonBlocked},
 				framework.Condition{

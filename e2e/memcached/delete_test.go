@@ -26,7 +26,7 @@ func TestDelete(t *testing.T) {
 			mc := create(ctx, s, "cache", 2)
 			settled(ctx, s, mc)
 			remove(ctx, s, mc, client.PropagationPolicy(policy))
-			s.Expect().Gone(ctx, mc, deploymentOf(mc))
+			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 			nothingLeft(ctx, s)
 		}
 	}
@@ -41,7 +41,7 @@ func TestDelete(t *testing.T) {
 			settled(ctx, s, old)
 			remove(ctx, s, old)
 			again := create(ctx, s, "cache", 1)
-			s.Expect().Object(ctx, deploymentOf(again), HaveField("OwnerReferences", ConsistOf(HaveField("UID", again.UID))))
+			framework.WaitForObject(ctx, s, deploymentOf(again), HaveField("OwnerReferences", ConsistOf(HaveField("UID", again.UID))))
 			settled(ctx, s, again)
 			remove(ctx, s, again)
 			nothingLeft(ctx, s)
@@ -50,16 +50,16 @@ func TestDelete(t *testing.T) {
 			held = create(ctx, s, "held", 1, finalizer(hold))
 			settled(ctx, s, held)
 			remove(ctx, s, held)
-			s.Expect().Object(ctx, held, HaveField("DeletionTimestamp", Not(BeNil())))
+			framework.WaitForObject(ctx, s, held, HaveField("DeletionTimestamp", Not(BeNil())))
 			mark := s.Mark()
 			change(ctx, s, held, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
 			damage(ctx, s, held, `{"metadata":{"labels":{"app.kubernetes.io/name":"other"}}}`)
 			barrier(ctx, s)
-			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		Assess("and ends when that one is done", func(ctx context.Context, s *framework.Scope) {
 			release(ctx, s, held)
-			s.Expect().Gone(ctx, held, deploymentOf(held))
+			framework.WaitForDeletion(ctx, s, held, deploymentOf(held))
 			nothingLeft(ctx, s)
 		}).
 		Assess("of a Deployment that somebody holds is told, and mended after it", func(ctx context.Context, s *framework.Scope) {
@@ -67,11 +67,11 @@ func TestDelete(t *testing.T) {
 			settled(ctx, s, mc)
 			damage(ctx, s, mc, `{"metadata":{"finalizers":["`+hold+`"]}}`)
 			old := deploymentOf(mc)
-			s.Expect().Object(ctx, old, HaveField("Finalizers", ConsistOf(hold)))
+			framework.WaitForObject(ctx, s, old, HaveField("Finalizers", ConsistOf(hold)))
 			remove(ctx, s, old)
-			s.Expect().Condition(ctx, mc, terminating...)
+			framework.WaitForConditions(ctx, s, mc, terminating...)
 			release(ctx, s, old)
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
 			settled(ctx, s, mc)
 		}).
 		Test(t)
@@ -85,14 +85,14 @@ func TestOrphan(t *testing.T) {
 			mc := create(ctx, s, "cache", 2)
 			settled(ctx, s, mc)
 			kept := deploymentOf(mc)
-			s.Expect().Object(ctx, kept, Not(BeNil()))
+			framework.WaitForObject(ctx, s, kept, Not(BeNil()))
 			mark := s.Mark()
 			remove(ctx, s, mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
-			s.Expect().Gone(ctx, mc)
+			framework.WaitForDeletion(ctx, s, mc)
 			barrier(ctx, s)
-			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
-			s.Expect().Object(ctx, deploymentOf(mc), And(HaveField("UID", kept.UID), HaveField("OwnerReferences", BeEmpty())))
-			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 2)
+			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), And(HaveField("UID", kept.UID), HaveField("OwnerReferences", BeEmpty())))
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), 2)
 		}).
 		Test(t)
 }
@@ -114,10 +114,10 @@ func TestDeleteNamespace(t *testing.T) {
 			}
 			mark := s.Mark()
 			remove(ctx, s, doomed)
-			s.Expect().Gone(ctx, doomed)
+			framework.WaitForDeletion(ctx, s, doomed)
 			barrier(ctx, s)
 			// Namespaces are emptied in no order: a Deployment may go first and be missed, and then a new one is refused.
-			s.Expect().AtMost(3*attempts, within.Writes(mark))
+			framework.VerifyWrites(s, 3*attempts, within.Writes(mark))
 		}).
 		Test(t)
 }
@@ -135,7 +135,7 @@ func TestDeleteWithoutOperator(t *testing.T) {
 			settled(ctx, s, mc)
 			stop(ctx, s)
 			remove(ctx, s, mc)
-			s.Expect().Gone(ctx, mc, deploymentOf(mc))
+			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 			nothingLeft(ctx, s)
 		}).
 		Assess("nor does the operator make anything of what it never saw alive", func(ctx context.Context, s *framework.Scope) {
@@ -146,9 +146,9 @@ func TestDeleteWithoutOperator(t *testing.T) {
 			mark := s.Mark()
 			restart(ctx, s)
 			barrier(ctx, s)
-			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 			release(ctx, s, unborn)
-			s.Expect().Gone(ctx, unborn)
+			framework.WaitForDeletion(ctx, s, unborn)
 			nothingLeft(ctx, s)
 		}).
 		TestAlone(t)
@@ -164,9 +164,9 @@ func TestDeleteDefinition(t *testing.T) {
 			mc := create(ctx, s, "cache", 2)
 			settled(ctx, s, mc)
 			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
-			s.Expect().Object(ctx, definition, Not(BeNil()))
+			framework.WaitForObject(ctx, s, definition, Not(BeNil()))
 			remove(ctx, s, definition)
-			s.Expect().Gone(ctx, definition, deploymentOf(mc))
+			framework.WaitForDeletion(ctx, s, definition, deploymentOf(mc))
 			nothingLeft(ctx, s)
 		}).
 		Assess("and the operator serves it when it is back", func(ctx context.Context, s *framework.Scope) {
@@ -180,7 +180,7 @@ func TestDeleteDefinition(t *testing.T) {
 			mc := create(ctx, s, "cache", 1)
 			settled(ctx, s, mc)
 			remove(ctx, s, mc)
-			s.Expect().Gone(ctx, mc, deploymentOf(mc))
+			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 			nothingLeft(ctx, s)
 		}).
 		TestAlone(t)
@@ -191,9 +191,9 @@ func TestDeleteDefinition(t *testing.T) {
 func collected(ctx context.Context, s *framework.Scope) {
 	s.Helper()
 	mc := create(ctx, s, "first", 1)
-	s.Expect().Object(ctx, deploymentOf(mc), Not(BeNil()))
+	framework.WaitForObject(ctx, s, deploymentOf(mc), Not(BeNil()))
 	remove(ctx, s, mc)
-	s.Expect().Gone(ctx, mc, deploymentOf(mc))
+	framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 }
 
 // remove deletes an object.
@@ -221,6 +221,6 @@ func finalizer(name string) func(*cachev1alpha1.Memcached) {
 func nothingLeft(ctx context.Context, s *framework.Scope) {
 	s.Helper()
 	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{}} {
-		s.Expect().NoneLeft(ctx, list, client.InNamespace(s.Namespace))
+		framework.WaitForNone(ctx, s, list, client.InNamespace(s.Namespace))
 	}
 }

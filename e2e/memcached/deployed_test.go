@@ -35,9 +35,9 @@ func TestDeployed(t *testing.T) {
 			s.Deploy(ctx, 2)
 		})).
 		Assess("runs in a namespace that enforces the restricted Pod Security level", withKubelet(func(ctx context.Context, s *framework.Scope) {
-			s.Expect().DeploymentSize(ctx, s.Deployed.Manager, 2)
+			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 2)
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Deployed.Manager.Namespace}}
-			s.Expect().Object(ctx, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
+			framework.WaitForObject(ctx, s, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
 		})).
 		Assess("goes on with what was there, and restarts no pod", withKubelet(func(ctx context.Context, s *framework.Scope) {
 			settled(ctx, s, create(ctx, s, "next", 1))
@@ -46,7 +46,7 @@ func TestDeployed(t *testing.T) {
 		})).
 		Assess("is followed when its leader is killed", withKubelet(func(ctx context.Context, s *framework.Scope) {
 			lease := leaseIn(s.Deployed.Manager.Namespace)
-			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", Not(HaveValue(BeEmpty()))))
+			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", Not(HaveValue(BeEmpty()))))
 			pods := managers(ctx, s)
 			leading := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return strings.HasPrefix(*lease.Spec.HolderIdentity, pod.Name+"_") })
 			if leading < 0 {
@@ -54,14 +54,14 @@ func TestDeployed(t *testing.T) {
 			}
 			s.Signal(ctx, &pods[leading], "manager", "KILL")
 			// By the other pod, or by itself, should the kubelet be quick: it is another process then.
-			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeElementOf("", *lease.Spec.HolderIdentity)))))
+			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeElementOf("", *lease.Spec.HolderIdentity)))))
 			// While the webhooks of one pod are away, the API server may ask it, or nobody: who is refused for that tries again.
-			s.Expect().Until(ctx, "changing the Memcached", func(ctx context.Context) error {
+			framework.WaitFor(ctx, s, "changing the Memcached", func(ctx context.Context) error {
 				return s.Client.Patch(ctx, mc, rawMergePatch(`{"spec":{"size":3}}`))
 			})
 			settled(ctx, s, mc)
 			restarted(ctx, s, &pods[leading], "Error")
-			s.Expect().DeploymentSize(ctx, s.Deployed.Manager, 2)
+			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 2)
 		})).
 		TestAlone(t)
 }

@@ -22,7 +22,7 @@ func TestImage(t *testing.T) {
 		return func(ctx context.Context, s *framework.Scope) {
 			since := len(s.Versions(ctx))
 			restart(ctx, s, runner.WithEnv("MEMCACHED_IMAGE="+image))
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Image", image))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Image", image))))
 			settled(ctx, s, mc)
 			rolledOutAvailable(ctx, s, mc, since)
 		}
@@ -59,11 +59,11 @@ func TestFailingImage(t *testing.T) {
 		Assess("an image that can't be pulled makes it Degraded", func(ctx context.Context, s *framework.Scope) {
 			restart(ctx, s, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1"))
 			mc = create(ctx, s, "cache", 1)
-			s.Expect().Condition(ctx, mc,
+			framework.WaitForConditions(ctx, s, mc,
 				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
 				framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonImagePullFailed, Message: "no-such-image"},
 			)
-			s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonImagePullFailed, Note: "no-such-image"})
+			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonImagePullFailed, Note: "no-such-image"})
 		}).
 		Assess("and is given up when the Deployment's controller does so", func(ctx context.Context, s *framework.Scope) {
 			damage(ctx, s, mc, `{"spec":{"progressDeadlineSeconds":1}}`)

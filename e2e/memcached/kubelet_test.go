@@ -47,7 +47,7 @@ func TestServing(t *testing.T) {
 		Assess("and at another", serves("other", 11311)).
 		Assess("at the port that it was changed to, and no more at the one before", withKubelet(func(ctx context.Context, s *framework.Scope) {
 			mc := named(s, "other")
-			s.Expect().Object(ctx, mc, Not(BeNil()))
+			framework.WaitForObject(ctx, s, mc, Not(BeNil()))
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11411)) })
 			settled(ctx, s, mc)
 			for _, pod := range podsOf(ctx, s, mc) {
@@ -59,7 +59,7 @@ func TestServing(t *testing.T) {
 		})).
 		Assess("and its pod's log tells what it is asked, when it is told to", withKubelet(func(ctx context.Context, s *framework.Scope) {
 			mc := named(s, "usual")
-			s.Expect().Object(ctx, mc, Not(BeNil()))
+			framework.WaitForObject(ctx, s, mc, Not(BeNil()))
 			pod := podsOf(ctx, s, mc)[0]
 			if err := dial(ctx, s, &pod, 11211).say("verbosity 2\r\n", "OK\r\n"); err != nil {
 				s.Fatal(err)
@@ -111,7 +111,7 @@ func TestOutOfMemory(t *testing.T) {
 			if err := s.Client.SubResource("resize").Update(ctx, resized); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, &pod, HaveField("Status.ContainerStatuses", ConsistOf(
+			framework.WaitForObject(ctx, s, &pod, HaveField("Status.ContainerStatuses", ConsistOf(
 				HaveField("Resources.Limits", HaveKeyWithValue(corev1.ResourceMemory, HaveField("Value()", little.Value()))))))
 			cache := dial(ctx, s, &pod, 11211)
 			value := strings.Repeat("x", 1_000_000)
@@ -146,7 +146,7 @@ func podsOf(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached
 // restarted waits until the pod's container has been killed and started again, and is ready. The kubelet gives one of the reasons.
 func restarted(ctx context.Context, s *framework.Scope, pod *corev1.Pod, reasons ...any) {
 	s.Helper()
-	s.Expect().Object(ctx, pod, HaveField("Status.ContainerStatuses", ConsistOf(And(
+	framework.WaitForObject(ctx, s, pod, HaveField("Status.ContainerStatuses", ConsistOf(And(
 		HaveField("RestartCount", BeEquivalentTo(1)),
 		HaveField("LastTerminationState.Terminated", And(
 			HaveField("ExitCode", BeEquivalentTo(128+9)),

@@ -48,7 +48,7 @@ func TestLeader(t *testing.T) {
 		mark, begin := s.Mark(), time.Now()
 		served++
 		settled(ctx, s, create(ctx, s, fmt.Sprintf("cache-%d", served), 1))
-		s.Expect().AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
+		framework.VerifyWrites(s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 	}
 	memcached.Feature("leader").
 		WithLabel("contract", "manager").
@@ -80,15 +80,15 @@ func TestLeader(t *testing.T) {
 		}).
 		Assess("tells who leads", func(ctx context.Context, s *framework.Scope) {
 			lease := leaseOf(s)
-			s.Expect().Object(ctx, lease, Not(BeNil()))
-			s.Expect().Event(ctx, lease, framework.Event{Type: corev1.EventTypeNormal, Reason: "LeaderElection", Note: "became leader"})
+			framework.WaitForObject(ctx, s, lease, Not(BeNil()))
+			framework.WaitForEvent(ctx, s, lease, framework.Event{Type: corev1.EventTypeNormal, Reason: "LeaderElection", Note: "became leader"})
 		}).
 		Assess("gives its lease back when it is told to end", func(ctx context.Context, s *framework.Scope) {
 			mark := s.Mark()
 			if err := first.Stop(ctx); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Logged(ctx, "that the first replica gives its lease back",
+			framework.WaitForRequest(ctx, s, "that the first replica gives its lease back",
 				framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("first")}},
 				func(e *auditv1.Event) bool {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
@@ -132,7 +132,7 @@ func TestLeader(t *testing.T) {
 			}
 			settled(ctx, s, mc)
 			serve(ctx, s, "second")
-			s.Expect().AtMost(0, s.Writes(mark, audit.ByProgram("first")))
+			framework.VerifyWrites(s, 0, s.Writes(mark, audit.ByProgram("first")))
 		}).
 		TestAlone(t)
 }
@@ -142,12 +142,12 @@ func TestLeader(t *testing.T) {
 func followed(ctx context.Context, s *framework.Scope, stop func(context.Context) error) {
 	s.Helper()
 	lease := leaseOf(s)
-	s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
+	framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
 	leader := *lease.Spec.HolderIdentity
 	if err := stop(ctx); err != nil {
 		s.Fatal(err)
 	}
-	s.Expect().Patient(framework.Converge).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
+	framework.WaitForObject(ctx, s.Patient(framework.Converge), lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
 }
 
 // leaseOf refers to the lease that the operator's replicas vie for.

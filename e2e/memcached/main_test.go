@@ -100,8 +100,8 @@ var (
 // settled waits until the Deployment has the Memcached's size and the status says so, in all three conditions.
 func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	s.Helper()
-	s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
-	s.Expect().Condition(ctx, mc, available, converged, healthy)
+	framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
+	framework.WaitForConditions(ctx, s, mc, available, converged, healthy)
 }
 
 // terminating are the conditions while somebody holds the Deployment, which is being deleted.

@@ -48,34 +48,34 @@ func TestMany(t *testing.T) {
 		}).
 		Assess("with few writes each", func(ctx context.Context, s *framework.Scope) {
 			barrier(ctx, s)
-			s.Expect().Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
+			framework.VerifyDistinctWrites(s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 			perObject := map[string]int{}
-			for _, event := range s.Expect().AtMost(many*writeBudget, s.Writes(mark, notThe(canary))) {
+			for _, event := range framework.VerifyWrites(s, many*writeBudget, s.Writes(mark, notThe(canary))) {
 				perObject[subjectOf(&event)]++
 			}
 			for name, writes := range perObject {
 				if writes > writeBudget {
 					s.Errorf("Memcached %s: expected at most %d writes; last seen: %d", name, writeBudget, writes)
-					s.Expect().AtMost(writeBudget, s.Writes(mark, the(name)))
+					framework.VerifyWrites(s, writeBudget, s.Writes(mark, the(name)))
 				}
 			}
-			s.Expect().AtMost(0, s.Writes(mark, audit.Code(409)))
+			framework.VerifyWrites(s, 0, s.Writes(mark, audit.Code(409)))
 		}).
 		Assess("and none when the operator restarts", func(ctx context.Context, s *framework.Scope) {
 			mark = s.Mark()
 			restart(ctx, s)
 			barrier(ctx, s)
-			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		Assess("and go, all at once, without one", func(ctx context.Context, s *framework.Scope) {
 			mark = s.Mark()
 			if err := s.Client.DeleteAllOf(ctx, &cachev1alpha1.Memcached{}, client.InNamespace(s.Namespace)); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().NoneLeft(ctx, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
+			framework.WaitForNone(ctx, s, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
 			nothingLeft(ctx, s)
 			barrier(ctx, s)
-			s.Expect().AtMost(many, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, many, s.Writes(mark, notThe(canary)))
 		}).
 		TestAlone(t)
 }
@@ -96,7 +96,7 @@ func createMany(ctx context.Context, s *framework.Scope, many int) {
 		s.Fatal(err)
 	}
 	// How long so many take is up to the machine, also where a mutant leaves other assertions little time.
-	s.Expect().Patient(framework.Converge).Objects(ctx, &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
+	framework.WaitForObjects(ctx, s.Patient(framework.Converge), &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
 }
 
 // notAvailable returns the names of those Memcacheds that are not Available, for their current generation.
@@ -141,8 +141,8 @@ func TestFailingNeighbors(t *testing.T) {
 				settled(ctx, s, create(ctx, s, name, 1))
 			}
 			barrier(ctx, s)
-			s.Expect().NoneLeft(ctx, &appsv1.DeploymentList{}, client.InNamespace(full.Namespace))
-			s.Expect().AtMost(failing*attempts, full.Writes(mark, audit.Resource("deployments", "")))
+			framework.WaitForNone(ctx, s, &appsv1.DeploymentList{}, client.InNamespace(full.Namespace))
+			framework.VerifyWrites(s, failing*attempts, full.Writes(mark, audit.Resource("deployments", "")))
 		}).
 		Test(t)
 }
@@ -158,6 +158,6 @@ func namespaceWithout(ctx context.Context, s *framework.Scope, name corev1.Resou
 	if err := s.Client.Create(ctx, quota); err != nil {
 		s.Fatal(err)
 	}
-	s.Expect().Object(ctx, quota, HaveField("Status.Hard", HaveKey(name)))
+	framework.WaitForObject(ctx, s, quota, HaveField("Status.Hard", HaveKey(name)))
 	return namespace
 }

@@ -81,7 +81,7 @@ func TestMetrics(t *testing.T) {
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
 		Setup(withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			s.Expect().NoneLeft(ctx, &cachev1alpha1.MemcachedList{}) // of the features before, in whose namespaces it might write
+			framework.WaitForNone(ctx, s, &cachev1alpha1.MemcachedList{}) // of the features before, in whose namespaces it might write
 			began, mark = time.Now(), s.Mark()
 			restart(ctx, s)
 			scrape = scraping(ctx, s)
@@ -92,14 +92,14 @@ func TestMetrics(t *testing.T) {
 			degraded = create(ctx, &full, "degraded", 2)
 			served = create(ctx, s, "served", 1)
 			settled(ctx, s, served)
-			s.Expect().Metrics(ctx, scrape, of(served, gauges(served, 1, 1, 1, 0, 0)))
+			framework.WaitForMetrics(ctx, s, scrape, of(served, gauges(served, 1, 1, 1, 0, 0)))
 			change(ctx, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
 			settled(ctx, s, served)
-			s.Expect().Metrics(ctx, scrape, And(of(served, gauges(served, 3, 3, 1, 0, 0)), of(degraded, gauges(degraded, 2, 0, 0, 0, 1))))
+			framework.WaitForMetrics(ctx, s, scrape, And(of(served, gauges(served, 3, 3, 1, 0, 0)), of(degraded, gauges(degraded, 2, 0, 0, 0, 1))))
 		}).
 		Assess("count what the API server was made to write, and each way to Available", func(ctx context.Context, s *framework.Scope) {
 			barrier(ctx, s)
-			written := s.Expect().AtMost(math.MaxInt, framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{granted}})
+			written := framework.VerifyWrites(s, math.MaxInt, framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{granted}})
 			want := counters(written)
 			for name, count := range want {
 				if count == 0 && name != takeOvers {
@@ -107,16 +107,16 @@ func TestMetrics(t *testing.T) {
 				}
 			}
 			want["memcached_operator_time_to_available_seconds_count"] = 2 // served, and the barrier's canary
-			s.Expect().Metrics(ctx, scrape, WithTransform(func(samples map[string]float64) map[string]float64 {
+			framework.WaitForMetrics(ctx, s, scrape, WithTransform(func(samples map[string]float64) map[string]float64 {
 				return only(samples, func(name string) bool { _, wanted := want[name]; return wanted })
 			}, Equal(want)))
-			s.Expect().Metrics(ctx, scrape, HaveKeyWithValue("memcached_operator_time_to_available_seconds_sum",
+			framework.WaitForMetrics(ctx, s, scrape, HaveKeyWithValue("memcached_operator_time_to_available_seconds_sum",
 				And(BeNumerically(">", 0), BeNumerically("<", 2*time.Since(began.Truncate(time.Second)).Seconds()))))
 		}).
 		Assess("forget a Memcached that is gone", func(ctx context.Context, s *framework.Scope) {
 			remove(ctx, s, served)
-			s.Expect().Gone(ctx, served)
-			s.Expect().Metrics(ctx, scrape, And(of(served, BeEmpty()), of(degraded, Not(BeEmpty()))))
+			framework.WaitForDeletion(ctx, s, served)
+			framework.WaitForMetrics(ctx, s, scrape, And(of(served, BeEmpty()), of(degraded, Not(BeEmpty()))))
 		}).
 		TestAlone(t)
 }

@@ -65,7 +65,7 @@ func TestNetworkPolicy(t *testing.T) {
 			s.Logged(ctx, scraper, "8081:closed 8443:open 9443:open")
 			// The API server calls the webhooks, and the kubelet makes its probes, all the same.
 			settled(ctx, s, create(ctx, s, "cache", 1))
-			s.Expect().DeploymentSize(ctx, s.Deployed.Manager, 1)
+			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 1)
 		})).
 		TestAlone(t)
 }
@@ -74,7 +74,7 @@ func TestNetworkPolicy(t *testing.T) {
 func needsPolicies(ctx context.Context, s *framework.Scope) {
 	s.Helper()
 	server := dialing(ctx, s, s.Namespace)
-	s.Expect().Object(ctx, server, HaveField("Status.PodIP", Not(BeEmpty())))
+	framework.WaitForObject(ctx, s, server, HaveField("Status.PodIP", Not(BeEmpty())))
 	visitor := dialing(ctx, s, s.Namespace, server.Status.PodIP, "8080")
 	s.Logged(ctx, visitor, "8080:open")
 	nobody := &networkingv1.NetworkPolicy{
@@ -120,7 +120,7 @@ func dialing(ctx context.Context, s *framework.Scope, namespace string, args ...
 	if err := s.Client.Create(ctx, pod); err != nil {
 		s.Fatal(err)
 	}
-	s.Expect().Object(ctx, pod, HaveField("Status.Phase", Equal(corev1.PodRunning)))
+	framework.WaitForObject(ctx, s, pod, HaveField("Status.Phase", Equal(corev1.PodRunning)))
 	return pod
 }
 

@@ -47,7 +47,7 @@ func TestOutage(t *testing.T) {
 			settled(ctx, s, mc)
 			mark := s.Mark()
 			barrier(ctx, s)
-			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		TestAlone(t)
 }
@@ -107,8 +107,8 @@ func TestCompaction(t *testing.T) {
 			way.cut()
 			change(ctx, s, changed, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			remove(ctx, s, deploymentOf(bereft))
-			s.Expect().Gone(ctx, deploymentOf(bereft))
-			s.Expect().NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace),
+			framework.WaitForDeletion(ctx, s, deploymentOf(bereft))
+			framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace),
 				client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(bereft.UID)})
 
 			if err := server.Pause(ctx); err != nil {
@@ -129,7 +129,7 @@ func TestCompaction(t *testing.T) {
 			truthful(ctx, s, changed)
 			truthful(ctx, s, bereft)
 			barrier(ctx, s)
-			s.Expect().AtMost(0, s.Writes(mark, the(same.Name)))
+			framework.VerifyWrites(s, 0, s.Writes(mark, the(same.Name)))
 			for _, resource := range []string{"memcacheds", "deployments"} {
 				ended, err := s.Audit.Since(mark, audit.ByUser(s.Operator.UserName()), audit.Resource(resource, ""), resumed)
 				if err != nil {
@@ -141,7 +141,7 @@ func TestCompaction(t *testing.T) {
 			}
 			mark = s.Mark()
 			barrier(ctx, s)
-			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		TestAlone(t)
 }
@@ -164,7 +164,7 @@ func TestRecreated(t *testing.T) {
 			// Then it knows that the Deployment is gone, and that there is no Memcached for which to make another one.
 			asked := watch.next("GET cache")
 			remove(ctx, s, mc)
-			s.Expect().Gone(ctx, mc, deploymentOf(mc))
+			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 			made(ctx, s.T, asked)
 			mc = create(ctx, s, "cache", 1)
 			mend()
@@ -179,7 +179,7 @@ func TestRecreated(t *testing.T) {
 			// The Deployment is going, which the operator sees, and tells the Memcached that it knows.
 			told := watch.next("PATCH held/status")
 			remove(ctx, s, predecessor)
-			s.Expect().Gone(ctx, predecessor)
+			framework.WaitForDeletion(ctx, s, predecessor)
 			made(ctx, s.T, told)
 			mc := create(ctx, s, "held", 1)
 			told = watch.next("PATCH held/status")
@@ -219,13 +219,13 @@ func TestBehind(t *testing.T) {
 			s.Cleanup(mend)
 			mark := s.Mark()
 			release := unready(ctx, s, mc, func(*corev1.ContainerStatus) {})
-			s.Expect().Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
 			// Its controller has counted it, too, and does not do so later.
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(0)))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(0)))
 			release()
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
-			s.Expect().Condition(ctx, mc, available, converged, healthy)
-			s.Expect().Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
+			framework.WaitForConditions(ctx, s, mc, available, converged, healthy)
+			framework.VerifyDistinctWrites(s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 			mend()
 		}).
 		Assess("and a pod whose ReplicaSet it does not know yet is no loss", func(ctx context.Context, s *framework.Scope) {
@@ -233,7 +233,7 @@ func TestBehind(t *testing.T) {
 			mend := replicaSets.cut()
 			s.Cleanup(mend)
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
-			s.Expect().Object(ctx, deploymentOf(mc), And(
+			framework.WaitForObject(ctx, s, deploymentOf(mc), And(
 				HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))))),
 				WithTransform(rolledOut, BeTrue())))
 			mend()
@@ -391,7 +391,7 @@ func TestBrokenWatches(t *testing.T) {
 			}
 			mark := s.Mark()
 			barrier(ctx, s)
-			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 			for _, mc := range served {
 				truthful(ctx, s, mc)
 			}

@@ -49,31 +49,31 @@ func TestStranger(t *testing.T) {
 			if err := s.Client.Create(ctx, strange); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(strange), 2)
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(strange), 2)
 			mark := s.Mark()
 			mc = create(ctx, s, "cache", 1)
 			degraded(ctx, s, mc, cachev1alpha1.ReasonNameTaken, "does not belong to this Memcached")
 			barrier(ctx, s)
-			s.Expect().AtMost(0, s.Writes(mark, notThe(canary), audit.Resource("deployments", ""), audit.Not(creates)))
-			s.Expect().AtMost(1, s.Writes(mark, notThe(canary), audit.Resource("memcacheds", "status")))
-			s.Expect().AtMost(1, s.Writes(mark, notThe(canary), audit.Resource("events", "")))
-			s.Expect().Object(ctx, deploymentOf(mc), And(
+			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary), audit.Resource("deployments", ""), audit.Not(creates)))
+			framework.VerifyWrites(s, 1, s.Writes(mark, notThe(canary), audit.Resource("memcacheds", "status")))
+			framework.VerifyWrites(s, 1, s.Writes(mark, notThe(canary), audit.Resource("events", "")))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), And(
 				HaveField("UID", strange.UID), HaveField("Generation", strange.Generation), HaveField("Labels", strange.Labels), HaveField("OwnerReferences", BeEmpty())))
 		}).
 		Assess("and when it is gone, the name is the Memcached's", func(ctx context.Context, s *framework.Scope) {
 			remove(ctx, s, deploymentOf(mc))
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
 			settled(ctx, s, mc)
-			s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
+			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
 		}).
 		Assess("so is what another Memcached of that name has left", func(ctx context.Context, s *framework.Scope) {
 			orphan := deploymentOf(mc)
-			s.Expect().Object(ctx, orphan, Not(BeNil()))
+			framework.WaitForObject(ctx, s, orphan, Not(BeNil()))
 			remove(ctx, s, mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
-			s.Expect().Gone(ctx, mc)
+			framework.WaitForDeletion(ctx, s, mc)
 			mc = create(ctx, s, "cache", 2)
 			degraded(ctx, s, mc, cachev1alpha1.ReasonNameTaken, "")
-			s.Expect().Object(ctx, deploymentOf(mc), And(HaveField("UID", orphan.UID), HaveField("OwnerReferences", BeEmpty())))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), And(HaveField("UID", orphan.UID), HaveField("OwnerReferences", BeEmpty())))
 		}).
 		TestAlone(t)
 }
@@ -120,7 +120,7 @@ func TestRefusals(t *testing.T) {
 		}).
 		Assess("the Pod Security level", func(ctx context.Context, s *framework.Scope) {
 			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`) // a field that is not the operator's
-			s.Expect().Condition(ctx, mc, framework.Condition{
+			framework.WaitForConditions(ctx, s, mc, framework.Condition{
 				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsRefused, Message: "violates PodSecurity",
 			})
 			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":null}}}}`)
@@ -225,7 +225,7 @@ func inForce(ctx context.Context, s *framework.Scope, words string, objects ...c
 		}
 	}
 	s.Cleanup(lift)
-	s.Expect().Until(ctx, "a Deployment", func(ctx context.Context) error {
+	framework.WaitFor(ctx, s, "a Deployment", func(ctx context.Context) error {
 		err := s.Client.Create(ctx, stranger(s, "tried"), client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), words) {
 			return fmt.Errorf("expected it to be refused with %q; last seen: %w", words, cmp.Or(err, errors.New("it was taken")))
@@ -242,7 +242,7 @@ func TestLaxDefinition(t *testing.T) {
 		WithLabel("disruptive", "cluster").
 		Assess("lets a size pass that the operator refuses", func(ctx context.Context, s *framework.Scope) {
 			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
-			s.Expect().Object(ctx, definition, Not(BeNil()))
+			framework.WaitForObject(ctx, s, definition, Not(BeNil()))
 			lax := definition.DeepCopy()
 			spec := lax.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 			size := spec.Properties["size"]
@@ -255,7 +255,7 @@ func TestLaxDefinition(t *testing.T) {
 			s.Cleanup(func() {
 				ctx := context.WithoutCancel(ctx)
 				remove(ctx, s, mc) // before the definition calls it illegal
-				s.Expect().Gone(ctx, mc)
+				framework.WaitForDeletion(ctx, s, mc)
 				before := lax.DeepCopy()
 				lax.Spec = definition.Spec
 				if err := s.Client.Patch(ctx, lax, client.MergeFrom(before)); err != nil {
@@ -263,7 +263,7 @@ func TestLaxDefinition(t *testing.T) {
 				}
 			})
 			// The API server takes a moment to act on it.
-			s.Expect().Until(ctx, "a Memcached of size 0", func(ctx context.Context) error {
+			framework.WaitFor(ctx, s, "a Memcached of size 0", func(ctx context.Context) error {
 				mc = named(s, "cache")
 				mc.Spec.Size = new(int32(0))
 				return s.Client.Create(ctx, mc)
@@ -298,7 +298,7 @@ func TestRights(t *testing.T) {
 		Assess("revoked again are told of in the same event", func(ctx context.Context, s *framework.Scope) {
 			giveBack := revoke(ctx, s, "apps", "deployments", "patch")
 			change(ctx, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
-			s.Expect().Event(ctx, served, framework.Event{
+			framework.WaitForEvent(ctx, s, served, framework.Event{
 				Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonForbidden, Note: `cannot patch resource "deployments"`, Times: 2,
 			})
 			giveBack()
@@ -315,7 +315,7 @@ const managerRole = "operator-manager-role"
 func revoke(ctx context.Context, s *framework.Scope, group, resource string, verbs ...string) (giveBack func()) {
 	s.Helper()
 	before := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
-	s.Expect().Object(ctx, before, Not(BeNil()))
+	framework.WaitForObject(ctx, s, before, Not(BeNil()))
 	after := before.DeepCopy()
 	for i, rule := range after.Rules {
 		if slices.Contains(rule.APIGroups, group) && slices.Contains(rule.Resources, resource) {
@@ -351,7 +351,7 @@ func untilJudged(ctx context.Context, s *framework.Scope, request authorizationv
 		what = request.NonResourceAttributes.Verb + " " + request.NonResourceAttributes.Path
 	}
 	modal := map[bool]string{true: "may", false: "may not"}
-	s.Expect().Until(ctx, request.User, func(ctx context.Context) error {
+	framework.WaitFor(ctx, s, request.User, func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: request}
 		err := s.Client.Create(ctx, review)
 		if err == nil && review.Status.Allowed != allowed {
@@ -364,11 +364,11 @@ func untilJudged(ctx context.Context, s *framework.Scope, request authorizationv
 // degraded waits until the Memcached is Degraded for the reason and not Available, and until a warning says the same.
 func degraded(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, reason, message string) {
 	s.Helper()
-	s.Expect().Condition(ctx, mc,
+	framework.WaitForConditions(ctx, s, mc,
 		framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message},
 		framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse},
 	)
-	s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
+	framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
 }
 
 // stranger is a Deployment that is nobody's.

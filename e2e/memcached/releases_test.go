@@ -71,7 +71,7 @@ func TestReleases(t *testing.T) {
 			for _, within := range releases {
 				barrier(ctx, within.With(s.T))
 			}
-			s.Expect().NoneLeft(ctx, &appsv1.DeploymentList{}, client.InNamespace(s.Namespace))
+			framework.WaitForNone(ctx, s, &appsv1.DeploymentList{}, client.InNamespace(s.Namespace))
 		}).
 		Assess("and ask about nothing else", func(_ context.Context, s *framework.Scope) {
 			for i, within := range releases {

@@ -31,13 +31,13 @@ func TestRepair(t *testing.T) {
 		}).
 		Assess("the replicas", func(ctx context.Context, s *framework.Scope) {
 			damage(ctx, s, mc, `{"spec":{"replicas":4}}`)
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))))
 			settled(ctx, s, mc)
 		}).
 		// The list of fields is what the operator has applied. The API server says which damage is legal.
 		Assess("every field that the operator owns", func(ctx context.Context, s *framework.Scope) {
 			healthy := deploymentOf(mc)
-			s.Expect().Object(ctx, healthy, Not(BeNil()))
+			framework.WaitForObject(ctx, s, healthy, Not(BeNil()))
 			owned, err := ownedFields(healthy)
 			if err != nil {
 				s.Fatal(err)
@@ -51,11 +51,11 @@ func TestRepair(t *testing.T) {
 				f := owned[path]
 				changed := vandalize(ctx, s, healthy, fields{path: f}, damages(content, f)...)
 				if changed {
-					s.Expect().Object(ctx, deploymentOf(mc), haveAll(owned))
+					framework.WaitForObject(ctx, s, deploymentOf(mc), haveAll(owned))
 				}
 				removed := vandalize(ctx, s, healthy, fields{path: f}, without(content, f))
 				if removed {
-					s.Expect().Object(ctx, deploymentOf(mc), haveAll(owned))
+					framework.WaitForObject(ctx, s, deploymentOf(mc), haveAll(owned))
 				}
 				if !changed && !removed {
 					beyondDamage = append(beyondDamage, path)
@@ -71,7 +71,7 @@ func TestRepair(t *testing.T) {
 		}).
 		Assess("what an earlier version of the operator set and this one doesn't", func(ctx context.Context, s *framework.Scope) {
 			made := deploymentOf(mc)
-			s.Expect().Object(ctx, made, Not(BeNil()))
+			framework.WaitForObject(ctx, s, made, Not(BeNil()))
 			earlier, err := acappsv1.ExtractDeployment(made, cachev1alpha1.FieldManager)
 			if err != nil {
 				s.Fatal(err)
@@ -83,7 +83,7 @@ func TestRepair(t *testing.T) {
 			if err := s.Client.Apply(ctx, earlier, client.FieldOwner(cachev1alpha1.FieldManager), client.ForceOwnership); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, made, And(
+			framework.WaitForObject(ctx, s, made, And(
 				HaveField("Labels", Not(HaveKey("example.com/earlier"))),
 				HaveField("Annotations", HaveKeyWithValue(cachev1alpha1.AnnotationConfigurationHash, Not(Equal("earlier")))),
 				HaveField("Spec.MinReadySeconds", BeZero()),
@@ -97,7 +97,7 @@ func TestRepair(t *testing.T) {
 					"metadata":{"annotations":{"example.com/restarted":"kept"}},
 					"spec":{"tolerations":[{"key":"example.com/kept","operator":"Exists"}],
 						"containers":[{"name":"memcached","env":[{"name":"KEPT","value":"kept"}]}]}}}}`)
-			s.Expect().Object(ctx, deploymentOf(mc), And(
+			framework.WaitForObject(ctx, s, deploymentOf(mc), And(
 				HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))),
 				HaveField("Annotations", HaveKeyWithValue("example.com/note", "kept")),
 				HaveField("Labels", HaveKeyWithValue("example.com/team", "kept")),
@@ -110,11 +110,11 @@ func TestRepair(t *testing.T) {
 		}).
 		Assess("a Deployment that was deleted", func(ctx context.Context, s *framework.Scope) {
 			old := deploymentOf(mc)
-			s.Expect().Object(ctx, old, Not(BeNil()))
+			framework.WaitForObject(ctx, s, old, Not(BeNil()))
 			if err := s.Client.Delete(ctx, old); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
 			settled(ctx, s, mc)
 		}).
 		Test(t)
@@ -169,8 +169,8 @@ func TestTwoInANamespace(t *testing.T) {
 			one, two := create(ctx, s, "one", 2), create(ctx, s, "two", 1)
 			settled(ctx, s, one)
 			settled(ctx, s, two)
-			s.Expect().Object(ctx, one, HaveField("Status.Nodes", HaveLen(2)))
-			s.Expect().Object(ctx, two, And(
+			framework.WaitForObject(ctx, s, one, HaveField("Status.Nodes", HaveLen(2)))
+			framework.WaitForObject(ctx, s, two, And(
 				HaveField("Status.Nodes", HaveLen(1)),
 				HaveField("Status.Nodes", Not(ContainElements(one.Status.Nodes))),
 				HaveField("Status.Selector", Not(Equal(one.Status.Selector))),

@@ -70,7 +70,7 @@ func TestScale(t *testing.T) {
 			if err := s.Client.SubResource("scale").Update(ctx, mc, client.WithSubResourceBody(scale)); err != nil {
 				s.Fatalf("scaling: %v", err)
 			}
-			s.Expect().Object(ctx, mc, HaveField("Spec.Size", HaveValue(BeEquivalentTo(3))))
+			framework.WaitForObject(ctx, s, mc, HaveField("Spec.Size", HaveValue(BeEquivalentTo(3))))
 			settled(ctx, s, mc)
 		}).
 		Assess("reports replicas and a selector of just these pods", func(ctx context.Context, s *framework.Scope) {
@@ -81,7 +81,7 @@ func TestScale(t *testing.T) {
 			g.Expect(scale.Status.Selector).NotTo(BeEmpty(), "the selector, which would select every pod")
 			selector, err := labels.Parse(scale.Status.Selector)
 			g.Expect(err).NotTo(HaveOccurred())
-			s.Expect().Objects(ctx, &corev1.PodList{}, HaveLen(3), client.InNamespace(s.Namespace), client.MatchingLabelsSelector{Selector: selector})
+			framework.WaitForObjects(ctx, s, &corev1.PodList{}, HaveLen(3), client.InNamespace(s.Namespace), client.MatchingLabelsSelector{Selector: selector})
 		}).
 		Test(t)
 }

@@ -93,12 +93,12 @@ func soak(ctx context.Context, s *framework.Scope, seed, round uint64) {
 	}
 	for i := range list.Items {
 		mc := &list.Items[i]
-		s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
-		s.Expect().Patient(framework.Converge).Condition(ctx, mc, available, converged, healthy)
+		framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
+		framework.WaitForConditions(ctx, s.Patient(framework.Converge), mc, available, converged, healthy)
 	}
 	mark := s.Mark()
 	barrier(ctx, s)
-	s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+	framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 	versions := s.Versions(ctx)[start:]
 	for uid, name := range memcachedsIn(versions) {
 		noLies(s.T, named(s, name), falseAvailable(versions, uid, everReadyPods, mostCounted))
@@ -106,7 +106,7 @@ func soak(ctx context.Context, s *framework.Scope, seed, round uint64) {
 	for i := range list.Items {
 		remove(ctx, s, &list.Items[i])
 	}
-	s.Expect().NoneLeft(ctx, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
+	framework.WaitForNone(ctx, s, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
 	nothingLeft(ctx, s)
 	s.Logf("round %d: %v; %d Memcacheds in the end, %d versions, no violation", round, counts, len(list.Items), len(versions))
 }

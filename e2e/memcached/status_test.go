@@ -24,7 +24,7 @@ func TestNodes(t *testing.T) {
 		Assess("names the ready pods, sorted", func(ctx context.Context, s *framework.Scope) {
 			mc = create(ctx, s, "cache", 3)
 			settled(ctx, s, mc)
-			s.Expect().Object(ctx, mc, And(
+			framework.WaitForObject(ctx, s, mc, And(
 				HaveField("Status.Nodes", Equal(podNames(ctx, s))),
 				HaveField("Status.ReadyReplicas", BeEquivalentTo(3)),
 			))
@@ -34,7 +34,7 @@ func TestNodes(t *testing.T) {
 			if err := s.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: lost}}); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost)))))
+			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost)))))
 			settled(ctx, s, mc)
 		}).
 		Assess("never was Available before that many pods were ready, nor after one was lost", func(ctx context.Context, s *framework.Scope) {
@@ -70,8 +70,8 @@ func TestFlapping(t *testing.T) {
 				container.State.Running.StartedAt = metav1.NewTime(time.Now().Add(-time.Hour))
 				container.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", FinishedAt: container.State.Running.StartedAt}
 			})
-			s.Expect().Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
-			s.Expect().Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse})
+			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse})
 			release()
 			settled(ctx, s, mc)
 		}).
@@ -110,7 +110,7 @@ func unreadyPod(ctx context.Context, s *framework.Scope, pod *corev1.Pod, edit f
 		if err := s.Client.Status().Patch(ctx, pod, rawMergePatch(`{"status":{"phase":"Running"}}`)); err != nil {
 			s.Fatal(err)
 		}
-		s.Expect().Object(ctx, pod, HaveField("Status.Conditions", ContainElement(And(
+		framework.WaitForObject(ctx, s, pod, HaveField("Status.Conditions", ContainElement(And(
 			HaveField("Type", corev1.PodReady), HaveField("Status", corev1.ConditionTrue),
 		))))
 	}
@@ -130,8 +130,8 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 			settled(ctx, s, mc)
 			settled(ctx, s, later)
 			release := unready(ctx, s, mc, func(*corev1.ContainerStatus) {})
-			s.Expect().Condition(ctx, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeZero()))
+			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeZero()))
 
 			controllers := s.Component(embedded.KubeControllerManager)
 			if err := controllers.Pause(ctx); err != nil {
@@ -140,7 +140,7 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 			s.Cleanup(func() { _ = controllers.Resume(context.WithoutCancel(ctx)) }) // where the test does not come to it
 			release()
 			change(ctx, s, later, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
-			s.Expect().Object(ctx, deploymentOf(later), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2)))) // the operator has come so far
+			framework.WaitForObject(ctx, s, deploymentOf(later), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2)))) // the operator has come so far
 			if err := controllers.Resume(ctx); err != nil {
 				s.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestPort(t *testing.T) {
 			slowPods(ctx, s, mc)
 			since := len(s.Versions(ctx))
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = ptr.To[int32](11311) })
-			s.Expect().Objects(ctx, &corev1.PodList{}, And(HaveLen(2), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
+			framework.WaitForObjects(ctx, s, &corev1.PodList{}, And(HaveLen(2), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
 				HaveField("Args", ContainElements("-p", "11311")),
 				HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))),
 			))))), client.InNamespace(s.Namespace))

@@ -165,11 +165,11 @@ func upgrade(feature *framework.Feature, install func(ctx context.Context, s *fr
 		s = i.scope(s)
 		mark = s.Mark()
 		replace(ctx, s)
-		s.Expect().Objects(ctx, &appsv1.DeploymentList{}, WithTransform(holding(field), Equal(map[bool]int{there: inUse})), client.InNamespace(s.Namespace))
+		framework.WaitForObjects(ctx, s, &appsv1.DeploymentList{}, WithTransform(holding(field), Equal(map[bool]int{there: inUse})), client.InNamespace(s.Namespace))
 		barrier(ctx, s)
-		s.Expect().AtMost(inUse*writes, s.Writes(mark, notThe(canary)))
-		s.Expect().AtMost(0, s.Writes(mark, notThe(canary), audit.Not(audit.Resource("deployments", ""))))
-		s.Expect().Objects(ctx, &corev1.PodList{}, WithTransform(neverRestarted, ConsistOf(pods)),
+		framework.VerifyWrites(s, inUse*writes, s.Writes(mark, notThe(canary)))
+		framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary), audit.Not(audit.Resource("deployments", ""))))
+		framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(neverRestarted, ConsistOf(pods)),
 			client.InNamespace(s.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID})
 	}
 	return feature.
@@ -191,7 +191,7 @@ func upgrade(feature *framework.Feature, install func(ctx context.Context, s *fr
 			change(ctx, s, i.upgrade, false, 2)
 		}).
 		Assess("updates the CustomResourceDefinition first", func(ctx context.Context, s *framework.Scope) {
-			s.Expect().Object(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}},
+			framework.WaitForObject(ctx, s, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}},
 				HaveField("Spec.Versions", HaveEach(HaveField("AdditionalPrinterColumns", Not(BeEmpty())))))
 			definitionFirst(s, mark, i.operator.UserName())
 		}).

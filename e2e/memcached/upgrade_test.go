@@ -50,15 +50,15 @@ func TestUpgrade(t *testing.T) {
 				restart(ctx, s, earlier(ctx, s.T, upgrade.build))
 				mc = create(ctx, s, upgrade.build, 2)
 				settled(ctx, s, mc)
-				s.Expect().Object(ctx, deploymentOf(mc), upgrade.there)
+				framework.WaitForObject(ctx, s, deploymentOf(mc), upgrade.there)
 				before = started(podsOf(ctx, s, mc))
 				restart(ctx, s)
-				s.Expect().Object(ctx, deploymentOf(mc), Not(upgrade.there))
+				framework.WaitForObject(ctx, s, deploymentOf(mc), Not(upgrade.there))
 			}).
 			Assess("and "+upgrade.same, func(ctx context.Context, s *framework.Scope) {
 				settled(ctx, s, mc)
 				barrier(ctx, s)
-				s.Expect().Objects(ctx, &corev1.PodList{}, WithTransform(neverRestarted, upgrade.pods(before)),
+				framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(neverRestarted, upgrade.pods(before)),
 					client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)})
 			})
 	}

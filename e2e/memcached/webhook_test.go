@@ -43,7 +43,7 @@ func TestRequestedBy(t *testing.T) {
 			if err := jane.Create(ctx, mc); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, mc, HaveField("Annotations", HaveKeyWithValue(annotation, "jane")))
+			framework.WaitForObject(ctx, s, mc, HaveField("Annotations", HaveKeyWithValue(annotation, "jane")))
 		})).
 		Assess("and nobody can change it", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			for _, value := range []string{`"somebody-else"`, `null`, `""`} {
@@ -90,7 +90,7 @@ func TestDeletionProtection(t *testing.T) {
 			if err := s.Client.Delete(ctx, mc); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Gone(ctx, mc)
+			framework.WaitForDeletion(ctx, s, mc)
 		})).
 		Assess("and does not hold a namespace up", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
@@ -106,7 +106,7 @@ func TestDeletionProtection(t *testing.T) {
 			if err := s.Client.Delete(ctx, namespace); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Gone(ctx, namespace)
+			framework.WaitForDeletion(ctx, s, namespace)
 		})).
 		Test(t)
 }
@@ -172,7 +172,7 @@ func TestTotalSize(t *testing.T) {
 			if err := s.Client.Delete(ctx, first); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Gone(ctx, first)
+			framework.WaitForDeletion(ctx, s, first)
 			if err := scale(ctx, s, second, 5); err != nil {
 				s.Errorf("taking what a deleted one has left: %v", err)
 			}
@@ -215,7 +215,7 @@ func TestWebhookDown(t *testing.T) {
 			if err := s.Client.Patch(ctx, plain, rawMergePatch(`{"metadata":{"finalizers":null}}`)); err != nil {
 				s.Errorf("the last finalizer: %v", err)
 			}
-			s.Expect().Gone(ctx, plain)
+			framework.WaitForDeletion(ctx, s, plain)
 		})).
 		Assess("and do not hold a namespace up", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
@@ -237,7 +237,7 @@ func TestWebhookDown(t *testing.T) {
 			if err := s.Client.Delete(ctx, namespace); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Gone(ctx, namespace)
+			framework.WaitForDeletion(ctx, s, namespace)
 		})).
 		TestAlone(t)
 }
@@ -272,7 +272,7 @@ func TestCertificateRotation(t *testing.T) {
 			seen := [][]byte{nil}
 			for range 4 { // the first, and three rotations
 				secret := authority(s)
-				s.Expect().Patient(framework.Converge).Object(ctx, secret, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(BeElementOf(seen)))))
+				framework.WaitForObject(ctx, s.Patient(framework.Converge), secret, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(BeElementOf(seen)))))
 				seen = append(seen, secret.Data[corev1.TLSCertKey])
 			}
 		})).

@@ -28,8 +28,8 @@ func TestWrites(t *testing.T) {
 			mark := s.Mark()
 			do(ctx, s)
 			barrier(ctx, s)
-			s.Expect().AtMost(limit, s.Writes(mark, notThe(canary)))
-			s.Expect().Distinct(s.Writes(mark, audit.Resource("memcacheds", "status")))
+			framework.VerifyWrites(s, limit, s.Writes(mark, notThe(canary)))
+			framework.VerifyDistinctWrites(s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 		}
 	}
 	var three *cachev1alpha1.Memcached
@@ -50,7 +50,7 @@ func TestWrites(t *testing.T) {
 			s.NeedsSimulation("their kubelets say how a pod is")
 			pods := podsOf(ctx, s, three)
 			mend := unreadyPod(ctx, s, &pods[0], func(*corev1.ContainerStatus) {})
-			s.Expect().Condition(ctx, three, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			framework.WaitForConditions(ctx, s, three, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
 			mendToo := unreadyPod(ctx, s, &pods[1], func(*corev1.ContainerStatus) {})
 			barrier(ctx, s)
 			mendToo()
@@ -61,19 +61,19 @@ func TestWrites(t *testing.T) {
 		Assess("and none while nothing changes", func(ctx context.Context, s *framework.Scope) {
 			mark := s.Mark()
 			barrier(ctx, s)
-			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		Assess("at most one to delete", func(ctx context.Context, s *framework.Scope) {
 			mark := s.Mark()
 			mc := named(s, "three")
 			remove(ctx, s, mc)
-			s.Expect().Gone(ctx, mc, deploymentOf(mc))
+			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 			barrier(ctx, s)
-			s.Expect().AtMost(1, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, 1, s.Writes(mark, notThe(canary)))
 		}).
 		Assess("and never one that is in conflict", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsAudit()
-			s.Expect().AtMost(0, s.Writes(audit.Mark{}, audit.Code(409)))
+			framework.VerifyWrites(s, 0, s.Writes(audit.Mark{}, audit.Code(409)))
 		}).
 		TestAlone(t)
 }
@@ -101,7 +101,7 @@ func TestRestart(t *testing.T) {
 			mark = s.Mark()
 			restart(ctx, s)
 			barrier(ctx, s)
-			s.Expect().AtMost(0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		Assess("and asks for nothing that it may not have", func(_ context.Context, s *framework.Scope) {
 			s.NeedsAudit()
@@ -120,12 +120,12 @@ func barrier(ctx context.Context, s *framework.Scope) {
 	since := s.Mark()
 	mc := create(ctx, s, canary, 1)
 	settled(ctx, s, mc)
-	s.Expect().Logged(ctx, "a status of the canary that says Available=True", s.Writes(since, the(canary), audit.Resource("memcacheds", "status")),
+	framework.WaitForRequest(ctx, s, "a status of the canary that says Available=True", s.Writes(since, the(canary), audit.Resource("memcacheds", "status")),
 		func(e *auditv1.Event) bool {
 			return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), cachev1alpha1.ReasonAllReplicasReady)
 		})
 	remove(ctx, s, mc)
-	s.Expect().Gone(ctx, mc, deploymentOf(mc))
+	framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 }
 
 // the passes requests about objects of that name.

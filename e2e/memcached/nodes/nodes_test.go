@@ -53,8 +53,8 @@ func TestNodeFailure(t *testing.T) {
 			if err := s.Client.Create(ctx, mc); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 3)
-			s.Expect().Condition(ctx, mc, available(metav1.ConditionTrue))
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), 3)
+			framework.WaitForConditions(ctx, s, mc, available(metav1.ConditionTrue))
 			pods := &corev1.PodList{}
 			if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil {
 				s.Fatal(err)
@@ -65,19 +65,19 @@ func TestNodeFailure(t *testing.T) {
 			if err := s.Nodes().StopNode(ctx, failed); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Condition(ctx, mc, available(metav1.ConditionFalse))
+			framework.WaitForConditions(ctx, s, mc, available(metav1.ConditionFalse))
 		}).
 		Assess("that is away leaves them to the others", func(ctx context.Context, s *framework.Scope) {
-			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), 3)
-			s.Expect().Condition(ctx, mc, available(metav1.ConditionTrue))
-			s.Expect().Objects(ctx, &corev1.PodList{}, WithTransform(ready, And(HaveLen(3), Not(ContainElement(failed)))), client.InNamespace(s.Namespace))
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), 3)
+			framework.WaitForConditions(ctx, s, mc, available(metav1.ConditionTrue))
+			framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(ready, And(HaveLen(3), Not(ContainElement(failed)))), client.InNamespace(s.Namespace))
 		}).
 		Assess("that is back ends what it still ran", func(ctx context.Context, s *framework.Scope) {
 			if err := s.Nodes().StartNode(ctx, failed); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Objects(ctx, &corev1.PodList{}, And(HaveLen(3), WithTransform(ready, HaveLen(3))), client.InNamespace(s.Namespace))
-			s.Expect().Condition(ctx, mc, available(metav1.ConditionTrue))
+			framework.WaitForObjects(ctx, s, &corev1.PodList{}, And(HaveLen(3), WithTransform(ready, HaveLen(3))), client.InNamespace(s.Namespace))
+			framework.WaitForConditions(ctx, s, mc, available(metav1.ConditionTrue))
 		}).
 		TestAlone(t)
 }

@@ -38,20 +38,20 @@ func TestDeployment(t *testing.T) {
 		Assess("has as many pods as are wanted", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsImage(ctx, "docker.io/library/memcached:1.6.39-alpine")
 			create(ctx, s, "deployment.yaml", cache)
-			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 3)
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), 3)
 		}).
 		Assess("replaces a pod that was deleted", func(ctx context.Context, s *framework.Scope) {
 			pods := &corev1.PodList{}
 			NewWithT(s).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "cache"})).To(Succeed())
 			NewWithT(s).Expect(pods.Items).To(HaveLen(3))
 			NewWithT(s).Expect(s.Client.Delete(ctx, &pods.Items[0])).To(Succeed())
-			s.Expect().Gone(ctx, &pods.Items[0])
-			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 3)
+			framework.WaitForDeletion(ctx, s, &pods.Items[0])
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), 3)
 		}).
 		Assess("follows a change of what is wanted", func(ctx context.Context, s *framework.Scope) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`))
 			NewWithT(s).Expect(s.Client.Patch(ctx, cache, patch)).To(Succeed())
-			s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(cache), 5)
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), 5)
 		}).
 		Test(t)
 }
@@ -62,7 +62,7 @@ func TestJob(t *testing.T) {
 			s.NeedsImage(ctx, "docker.io/library/busybox:1.37")
 			count := &batchv1.Job{}
 			create(ctx, s, "job.yaml", count)
-			s.Expect().Object(ctx, count, And(
+			framework.WaitForObject(ctx, s, count, And(
 				HaveField("Status.Succeeded", BeEquivalentTo(2)),
 				HaveField("Status.Conditions", ContainElement(And(
 					HaveField("Type", batchv1.JobComplete), HaveField("Status", corev1.ConditionTrue),

@@ -55,7 +55,7 @@ func TestCorrected(t *testing.T) {
 	stage.Feature("the corrected definition").
 		Setup(func(ctx context.Context, s *framework.Scope) { define(ctx, s, "crd/corrected.yaml") }).
 		Assess("has a short name", func(ctx context.Context, s *framework.Scope) {
-			s.Expect().Object(ctx, definition(), HaveField("Status.AcceptedNames.ShortNames", ConsistOf("ft")))
+			framework.WaitForObject(ctx, s, definition(), HaveField("Status.AcceptedNames.ShortNames", ConsistOf("ft")))
 		}).
 		Assess("takes the ticket as posted", func(ctx context.Context, s *framework.Scope) {
 			ticket, err := create(ctx, s, "samples/flightticket.yaml")
@@ -105,13 +105,13 @@ func define(ctx context.Context, s *framework.Scope, file string) {
 	if err := client.IgnoreNotFound(s.Client.Delete(ctx, definition())); err != nil {
 		s.Fatal(err)
 	}
-	s.Expect().Gone(ctx, definition())
+	framework.WaitForDeletion(ctx, s, definition())
 	if err := s.Client.Create(ctx, read(s.T, file)); err != nil {
 		s.Fatal(err)
 	}
 	tickets := &unstructured.UnstructuredList{}
 	tickets.SetGroupVersionKind(schema.GroupVersionKind{Group: "flights.com", Version: "v1", Kind: "FlightTicketList"})
-	s.Expect().NoneLeft(ctx, tickets) // which is what it says as soon as there is an answer
+	framework.WaitForNone(ctx, s, tickets) // which is what it says as soon as there is an answer
 }
 
 // definition refers to the definition of FlightTickets.

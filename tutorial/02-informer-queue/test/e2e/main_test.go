@@ -46,7 +46,7 @@ func buy(ctx context.Context, s *framework.Scope, name string) *unstructured.Uns
 // hasBooking waits until the ticket's status names a booking.
 func hasBooking(ctx context.Context, s *framework.Scope, ticket *unstructured.Unstructured) {
 	s.Helper()
-	s.Expect().Object(ctx, ticket, WithTransform(bookingOf, HavePrefix("B-")))
+	framework.WaitForObject(ctx, s, ticket, WithTransform(bookingOf, HavePrefix("B-")))
 }
 
 func bookingOf(ticket *unstructured.Unstructured) string {

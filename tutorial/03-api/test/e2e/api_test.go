@@ -34,7 +34,7 @@ func TestEstablished(t *testing.T) {
 	stage.Feature("the definition").
 		Assess("is served", func(ctx context.Context, s *framework.Scope) {
 			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
-			s.Expect().Object(ctx, crd, HaveField("Status.Conditions", ContainElement(And(
+			framework.WaitForObject(ctx, s, crd, HaveField("Status.Conditions", ContainElement(And(
 				HaveField("Type", apiextensionsv1.Established), HaveField("Status", apiextensionsv1.ConditionTrue),
 			))))
 			NewWithT(s).Expect(crd.Spec.Names.ShortNames).To(ConsistOf("mc"))

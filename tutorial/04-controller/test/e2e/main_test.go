@@ -64,5 +64,5 @@ func deploymentOf(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
 // settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for.
 func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	s.Helper()
-	s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
+	framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
 }

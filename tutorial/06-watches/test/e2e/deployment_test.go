@@ -41,8 +41,8 @@ func TestTwoInANamespace(t *testing.T) {
 			settled(ctx, s, two)
 			for _, mc := range []*cachev1alpha1.Memcached{one, two} {
 				deployment := deploymentOf(mc)
-				s.Expect().Object(ctx, deployment, Not(BeNil()))
-				s.Expect().Objects(ctx, &corev1.PodList{}, HaveLen(int(*mc.Spec.Size)),
+				framework.WaitForObject(ctx, s, deployment, Not(BeNil()))
+				framework.WaitForObjects(ctx, s, &corev1.PodList{}, HaveLen(int(*mc.Spec.Size)),
 					client.InNamespace(s.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
 			}
 		}).
@@ -54,7 +54,7 @@ func TestPort(t *testing.T) {
 		Assess("memcached listens on it", func(ctx context.Context, s *framework.Scope) {
 			mc := create(ctx, s, "cache", 1)
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(12345)) })
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", HaveExactElements(And(
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", HaveExactElements(And(
 				HaveField("Args", Equal([]string{"-p", "12345"})),
 				HaveField("Ports", HaveExactElements(HaveField("ContainerPort", BeEquivalentTo(12345)))),
 			))))
@@ -77,23 +77,23 @@ func TestRepair(t *testing.T) {
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Labels", HaveKeyWithValue("cache.example.com/memcached-uid", string(mc.UID))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Labels", HaveKeyWithValue("cache.example.com/memcached-uid", string(mc.UID))))
 		}).
 		Assess("the replicas that somebody changed", func(ctx context.Context, s *framework.Scope) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":4}}`))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2))))
 			settled(ctx, s, mc)
 		}).
 		Assess("a Deployment that somebody deleted", func(ctx context.Context, s *framework.Scope) {
 			old := deploymentOf(mc)
-			s.Expect().Object(ctx, old, Not(BeNil()))
+			framework.WaitForObject(ctx, s, old, Not(BeNil()))
 			if err := s.Client.Delete(ctx, old); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
 			settled(ctx, s, mc)
 		}).
 		Test(t)
@@ -107,9 +107,9 @@ func TestDelete(t *testing.T) {
 			if err := s.Client.Delete(ctx, mc); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Gone(ctx, mc, deploymentOf(mc))
-			s.Expect().NoneLeft(ctx, &appsv1.ReplicaSetList{}, client.InNamespace(s.Namespace))
-			s.Expect().NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace))
+			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
+			framework.WaitForNone(ctx, s, &appsv1.ReplicaSetList{}, client.InNamespace(s.Namespace))
+			framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace))
 		}).
 		Test(t)
 }

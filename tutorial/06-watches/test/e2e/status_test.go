@@ -31,12 +31,12 @@ func TestNodes(t *testing.T) {
 			for _, pod := range pods.Items {
 				names = append(names, pod.Name)
 			}
-			s.Expect().Object(ctx, mc, HaveField("Status.Nodes", Equal(names)))
+			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", Equal(names)))
 		}).
 		Assess("follow a pod that is replaced", func(ctx context.Context, s *framework.Scope) {
 			lost := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: mc.Status.Nodes[0]}}
 			NewWithT(s).Expect(s.Client.Delete(ctx, lost)).To(Succeed())
-			s.Expect().Object(ctx, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost.Name)))))
+			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost.Name)))))
 			settled(ctx, s, mc)
 		}).
 		Assess("and never was it Available too early", func(ctx context.Context, s *framework.Scope) {
@@ -51,7 +51,7 @@ func TestAvailable(t *testing.T) {
 		Assess("is recorded as an event", func(ctx context.Context, s *framework.Scope) {
 			mc = create(ctx, s, "cache", 1)
 			settled(ctx, s, mc)
-			s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})
+			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})
 		}).
 		Assess("is about the spec as it is now", func(ctx context.Context, s *framework.Scope) {
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
@@ -88,16 +88,16 @@ func TestPodsFailing(t *testing.T) {
 			}
 			mc = create(ctx, s, "cache", 1)
 			settled(ctx, s, mc)
-			s.Expect().Object(ctx, mc, HaveField("Status.Nodes", HaveLen(1)))
+			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", HaveLen(1)))
 			pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: mc.Status.Nodes[0]}}
 		}).
 		Assess("are told of", func(ctx context.Context, s *framework.Scope) {
 			annotate(ctx, s, `"crashloop"`)
-			s.Expect().Condition(ctx, mc,
+			framework.WaitForConditions(ctx, s, mc,
 				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
 				framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsFailing},
 			)
-			s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonPodsFailing})
+			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonPodsFailing})
 		}).
 		Assess("and healed", func(ctx context.Context, s *framework.Scope) {
 			annotate(ctx, s, "null")
@@ -132,10 +132,10 @@ func TestRefusedPods(t *testing.T) {
 // degraded waits until the Memcached says that a quota is in its way, in its status and as an event.
 func degraded(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, reason string) {
 	s.Helper()
-	s.Expect().Condition(ctx, mc, framework.Condition{
+	framework.WaitForConditions(ctx, s, mc, framework.Condition{
 		Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: "quota",
 	})
-	s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: "quota"})
+	framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: "quota"})
 }
 
 // forbid sets a quota of none, and waits until the API server keeps it.
@@ -148,7 +148,7 @@ func forbid(ctx context.Context, s *framework.Scope, what corev1.ResourceName) *
 	if err := s.Client.Create(ctx, quota); err != nil {
 		s.Fatal(err)
 	}
-	s.Expect().Object(ctx, quota, HaveField("Status.Hard", HaveKey(what)))
+	framework.WaitForObject(ctx, s, quota, HaveField("Status.Hard", HaveKey(what)))
 	return quota
 }
 

@@ -30,7 +30,7 @@ func TestQuiet(t *testing.T) {
 			note := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.com/note":"new"}}}`))
 			NewWithT(s).Expect(s.Client.Patch(ctx, mc, note)).To(Succeed())
 			settled(ctx, s, create(ctx, s, "after", 1))
-			s.Expect().AtMost(0, s.Writes(mark, audit.About("cache")))
+			framework.VerifyWrites(s, 0, s.Writes(mark, audit.About("cache")))
 		}).
 		Test(t)
 }
@@ -46,13 +46,13 @@ func TestFailingImage(t *testing.T) {
 			restart(ctx, s, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1"))
 			cordon(ctx, s, true)
 			mc := create(ctx, s, "cache", 1)
-			s.Expect().Objects(ctx, &corev1.PodList{}, HaveExactElements(HaveField("Status.Conditions", ContainElement(And(
+			framework.WaitForObjects(ctx, s, &corev1.PodList{}, HaveExactElements(HaveField("Status.Conditions", ContainElement(And(
 				HaveField("Type", corev1.PodScheduled), HaveField("Status", corev1.ConditionFalse),
 			)))), client.InNamespace(s.Namespace))
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Status.UnavailableReplicas", BeEquivalentTo(1)))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Status.UnavailableReplicas", BeEquivalentTo(1)))
 			rest(ctx, s)
 			cordon(ctx, s, false)
-			s.Expect().Condition(ctx, mc, framework.Condition{
+			framework.WaitForConditions(ctx, s, mc, framework.Condition{
 				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsFailing, Message: "no-such-image",
 			})
 			restart(ctx, s)
@@ -76,9 +76,9 @@ func cordon(ctx context.Context, s *framework.Scope, is bool) {
 func rest(ctx context.Context, s *framework.Scope) {
 	s.Helper()
 	canary := create(ctx, s, "canary", 1)
-	s.Expect().Condition(ctx, canary, framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue})
+	framework.WaitForConditions(ctx, s, canary, framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue})
 	NewWithT(s).Expect(s.Client.Delete(ctx, canary)).To(Succeed())
-	s.Expect().Gone(ctx, canary, deploymentOf(canary))
+	framework.WaitForDeletion(ctx, s, canary, deploymentOf(canary))
 }
 
 func TestScope(t *testing.T) {
@@ -94,8 +94,8 @@ func TestScope(t *testing.T) {
 			restart(ctx, s)
 			settled(ctx, s, other)
 			NewWithT(s).Expect(s.Client.Delete(ctx, other)).To(Succeed())
-			s.Expect().Gone(ctx, other, deploymentOf(other))
-			s.Expect().NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(metav1.NamespaceDefault))
+			framework.WaitForDeletion(ctx, s, other, deploymentOf(other))
+			framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(metav1.NamespaceDefault))
 		}).
 		TestAlone(t)
 }

@@ -44,7 +44,7 @@ func TestRepair(t *testing.T) {
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2))))
 			settled(ctx, s, mc)
 		}).
 		Assess("a label that somebody changed, of which no pod tells", func(ctx context.Context, s *framework.Scope) {
@@ -52,15 +52,15 @@ func TestRepair(t *testing.T) {
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("Labels", HaveKeyWithValue("cache.example.com/memcached-uid", string(mc.UID))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Labels", HaveKeyWithValue("cache.example.com/memcached-uid", string(mc.UID))))
 		}).
 		Assess("a Deployment that somebody deleted", func(ctx context.Context, s *framework.Scope) {
 			old := deploymentOf(mc)
-			s.Expect().Object(ctx, old, Not(BeNil()))
+			framework.WaitForObject(ctx, s, old, Not(BeNil()))
 			if err := s.Client.Delete(ctx, old); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
 			settled(ctx, s, mc)
 		}).
 		Test(t)
@@ -74,9 +74,9 @@ func TestDelete(t *testing.T) {
 			if err := s.Client.Delete(ctx, mc); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Gone(ctx, mc, deploymentOf(mc))
-			s.Expect().NoneLeft(ctx, &appsv1.ReplicaSetList{}, client.InNamespace(s.Namespace))
-			s.Expect().NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace))
+			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
+			framework.WaitForNone(ctx, s, &appsv1.ReplicaSetList{}, client.InNamespace(s.Namespace))
+			framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace))
 		}).
 		Test(t)
 }

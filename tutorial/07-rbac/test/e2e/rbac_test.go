@@ -50,14 +50,14 @@ func TestForbidden(t *testing.T) {
 			disown(ctx, s, mc)
 			degraded(ctx, s, mc, "cannot set an ownerRef on a resource you can't delete")
 			giveBack()
-			s.Expect().Object(ctx, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
 			settled(ctx, s, mc)
 		}).
 		Assess("to write the status, which nothing but its log can tell", func(ctx context.Context, s *framework.Scope) {
 			mark := s.Mark()
 			giveBack := revoke(ctx, s, "cache.example.com", "memcacheds/status", "patch")
 			mc := create(ctx, s, "status", 1)
-			s.Expect().Logged(ctx, "a status that is refused", s.Writes(mark, audit.Resource("memcacheds", "status")), audit.Code(403))
+			framework.WaitForRequest(ctx, s, "a status that is refused", s.Writes(mark, audit.Resource("memcacheds", "status")), audit.Code(403))
 			giveBack()
 			settled(ctx, s, mc)
 		}).
@@ -85,7 +85,7 @@ func TestNoRightIsUnused(t *testing.T) {
 				giveBack()
 				settled(ctx, s, mc)
 			}
-			s.Expect().Logged(ctx, "an event that is counted on", s.Writes(mark, audit.Resource("events", "")),
+			framework.WaitForRequest(ctx, s, "an event that is counted on", s.Writes(mark, audit.Resource("events", "")),
 				func(e *auditv1.Event) bool { return e.Verb == "patch" })
 
 			restart(ctx, s) // a watch is in the log when it has ended
@@ -151,10 +151,10 @@ func forbidden(t *testing.T, err error, why string) {
 func degraded(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, message string) {
 	s.Helper()
 	const reason = cachev1alpha1.ReasonDeploymentRefused
-	s.Expect().Condition(ctx, mc, framework.Condition{
+	framework.WaitForConditions(ctx, s, mc, framework.Condition{
 		Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message,
 	})
-	s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
+	framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
 }
 
 // disown takes the owner off the Memcached's Deployment, and with it what the Deployment's owner is found by.
@@ -172,7 +172,7 @@ const managerRole = "operator-manager-role"
 func revoke(ctx context.Context, s *framework.Scope, group, resource, verb string) (giveBack func()) {
 	s.Helper()
 	before := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
-	s.Expect().Object(ctx, before, Not(BeNil()))
+	framework.WaitForObject(ctx, s, before, Not(BeNil()))
 	after := before.DeepCopy()
 	var rules []rbacv1.PolicyRule
 	for _, rule := range after.Rules {
@@ -223,7 +223,7 @@ func untilAllowed(ctx context.Context, s *framework.Scope, user, verb string) {
 // nobody else can watch.
 func until(ctx context.Context, s *framework.Scope, allowed bool, user string, what authorizationv1.ResourceAttributes) {
 	s.Helper()
-	s.Expect().Until(ctx, fmt.Sprintf("may %s %s %s", user, what.Verb, what.Resource), func(ctx context.Context) error {
+	framework.WaitFor(ctx, s, fmt.Sprintf("may %s %s %s", user, what.Verb, what.Resource), func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &what}}
 		err := s.Client.Create(ctx, review)
 		if err == nil && review.Status.Allowed != allowed {
@@ -237,7 +237,7 @@ func until(ctx context.Context, s *framework.Scope, allowed bool, user string, w
 func grantedRights(ctx context.Context, s *framework.Scope) []string {
 	s.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
-	s.Expect().Object(ctx, role, Not(BeNil()))
+	framework.WaitForObject(ctx, s, role, Not(BeNil()))
 	var rights []string
 	for _, rule := range role.Rules {
 		for _, group := range rule.APIGroups {
@@ -257,7 +257,7 @@ func unusedRights(ctx context.Context, s *framework.Scope, since audit.Mark) []s
 	s.Helper()
 	granted := grantedRights(ctx, s)
 	var unused []string
-	s.Expect().Until(ctx, "the rights of "+s.Operator.UserName(), func(context.Context) error {
+	framework.WaitFor(ctx, s, "the rights of "+s.Operator.UserName(), func(context.Context) error {
 		used := append(usedRights(s, since), asked...)
 		unused = slices.DeleteFunc(slices.Clone(granted), func(right string) bool { return slices.Contains(used, right) })
 		if slices.ContainsFunc(unused, func(right string) bool { return strings.HasSuffix(right, " watch") }) {

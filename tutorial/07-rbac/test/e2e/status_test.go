@@ -15,7 +15,7 @@ func TestAvailable(t *testing.T) {
 		Assess("is recorded as an event", func(ctx context.Context, s *framework.Scope) {
 			mc := create(ctx, s, "cache", 1)
 			settled(ctx, s, mc)
-			s.Expect().Event(ctx, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})
+			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})
 		}).
 		Test(t)
 }

@@ -21,7 +21,7 @@ func TestPod(t *testing.T) {
 			g := NewWithT(s)
 			manager := managerOf(s.T, manifests(s.T))
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: manager.Namespace}}
-			s.Expect().Object(ctx, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
+			framework.WaitForObject(ctx, s, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
 			pod := &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Namespace: manager.Namespace, Name: "trial"},
 				Spec:       manager.Spec.Template.Spec,
@@ -46,7 +46,7 @@ func TestDeployed(t *testing.T) {
 			s.Deploy(ctx, 2)
 		}).
 		Assess("is Available", func(ctx context.Context, s *framework.Scope) {
-			s.Expect().DeploymentSize(ctx, s.Deployed.Manager, 2)
+			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 2)
 		}).
 		Assess("serves the sample", func(ctx context.Context, s *framework.Scope) {
 			mc = sample(ctx, s)
@@ -54,14 +54,14 @@ func TestDeployed(t *testing.T) {
 		}).
 		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope) {
 			lease := leaseOf(s)
-			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
+			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
 			holder := *lease.Spec.HolderIdentity
 			pod, _, _ := strings.Cut(holder, "_") // a replica adds what is random to its host's name
 			leader := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Deployed.Manager.Namespace, Name: pod}}
 			if err := s.Client.Delete(ctx, leader); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
+			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			settled(ctx, s, mc)
 		}).

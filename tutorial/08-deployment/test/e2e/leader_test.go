@@ -29,7 +29,7 @@ func TestLeader(t *testing.T) {
 		mark, begin := s.Mark(), time.Now()
 		served++
 		settled(ctx, s, create(ctx, s, fmt.Sprintf("cache-%d", served), 1))
-		s.Expect().AtMost(0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
+		framework.VerifyWrites(s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 	}
 	stage.Feature("the leader").
 		Setup(ownOperator).
@@ -66,7 +66,7 @@ func TestLeader(t *testing.T) {
 			if err := second.Stop(ctx); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Logged(ctx, "a lease without a holder",
+			framework.WaitForRequest(ctx, s, "a lease without a holder",
 				framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("second")}},
 				func(e *auditv1.Event) bool {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
@@ -81,12 +81,12 @@ func TestLeader(t *testing.T) {
 func followed(ctx context.Context, s *framework.Scope, stop func(context.Context) error) {
 	s.Helper()
 	lease := leaseOf(s)
-	s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
+	framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeEmpty()))))
 	leader := *lease.Spec.HolderIdentity
 	if err := stop(ctx); err != nil {
 		s.Fatal(err)
 	}
-	s.Expect().Patient(framework.Converge).Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
+	framework.WaitForObject(ctx, s.Patient(framework.Converge), lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
 }
 
 // leaseOf refers to the lease that the operator's replicas vie for.
@@ -121,7 +121,7 @@ func program(s *framework.Scope, folder, name string) runner.Change {
 // untilAsked reads the audit log until the operator has made such a request.
 func untilAsked(ctx context.Context, s *framework.Scope, since audit.Mark, what string, filters ...audit.Filter) {
 	s.Helper()
-	s.Expect().Until(ctx, "the audit log", func(context.Context) error {
+	framework.WaitFor(ctx, s, "the audit log", func(context.Context) error {
 		asked, err := s.Audit.Since(since, append(filters, audit.ByUser(s.Operator.UserName()))...)
 		if err == nil && len(asked) == 0 {
 			err = fmt.Errorf("expected %s; last seen: it does not", what)

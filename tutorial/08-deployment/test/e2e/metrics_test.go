@@ -53,7 +53,7 @@ func metrics(ctx context.Context, s *framework.Scope, bearer string) (code int, 
 	}
 	scraper := &http.Client{Transport: transport}
 	// A replica may be ready a moment before its certificate is made. There is nothing to watch at a port.
-	s.Expect().Until(ctx, "the metrics", func(ctx context.Context) error {
+	framework.WaitFor(ctx, s, "the metrics", func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.Operator.MetricsAddress()+"/metrics", http.NoBody)
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func mayReadMetrics(ctx context.Context, s *framework.Scope, account *corev1.Ser
 			s.Error(err)
 		}
 	})
-	s.Expect().Until(ctx, "ServiceAccount "+client.ObjectKeyFromObject(account).String(), func(ctx context.Context) error {
+	framework.WaitFor(ctx, s, "ServiceAccount "+client.ObjectKeyFromObject(account).String(), func(ctx context.Context) error {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User:                  "system:serviceaccount:" + account.Namespace + ":" + account.Name,
 			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},

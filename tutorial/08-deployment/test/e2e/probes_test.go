@@ -27,7 +27,7 @@ func TestProbes(t *testing.T) {
 			mark := s.Mark()
 			restart(ctx, s, runner.NotAwaited)
 			untilAsked(ctx, s, mark, "that the operator asks for pods in vain", audit.Resource("pods", ""), audit.Code(http.StatusForbidden))
-			s.Expect().Until(ctx, "without pods", func(ctx context.Context) error { return probe(ctx, s, "/healthz") })
+			framework.WaitFor(ctx, s, "without pods", func(ctx context.Context) error { return probe(ctx, s, "/healthz") })
 			g := NewWithT(s)
 			g.Expect(ready(ctx, s)).To(BeFalse(), "expected that /readyz fails without pods")
 
@@ -42,7 +42,7 @@ func TestProbes(t *testing.T) {
 func hidePods(ctx context.Context, s *framework.Scope) (giveBack func()) {
 	s.Helper()
 	before := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator-manager-role"}}
-	s.Expect().Object(ctx, before, Not(BeNil()))
+	framework.WaitForObject(ctx, s, before, Not(BeNil()))
 	after := before.DeepCopy()
 	after.Rules = slices.DeleteFunc(after.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "pods") })
 	swap := func(from, to *rbacv1.ClusterRole) {

@@ -42,7 +42,7 @@ func TestCancel(t *testing.T) {
 			hasBooking(ctx, s, ticket)
 			hasBooking(ctx, s, kept)
 			remove(ctx, s, ticket)
-			s.Expect().Gone(ctx, ticket)
+			framework.WaitForDeletion(ctx, s, ticket)
 			NewWithT(s).Expect(d.calledOff()).To(HaveExactElements(HaveField("Name", bookingOf(ticket))), "expected the booking to be canceled once")
 			NewWithT(s).Expect(d.askedToCancel(kept.GetUID())).To(BeZero(), "expected the other ticket to be left alone")
 		}).
@@ -73,7 +73,7 @@ func TestCrash(t *testing.T) {
 			NewWithT(s).Expect(s.Operator.Kill(ctx)).To(Succeed())
 			remove(ctx, s, ticket)
 			fly(ctx, s, d)
-			s.Expect().Gone(ctx, ticket)
+			framework.WaitForDeletion(ctx, s, ticket)
 			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled of which no status tells")
 		}).
 		TestAlone(t)
@@ -93,7 +93,7 @@ func TestDown(t *testing.T) {
 			NewWithT(s).Expect(ticket.GetDeletionTimestamp()).NotTo(BeNil())
 			NewWithT(s).Expect(d.calledOff()).To(BeEmpty())
 			fly(ctx, s, d)
-			s.Expect().Gone(ctx, ticket)
+			framework.WaitForDeletion(ctx, s, ticket)
 			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled once")
 			NewWithT(s).Expect(d.booked()).To(HaveLen(1), "expected no booking for a ticket that is being deleted")
 		}).
@@ -127,19 +127,19 @@ func TestClosedForCanceling(t *testing.T) {
 				deletion = s.Mark()
 			}
 			remove(ctx, s, ticket)
-			s.Expect().Condition(ctx, ticket, framework.Condition{
+			framework.WaitForConditions(ctx, s, ticket, framework.Condition{
 				Type: "Booked", Status: metav1.ConditionUnknown, Reason: "CancellationFailed", Message: "the airline answers 503",
 			})
 			for range tries {
 				NewWithT(s).Expect(receive(ctx, s, sentAway)).To(Equal(ticket.GetUID()))
 			}
 			close(opened)
-			s.Expect().Gone(ctx, ticket)
+			framework.WaitForDeletion(ctx, s, ticket)
 			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled once")
 		}).
 		Assess("is told once, not at each try", func(_ context.Context, s *framework.Scope) {
 			s.NeedsAudit()
-			s.Expect().AtMost(1, s.Writes(deletion, audit.Resource("flighttickets", "status"), audit.Code(http.StatusOK)))
+			framework.VerifyWrites(s, 1, s.Writes(deletion, audit.Resource("flighttickets", "status"), audit.Code(http.StatusOK)))
 		}).
 		TestAlone(t)
 }
@@ -155,7 +155,7 @@ func TestGone(t *testing.T) {
 			d.Config.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodDelete, "/bookings/"+string(ticket.GetUID()), nil))
 			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1))
 			remove(ctx, s, ticket)
-			s.Expect().Gone(ctx, ticket)
+			framework.WaitForDeletion(ctx, s, ticket)
 		}).
 		TestAlone(t)
 }
@@ -170,12 +170,12 @@ func TestNeverBooked(t *testing.T) {
 			remove(ctx, s, theirs)
 			d := open(s.T, always)
 			fly(ctx, s, d)
-			s.Expect().Gone(ctx, ours)
+			framework.WaitForDeletion(ctx, s, ours)
 			hasBooking(ctx, s, buy(ctx, s, "afterwards"))
 			NewWithT(s).Expect(d.booked()).To(HaveLen(1), "expected no booking for a ticket that is being deleted")
 			NewWithT(s).Expect(d.askedToCancel(theirs.GetUID())).To(BeZero(), "expected no request for a ticket that was never ours")
 			setFinalizers(ctx, s, theirs, `[]`)
-			s.Expect().Gone(ctx, theirs)
+			framework.WaitForDeletion(ctx, s, theirs)
 		}).
 		TestAlone(t)
 }
@@ -189,10 +189,10 @@ func TestForeignFinalizer(t *testing.T) {
 			ticket := buy(ctx, s, "ticket", foreign)
 			hasBooking(ctx, s, ticket)
 			remove(ctx, s, ticket)
-			s.Expect().Object(ctx, ticket, WithTransform(finalizersOf, Equal([]string{foreign})))
+			framework.WaitForObject(ctx, s, ticket, WithTransform(finalizersOf, Equal([]string{foreign})))
 			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled")
 			setFinalizers(ctx, s, ticket, `[]`)
-			s.Expect().Gone(ctx, ticket)
+			framework.WaitForDeletion(ctx, s, ticket)
 			NewWithT(s).Expect(d.askedToCancel(ticket.GetUID())).To(Equal(1), "expected one request to cancel")
 		}).
 		TestAlone(t)
@@ -209,7 +209,7 @@ func TestOlder(t *testing.T) {
 			NewWithT(s).Expect(s.Operator.Stop(ctx)).To(Succeed())
 			setFinalizers(ctx, s, ticket, `[]`)
 			fly(ctx, s, d)
-			s.Expect().Object(ctx, ticket, WithTransform(finalizersOf, Equal([]string{finalizer})))
+			framework.WaitForObject(ctx, s, ticket, WithTransform(finalizersOf, Equal([]string{finalizer})))
 			NewWithT(s).Expect(d.asked(ticket.GetUID())).To(Equal(1), "expected one request to book")
 		}).
 		TestAlone(t)

@@ -67,7 +67,7 @@ func forget(ctx context.Context, s *framework.Scope, key client.ObjectKey) {
 // hasBooking waits until the ticket's status names a booking.
 func hasBooking(ctx context.Context, s *framework.Scope, ticket *unstructured.Unstructured) {
 	s.Helper()
-	s.Expect().Object(ctx, ticket, WithTransform(bookingOf, HavePrefix("B-")))
+	framework.WaitForObject(ctx, s, ticket, WithTransform(bookingOf, HavePrefix("B-")))
 }
 
 func bookingOf(ticket *unstructured.Unstructured) string {

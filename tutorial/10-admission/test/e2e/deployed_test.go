@@ -27,7 +27,7 @@ func TestDeployed(t *testing.T) {
 			s.Deploy(ctx, 2)
 		}).
 		Assess("is Available", func(ctx context.Context, s *framework.Scope) {
-			s.Expect().DeploymentSize(ctx, s.Deployed.Manager, 2)
+			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 2)
 		}).
 		Assess("serves the sample without webhooks, and the schema holds", func(ctx context.Context, s *framework.Scope) {
 			mc = sample(ctx, s)
@@ -37,14 +37,14 @@ func TestDeployed(t *testing.T) {
 		}).
 		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope) {
 			lease := leaseOf(s)
-			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
+			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
 			holder := *lease.Spec.HolderIdentity
 			pod, _, _ := strings.Cut(holder, "_") // a replica adds what is random to its host's name
 			leader := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Deployed.Manager.Namespace, Name: pod}}
 			if err := s.Client.Delete(ctx, leader); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
+			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
 			NewWithT(s).Expect(patch(ctx, s, mc, `{"spec":{"size":2}}`)).To(Succeed())
 			settled(ctx, s, mc)
 		}).

@@ -27,7 +27,7 @@ func TestPolicies(t *testing.T) {
 		Setup(applyPolicies).
 		Assess("record who asked", func(ctx context.Context, s *framework.Scope) {
 			mc = memcached(s, "cache", 1)
-			s.Expect().Until(ctx, "a trial", func(ctx context.Context) error {
+			framework.WaitFor(ctx, s, "a trial", func(ctx context.Context) error {
 				trial := memcached(s, "trial", 1)
 				if err := as(s, "jane").Create(ctx, trial, client.DryRunAll); err != nil {
 					return err
@@ -47,7 +47,7 @@ func TestPolicies(t *testing.T) {
 			if err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Until(ctx, "a trial", func(ctx context.Context) error {
+			framework.WaitFor(ctx, s, "a trial", func(ctx context.Context) error {
 				change := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"containerPort":11311}}`))
 				if err := user.Patch(ctx, mc.DeepCopy(), change, client.DryRunAll); err != nil {
 					return err
@@ -61,7 +61,7 @@ func TestPolicies(t *testing.T) {
 		Assess("refuse to delete what is protected", func(ctx context.Context, s *framework.Scope) {
 			g := NewWithT(s)
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+protection+`":"true"}}}`)).To(Succeed())
-			s.Expect().Until(ctx, "a trial", func(ctx context.Context) error {
+			framework.WaitFor(ctx, s, "a trial", func(ctx context.Context) error {
 				err := s.Client.Delete(ctx, mc, client.DryRunAll)
 				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "remove that first") {
 					return errors.New("expected that a policy refuses the deletion; last seen: " + fmt.Sprint(err))
@@ -108,7 +108,7 @@ func untilForgotten(ctx context.Context, s *framework.Scope) {
 		s.Error(err)
 		return
 	}
-	s.Expect().Until(ctx, "a trial", func(ctx context.Context) error {
+	framework.WaitFor(ctx, s, "a trial", func(ctx context.Context) error {
 		if err := s.Client.Delete(ctx, gone, client.DryRunAll); apierrors.IsForbidden(err) {
 			return errors.Join(errors.New("expected that no policy refuses a deletion"), err)
 		}

@@ -66,7 +66,7 @@ func TestDeletionProtection(t *testing.T) {
 				"metadata.annotations[cache.example.com/deletion-protection]", "protects the Memcached from deletion")
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":null}}}`)).To(Succeed())
 			g.Expect(s.Client.Delete(ctx, mc)).To(Succeed())
-			s.Expect().Gone(ctx, mc)
+			framework.WaitForDeletion(ctx, s, mc)
 		})).
 		Test(t)
 }
@@ -154,7 +154,7 @@ func removeConfigurations(ctx context.Context, s *framework.Scope) {
 		})
 	}
 	// When the API server goes by it can't be watched, only tried.
-	s.Expect().Until(ctx, "a trial", func(ctx context.Context) error {
+	framework.WaitFor(ctx, s, "a trial", func(ctx context.Context) error {
 		trial := memcached(s, "trial", 1)
 		if err := s.Client.Create(ctx, trial, client.DryRunAll); err != nil {
 			return fmt.Errorf("expected that nobody asks webhooks that are not configured; last seen: %w", err)

@@ -39,11 +39,11 @@ func TestRotation(t *testing.T) {
 		})).
 		Assess("fails no admission", func(ctx context.Context, s *framework.Scope) {
 			first := authority(s)
-			s.Expect().Object(ctx, first, HaveField("Data", HaveKey(corev1.TLSCertKey)))
+			framework.WaitForObject(ctx, s, first, HaveField("Data", HaveKey(corev1.TLSCertKey)))
 
 			defer asking(ctx, s)()
 			second := authority(s)
-			s.Expect().Patient(framework.Converge).Object(ctx, second, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(Equal(first.Data[corev1.TLSCertKey])))))
+			framework.WaitForObject(ctx, s.Patient(framework.Converge), second, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(Equal(first.Data[corev1.TLSCertKey])))))
 			untilTrusted(ctx, s, second.Data[corev1.TLSCertKey])
 		}).
 		TestAlone(t)
@@ -55,14 +55,14 @@ func TestLostSecret(t *testing.T) {
 		Setup(withWebhooks(ownOperator)).
 		Assess("is replaced, and fails no admission", func(ctx context.Context, s *framework.Scope) {
 			first := authority(s)
-			s.Expect().Object(ctx, first, HaveField("Data", HaveKey(corev1.TLSCertKey)))
+			framework.WaitForObject(ctx, s, first, HaveField("Data", HaveKey(corev1.TLSCertKey)))
 			if err := s.Client.Delete(ctx, authority(s)); err != nil {
 				s.Fatal(err)
 			}
 			second := authority(s)
-			s.Expect().Object(ctx, second, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(Equal(first.Data[corev1.TLSCertKey])))))
+			framework.WaitForObject(ctx, s, second, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(Equal(first.Data[corev1.TLSCertKey])))))
 			configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "operator-validating-webhook-configuration"}}
-			s.Expect().Object(ctx, configuration, HaveField("Webhooks", HaveEach(HaveField("ClientConfig.CABundle", ContainSubstring(string(second.Data[corev1.TLSCertKey]))))))
+			framework.WaitForObject(ctx, s, configuration, HaveField("Webhooks", HaveEach(HaveField("ClientConfig.CABundle", ContainSubstring(string(second.Data[corev1.TLSCertKey]))))))
 			asking(ctx, s)()
 		}).
 		TestAlone(t)
@@ -112,7 +112,7 @@ func authority(s *framework.Scope) *corev1.Secret {
 func untilTrusted(ctx context.Context, s *framework.Scope, authority []byte) {
 	s.Helper()
 	url := "https://" + s.Operator.MetricsAddress() + "/metrics"
-	s.Expect().Until(ctx, "the metrics", func(ctx context.Context) error {
+	framework.WaitFor(ctx, s, "the metrics", func(ctx context.Context) error {
 		trusting := scraper(ctx, s, authority)
 		trusting.Transport.(*http.Transport).DisableKeepAlives = true
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)

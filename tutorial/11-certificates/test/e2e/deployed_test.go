@@ -29,7 +29,7 @@ func TestDeployed(t *testing.T) {
 			s.Deploy(ctx, 2)
 		}).
 		Assess("is Available", func(ctx context.Context, s *framework.Scope) {
-			s.Expect().DeploymentSize(ctx, s.Deployed.Manager, 2)
+			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 2)
 		}).
 		Assess("serves the sample, and has its webhooks called", func(ctx context.Context, s *framework.Scope) {
 			mc = sample(ctx, s)
@@ -38,17 +38,17 @@ func TestDeployed(t *testing.T) {
 		}).
 		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope) {
 			lease := leaseOf(s)
-			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
+			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
 			holder := *lease.Spec.HolderIdentity
 			pod, _, _ := strings.Cut(holder, "_") // a replica adds what is random to its host's name
 			leader := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Deployed.Manager.Namespace, Name: pod}}
 			if err := s.Client.Delete(ctx, leader); err != nil {
 				s.Fatal(err)
 			}
-			s.Expect().Object(ctx, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
+			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
 			// While a pod goes, the API server may ask it, or nobody: who is refused for that tries again.
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":2}}`))
-			s.Expect().Until(ctx, "changing the Memcached", func(ctx context.Context) error { return s.Client.Patch(ctx, mc, patch) })
+			framework.WaitFor(ctx, s, "changing the Memcached", func(ctx context.Context) error { return s.Client.Patch(ctx, mc, patch) })
 			settled(ctx, s, mc)
 		}).
 		TestAlone(t)

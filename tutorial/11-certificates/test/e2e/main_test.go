@@ -66,8 +66,8 @@ var (
 // settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for, and its status says so.
 func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	s.Helper()
-	s.Expect().DeploymentSize(ctx, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
-	s.Expect().Condition(ctx, mc, available, converged, healthy)
+	framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
+	framework.WaitForConditions(ctx, s, mc, available, converged, healthy)
 }
 
 // restart starts the operator anew with the changes, or as it was at first.
