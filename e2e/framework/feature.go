@@ -62,3 +62,48 @@ func (step Step) run(ctx context.Context, t *testing.T, _ *envconf.Config) conte
 	step(ctx, s)
 	return ctx
 }
+
+// Given returns f as a feature about what given returns: its steps are handed that. given runs before the steps that are added to the
+// feature that is returned, and after those that f has. Labels are f's.
+func Given[F any](f *Feature, given func(ctx context.Context, s *Scope) F) *FeatureOf[F] {
+	of := &FeatureOf[F]{feature: f}
+	f.Setup(func(ctx context.Context, s *Scope) { of.given = given(ctx, s) })
+	return of
+}
+
+// FeatureOf is a feature about a value of type F.
+type FeatureOf[F any] struct {
+	feature *Feature
+	given   F
+}
+
+// StepOf is one step of a feature about a value of type F.
+type StepOf[F any] func(ctx context.Context, s *Scope, given F)
+
+// Setup adds a step that prepares the feature.
+func (f *FeatureOf[F]) Setup(step StepOf[F]) *FeatureOf[F] {
+	f.feature.Setup(f.with(step))
+	return f
+}
+
+// Assess adds a step that checks a claim.
+func (f *FeatureOf[F]) Assess(claim string, step StepOf[F]) *FeatureOf[F] {
+	f.feature.Assess(claim, f.with(step))
+	return f
+}
+
+func (f *FeatureOf[F]) with(step StepOf[F]) Step {
+	return func(ctx context.Context, s *Scope) { step(ctx, s, f.given) }
+}
+
+// Test runs the feature as [Feature.Test] does.
+func (f *FeatureOf[F]) Test(t *testing.T) {
+	t.Helper()
+	f.feature.Test(t)
+}
+
+// TestAlone runs the feature as [Feature.TestAlone] does.
+func (f *FeatureOf[F]) TestAlone(t *testing.T) {
+	t.Helper()
+	f.feature.TestAlone(t)
+}
