@@ -48,7 +48,9 @@ func create(ctx context.Context, s *framework.Scope, name string, size int32) *c
 
 // created returns a step that creates a Memcached, for features about one.
 func created(name string, size int32) func(context.Context, *framework.Scope) *cachev1alpha1.Memcached {
-	return func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached { return create(ctx, s, name, size) }
+	return func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+		return create(ctx, s, name, size)
+	}
 }
 
 // change patches the Memcached's spec and keeps mc up to date.

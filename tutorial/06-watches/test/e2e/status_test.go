@@ -20,10 +20,8 @@ import (
 )
 
 func TestNodes(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	stage.Feature("nodes").
-		Assess("are the ready pods", func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 3)
+	framework.Given(stage.Feature("nodes"), created("cache", 3)).
+		Assess("are the ready pods", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			pods := &corev1.PodList{}
 			NewWithT(s).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace))).To(Succeed())
@@ -33,32 +31,30 @@ func TestNodes(t *testing.T) {
 			}
 			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", Equal(names)))
 		}).
-		Assess("follow a pod that is replaced", func(ctx context.Context, s *framework.Scope) {
+		Assess("follow a pod that is replaced", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			lost := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: mc.Status.Nodes[0]}}
 			NewWithT(s).Expect(s.Client.Delete(ctx, lost)).To(Succeed())
 			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost.Name)))))
 			settled(ctx, s, mc)
 		}).
-		Assess("and never was it Available too early", func(ctx context.Context, s *framework.Scope) {
+		Assess("and never was it Available too early", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			NewWithT(s).Expect(tooEarly(s.Versions(ctx), mc.UID)).To(BeEmpty(), "expected no untrue Available=True")
 		}).
 		Test(t)
 }
 
 func TestAvailable(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	stage.Feature("Available").
-		Assess("is recorded as an event", func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 1)
+	framework.Given(stage.Feature("Available"), created("cache", 1)).
+		Assess("is recorded as an event", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})
 		}).
-		Assess("is about the spec as it is now", func(ctx context.Context, s *framework.Scope) {
+		Assess("is about the spec as it is now", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			settled(ctx, s, mc)
 			NewWithT(s).Expect(tooEarly(s.Versions(ctx), mc.UID)).To(BeEmpty(), "expected no untrue Available=True")
 		}).
-		Assess("stays true while pods are replaced, and none is missing", func(ctx context.Context, s *framework.Scope) {
+		Assess("stays true while pods are replaced, and none is missing", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			since := len(s.Versions(ctx))
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
 			settled(ctx, s, mc)
@@ -73,37 +69,34 @@ func TestAvailable(t *testing.T) {
 
 // TestPodsFailing lets a simulated kubelet say that memcached crashes.
 func TestPodsFailing(t *testing.T) {
-	const crash = "testbed.example.com/simulate"
-	var mc *cachev1alpha1.Memcached
-	var pod *corev1.Pod
-	annotate := func(ctx context.Context, s *framework.Scope, value string) {
-		s.Helper()
-		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, crash, value))
-		NewWithT(s).Expect(s.Client.Patch(ctx, pod, patch)).To(Succeed())
-	}
-	stage.Feature("failing pods").
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			if s.RealKubelet {
-				s.Skip("a real kubelet runs the pod and can't be told to let it crash")
-			}
-			mc = create(ctx, s, "cache", 1)
-			settled(ctx, s, mc)
-			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", HaveLen(1)))
-			pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: mc.Status.Nodes[0]}}
-		}).
-		Assess("are told of", func(ctx context.Context, s *framework.Scope) {
-			annotate(ctx, s, `"crashloop"`)
+	feature := stage.Feature("failing pods").
+		Setup(func(_ context.Context, s *framework.Scope) { s.NeedsSimulation("their kubelets say how a pod is") })
+	framework.Given(feature, created("cache", 1)).
+		Setup(settled).
+		Assess("are told of", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+			simulate(ctx, s, `"crashloop"`)
 			framework.WaitForConditions(ctx, s, mc,
 				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
 				framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsFailing},
 			)
 			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonPodsFailing})
 		}).
-		Assess("and healed", func(ctx context.Context, s *framework.Scope) {
-			annotate(ctx, s, "null")
+		Assess("and healed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+			simulate(ctx, s, "null")
 			settled(ctx, s, mc)
 		}).
 		Test(t)
+}
+
+// simulate annotates the feature's pods with what the simulated kubelet should let happen to them, as JSON: null for nothing.
+func simulate(ctx context.Context, s *framework.Scope, what string) {
+	s.Helper()
+	pods := &corev1.PodList{}
+	NewWithT(s).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace))).To(Succeed())
+	for _, pod := range pods.Items {
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"testbed.example.com/simulate":%s}}}`, what))
+		NewWithT(s).Expect(s.Client.Patch(ctx, &pod, patch)).To(Succeed())
+	}
 }
 
 // The next two forbid what the operator, and what its Deployment wants, by a quota.

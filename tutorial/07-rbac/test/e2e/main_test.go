@@ -46,6 +46,13 @@ func create(ctx context.Context, s *framework.Scope, name string, size int32) *c
 	return mc
 }
 
+// created returns a step that creates a Memcached, for features about one.
+func created(name string, size int32) func(context.Context, *framework.Scope) *cachev1alpha1.Memcached {
+	return func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+		return create(ctx, s, name, size)
+	}
+}
+
 // change patches the Memcached's spec and keeps mc up to date.
 func change(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
 	s.Helper()

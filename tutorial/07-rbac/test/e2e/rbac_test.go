@@ -104,13 +104,13 @@ func TestUsers(t *testing.T) {
 			NewWithT(s).Expect(ann.Create(ctx, mc)).To(Succeed())
 			settled(ctx, s, mc)
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"nodes":["mine"]}}`))
-			forbidden(s.T, ann.Status().Patch(ctx, mc.DeepCopy(), patch), `cannot patch resource "memcacheds/status"`)
+			forbidden(s, ann.Status().Patch(ctx, mc.DeepCopy(), patch), `cannot patch resource "memcacheds/status"`)
 		}).
 		Assess("who may view may look at them", func(ctx context.Context, s *framework.Scope) {
 			bob := somebody(ctx, s, "bob", "view")
 			untilAllowed(ctx, s, "bob", "get")
 			NewWithT(s).Expect(bob.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: "cache"}, &cachev1alpha1.Memcached{})).To(Succeed())
-			forbidden(s.T, bob.Create(ctx, memcached(s, "another")), `cannot create resource "memcacheds"`)
+			forbidden(s, bob.Create(ctx, memcached(s, "another")), `cannot create resource "memcacheds"`)
 		}).
 		Test(t)
 }
@@ -140,9 +140,9 @@ func somebody(ctx context.Context, s *framework.Scope, name, role string) client
 }
 
 // forbidden asserts that the API server has refused a request for lack of rights.
-func forbidden(t *testing.T, err error, why string) {
-	t.Helper()
-	g := NewWithT(t)
+func forbidden(s *framework.Scope, err error, why string) {
+	s.Helper()
+	g := NewWithT(s)
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "expected Forbidden: %s; last seen: %v", why, err)
 	g.Expect(err).To(MatchError(ContainSubstring(why)))
 }
