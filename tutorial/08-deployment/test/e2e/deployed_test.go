@@ -19,7 +19,7 @@ func TestPod(t *testing.T) {
 	stage.Feature("the manager's pod").
 		Assess("is admitted where the restricted Pod Security level is enforced", func(ctx context.Context, s *framework.Scope) {
 			g := NewWithT(s)
-			manager := managerOf(s.T, manifests(s.T))
+			manager := managerOf(s, manifests(s))
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: manager.Namespace}}
 			framework.WaitForObject(ctx, s, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
 			pod := &corev1.Pod{
@@ -34,8 +34,7 @@ func TestPod(t *testing.T) {
 
 // TestDeployed has the process make way for the operator as its users run it: as an image, of which there are two pods.
 func TestDeployed(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	stage.Feature("deployed").
+	deployed := stage.Feature("deployed").
 		WithLabel("needs", "kubelet").
 		Setup(func(ctx context.Context, s *framework.Scope) {
 			s.NeedsKubelet("the operator as an image")
@@ -44,15 +43,13 @@ func TestDeployed(t *testing.T) {
 				s.Fatal(err)
 			}
 			s.Deploy(ctx, 2)
-		}).
-		Assess("is Available", func(ctx context.Context, s *framework.Scope) {
+		})
+	framework.Given(deployed, sample).
+		Assess("is Available", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
 			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 2)
 		}).
-		Assess("serves the sample", func(ctx context.Context, s *framework.Scope) {
-			mc = sample(ctx, s)
-			settled(ctx, s, mc)
-		}).
-		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope) {
+		Assess("serves the sample", settled).
+		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			lease := leaseOf(s)
 			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
 			holder := *lease.Spec.HolderIdentity

@@ -15,31 +15,23 @@ import (
 )
 
 func TestSize(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	to := func(size int32) framework.Step {
-		return func(ctx context.Context, s *framework.Scope) {
+	to := func(size int32) framework.StepOf[*cachev1alpha1.Memcached] {
+		return func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
 			settled(ctx, s, mc)
 		}
 	}
-	stage.Feature("size").
-		Assess("one at first", func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 1)
-			settled(ctx, s, mc)
-		}).
+	framework.Given(stage.Feature("size"), created("cache", 1)).
+		Assess("one at first", settled).
 		Assess("up to three", to(3)).
 		Assess("down to two", to(2)).
 		Test(t)
 }
 
 func TestRepair(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	stage.Feature("repair").
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 2)
-			settled(ctx, s, mc)
-		}).
-		Assess("the replicas that somebody changed", func(ctx context.Context, s *framework.Scope) {
+	framework.Given(stage.Feature("repair"), created("cache", 2)).
+		Setup(settled).
+		Assess("the replicas that somebody changed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":4}}`))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				s.Fatal(err)
@@ -47,14 +39,14 @@ func TestRepair(t *testing.T) {
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2))))
 			settled(ctx, s, mc)
 		}).
-		Assess("a label that somebody changed, of which no pod tells", func(ctx context.Context, s *framework.Scope) {
+		Assess("a label that somebody changed, of which no pod tells", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"cache.example.com/memcached-uid":"vandal"}}}`))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				s.Fatal(err)
 			}
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Labels", HaveKeyWithValue("cache.example.com/memcached-uid", string(mc.UID))))
 		}).
-		Assess("a Deployment that somebody deleted", func(ctx context.Context, s *framework.Scope) {
+		Assess("a Deployment that somebody deleted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			old := deploymentOf(mc)
 			framework.WaitForObject(ctx, s, old, Not(BeNil()))
 			if err := s.Client.Delete(ctx, old); err != nil {

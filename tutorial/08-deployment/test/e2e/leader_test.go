@@ -21,49 +21,48 @@ import (
 
 // TestLeader runs two replicas. Their executables have different names, by which the audit log tells them apart.
 func TestLeader(t *testing.T) {
-	var first, second *runner.Replica
-	var lease, asFirst, asSecond runner.Change
-	served := 0
-	serve := func(ctx context.Context, s *framework.Scope, program string) {
+	type replicas struct {
+		first, second *runner.Replica
+		asFirst       []runner.Change
+	}
+	serve := func(ctx context.Context, s *framework.Scope, name, program string) {
 		s.Helper()
 		mark, begin := s.Mark(), time.Now()
-		served++
-		settled(ctx, s, create(ctx, s, fmt.Sprintf("cache-%d", served), 1))
+		settled(ctx, s, create(ctx, s, name, 1))
 		framework.VerifyWrites(s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 	}
-	stage.Feature("the leader").
-		Setup(ownOperator).
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			folder := s.TempDir()
-			lease, asFirst, asSecond = shortLease(s), program(s, folder, "first"), program(s, folder, "second")
-			restart(ctx, s, lease, asFirst)
-			first = s.Operator.Replicas()[0]
-			serve(ctx, s, "first")
-			mark := s.Mark()
-			var err error
-			if second, err = s.Operator.AddReplica(ctx, lease, asSecond); err != nil {
+	framework.Given(stage.Feature("the leader").Setup(ownOperator), func(ctx context.Context, s *framework.Scope) *replicas {
+		lease, folder := shortLease(s), s.TempDir()
+		asFirst := []runner.Change{lease, program(s, folder, "first")}
+		restart(ctx, s, asFirst...)
+		first := s.Operator.Replicas()[0]
+		serve(ctx, s, "cache-1", "first")
+		mark := s.Mark()
+		second, err := s.Operator.AddReplica(ctx, lease, program(s, folder, "second"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.Cleanup(func() {
+			if err := second.Remove(context.WithoutCancel(ctx)); err != nil {
+				s.Error(err)
+			}
+		})
+		untilAsked(ctx, s, mark, "that the second replica asks for the lease", audit.Resource("leases", ""), audit.ByProgram("second"))
+		return &replicas{first, second, asFirst}
+	}).
+		Assess("alone works", func(ctx context.Context, s *framework.Scope, _ *replicas) {
+			serve(ctx, s, "cache-2", "first")
+		}).
+		Assess("is followed when it is killed", func(ctx context.Context, s *framework.Scope, running *replicas) {
+			followed(ctx, s, running.first.Kill)
+			serve(ctx, s, "cache-3", "second")
+		}).
+		Assess("gives its lease back when it is told to end", func(ctx context.Context, s *framework.Scope, running *replicas) {
+			if err := running.first.Restart(ctx, running.asFirst...); err != nil {
 				s.Fatal(err)
 			}
-			s.Cleanup(func() {
-				if err := second.Remove(context.WithoutCancel(ctx)); err != nil {
-					s.Error(err)
-				}
-			})
-			untilAsked(ctx, s, mark, "that the second replica asks for the lease", audit.Resource("leases", ""), audit.ByProgram("second"))
-		}).
-		Assess("alone works", func(ctx context.Context, s *framework.Scope) {
-			serve(ctx, s, "first")
-		}).
-		Assess("is followed when it is killed", func(ctx context.Context, s *framework.Scope) {
-			followed(ctx, s, first.Kill)
-			serve(ctx, s, "second")
-		}).
-		Assess("gives its lease back when it is told to end", func(ctx context.Context, s *framework.Scope) {
-			if err := first.Restart(ctx, lease, asFirst); err != nil {
-				s.Fatal(err)
-			}
 			mark := s.Mark()
-			if err := second.Stop(ctx); err != nil {
+			if err := running.second.Stop(ctx); err != nil {
 				s.Fatal(err)
 			}
 			framework.WaitForRequest(ctx, s, "a lease without a holder",
@@ -71,7 +70,7 @@ func TestLeader(t *testing.T) {
 				func(e *auditv1.Event) bool {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
 				})
-			serve(ctx, s, "first")
+			serve(ctx, s, "cache-4", "first")
 		}).
 		TestAlone(t)
 }

@@ -49,6 +49,13 @@ func create(ctx context.Context, s *framework.Scope, name string, size int32) *c
 	return mc
 }
 
+// created returns a step that creates a Memcached, for features about one.
+func created(name string, size int32) func(context.Context, *framework.Scope) *cachev1alpha1.Memcached {
+	return func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+		return create(ctx, s, name, size)
+	}
+}
+
 // change patches the Memcached's spec and keeps mc up to date.
 func change(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
 	s.Helper()
@@ -99,25 +106,25 @@ func ownOperator(ctx context.Context, s *framework.Scope) {
 }
 
 // manifests are what kubectl kustomize renders of config/default.
-func manifests(t *testing.T) runner.Manifests {
-	t.Helper()
+func manifests(s *framework.Scope) runner.Manifests {
+	s.Helper()
 	folder, err := stage.Manifests("../../config/default")
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	rendered, err := runner.Render(folder)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return rendered
 }
 
 // managerOf returns the manager's Deployment in the manifests.
-func managerOf(t *testing.T, m runner.Manifests) *appsv1.Deployment {
-	t.Helper()
+func managerOf(s *framework.Scope, m runner.Manifests) *appsv1.Deployment {
+	s.Helper()
 	manager := &appsv1.Deployment{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Select("Deployment")[0].Object, manager); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return manager
 }

@@ -12,10 +12,8 @@ import (
 )
 
 func TestSample(t *testing.T) {
-	stage.Feature("the sample").
-		Assess("is served", func(ctx context.Context, s *framework.Scope) {
-			settled(ctx, s, sample(ctx, s))
-		}).
+	framework.Given(stage.Feature("the sample"), sample).
+		Assess("is served", settled).
 		Test(t)
 }
 

@@ -11,9 +11,8 @@ import (
 )
 
 func TestAvailable(t *testing.T) {
-	stage.Feature("Available").
-		Assess("is recorded as an event", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 1)
+	framework.Given(stage.Feature("Available"), created("cache", 1)).
+		Assess("is recorded as an event", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})
 		}).

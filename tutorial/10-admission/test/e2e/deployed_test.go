@@ -15,8 +15,7 @@ import (
 
 // TestDeployed has the process make way for the operator as its users run it: as an image, of which there are two pods.
 func TestDeployed(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	stage.Feature("deployed").
+	deployed := stage.Feature("deployed").
 		WithLabel("needs", "kubelet").
 		Setup(func(ctx context.Context, s *framework.Scope) {
 			s.NeedsKubelet("the operator as an image")
@@ -25,17 +24,17 @@ func TestDeployed(t *testing.T) {
 				s.Fatal(err)
 			}
 			s.Deploy(ctx, 2)
-		}).
-		Assess("is Available", func(ctx context.Context, s *framework.Scope) {
+		})
+	framework.Given(deployed, sample).
+		Assess("is Available", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
 			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 2)
 		}).
-		Assess("serves the sample without webhooks, and the schema holds", func(ctx context.Context, s *framework.Scope) {
-			mc = sample(ctx, s)
+		Assess("serves the sample without webhooks, and the schema holds", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			NewWithT(s).Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy))
 			settled(ctx, s, mc)
-			refused(s.T, patch(ctx, s, mc, `{"spec":{"size":6}}`), "spec.size", "should be less than or equal to 5")
+			refused(s, patch(ctx, s, mc, `{"spec":{"size":6}}`), "spec.size", "should be less than or equal to 5")
 		}).
-		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope) {
+		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			lease := leaseOf(s)
 			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
 			holder := *lease.Spec.HolderIdentity

@@ -22,11 +22,9 @@ import (
 // TestPolicies applies the admission policies of config/policy, with no webhooks beside them that do the same.
 func TestPolicies(t *testing.T) {
 	const protection, creator = cachev1alpha1.AnnotationDeletionProtection, cachev1alpha1.AnnotationRequestedBy
-	var mc *cachev1alpha1.Memcached
-	stage.Feature("admission policies").
-		Setup(applyPolicies).
-		Assess("record who asked", func(ctx context.Context, s *framework.Scope) {
-			mc = memcached(s, "cache", 1)
+	policies := stage.Feature("admission policies").Setup(applyPolicies)
+	framework.Given(policies, func(_ context.Context, s *framework.Scope) *cachev1alpha1.Memcached { return memcached(s, "cache", 1) }).
+		Assess("record who asked", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			framework.WaitFor(ctx, s, "a trial", func(ctx context.Context) error {
 				trial := memcached(s, "trial", 1)
 				if err := as(s, "jane").Create(ctx, trial, client.DryRunAll); err != nil {
@@ -39,7 +37,7 @@ func TestPolicies(t *testing.T) {
 			})
 			NewWithT(s).Expect(s.Client.Create(ctx, mc)).To(Succeed())
 		}).
-		Assess("warn of a change of port", func(ctx context.Context, s *framework.Scope) {
+		Assess("warn of a change of port", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			heard := &warnings{}
 			config := rest.CopyConfig(s.Config)
 			config.WarningHandler = heard
@@ -58,7 +56,7 @@ func TestPolicies(t *testing.T) {
 				return nil
 			})
 		}).
-		Assess("refuse to delete what is protected", func(ctx context.Context, s *framework.Scope) {
+		Assess("refuse to delete what is protected", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			g := NewWithT(s)
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+protection+`":"true"}}}`)).To(Succeed())
 			framework.WaitFor(ctx, s, "a trial", func(ctx context.Context) error {

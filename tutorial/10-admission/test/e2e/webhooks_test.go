@@ -55,14 +55,14 @@ func TestDeletionProtection(t *testing.T) {
 	stage.Feature("deletion protection").
 		Assess("refuses what is neither true nor false", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			mc := create(ctx, s, "cache", 1)
-			refused(s.T, patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"yes"}}}`),
+			refused(s, patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"yes"}}}`),
 				"metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
 		})).
 		Assess("refuses deletion until it is taken off", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			g := NewWithT(s)
 			mc := create(ctx, s, "kept", 1)
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"true"}}}`)).To(Succeed())
-			refused(s.T, s.Client.Delete(ctx, mc),
+			refused(s, s.Client.Delete(ctx, mc),
 				"metadata.annotations[cache.example.com/deletion-protection]", "protects the Memcached from deletion")
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":null}}}`)).To(Succeed())
 			g.Expect(s.Client.Delete(ctx, mc)).To(Succeed())
@@ -78,10 +78,10 @@ func TestTotalSize(t *testing.T) {
 		Assess("is limited for who creates, changes and scales", func(ctx context.Context, s *framework.Scope) {
 			restart(ctx, s, runner.WithArgs("--max-total-size-per-namespace=5"))
 			first := create(ctx, s, "first", 3)
-			refused(s.T, s.Client.Create(ctx, memcached(s, "second", 3)), "spec.size", "may sum up to 5", "leaves 2")
+			refused(s, s.Client.Create(ctx, memcached(s, "second", 3)), "spec.size", "may sum up to 5", "leaves 2")
 			second := create(ctx, s, "second", 2)
-			refused(s.T, patch(ctx, s, second, `{"spec":{"size":3}}`), "spec.size", "leaves 2")
-			refused(s.T, scale(ctx, s, second, 3), "spec.size", "leaves 2")
+			refused(s, patch(ctx, s, second, `{"spec":{"size":3}}`), "spec.size", "leaves 2")
+			refused(s, scale(ctx, s, second, 3), "spec.size", "leaves 2")
 			NewWithT(s).Expect(scale(ctx, s, first, 2)).To(Succeed(), "expected that there is room to be made")
 			NewWithT(s).Expect(scale(ctx, s, second, 3)).To(Succeed(), "expected that there is room now")
 		}).
@@ -121,7 +121,7 @@ func TestOff(t *testing.T) {
 			}
 		})).
 		Assess("leaves the schema, and the operator at work", func(ctx context.Context, s *framework.Scope) {
-			refused(s.T, s.Client.Create(ctx, memcached(s, "large", 6)), "spec.size", "should be less than or equal to 5")
+			refused(s, s.Client.Create(ctx, memcached(s, "large", 6)), "spec.size", "should be less than or equal to 5")
 			mc := create(ctx, s, "cache", 1)
 			settled(ctx, s, mc)
 			g := NewWithT(s)
@@ -199,15 +199,15 @@ func scale(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached,
 }
 
 // refused asserts that a request was judged and refused, in these words: the field among them, and the reason.
-func refused(t *testing.T, err error, words ...string) {
-	t.Helper()
+func refused(s *framework.Scope, err error, words ...string) {
+	s.Helper()
 	if !apierrors.IsInvalid(err) {
-		t.Errorf("expected a refusal with the words %q; last seen: %v", words, err)
+		s.Errorf("expected a refusal with the words %q; last seen: %v", words, err)
 		return
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("expected a refusal with the words %q; last seen: %v", words, err)
+			s.Errorf("expected a refusal with the words %q; last seen: %v", words, err)
 		}
 	}
 }

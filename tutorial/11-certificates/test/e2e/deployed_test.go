@@ -17,8 +17,7 @@ import (
 
 // TestDeployed has the process make way for the operator as its users run it: as an image, of which there are two pods.
 func TestDeployed(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	stage.Feature("deployed").
+	deployed := stage.Feature("deployed").
 		WithLabel("needs", "kubelet").
 		Setup(func(ctx context.Context, s *framework.Scope) {
 			s.NeedsKubelet("the operator as an image")
@@ -27,16 +26,16 @@ func TestDeployed(t *testing.T) {
 				s.Fatal(err)
 			}
 			s.Deploy(ctx, 2)
-		}).
-		Assess("is Available", func(ctx context.Context, s *framework.Scope) {
+		})
+	framework.Given(deployed, sample).
+		Assess("is Available", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
 			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 2)
 		}).
-		Assess("serves the sample, and has its webhooks called", func(ctx context.Context, s *framework.Scope) {
-			mc = sample(ctx, s)
+		Assess("serves the sample, and has its webhooks called", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			NewWithT(s).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy))
 			settled(ctx, s, mc)
 		}).
-		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope) {
+		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			lease := leaseOf(s)
 			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(ContainSubstring("_"))))
 			holder := *lease.Spec.HolderIdentity
