@@ -33,14 +33,14 @@ var stage = framework.New(framework.Options{
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
 func TestDeployment(t *testing.T) {
-	cache := &appsv1.Deployment{}
-	stage.Feature("the Deployment").
-		Assess("has as many pods as are wanted", func(ctx context.Context, s *framework.Scope) {
-			s.NeedsImage(ctx, "docker.io/library/memcached:1.6.39-alpine")
-			create(ctx, s, "deployment.yaml", cache)
+	framework.Given(stage.Feature("the Deployment"), func(ctx context.Context, s *framework.Scope) *appsv1.Deployment {
+		s.NeedsImage(ctx, "docker.io/library/memcached:1.6.39-alpine")
+		return create(ctx, s, "deployment.yaml", &appsv1.Deployment{})
+	}).
+		Assess("has as many pods as are wanted", func(ctx context.Context, s *framework.Scope, cache *appsv1.Deployment) {
 			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), 3)
 		}).
-		Assess("replaces a pod that was deleted", func(ctx context.Context, s *framework.Scope) {
+		Assess("replaces a pod that was deleted", func(ctx context.Context, s *framework.Scope, cache *appsv1.Deployment) {
 			pods := &corev1.PodList{}
 			NewWithT(s).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "cache"})).To(Succeed())
 			NewWithT(s).Expect(pods.Items).To(HaveLen(3))
@@ -48,7 +48,7 @@ func TestDeployment(t *testing.T) {
 			framework.WaitForDeletion(ctx, s, &pods.Items[0])
 			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), 3)
 		}).
-		Assess("follows a change of what is wanted", func(ctx context.Context, s *framework.Scope) {
+		Assess("follows a change of what is wanted", func(ctx context.Context, s *framework.Scope, cache *appsv1.Deployment) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`))
 			NewWithT(s).Expect(s.Client.Patch(ctx, cache, patch)).To(Succeed())
 			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), 5)
@@ -60,8 +60,7 @@ func TestJob(t *testing.T) {
 	stage.Feature("the Job").
 		Assess("is complete when its pods are", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsImage(ctx, "docker.io/library/busybox:1.37")
-			count := &batchv1.Job{}
-			create(ctx, s, "job.yaml", count)
+			count := create(ctx, s, "job.yaml", &batchv1.Job{})
 			framework.WaitForObject(ctx, s, count, And(
 				HaveField("Status.Succeeded", BeEquivalentTo(2)),
 				HaveField("Status.Conditions", ContainElement(And(
@@ -72,8 +71,8 @@ func TestJob(t *testing.T) {
 		Test(t)
 }
 
-// create creates the object in one of the chapter's manifests, in the feature's namespace, and fills it in.
-func create(ctx context.Context, s *framework.Scope, file string, object client.Object) {
+// create creates the object in one of the chapter's manifests, in the feature's namespace, and returns it, filled in.
+func create[T client.Object](ctx context.Context, s *framework.Scope, file string, object T) T {
 	s.Helper()
 	path, err := stage.Manifests(config + "/" + file)
 	if err != nil {
@@ -90,4 +89,5 @@ func create(ctx context.Context, s *framework.Scope, file string, object client.
 	if err := s.Client.Create(ctx, object); err != nil {
 		s.Fatal(err)
 	}
+	return object
 }

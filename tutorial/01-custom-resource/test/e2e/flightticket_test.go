@@ -36,14 +36,14 @@ func TestPosted(t *testing.T) {
 	stage.Feature("the definition as posted").
 		Assess("is refused for its unknown fields", func(ctx context.Context, s *framework.Scope) {
 			strict := client.WithFieldValidation(s.Client, metav1.FieldValidationStrict)
-			err := strict.Create(ctx, read(s.T, "crd/posted.yaml"))
+			err := strict.Create(ctx, read(s, "crd/posted.yaml"))
 			NewWithT(s).Expect(err).To(MatchError(And(
 				ContainSubstring(`unknown field "spec.names.shortnames"`), ContainSubstring(`unknown field "spec.schema"`),
 			)))
 		}).
 		Assess("and, where these are dropped, for its scope and its missing schema", func(ctx context.Context, s *framework.Scope) {
 			lax := client.WithFieldValidation(s.Client, metav1.FieldValidationIgnore)
-			err := lax.Create(ctx, read(s.T, "crd/posted.yaml"))
+			err := lax.Create(ctx, read(s, "crd/posted.yaml"))
 			NewWithT(s).Expect(err).To(MatchError(And(
 				ContainSubstring(`spec.scope: Unsupported value: "Namespced"`), ContainSubstring("spec.versions[0].schema.openAPIV3Schema: Required value"),
 			)))
@@ -64,7 +64,7 @@ func TestCorrected(t *testing.T) {
 		}).
 		Assess("refuses number 11", func(ctx context.Context, s *framework.Scope) {
 			_, err := create(ctx, s, "samples/too-many.yaml")
-			refused(s.T, err, "spec.number in body should be less than or equal to 10")
+			refused(s, err, "spec.number in body should be less than or equal to 10")
 		}).
 		Assess("takes a flight to nowhere", func(ctx context.Context, s *framework.Scope) {
 			_, err := create(ctx, s, "samples/nowhere.yaml")
@@ -78,15 +78,15 @@ func TestExtended(t *testing.T) {
 		Setup(func(ctx context.Context, s *framework.Scope) { define(ctx, s, "crd/extended.yaml") }).
 		Assess("refuses a flight to nowhere", func(ctx context.Context, s *framework.Scope) {
 			_, err := create(ctx, s, "samples/nowhere.yaml")
-			refused(s.T, err, "spec.to: Required value")
+			refused(s, err, "spec.to: Required value")
 		}).
 		Assess("refuses number 11", func(ctx context.Context, s *framework.Scope) {
 			_, err := create(ctx, s, "samples/too-many.yaml")
-			refused(s.T, err, "spec.number in body should be less than or equal to 10")
+			refused(s, err, "spec.number in body should be less than or equal to 10")
 		}).
 		Assess("has a status that nobody writes yet", func(ctx context.Context, s *framework.Scope) {
 			g := NewWithT(s)
-			ticket := read(s.T, "samples/flightticket.yaml")
+			ticket := read(s, "samples/flightticket.yaml")
 			ticket.SetNamespace(s.Namespace)
 			ticket.Object["status"] = map[string]any{"booking": "made up"}
 			g.Expect(s.Client.Create(ctx, ticket)).To(Succeed())
@@ -106,7 +106,7 @@ func define(ctx context.Context, s *framework.Scope, file string) {
 		s.Fatal(err)
 	}
 	framework.WaitForDeletion(ctx, s, definition())
-	if err := s.Client.Create(ctx, read(s.T, file)); err != nil {
+	if err := s.Client.Create(ctx, read(s, file)); err != nil {
 		s.Fatal(err)
 	}
 	tickets := &unstructured.UnstructuredList{}
@@ -122,7 +122,7 @@ func definition() *apiextensionsv1.CustomResourceDefinition {
 // create creates the ticket in the file in the feature's namespace. The error is what the API server says of it.
 func create(ctx context.Context, s *framework.Scope, file string) (*unstructured.Unstructured, error) {
 	s.Helper()
-	ticket := read(s.T, file)
+	ticket := read(s, file)
 	ticket.SetNamespace(s.Namespace)
 	err := s.Client.Create(ctx, ticket)
 	if err != nil && !apierrors.IsInvalid(err) {
@@ -132,27 +132,27 @@ func create(ctx context.Context, s *framework.Scope, file string) (*unstructured
 }
 
 // refused asserts that the API server has refused a ticket, and why.
-func refused(t *testing.T, err error, why string) {
-	t.Helper()
-	g := NewWithT(t)
+func refused(s *framework.Scope, err error, why string) {
+	s.Helper()
+	g := NewWithT(s)
 	g.Expect(err).To(HaveOccurred(), "expected the ticket to be refused: %s", why)
 	g.Expect(err).To(MatchError(ContainSubstring(why)))
 }
 
 // read reads the object in one of the chapter's files.
-func read(t *testing.T, file string) *unstructured.Unstructured {
-	t.Helper()
+func read(s *framework.Scope, file string) *unstructured.Unstructured {
+	s.Helper()
 	path, err := stage.Manifests(config + "/" + file)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(text, &object.Object); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return object
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/tutorial/02-informer-queue/internal/airline"
 )
 
@@ -23,8 +23,8 @@ type desk struct {
 }
 
 // open opens an airline for the time of a test. Each request comes to the door, which passes it on to book or not.
-func open(t *testing.T, door func(w http.ResponseWriter, r *http.Request, book http.Handler)) *desk {
-	t.Helper()
+func open(s *framework.Scope, door func(w http.ResponseWriter, r *http.Request, book http.Handler)) *desk {
+	s.Helper()
 	d := &desk{requests: map[types.UID]int{}}
 	server := airline.NewServer(func(b airline.Booking) {
 		d.mu.Lock()
@@ -37,7 +37,7 @@ func open(t *testing.T, door func(w http.ResponseWriter, r *http.Request, book h
 		d.mu.Unlock()
 		door(w, r, server)
 	}))
-	t.Cleanup(d.Close)
+	s.Cleanup(d.Close)
 	return d
 }
 

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/tutorial/09-finalizers/internal/airline"
 )
 
@@ -29,8 +29,8 @@ type request struct {
 }
 
 // open opens an airline for the time of a test. Each request comes to the door, which passes it on to book or not.
-func open(t *testing.T, door func(w http.ResponseWriter, r *http.Request, book http.Handler)) *desk {
-	t.Helper()
+func open(s *framework.Scope, door func(w http.ResponseWriter, r *http.Request, book http.Handler)) *desk {
+	s.Helper()
 	d := &desk{requests: map[request]int{}}
 	note := func(list *[]airline.Booking) func(airline.Booking) {
 		return func(b airline.Booking) {
@@ -46,7 +46,7 @@ func open(t *testing.T, door func(w http.ResponseWriter, r *http.Request, book h
 		d.mu.Unlock()
 		door(w, r, server)
 	}))
-	t.Cleanup(d.Close)
+	s.Cleanup(d.Close)
 	return d
 }
 

@@ -25,7 +25,7 @@ func TestOnce(t *testing.T) {
 	stage.Feature("a ticket").
 		Assess("is booked once, although the first answer gets lost", func(ctx context.Context, s *framework.Scope) {
 			var cut atomic.Bool
-			d := open(s.T, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
+			d := open(s, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
 				if cut.CompareAndSwap(false, true) {
 					book.ServeHTTP(httptest.NewRecorder(), r)
 					http.Error(w, "the line is cut", http.StatusBadGateway)
@@ -49,7 +49,7 @@ func TestClosed(t *testing.T) {
 		Assess("are booked when it opens", func(ctx context.Context, s *framework.Scope) {
 			opened := make(chan struct{})
 			sentAway := make(chan types.UID, 1000)
-			d := open(s.T, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
+			d := open(s, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
 				select {
 				case <-opened:
 					book.ServeHTTP(w, r)
@@ -81,7 +81,7 @@ func TestStorm(t *testing.T) {
 			arrived, released := make(chan struct{}), make(chan struct{})
 			release := sync.OnceFunc(func() { close(released) })
 			var occupied atomic.Bool
-			d := open(s.T, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
+			d := open(s, func(w http.ResponseWriter, r *http.Request, book http.Handler) {
 				if occupied.CompareAndSwap(false, true) {
 					close(arrived)
 					<-released
@@ -110,7 +110,7 @@ func TestStorm(t *testing.T) {
 func TestRestart(t *testing.T) {
 	stage.Feature("a restart").
 		Assess("loses no ticket, and books none again", func(ctx context.Context, s *framework.Scope) {
-			d := open(s.T, always)
+			d := open(s, always)
 			fly(ctx, s, d)
 			before := buy(ctx, s, "before")
 			hasBooking(ctx, s, before)
