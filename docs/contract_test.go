@@ -75,7 +75,7 @@ func featuresOf(source []byte) (map[string][]string, error) {
 			if !ok {
 				return true
 			}
-			isFeature = isFeature || isName(selector.X, "features") && selector.Sel.Name == "New"
+			isFeature = isFeature || selector.Sel.Name == "Feature" && len(call.Args) == 1
 			if selector.Sel.Name == "WithLabel" && len(call.Args) == 2 && text(call.Args[0]) == "contract" {
 				labels = append(labels, text(call.Args[1]))
 			}
@@ -91,11 +91,6 @@ func featuresOf(source []byte) (map[string][]string, error) {
 		features[function.Name.Name] = slices.Compact(labels)
 	}
 	return features, nil
-}
-
-func isName(e ast.Expr, name string) bool {
-	identifier, ok := e.(*ast.Ident)
-	return ok && identifier.Name == name
 }
 
 // text is the value of a string literal, or empty.
@@ -153,7 +148,7 @@ func contractTable(features map[string][]string, mutants []mutant.Mutant) (strin
 func TestFeaturesOf(t *testing.T) {
 	const source = `package p
 func TestA(t *testing.T) {
-	s.Test(t, features.New("a").WithLabel("contract", "2").WithLabel("disruptive", "x").WithLabel("contract", "10").Feature())
+	framework.Given(s.Feature("a").WithLabel("contract", "2").WithLabel("disruptive", "x").WithLabel("contract", "10"), given).Test(t)
 }
 func TestPure(t *testing.T) { t.Log("no feature") }
 `
@@ -162,7 +157,7 @@ func TestPure(t *testing.T) { t.Log("no feature") }
 		t.Errorf("got %v, %v", features, err)
 	}
 	if _, err := featuresOf([]byte(`package p
-func TestB(t *testing.T) { s.Test(t, features.New("b").Feature()) }
+func TestB(t *testing.T) { s.Feature("b").Test(t) }
 `)); err == nil || !strings.Contains(err.Error(), "the feature of TestB is of no point of the contract") {
 		t.Errorf("a feature without a point: %v", err)
 	}

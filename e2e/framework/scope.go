@@ -153,6 +153,14 @@ func (s *Scope) NeedsSimulation(reason string) {
 	}
 }
 
+// NeedsWebhooks skips the test where the API server can't call the operator's webhooks.
+func (s *Scope) NeedsWebhooks() {
+	s.Helper()
+	if !s.Webhooks {
+		s.Skip("the API server of this cluster can't call webhooks of a process on this machine")
+	}
+}
+
 // Mark returns the place in the audit log at which counting begins. It skips the test where there is no such log.
 func (s *Scope) Mark() audit.Mark {
 	s.Helper()

@@ -15,9 +15,8 @@ import (
 // TestProgressDeadline owns the operator. The Deployment's controller has stopped looking once all pods were ready; what keeps
 // one of them from being ready again, only the operator's own deadline ends.
 func TestProgressDeadline(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	ends := func(reason string, edit func(*corev1.ContainerStatus)) framework.Step {
-		return func(ctx context.Context, s *framework.Scope) {
+	ends := func(reason string, edit func(*corev1.ContainerStatus)) framework.StepOf[*cachev1alpha1.Memcached] {
+		return func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			s.NeedsSimulation("their kubelets say how a pod is")
 			release := unready(ctx, s, mc, edit)
 			givenUp(ctx, s, mc, reason)
@@ -25,14 +24,12 @@ func TestProgressDeadline(t *testing.T) {
 			settled(ctx, s, mc)
 		}
 	}
-	memcached.Feature("the progress deadline").
+	feature := memcached.Feature("the progress deadline").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
-		Setup(operatorWith(runner.WithArgs("--progress-deadline=2s"))).
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 1)
-			settled(ctx, s, mc)
-		}).
+		Setup(operatorWith(runner.WithArgs("--progress-deadline=2s")))
+	framework.Given(feature, created("cache", 1)).
+		Setup(settled).
 		Assess("ends the wait for a probe that does not pass", ends(cachev1alpha1.ReasonProbeFailed, func(*corev1.ContainerStatus) {})).
 		Assess("and for a container that is not created", ends(cachev1alpha1.ReasonContainerCreationStuck, func(container *corev1.ContainerStatus) {
 			container.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
@@ -51,17 +48,14 @@ func givenUp(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcache
 
 // TestPaused pauses a Deployment as `kubectl rollout pause` does.
 func TestPaused(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	memcached.Feature("a paused Deployment").
-		WithLabel("contract", "8").
-		Assess("scales", func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 1)
+	framework.Given(memcached.Feature("a paused Deployment").WithLabel("contract", "8"), created("cache", 1)).
+		Assess("scales", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			damage(ctx, s, mc, `{"spec":{"paused":true}}`)
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			resize(ctx, s, mc, 2)
 			settled(ctx, s, mc)
 		}).
-		Assess("and does not roll out, which is told", func(ctx context.Context, s *framework.Scope) {
+		Assess("and does not roll out, which is told", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
 			framework.WaitForConditions(ctx, s, mc,
 				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
@@ -72,7 +66,7 @@ func TestPaused(t *testing.T) {
 				},
 			)
 		}).
-		Assess("until it is resumed", func(ctx context.Context, s *framework.Scope) {
+		Assess("until it is resumed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			damage(ctx, s, mc, `{"spec":{"paused":null}}`)
 			settled(ctx, s, mc)
 		}).

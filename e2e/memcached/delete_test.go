@@ -30,7 +30,6 @@ func TestDelete(t *testing.T) {
 			nothingLeft(ctx, s)
 		}
 	}
-	var held *cachev1alpha1.Memcached
 	memcached.Feature("delete").
 		WithLabel("contract", "10").
 		WithLabel("contract", "7").
@@ -47,17 +46,18 @@ func TestDelete(t *testing.T) {
 			nothingLeft(ctx, s)
 		}).
 		Assess("waits for who else has a finalizer, and the operator leaves it alone", func(ctx context.Context, s *framework.Scope) {
-			held = create(ctx, s, "held", 1, finalizer(hold))
+			held := create(ctx, s, "held", 1, finalizer(hold))
 			settled(ctx, s, held)
 			remove(ctx, s, held)
 			framework.WaitForObject(ctx, s, held, HaveField("DeletionTimestamp", Not(BeNil())))
 			mark := s.Mark()
-			change(ctx, s, held, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			resize(ctx, s, held, 3)
 			damage(ctx, s, held, `{"metadata":{"labels":{"app.kubernetes.io/name":"other"}}}`)
 			barrier(ctx, s)
 			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		Assess("and ends when that one is done", func(ctx context.Context, s *framework.Scope) {
+			held := named(s, "held")
 			release(ctx, s, held)
 			framework.WaitForDeletion(ctx, s, held, deploymentOf(held))
 			nothingLeft(ctx, s)
@@ -103,14 +103,10 @@ func TestDeleteNamespace(t *testing.T) {
 	memcached.Feature("delete the namespace").
 		WithLabel("contract", "10").
 		Assess("leaves nothing, and no hot loop", func(ctx context.Context, s *framework.Scope) {
-			doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-doomed-"}}
-			if err := s.Client.Create(ctx, doomed); err != nil {
-				s.Fatal(err)
-			}
-			within := *s
-			within.Namespace = doomed.Name
+			doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: anotherNamespace(ctx, s)}}
+			within := inNamespace(s, doomed.Name)
 			for _, name := range []string{"a", "b", "c"} {
-				settled(ctx, s, create(ctx, &within, name, 1))
+				settled(ctx, s, create(ctx, within, name, 1))
 			}
 			mark := s.Mark()
 			remove(ctx, s, doomed)
@@ -125,7 +121,6 @@ func TestDeleteNamespace(t *testing.T) {
 // TestDeleteWithoutOperator owns the operator. What it would do when it is up, Kubernetes does when it is down: deletion
 // needs nothing of it.
 func TestDeleteWithoutOperator(t *testing.T) {
-	var unborn *cachev1alpha1.Memcached
 	memcached.Feature("delete without the operator").
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "operator").
@@ -141,7 +136,7 @@ func TestDeleteWithoutOperator(t *testing.T) {
 		Assess("nor does the operator make anything of what it never saw alive", func(ctx context.Context, s *framework.Scope) {
 			passUnjudged(ctx, s)
 			remove(ctx, s, create(ctx, s, "short", 1))
-			unborn = create(ctx, s, "unborn", 1, finalizer(hold))
+			unborn := create(ctx, s, "unborn", 1, finalizer(hold))
 			remove(ctx, s, unborn)
 			mark := s.Mark()
 			restart(ctx, s)

@@ -18,33 +18,35 @@ import (
 // TestDeployed owns the operator, which makes way for one of the same code that runs as its users run it: as an image, of which
 // there are two pods. Features that own no operator meet one that is deployed, too, where that can be: see framework.Options.
 func TestDeployed(t *testing.T) {
-	var (
-		mc     *cachev1alpha1.Memcached
-		before []string
-	)
-	memcached.Feature("deployed").
+	type cache struct {
+		mc   *cachev1alpha1.Memcached
+		pods []string // from before the operator is deployed
+	}
+	feature := memcached.Feature("deployed").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
 		WithLabel("needs", "kubelet").
-		Setup(ownOperator).
-		Setup(withKubelet(func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 2)
-			settled(ctx, s, mc)
-			before = namesOf(podsOf(ctx, s, mc))
-			stop(ctx, s)
-			s.Deploy(ctx, 2)
-		})).
-		Assess("runs in a namespace that enforces the restricted Pod Security level", withKubelet(func(ctx context.Context, s *framework.Scope) {
+		Setup(needsKubelet).
+		Setup(ownOperator)
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) cache {
+		mc := create(ctx, s, "cache", 2)
+		settled(ctx, s, mc)
+		pods := namesOf(podsOf(ctx, s, mc))
+		stop(ctx, s)
+		s.Deploy(ctx, 2)
+		return cache{mc, pods}
+	}).
+		Assess("runs in a namespace that enforces the restricted Pod Security level", func(ctx context.Context, s *framework.Scope, _ cache) {
 			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 2)
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Deployed.Manager.Namespace}}
 			framework.WaitForObject(ctx, s, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
-		})).
-		Assess("goes on with what was there, and restarts no pod", withKubelet(func(ctx context.Context, s *framework.Scope) {
+		}).
+		Assess("goes on with what was there, and restarts no pod", func(ctx context.Context, s *framework.Scope, before cache) {
 			settled(ctx, s, create(ctx, s, "next", 1))
-			settled(ctx, s, mc)
-			NewWithT(s).Expect(namesOf(podsOf(ctx, s, mc))).To(Equal(before))
-		})).
-		Assess("is followed when its leader is killed", withKubelet(func(ctx context.Context, s *framework.Scope) {
+			settled(ctx, s, before.mc)
+			NewWithT(s).Expect(namesOf(podsOf(ctx, s, before.mc))).To(Equal(before.pods))
+		}).
+		Assess("is followed when its leader is killed", func(ctx context.Context, s *framework.Scope, before cache) {
 			lease := leaseIn(s.Deployed.Manager.Namespace)
 			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", Not(HaveValue(BeEmpty()))))
 			pods := managers(ctx, s)
@@ -57,12 +59,12 @@ func TestDeployed(t *testing.T) {
 			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeElementOf("", *lease.Spec.HolderIdentity)))))
 			// While the webhooks of one pod are away, the API server may ask it, or nobody: who is refused for that tries again.
 			framework.WaitFor(ctx, s, "changing the Memcached", func(ctx context.Context) error {
-				return s.Client.Patch(ctx, mc, rawMergePatch(`{"spec":{"size":3}}`))
+				return s.Client.Patch(ctx, before.mc, rawMergePatch(`{"spec":{"size":3}}`))
 			})
-			settled(ctx, s, mc)
+			settled(ctx, s, before.mc)
 			restarted(ctx, s, &pods[leading], "Error")
 			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 2)
-		})).
+		}).
 		TestAlone(t)
 }
 

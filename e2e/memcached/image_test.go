@@ -17,9 +17,8 @@ import (
 // TestImage owns the operator: the image is the manager's to choose. Any legal reference will do, so nothing may be read out of
 // it, such as a version from its tag.
 func TestImage(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	rollsOut := func(image string) framework.Step {
-		return func(ctx context.Context, s *framework.Scope) {
+	rollsOut := func(image string) framework.StepOf[*cachev1alpha1.Memcached] {
+		return func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			since := len(s.Versions(ctx))
 			restart(ctx, s, runner.WithEnv("MEMCACHED_IMAGE="+image))
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Image", image))))
@@ -28,48 +27,44 @@ func TestImage(t *testing.T) {
 		}
 	}
 	digest := "@sha256:" + strings.Repeat("0123456789abcdef", 4)
-	memcached.Feature("image").
+	feature := memcached.Feature("image").
 		WithLabel("contract", "2").
 		WithLabel("disruptive", "operator").
-		Setup(ownOperator).
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			s.NeedsSimulation("it rolls out images that are nowhere")
-			mc = create(ctx, s, "cache", 2)
-			settled(ctx, s, mc)
-			slowPods(ctx, s, mc)
-		}).
+		Setup(ownOperator)
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+		s.NeedsSimulation("it rolls out images that are nowhere")
+		return create(ctx, s, "cache", 2)
+	}).
+		Setup(settled).
+		Setup(slowPods).
 		Assess("another version rolls out", rollsOut("docker.io/library/memcached:1.6.38-alpine")).
 		Assess("without a tag", rollsOut("memcached")).
 		Assess("from a registry on a port", rollsOut("localhost:5000/memcached")).
 		Assess("by digest", rollsOut("registry.example.com:5000/team/memcached:1.6"+digest)).
-		Assess("never was Available with fewer pods than its size", func(ctx context.Context, s *framework.Scope) {
-			truthful(ctx, s, mc)
-		}).
+		Assess("never was Available with fewer pods than its size", truthful).
 		TestAlone(t)
 }
 
 // TestFailingImage owns the operator, as TestImage does.
 func TestFailingImage(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	memcached.Feature("failing image").
+	feature := memcached.Feature("failing image").
 		WithLabel("contract", "1").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
-		Setup(ownOperator).
-		Assess("an image that can't be pulled makes it Degraded", func(ctx context.Context, s *framework.Scope) {
-			restart(ctx, s, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1"))
-			mc = create(ctx, s, "cache", 1)
+		Setup(operatorWith(runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1")))
+	framework.Given(feature, created("cache", 1)).
+		Assess("an image that can't be pulled makes it Degraded", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			framework.WaitForConditions(ctx, s, mc,
 				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
 				framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonImagePullFailed, Message: "no-such-image"},
 			)
 			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonImagePullFailed, Note: "no-such-image"})
 		}).
-		Assess("and is given up when the Deployment's controller does so", func(ctx context.Context, s *framework.Scope) {
+		Assess("and is given up when the Deployment's controller does so", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			damage(ctx, s, mc, `{"spec":{"progressDeadlineSeconds":1}}`)
 			givenUp(ctx, s, mc, cachev1alpha1.ReasonImagePullFailed)
 		}).
-		Assess("the right image mends it", func(ctx context.Context, s *framework.Scope) {
+		Assess("the right image mends it", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			restart(ctx, s)
 			settled(ctx, s, mc)
 		}).

@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -20,65 +21,57 @@ import (
 // TestInstaller owns the operator, which is installed again from the one file of `make build-installer`: as the image that the file
 // names where nodes run images, and otherwise as a process with what the file says.
 func TestInstaller(t *testing.T) {
-	var mark audit.Mark
-	memcached.Feature("installer").
+	feature := memcached.Feature("installer").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Setup(ownOperator).
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			image := s.Image
-			if image == "" {
-				image = "registry.example.com/operator:v1"
-			}
-			manifests, err := runner.Load(buildInstaller(ctx, s.T, image))
-			if err != nil {
-				s.Fatal(err)
-			}
-			NewWithT(s).Expect(manifests.Select("Deployment")).To(ConsistOf(WithTransform(containers, ConsistOf(HaveKeyWithValue("image", image)))))
-			NewWithT(s).Expect(kinds(manifests)).To(HaveExactElements("Namespace", "CustomResourceDefinition"), "kubectl applies them in this order")
-			if s.Audit != nil {
-				mark = s.Mark()
-			}
-			s.Install(ctx, manifests)
-		}).
-		Assess("serves Memcacheds", func(ctx context.Context, s *framework.Scope) {
+		Setup(ownOperator)
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) (since audit.Mark) {
+		image := cmp.Or(s.Image, "registry.example.com/operator:v1")
+		manifests := buildInstaller(ctx, s, image)
+		NewWithT(s).Expect(manifests.Select("Deployment")).To(ConsistOf(WithTransform(containers, ConsistOf(HaveKeyWithValue("image", image)))))
+		NewWithT(s).Expect(kinds(manifests)).To(HaveExactElements("Namespace", "CustomResourceDefinition"), "kubectl applies them in this order")
+		if s.Audit != nil {
+			since = s.Mark()
+		}
+		s.Install(ctx, manifests)
+		return since
+	}).
+		Assess("serves Memcacheds", func(ctx context.Context, s *framework.Scope, _ audit.Mark) {
 			mc := create(ctx, s, "cache", 1)
 			settled(ctx, s, mc)
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			resize(ctx, s, mc, 2)
 			settled(ctx, s, mc)
 		}).
-		Assess("with its webhooks", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+		Assess("with its webhooks", func(ctx context.Context, s *framework.Scope, _ audit.Mark) {
+			s.NeedsWebhooks()
 			mc := create(ctx, s, "asked", 1)
 			NewWithT(s).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy))
-		})).
-		Assess("and asks for nothing that it may not have", func(_ context.Context, s *framework.Scope) {
-			s.NeedsAudit()
-			nothingForbidden(s, mark, s.Operator.UserName())
 		}).
+		Assess("and asks for nothing that it may not have", nothingForbidden).
 		TestAlone(t)
 }
 
-// buildInstaller runs `make build-installer` in the operator's directory, and returns the file that it writes. What its kubectl
-// renders is rendered here.
-func buildInstaller(ctx context.Context, t *testing.T, image string) string {
-	t.Helper()
-	work := t.TempDir()
+// buildInstaller runs `make build-installer` in the operator's directory, and loads the file that it writes. The test renders what
+// kubectl would render.
+func buildInstaller(ctx context.Context, s *framework.Scope, image string) runner.Manifests {
+	s.Helper()
+	work := s.TempDir()
 	kustomization, err := memcached.Manifests("../../operator/config/default")
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	manifests, err := runner.Render(kustomization)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	content, err := manifests.YAML()
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	rendered, kubectl := filepath.Join(work, "rendered"), filepath.Join(work, "kubectl")
 	for file, content := range map[string][]byte{rendered: content, kubectl: fmt.Appendf(nil, "#!/bin/sh\ncat %q\n", rendered)} {
 		if err := os.WriteFile(file, content, 0o700); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 	}
 	build := exec.CommandContext(ctx, "make", "--silent", "--old-file=manifests", "--old-file=generate", "build-installer",
@@ -86,9 +79,12 @@ func buildInstaller(ctx context.Context, t *testing.T, image string) string {
 	build.Dir = "../../operator"
 	build.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=") // not what an outer make was told
 	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", build, err, output)
+		s.Fatalf("%s: %v\n%s", build, err, output)
 	}
-	return filepath.Join(work, "install.yaml")
+	if manifests, err = runner.Load(filepath.Join(work, "install.yaml")); err != nil {
+		s.Fatal(err)
+	}
+	return manifests
 }
 
 // kinds returns the kinds of the first two objects.
@@ -106,9 +102,11 @@ func containers(deployment *unstructured.Unstructured) []any {
 	return found
 }
 
-// nothingForbidden fails the test if a request of the user's was refused for want of a permission since the mark.
-func nothingForbidden(s *framework.Scope, since audit.Mark, user string) {
+// nothingForbidden fails the test if a request of the operator's was refused for want of a permission since the mark.
+func nothingForbidden(_ context.Context, s *framework.Scope, since audit.Mark) {
 	s.Helper()
+	s.NeedsAudit()
+	user := s.Operator.UserName()
 	asked, err := s.Audit.Since(since, audit.ByUser(user))
 	if err != nil {
 		s.Fatal(err)

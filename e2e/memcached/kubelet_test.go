@@ -20,34 +20,31 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// withKubelet is a step that needs pods which really run.
-func withKubelet(step framework.Step) framework.Step {
-	return func(ctx context.Context, s *framework.Scope) {
-		s.Helper()
-		s.NeedsKubelet("there is no memcached in them")
-		step(ctx, s)
-	}
+// needsKubelet is the setup of a feature that needs pods which really run.
+func needsKubelet(_ context.Context, s *framework.Scope) {
+	s.Helper()
+	s.NeedsKubelet("there is no memcached in them")
 }
 
 // TestServing shows that what the status calls Available is memcached, at the port that the Memcached asks for.
 func TestServing(t *testing.T) {
 	serves := func(name string, port int32) framework.Step {
-		return withKubelet(func(ctx context.Context, s *framework.Scope) {
+		return func(ctx context.Context, s *framework.Scope) {
 			mc := create(ctx, s, name, 2, func(mc *cachev1alpha1.Memcached) { mc.Spec.ContainerPort = &port })
 			settled(ctx, s, mc)
 			for _, pod := range podsOf(ctx, s, mc) {
 				remembers(ctx, s, &pod, port)
 			}
-		})
+		}
 	}
 	memcached.Feature("serving").
 		WithLabel("contract", "3").
 		WithLabel("needs", "kubelet").
+		Setup(needsKubelet).
 		Assess("set and get, at the default port", serves("usual", 11211)).
 		Assess("and at another", serves("other", 11311)).
-		Assess("at the port that it was changed to, and no more at the one before", withKubelet(func(ctx context.Context, s *framework.Scope) {
-			mc := named(s, "other")
-			framework.WaitForObject(ctx, s, mc, Not(BeNil()))
+		Assess("at the port that it was changed to, and no more at the one before", func(ctx context.Context, s *framework.Scope) {
+			mc := existing(ctx, s, "other")
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11411)) })
 			settled(ctx, s, mc)
 			for _, pod := range podsOf(ctx, s, mc) {
@@ -56,41 +53,34 @@ func TestServing(t *testing.T) {
 					s.Errorf("the pod %s still answers at the port 11311", pod.Name)
 				}
 			}
-		})).
-		Assess("and its pod's log tells what it is asked, when it is told to", withKubelet(func(ctx context.Context, s *framework.Scope) {
-			mc := named(s, "usual")
-			framework.WaitForObject(ctx, s, mc, Not(BeNil()))
-			pod := podsOf(ctx, s, mc)[0]
+		}).
+		Assess("and its pod's log tells what it is asked, when it is told to", func(ctx context.Context, s *framework.Scope) {
+			pod := podsOf(ctx, s, existing(ctx, s, "usual"))[0]
 			if err := dial(ctx, s, &pod, 11211).say("verbosity 2\r\n", "OK\r\n"); err != nil {
 				s.Fatal(err)
 			}
 			remembers(ctx, s, &pod, 11211)
 			s.Logged(ctx, &pod, "get key")
-		})).
+		}).
 		Test(t)
 }
 
 // TestKilled has memcached end in a pod, so that the kubelet starts it again: the pod stays.
 func TestKilled(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	var pod corev1.Pod
-	memcached.Feature("a memcached that ends").
+	feature := memcached.Feature("a memcached that ends").
 		WithLabel("contract", "1").
 		WithLabel("needs", "kubelet").
-		Setup(withKubelet(func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 1)
-			settled(ctx, s, mc)
-			pod = podsOf(ctx, s, mc)[0]
-		})).
-		Assess("is started again after it was killed, in its pod", withKubelet(func(ctx context.Context, s *framework.Scope) {
+		Setup(needsKubelet)
+	framework.Given(feature, created("cache", 1)).
+		Setup(settled).
+		Assess("is started again after it was killed, in its pod", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+			pod := podsOf(ctx, s, mc)[0]
 			s.Signal(ctx, &pod, "memcached", "KILL")
 			restarted(ctx, s, &pod, "Error")
 			settled(ctx, s, mc)
 			remembers(ctx, s, &pod, 11211)
-		})).
-		Assess("and the status never said Available while it was away", withKubelet(func(ctx context.Context, s *framework.Scope) {
-			truthful(ctx, s, mc)
-		})).
+		}).
+		Assess("and the status never said Available while it was away", truthful).
 		Test(t)
 }
 
@@ -100,7 +90,8 @@ func TestOutOfMemory(t *testing.T) {
 	memcached.Feature("out of memory").
 		WithLabel("contract", "1").
 		WithLabel("needs", "kubelet").
-		Assess("is survived", withKubelet(func(ctx context.Context, s *framework.Scope) {
+		Setup(needsKubelet).
+		Assess("is survived", func(ctx context.Context, s *framework.Scope) {
 			mc := create(ctx, s, "cache", 1)
 			settled(ctx, s, mc)
 			pod := podsOf(ctx, s, mc)[0]
@@ -125,7 +116,7 @@ func TestOutOfMemory(t *testing.T) {
 			settled(ctx, s, mc)
 			remembers(ctx, s, &pod, 11211)
 			truthful(ctx, s, mc)
-		})).
+		}).
 		Test(t)
 }
 

@@ -40,52 +40,43 @@ var (
 // TestLeader owns the operator, of which two replicas run. Their executables have different names, by which the audit log
 // tells them apart.
 func TestLeader(t *testing.T) {
-	var first, second *runner.Replica
-	var asFirst, asSecond runner.Change
-	served := 0
-	serve := func(ctx context.Context, s *framework.Scope, program string) {
-		s.Helper()
-		mark, begin := s.Mark(), time.Now()
-		served++
-		settled(ctx, s, create(ctx, s, fmt.Sprintf("cache-%d", served), 1))
-		framework.VerifyWrites(s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
-	}
-	memcached.Feature("leader").
+	feature := memcached.Feature("leader").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Setup(ownOperator).
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			folder := s.TempDir()
-			asFirst, asSecond = program(s, folder, "first"), program(s, folder, "second")
-			stop(ctx, s)
-			// So that the feature does not depend on whether it was given back.
-			if err := client.IgnoreNotFound(s.Client.Delete(ctx, leaseOf(s))); err != nil {
-				s.Fatal(err)
+		Setup(ownOperator)
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) *replicas {
+		folder := s.TempDir()
+		two := &replicas{asFirst: program(s, folder, "first"), asSecond: program(s, folder, "second")}
+		stop(ctx, s)
+		// So that the feature does not depend on whether it was given back.
+		if err := client.IgnoreNotFound(s.Client.Delete(ctx, leaseOf(s))); err != nil {
+			s.Fatal(err)
+		}
+		restart(ctx, s, shortLease(s), two.asFirst)
+		two.first = s.Operator.Replicas()[0]
+		two.serve(ctx, s, "first")
+		var err error
+		if two.second, err = s.Operator.AddReplica(ctx, shortLease(s), two.asSecond); err != nil {
+			s.Fatal(err)
+		}
+		s.Cleanup(func() {
+			if err := two.second.Remove(context.WithoutCancel(ctx)); err != nil {
+				s.Error(err)
 			}
-			restart(ctx, s, shortLease(s), asFirst)
-			first = s.Operator.Replicas()[0]
-			serve(ctx, s, "first")
-			var err error
-			if second, err = s.Operator.AddReplica(ctx, shortLease(s), asSecond); err != nil {
-				s.Fatal(err)
-			}
-			s.Cleanup(func() {
-				if err := second.Remove(context.WithoutCancel(ctx)); err != nil {
-					s.Error(err)
-				}
-			})
+		})
+		return two
+	}).
+		Assess("alone works", func(ctx context.Context, s *framework.Scope, two *replicas) {
+			two.serve(ctx, s, "first")
 		}).
-		Assess("alone works", func(ctx context.Context, s *framework.Scope) {
-			serve(ctx, s, "first")
-		}).
-		Assess("tells who leads", func(ctx context.Context, s *framework.Scope) {
+		Assess("tells who leads", func(ctx context.Context, s *framework.Scope, _ *replicas) {
 			lease := leaseOf(s)
 			framework.WaitForObject(ctx, s, lease, Not(BeNil()))
 			framework.WaitForEvent(ctx, s, lease, framework.Event{Type: corev1.EventTypeNormal, Reason: "LeaderElection", Note: "became leader"})
 		}).
-		Assess("gives its lease back when it is told to end", func(ctx context.Context, s *framework.Scope) {
+		Assess("gives its lease back when it is told to end", func(ctx context.Context, s *framework.Scope, two *replicas) {
 			mark := s.Mark()
-			if err := first.Stop(ctx); err != nil {
+			if err := two.first.Stop(ctx); err != nil {
 				s.Fatal(err)
 			}
 			framework.WaitForRequest(ctx, s, "that the first replica gives its lease back",
@@ -93,29 +84,29 @@ func TestLeader(t *testing.T) {
 				func(e *auditv1.Event) bool {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
 				})
-			serve(ctx, s, "second")
+			two.serve(ctx, s, "second")
 		}).
-		Assess("is followed when it is killed", func(ctx context.Context, s *framework.Scope) {
-			if err := first.Restart(ctx, shortLease(s), asFirst); err != nil {
+		Assess("is followed when it is killed", func(ctx context.Context, s *framework.Scope, two *replicas) {
+			if err := two.first.Restart(ctx, shortLease(s), two.asFirst); err != nil {
 				s.Fatal(err)
 			}
-			followed(ctx, s, second.Kill)
-			serve(ctx, s, "first")
+			followed(ctx, s, two.second.Kill)
+			two.serve(ctx, s, "first")
 		}).
-		Assess("is followed when it hangs", func(ctx context.Context, s *framework.Scope) {
-			if err := second.Restart(ctx, shortLease(s), asSecond); err != nil {
+		Assess("is followed when it hangs", func(ctx context.Context, s *framework.Scope, two *replicas) {
+			if err := two.second.Restart(ctx, shortLease(s), two.asSecond); err != nil {
 				s.Fatal(err)
 			}
-			followed(ctx, s, first.Pause)
-			serve(ctx, s, "second")
+			followed(ctx, s, two.first.Pause)
+			two.serve(ctx, s, "second")
 		}).
-		Assess("is no second writer when it goes on", func(ctx context.Context, s *framework.Scope) {
+		Assess("is no second writer when it goes on", func(ctx context.Context, s *framework.Scope, two *replicas) {
 			mc := create(ctx, s, "grown", 1)
 			settled(ctx, s, mc)
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			resize(ctx, s, mc, 3)
 			settled(ctx, s, mc)
 			mark := s.Mark()
-			if err := first.Resume(ctx); err != nil {
+			if err := two.first.Resume(ctx); err != nil {
 				s.Fatal(err)
 			}
 			// Behind what it has missed comes what both see happen.
@@ -123,7 +114,7 @@ func TestLeader(t *testing.T) {
 			if err := s.Client.DeleteAllOf(ctx, &corev1.Pod{}, pods...); err != nil {
 				s.Fatal(err)
 			}
-			how, err := first.Ended(ctx)
+			how, err := two.first.Ended(ctx)
 			if err != nil {
 				s.Fatal(err)
 			}
@@ -131,10 +122,26 @@ func TestLeader(t *testing.T) {
 				s.Errorf("expected that the first replica ends with exit code 1; last seen: it %s", how)
 			}
 			settled(ctx, s, mc)
-			serve(ctx, s, "second")
+			two.serve(ctx, s, "second")
 			framework.VerifyWrites(s, 0, s.Writes(mark, audit.ByProgram("first")))
 		}).
 		TestAlone(t)
+}
+
+// replicas are two replicas of the operator, each with the change that makes it run as a program of its own name.
+type replicas struct {
+	first, second     *runner.Replica
+	asFirst, asSecond runner.Change
+	served            int // how many Memcacheds they have served
+}
+
+// serve fails the test unless a new Memcached is served, by that program alone.
+func (r *replicas) serve(ctx context.Context, s *framework.Scope, program string) {
+	s.Helper()
+	mark, begin := s.Mark(), time.Now()
+	r.served++
+	settled(ctx, s, create(ctx, s, fmt.Sprintf("cache-%d", r.served), 1))
+	framework.VerifyWrites(s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 }
 
 // followed stops the leader and waits until another replica leads. That takes as long as the lease lasts, however little time

@@ -1,5 +1,5 @@
 // Package memcached is the end-to-end suite of the Memcached operator: what a user of it relies on, asserted on a real API
-// server. See package suite for how it runs.
+// server. See package framework for how it runs.
 package memcached
 
 import (
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -57,9 +58,31 @@ func create(ctx context.Context, s *framework.Scope, name string, size int32, wi
 	return mc
 }
 
+// created returns a function that creates a Memcached, for features about one.
+func created(name string, size int32) func(context.Context, *framework.Scope) *cachev1alpha1.Memcached {
+	return func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+		return create(ctx, s, name, size)
+	}
+}
+
+// existing returns a Memcached of the feature's namespace as it is now.
+func existing(ctx context.Context, s *framework.Scope, name string) *cachev1alpha1.Memcached {
+	s.Helper()
+	mc := named(s, name)
+	framework.WaitForObject(ctx, s, mc, Not(BeNil()))
+	return mc
+}
+
 // named refers to a Memcached in the feature's namespace.
 func named(s *framework.Scope, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
+}
+
+// inNamespace returns the feature's scope in another namespace.
+func inNamespace(s *framework.Scope, namespace string) *framework.Scope {
+	other := *s
+	other.Namespace = namespace
+	return &other
 }
 
 // anotherNamespace returns a namespace beside the feature's own, with labels (name, value, name, value). It goes with the test.
@@ -72,7 +95,11 @@ func anotherNamespace(ctx context.Context, s *framework.Scope, labels ...string)
 	if err := s.Client.Create(ctx, namespace); err != nil {
 		s.Fatal(err)
 	}
-	s.Cleanup(func() { remove(context.WithoutCancel(ctx), s, namespace) })
+	s.Cleanup(func() {
+		if err := client.IgnoreNotFound(s.Client.Delete(context.WithoutCancel(ctx), namespace)); err != nil {
+			s.Error(err)
+		}
+	})
 	return namespace.Name
 }
 
@@ -89,6 +116,12 @@ func change(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached
 	if err := s.Client.Patch(ctx, mc, client.MergeFrom(before)); err != nil {
 		s.Fatalf("changing the Memcached %s: %v", mc.Name, err)
 	}
+}
+
+// resize changes the Memcached's size as change does.
+func resize(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, size int32) {
+	s.Helper()
+	change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
 }
 
 var (

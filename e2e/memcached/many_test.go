@@ -33,49 +33,53 @@ const (
 
 // TestMany owns the operator and, for its load, the cluster.
 func TestMany(t *testing.T) {
-	var mark audit.Mark
-	many := simulated
-	memcached.Feature("many").
+	type crowd struct {
+		size  int
+		since audit.Mark
+	}
+	feature := memcached.Feature("many").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
-		Setup(ownOperator).
-		Assess("become Available, all of them", func(ctx context.Context, s *framework.Scope) {
-			if s.RealKubelet {
-				many = running
-			}
-			mark = s.Mark()
-			createMany(ctx, s, many)
+		Setup(ownOperator)
+	framework.Given(feature, func(_ context.Context, s *framework.Scope) crowd {
+		if s.RealKubelet {
+			return crowd{running, s.Mark()}
+		}
+		return crowd{simulated, s.Mark()}
+	}).
+		Assess("become Available, all of them", func(ctx context.Context, s *framework.Scope, many crowd) {
+			createMany(ctx, s, many.size)
 		}).
-		Assess("with few writes each", func(ctx context.Context, s *framework.Scope) {
+		Assess("with few writes each", func(ctx context.Context, s *framework.Scope, many crowd) {
 			barrier(ctx, s)
-			framework.VerifyDistinctWrites(s, s.Writes(mark, audit.Resource("memcacheds", "status")))
+			framework.VerifyDistinctWrites(s, s.Writes(many.since, audit.Resource("memcacheds", "status")))
 			perObject := map[string]int{}
-			for _, event := range framework.VerifyWrites(s, many*writeBudget, s.Writes(mark, notThe(canary))) {
+			for _, event := range framework.VerifyWrites(s, many.size*writeBudget, s.Writes(many.since, notThe(canary))) {
 				perObject[subjectOf(&event)]++
 			}
 			for name, writes := range perObject {
 				if writes > writeBudget {
 					s.Errorf("Memcached %s: expected at most %d writes; last seen: %d", name, writeBudget, writes)
-					framework.VerifyWrites(s, writeBudget, s.Writes(mark, the(name)))
+					framework.VerifyWrites(s, writeBudget, s.Writes(many.since, the(name)))
 				}
 			}
-			framework.VerifyWrites(s, 0, s.Writes(mark, audit.Code(409)))
+			framework.VerifyWrites(s, 0, s.Writes(many.since, audit.Code(409)))
 		}).
-		Assess("and none when the operator restarts", func(ctx context.Context, s *framework.Scope) {
-			mark = s.Mark()
+		Assess("and none when the operator restarts", func(ctx context.Context, s *framework.Scope, _ crowd) {
+			mark := s.Mark()
 			restart(ctx, s)
 			barrier(ctx, s)
 			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 		}).
-		Assess("and go, all at once, without one", func(ctx context.Context, s *framework.Scope) {
-			mark = s.Mark()
+		Assess("and go, all at once, without one", func(ctx context.Context, s *framework.Scope, many crowd) {
+			mark := s.Mark()
 			if err := s.Client.DeleteAllOf(ctx, &cachev1alpha1.Memcached{}, client.InNamespace(s.Namespace)); err != nil {
 				s.Fatal(err)
 			}
 			framework.WaitForNone(ctx, s, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
 			nothingLeft(ctx, s)
 			barrier(ctx, s)
-			framework.VerifyWrites(s, many, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, many.size, s.Writes(mark, notThe(canary)))
 		}).
 		TestAlone(t)
 }
@@ -131,11 +135,10 @@ func TestFailingNeighbors(t *testing.T) {
 	memcached.Feature("failing neighbors").
 		WithLabel("contract", "8").
 		Assess("slow nobody down", func(ctx context.Context, s *framework.Scope) {
-			full := *s
-			full.Namespace = namespaceWithout(ctx, s, "count/deployments.apps")
+			full := inNamespace(s, namespaceWithout(ctx, s, "count/deployments.apps"))
 			mark := s.Mark()
 			for i := range failing {
-				create(ctx, &full, fmt.Sprintf("refused-%d", i), 1)
+				create(ctx, full, fmt.Sprintf("refused-%d", i), 1)
 			}
 			for _, name := range []string{"a", "b", "c"} {
 				settled(ctx, s, create(ctx, s, name, 1))

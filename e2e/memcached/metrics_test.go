@@ -32,14 +32,15 @@ import (
 func TestMetricsAccess(t *testing.T) {
 	memcached.Feature("metrics").
 		WithLabel("contract", "manager").
-		Assess("are for those who may read them, over HTTPS", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+		Setup(needsWebhooks).
+		Assess("are for those who may read them, over HTTPS", func(ctx context.Context, s *framework.Scope) {
 			scraper := newScraper(ctx, s)
 			reader := metricsAccess(ctx, s, scraper, "https://"+metricsAddress(s))
 			// The server says that it speaks HTTPS and hangs up, in time or too early to be heard.
-			if code, _, err := get(ctx, s.T, scraper, "http://"+metricsAddress(s), token(ctx, s, reader)); err == nil && code != http.StatusBadRequest {
+			if code, _, err := get(ctx, scraper, "http://"+metricsAddress(s), token(ctx, s, reader)); err == nil && code != http.StatusBadRequest {
 				s.Errorf("over HTTP, an account with the right gets %d", code)
 			}
-		})).
+		}).
 		Test(t)
 }
 
@@ -58,7 +59,7 @@ func metricsAccess(ctx context.Context, s *framework.Scope, scraper *http.Client
 		{"an account without the right", token(ctx, s, stranger), http.StatusForbidden, ""},
 		{"an account with the right", token(ctx, s, reader), http.StatusOK, "controller_runtime_reconcile_total"},
 	} {
-		code, body, err := get(ctx, s.T, scraper, server, request.token)
+		code, body, err := get(ctx, scraper, server, request.token)
 		if err != nil {
 			s.Fatalf("%s: %v", request.who, err)
 		}
@@ -71,35 +72,35 @@ func metricsAccess(ctx context.Context, s *framework.Scope, scraper *http.Client
 
 // TestMetrics owns the operator, whose counters begin with its process, and the cluster: it counts all that the operator writes.
 func TestMetrics(t *testing.T) {
-	var (
+	type measured struct {
 		began            time.Time
-		mark             audit.Mark
+		since            audit.Mark
 		scrape           func(context.Context) (map[string]float64, error)
 		served, degraded *cachev1alpha1.Memcached
-	)
-	memcached.Feature("metrics' values").
+	}
+	feature := memcached.Feature("metrics' values").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Setup(withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			framework.WaitForNone(ctx, s, &cachev1alpha1.MemcachedList{}) // of the features before, in whose namespaces it might write
-			began, mark = time.Now(), s.Mark()
-			restart(ctx, s)
-			scrape = scraping(ctx, s)
-		})).
-		Assess("tell the size and the conditions of each Memcached", func(ctx context.Context, s *framework.Scope) {
-			full := *s
-			full.Namespace = namespaceWithout(ctx, s, "count/deployments.apps")
-			degraded = create(ctx, &full, "degraded", 2)
-			served = create(ctx, s, "served", 1)
-			settled(ctx, s, served)
-			framework.WaitForMetrics(ctx, s, scrape, of(served, gauges(served, 1, 1, 1, 0, 0)))
-			change(ctx, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
-			settled(ctx, s, served)
-			framework.WaitForMetrics(ctx, s, scrape, And(of(served, gauges(served, 3, 3, 1, 0, 0)), of(degraded, gauges(degraded, 2, 0, 0, 0, 1))))
+		Setup(needsWebhooks)
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) measured {
+		framework.WaitForNone(ctx, s, &cachev1alpha1.MemcachedList{}) // of the features before, in whose namespaces it might write
+		m := measured{began: time.Now(), since: s.Mark()}
+		restart(ctx, s)
+		m.scrape = scraping(ctx, s)
+		m.degraded = create(ctx, inNamespace(s, namespaceWithout(ctx, s, "count/deployments.apps")), "degraded", 2)
+		m.served = create(ctx, s, "served", 1)
+		return m
+	}).
+		Assess("tell the size and the conditions of each Memcached", func(ctx context.Context, s *framework.Scope, m measured) {
+			settled(ctx, s, m.served)
+			framework.WaitForMetrics(ctx, s, m.scrape, of(m.served, gauges(m.served, 1, 1, 1, 0, 0)))
+			resize(ctx, s, m.served, 3)
+			settled(ctx, s, m.served)
+			framework.WaitForMetrics(ctx, s, m.scrape, And(of(m.served, gauges(m.served, 3, 3, 1, 0, 0)), of(m.degraded, gauges(m.degraded, 2, 0, 0, 0, 1))))
 		}).
-		Assess("count what the API server was made to write, and each way to Available", func(ctx context.Context, s *framework.Scope) {
+		Assess("count what the API server was made to write, and each way to Available", func(ctx context.Context, s *framework.Scope, m measured) {
 			barrier(ctx, s)
-			written := framework.VerifyWrites(s, math.MaxInt, framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{granted}})
+			written := framework.VerifyWrites(s, math.MaxInt, framework.Writes{Log: s.Audit, Since: m.since, User: s.Operator.UserName(), Filters: []audit.Filter{granted}})
 			want := counters(written)
 			for name, count := range want {
 				if count == 0 && name != takeOvers {
@@ -107,16 +108,16 @@ func TestMetrics(t *testing.T) {
 				}
 			}
 			want["memcached_operator_time_to_available_seconds_count"] = 2 // served, and the barrier's canary
-			framework.WaitForMetrics(ctx, s, scrape, WithTransform(func(samples map[string]float64) map[string]float64 {
+			framework.WaitForMetrics(ctx, s, m.scrape, WithTransform(func(samples map[string]float64) map[string]float64 {
 				return only(samples, func(name string) bool { _, wanted := want[name]; return wanted })
 			}, Equal(want)))
-			framework.WaitForMetrics(ctx, s, scrape, HaveKeyWithValue("memcached_operator_time_to_available_seconds_sum",
-				And(BeNumerically(">", 0), BeNumerically("<", 2*time.Since(began.Truncate(time.Second)).Seconds()))))
+			framework.WaitForMetrics(ctx, s, m.scrape, HaveKeyWithValue("memcached_operator_time_to_available_seconds_sum",
+				And(BeNumerically(">", 0), BeNumerically("<", 2*time.Since(m.began.Truncate(time.Second)).Seconds()))))
 		}).
-		Assess("forget a Memcached that is gone", func(ctx context.Context, s *framework.Scope) {
-			remove(ctx, s, served)
-			framework.WaitForDeletion(ctx, s, served)
-			framework.WaitForMetrics(ctx, s, scrape, And(of(served, BeEmpty()), of(degraded, Not(BeEmpty()))))
+		Assess("forget a Memcached that is gone", func(ctx context.Context, s *framework.Scope, m measured) {
+			remove(ctx, s, m.served)
+			framework.WaitForDeletion(ctx, s, m.served)
+			framework.WaitForMetrics(ctx, s, m.scrape, And(of(m.served, BeEmpty()), of(m.degraded, Not(BeEmpty()))))
 		}).
 		TestAlone(t)
 }
@@ -192,7 +193,7 @@ func scraping(ctx context.Context, s *framework.Scope) func(context.Context) (ma
 	mayReadMetrics(ctx, s, reader)
 	bearer := token(ctx, s, reader)
 	return func(ctx context.Context) (map[string]float64, error) {
-		code, body, err := get(ctx, s.T, scraper, "https://"+metricsAddress(s), bearer)
+		code, body, err := get(ctx, scraper, "https://"+metricsAddress(s), bearer)
 		if err != nil {
 			return nil, err
 		}
@@ -271,11 +272,10 @@ func mayReadMetrics(ctx context.Context, s *framework.Scope, account *corev1.Ser
 	}, true)
 }
 
-func get(ctx context.Context, t *testing.T, c *http.Client, server, token string) (code int, body string, err error) {
-	t.Helper()
+func get(ctx context.Context, c *http.Client, server, token string) (code int, body string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/metrics", http.NoBody)
 	if err != nil {
-		t.Fatal(err)
+		return 0, "", err
 	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)

@@ -22,58 +22,55 @@ import (
 // TestNamespaced owns the operator, which makes way for another one: config/namespaced in the feature's namespace, with no right
 // beyond it.
 func TestNamespaced(t *testing.T) {
-	var (
-		installed *framework.Scope
-		mark      audit.Mark
-	)
-	memcached.Feature("namespaced").
+	type namespaced struct {
+		operator *runner.Operator
+		since    audit.Mark // from before it runs
+	}
+	feature := memcached.Feature("namespaced").
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
-		Setup(ownOperator).
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			passUnjudged(ctx, s) // there are no webhooks in such an install
-			stop(ctx, s)
-			manifests := renderNamespaced(s.T, s.Namespace)
-			if err := runner.Apply(ctx, s.Client, manifests.Without("Deployment")); err != nil {
-				s.Fatal(err)
+		Setup(ownOperator)
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) namespaced {
+		passUnjudged(ctx, s) // there are no webhooks in such an install
+		stop(ctx, s)
+		manifests := renderNamespaced(s)
+		if err := runner.Apply(ctx, s.Client, manifests.Without("Deployment")); err != nil {
+			s.Fatal(err)
+		}
+		manager, err := manifests.Manager()
+		if err != nil {
+			s.Fatal(err)
+		}
+		for _, permission := range []authorizationv1.ResourceAttributes{
+			{Group: cachev1alpha1.GroupVersion.Group, Resource: "memcacheds", Verb: "watch", Namespace: s.Namespace},
+			{Group: "coordination.k8s.io", Resource: "leases", Verb: "create", Namespace: s.Namespace},
+		} {
+			untilJudged(ctx, s, authorizationv1.SubjectAccessReviewSpec{User: manager.UserName(), ResourceAttributes: &permission}, true)
+		}
+		mark := s.Mark()
+		operator, err := s.Operator.Beside(ctx, "namespaced", manifests)
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.Cleanup(func() {
+			if err := operator.Stop(context.WithoutCancel(ctx)); err != nil {
+				s.Error(err)
 			}
-			manager, err := manifests.Manager()
-			if err != nil {
-				s.Fatal(err)
-			}
-			for _, right := range []authorizationv1.ResourceAttributes{
-				{Group: cachev1alpha1.GroupVersion.Group, Resource: "memcacheds", Verb: "watch", Namespace: s.Namespace},
-				{Group: "coordination.k8s.io", Resource: "leases", Verb: "create", Namespace: s.Namespace},
-			} {
-				untilJudged(ctx, s, authorizationv1.SubjectAccessReviewSpec{User: manager.UserName(), ResourceAttributes: &right}, true)
-			}
-			mark = s.Mark()
-			operator, err := s.Operator.Beside(ctx, "namespaced", manifests)
-			if err != nil {
-				s.Fatal(err)
-			}
-			s.Cleanup(func() {
-				if err := operator.Stop(context.WithoutCancel(ctx)); err != nil {
-					s.Error(err)
-				}
-			})
-			within := *s
-			within.Operator = operator
-			installed = &within
+		})
+		return namespaced{operator, mark}
+	}).
+		Assess("serves its namespace", func(ctx context.Context, s *framework.Scope, _ namespaced) {
+			mc := create(ctx, s, "cache", 1)
+			settled(ctx, s, mc)
+			resize(ctx, s, mc, 2)
+			settled(ctx, s, mc)
+			remove(ctx, s, deploymentOf(mc))
+			settled(ctx, s, mc)
 		}).
-		Assess("serves its namespace", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, installed, "cache", 1)
-			settled(ctx, installed, mc)
-			change(ctx, installed, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
-			settled(ctx, installed, mc)
-			remove(ctx, installed, deploymentOf(mc))
-			settled(ctx, installed, mc)
-		}).
-		Assess("and no other", func(ctx context.Context, s *framework.Scope) {
-			elsewhere := *s
-			elsewhere.Namespace = anotherNamespace(ctx, s)
-			mc := create(ctx, &elsewhere, "cache", 1)
-			barrier(ctx, installed)
+		Assess("and no other", func(ctx context.Context, s *framework.Scope, n namespaced) {
+			elsewhere := inNamespace(s, anotherNamespace(ctx, s))
+			mc := create(ctx, elsewhere, "cache", 1)
+			barrier(ctx, servedBy(s, n.operator))
 			left := &appsv1.DeploymentList{}
 			if err := s.Client.List(ctx, left, client.InNamespace(elsewhere.Namespace)); err != nil {
 				s.Fatal(err)
@@ -84,13 +81,14 @@ func TestNamespaced(t *testing.T) {
 			NewWithT(s).Expect(left.Items).To(BeEmpty(), "what the operator made of the Memcached of another namespace")
 			NewWithT(s).Expect(mc.Status.Conditions).To(BeEmpty(), "what the operator says of the Memcached of another namespace")
 		}).
-		Assess("asks for nothing that it may not have", func(ctx context.Context, s *framework.Scope) {
-			asked, err := s.Audit.Since(mark, audit.ByUser(installed.Operator.UserName()))
+		Assess("asks for nothing that it may not have", func(_ context.Context, s *framework.Scope, n namespaced) {
+			user := n.operator.UserName()
+			asked, err := s.Audit.Since(n.since, audit.ByUser(user))
 			if err != nil {
 				s.Fatal(err)
 			}
 			if len(asked) == 0 {
-				s.Fatalf("expected requests of %s in the audit log; last seen: none", installed.Operator.UserName())
+				s.Fatalf("expected requests of %s in the audit log; last seen: none", user)
 			}
 			var beyond []auditv1.Event
 			for i := range asked {
@@ -106,12 +104,12 @@ func TestNamespaced(t *testing.T) {
 		TestAlone(t)
 }
 
-// renderNamespaced renders config/namespaced for another namespace, as its head says how.
-func renderNamespaced(t *testing.T, namespace string) runner.Manifests {
-	t.Helper()
-	overlay, err := filepath.EvalSymlinks(t.TempDir())
+// renderNamespaced renders config/namespaced for the feature's namespace, in the way that the comment at its top describes.
+func renderNamespaced(s *framework.Scope) runner.Manifests {
+	s.Helper()
+	overlay, err := filepath.EvalSymlinks(s.TempDir())
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	base, err := memcached.Manifests("../../operator/config/namespaced")
 	if err == nil {
@@ -124,14 +122,14 @@ func renderNamespaced(t *testing.T, namespace string) runner.Manifests {
 		base, err = filepath.Rel(overlay, base) // kustomize takes no other path
 	}
 	if err == nil {
-		err = os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), fmt.Appendf(nil, "namespace: %s\nresources: [%s]\n", namespace, base), 0o600)
+		err = os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), fmt.Appendf(nil, "namespace: %s\nresources: [%s]\n", s.Namespace, base), 0o600)
 	}
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	manifests, err := runner.Render(overlay)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return manifests
 }

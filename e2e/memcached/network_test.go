@@ -28,26 +28,28 @@ const enforcement = time.Minute
 
 // TestNetworkPolicy owns the operator, whose pod's ports are tried from pods of other namespaces.
 func TestNetworkPolicy(t *testing.T) {
-	var stranger, scraper *corev1.Pod
-	memcached.Feature("network policy").
+	type dialers struct{ stranger, scraper *corev1.Pod }
+	feature := memcached.Feature("network policy").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
 		WithLabel("needs", "kubelet").
-		Setup(ownOperator).
-		Setup(withKubelet(func(ctx context.Context, s *framework.Scope) {
-			s.LoadImageArchive(ctx, dialerArchive(ctx, s.T))
-			stop(ctx, s)
-			s.Deploy(ctx, 1)
-			operator := managers(ctx, s)[0].Status.PodIP
-			stranger = dialing(ctx, s, s.Namespace, operator, "8081", "8443", "9443")
-			scraper = dialing(ctx, s, anotherNamespace(ctx, s, "metrics", "enabled"), operator, "8081", "8443", "9443")
-		})).
-		Assess("without one, whoever wants to connects", withKubelet(func(ctx context.Context, s *framework.Scope) {
-			for _, pod := range []*corev1.Pod{stranger, scraper} {
-				s.Logged(ctx, pod, "8081:open 8443:open 9443:open")
-			}
-		})).
-		Assess("with the operator's, metrics are for namespaces that are labeled so, and webhooks for all", withKubelet(func(ctx context.Context, s *framework.Scope) {
+		Setup(needsKubelet).
+		Setup(ownOperator)
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) dialers {
+		s.LoadImageArchive(ctx, dialerArchive(ctx, s))
+		stop(ctx, s)
+		s.Deploy(ctx, 1)
+		operator := managers(ctx, s)[0].Status.PodIP
+		return dialers{
+			stranger: dialing(ctx, s, s.Namespace, operator, "8081", "8443", "9443"),
+			scraper:  dialing(ctx, s, anotherNamespace(ctx, s, "metrics", "enabled"), operator, "8081", "8443", "9443"),
+		}
+	}).
+		Assess("without one, whoever wants to connects", func(ctx context.Context, s *framework.Scope, pods dialers) {
+			s.Logged(ctx, pods.stranger, "8081:open 8443:open 9443:open")
+			s.Logged(ctx, pods.scraper, "8081:open 8443:open 9443:open")
+		}).
+		Assess("with the operator's, metrics are for namespaces that are labeled so, and webhooks for all", func(ctx context.Context, s *framework.Scope, pods dialers) {
 			needsPolicies(ctx, s)
 			policies, err := runner.Render("../../operator/config/network-policy")
 			if err != nil {
@@ -61,12 +63,12 @@ func TestNetworkPolicy(t *testing.T) {
 					s.Error(err)
 				}
 			})
-			s.Logged(ctx, stranger, "8081:closed 8443:closed 9443:open")
-			s.Logged(ctx, scraper, "8081:closed 8443:open 9443:open")
+			s.Logged(ctx, pods.stranger, "8081:closed 8443:closed 9443:open")
+			s.Logged(ctx, pods.scraper, "8081:closed 8443:open 9443:open")
 			// The API server calls the webhooks, and the kubelet makes its probes, all the same.
 			settled(ctx, s, create(ctx, s, "cache", 1))
 			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 1)
-		})).
+		}).
 		TestAlone(t)
 }
 
@@ -125,20 +127,20 @@ func dialing(ctx context.Context, s *framework.Scope, namespace string, args ...
 }
 
 // dialerArchive compiles the dialer and returns an archive of its image.
-func dialerArchive(ctx context.Context, t *testing.T) string {
-	t.Helper()
-	folder := t.TempDir()
+func dialerArchive(ctx context.Context, s *framework.Scope) string {
+	s.Helper()
+	folder := s.TempDir()
 	binary, archive := filepath.Join(folder, "dialer"), filepath.Join(folder, "dialer.tar")
 	if err := runner.Build(ctx, ".", "./internal/dialer", binary); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	program, err := os.ReadFile(binary)
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	image := imagetest.FromScratch(t, runtime.GOARCH, v1.Config{Entrypoint: []string{"/dialer"}}, map[string][]byte{"dialer": program})
+	image := imagetest.FromScratch(s, runtime.GOARCH, v1.Config{Entrypoint: []string{"/dialer"}}, map[string][]byte{"dialer": program})
 	if err := crane.Save(image, dialer, archive); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	return archive
 }

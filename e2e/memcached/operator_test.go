@@ -23,6 +23,13 @@ func operatorWith(changes ...runner.Change) framework.Step {
 	}
 }
 
+// servedBy returns the feature's scope with another operator.
+func servedBy(s *framework.Scope, operator *runner.Operator) *framework.Scope {
+	other := *s
+	other.Operator = operator
+	return &other
+}
+
 // restart restarts the operator with the changes, which last until the next restart.
 func restart(ctx context.Context, s *framework.Scope, changes ...runner.Change) {
 	s.Helper()

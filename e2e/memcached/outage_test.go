@@ -29,21 +29,18 @@ import (
 
 // TestOutage owns the cluster. An operator that runs goes on when the API server is back, and needs no restart.
 func TestOutage(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	memcached.Feature("outage").
+	feature := memcached.Feature("outage").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
-		Setup(operatorWith(longLease)).
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 1)
-			settled(ctx, s, mc)
-		}).
-		Assess("the API server is killed", func(ctx context.Context, s *framework.Scope) {
+		Setup(operatorWith(longLease))
+	framework.Given(feature, created("cache", 1)).
+		Setup(settled).
+		Assess("the API server is killed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			if err := s.Component(embedded.KubeAPIServer).Kill(ctx); err != nil {
 				s.Fatal(err)
 			}
 			s.ControlPlane(ctx)
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			resize(ctx, s, mc, 3)
 			settled(ctx, s, mc)
 			mark := s.Mark()
 			barrier(ctx, s)
@@ -76,7 +73,7 @@ func TestLongOutage(t *testing.T) {
 			}
 			s.ControlPlane(ctx)
 			restart(ctx, s, shortLease(s))
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			resize(ctx, s, mc, 2)
 			settled(ctx, s, mc)
 		}).
 		TestAlone(t)
@@ -105,7 +102,7 @@ func TestCompaction(t *testing.T) {
 			memcacheds, deployments := seenNow(ctx, s, &cachev1alpha1.MemcachedList{}), seenNow(ctx, s, &appsv1.DeploymentList{})
 			mark := s.Mark()
 			way.cut()
-			change(ctx, s, changed, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			resize(ctx, s, changed, 2)
 			remove(ctx, s, deploymentOf(bereft))
 			framework.WaitForDeletion(ctx, s, deploymentOf(bereft))
 			framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace),
@@ -149,14 +146,15 @@ func TestCompaction(t *testing.T) {
 // TestRecreated owns the operator. It does not see that a Memcached is deleted and made again: its watch is broken all the while,
 // and then it has to list. To client-go that is an update from the one to the other.
 func TestRecreated(t *testing.T) {
-	watch := &interceptedWatch{group: cachev1alpha1.GroupVersion.Group, resource: "memcacheds"}
-	memcached.Feature("recreated").
+	feature := memcached.Feature("recreated").
 		WithLabel("contract", "10").
-		WithLabel("disruptive", "operator").
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			behindProxy(ctx, s, watch.intercept)
-		}).
-		Assess("while the watch is broken, it is served", func(ctx context.Context, s *framework.Scope) {
+		WithLabel("disruptive", "operator")
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) *interceptedWatch {
+		watch := &interceptedWatch{group: cachev1alpha1.GroupVersion.Group, resource: "memcacheds"}
+		behindProxy(ctx, s, watch.intercept)
+		return watch
+	}).
+		Assess("while the watch is broken, it is served", func(ctx context.Context, s *framework.Scope, watch *interceptedWatch) {
 			mc := create(ctx, s, "cache", 1)
 			settled(ctx, s, mc)
 			mend := watch.cut()
@@ -165,12 +163,12 @@ func TestRecreated(t *testing.T) {
 			asked := watch.next("GET cache")
 			remove(ctx, s, mc)
 			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
-			made(ctx, s.T, asked)
+			made(ctx, s, asked)
 			mc = create(ctx, s, "cache", 1)
 			mend()
 			settled(ctx, s, mc)
 		}).
-		Assess("and does not get its predecessor's status", func(ctx context.Context, s *framework.Scope) {
+		Assess("and does not get its predecessor's status", func(ctx context.Context, s *framework.Scope, watch *interceptedWatch) {
 			predecessor := create(ctx, s, "held", 1)
 			settled(ctx, s, predecessor)
 			damage(ctx, s, predecessor, `{"metadata":{"finalizers":["`+hold+`"]}}`)
@@ -180,11 +178,11 @@ func TestRecreated(t *testing.T) {
 			told := watch.next("PATCH held/status")
 			remove(ctx, s, predecessor)
 			framework.WaitForDeletion(ctx, s, predecessor)
-			made(ctx, s.T, told)
+			made(ctx, s, told)
 			mc := create(ctx, s, "held", 1)
 			told = watch.next("PATCH held/status")
 			damage(ctx, s, mc, `{"metadata":{"labels":{"example.com/news":"some"}}}`)
-			made(ctx, s.T, told)
+			made(ctx, s, told)
 			mend()
 			release(ctx, s, deploymentOf(mc))
 			settled(ctx, s, mc)
@@ -200,45 +198,49 @@ func TestRecreated(t *testing.T) {
 
 // TestBehind owns the operator. While a watch of it is broken, its cache has what was before.
 func TestBehind(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	memcacheds := &interceptedWatch{group: cachev1alpha1.GroupVersion.Group, resource: "memcacheds"}
-	replicaSets := &interceptedWatch{group: appsv1.GroupName, resource: "replicasets"}
-	memcached.Feature("a cache that is behind").
+	type behind struct {
+		mc                      *cachev1alpha1.Memcached
+		memcacheds, replicaSets *interceptedWatch
+	}
+	feature := memcached.Feature("a cache that is behind").
 		WithLabel("contract", "6").
 		WithLabel("contract", "1").
-		WithLabel("disruptive", "operator").
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			behindProxy(ctx, s, func(pass http.Handler) http.Handler { return memcacheds.intercept(replicaSets.intercept(pass)) })
-			mc = create(ctx, s, "cache", 1)
-			settled(ctx, s, mc)
-		}).
-		Assess("does not keep the status from changing back", func(ctx context.Context, s *framework.Scope) {
+		WithLabel("disruptive", "operator")
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) behind {
+		memcacheds := &interceptedWatch{group: cachev1alpha1.GroupVersion.Group, resource: "memcacheds"}
+		replicaSets := &interceptedWatch{group: appsv1.GroupName, resource: "replicasets"}
+		behindProxy(ctx, s, func(pass http.Handler) http.Handler { return memcacheds.intercept(replicaSets.intercept(pass)) })
+		mc := create(ctx, s, "cache", 1)
+		settled(ctx, s, mc)
+		return behind{mc, memcacheds, replicaSets}
+	}).
+		Assess("does not keep the status from changing back", func(ctx context.Context, s *framework.Scope, b behind) {
 			s.NeedsSimulation("their kubelets say how a pod is")
 			barrier(ctx, s) // its cache has the last status
-			mend := memcacheds.cut()
+			mend := b.memcacheds.cut()
 			s.Cleanup(mend)
 			mark := s.Mark()
-			release := unready(ctx, s, mc, func(*corev1.ContainerStatus) {})
-			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			release := unready(ctx, s, b.mc, func(*corev1.ContainerStatus) {})
+			framework.WaitForConditions(ctx, s, b.mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
 			// Its controller has counted it, too, and does not do so later.
-			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(0)))
+			framework.WaitForObject(ctx, s, deploymentOf(b.mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(0)))
 			release()
-			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
-			framework.WaitForConditions(ctx, s, mc, available, converged, healthy)
+			framework.WaitForObject(ctx, s, deploymentOf(b.mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
+			framework.WaitForConditions(ctx, s, b.mc, available, converged, healthy)
 			framework.VerifyDistinctWrites(s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 			mend()
 		}).
-		Assess("and a pod whose ReplicaSet it does not know yet is no loss", func(ctx context.Context, s *framework.Scope) {
+		Assess("and a pod whose ReplicaSet it does not know yet is no loss", func(ctx context.Context, s *framework.Scope, b behind) {
 			since := len(s.Versions(ctx))
-			mend := replicaSets.cut()
+			mend := b.replicaSets.cut()
 			s.Cleanup(mend)
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
-			framework.WaitForObject(ctx, s, deploymentOf(mc), And(
+			change(ctx, s, b.mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
+			framework.WaitForObject(ctx, s, deploymentOf(b.mc), And(
 				HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))))),
 				WithTransform(rolledOut, BeTrue())))
 			mend()
-			settled(ctx, s, mc)
-			stayedAvailable(ctx, s, mc, since)
+			settled(ctx, s, b.mc)
+			stayedAvailable(ctx, s, b.mc, since)
 		}).
 		TestAlone(t)
 }
@@ -250,14 +252,14 @@ func rolledOut(deployment *appsv1.Deployment) bool {
 }
 
 // made waits until the operator has made a request.
-func made(ctx context.Context, t *testing.T, request <-chan struct{}) {
-	t.Helper()
+func made(ctx context.Context, s *framework.Scope, request <-chan struct{}) {
+	s.Helper()
 	bounded, cancel := context.WithTimeout(ctx, framework.Converge)
 	defer cancel()
 	select {
 	case <-request:
 	case <-bounded.Done():
-		t.Fatal("expected that the operator makes a request about the Memcached that it still knows; last seen: it does not")
+		s.Fatal("expected that the operator makes a request about the Memcached that it still knows; last seen: it does not")
 	}
 }
 
@@ -383,7 +385,7 @@ func TestBrokenWatches(t *testing.T) {
 			}
 			for _, mc := range served {
 				settled(ctx, s, mc)
-				change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+				resize(ctx, s, mc, 2)
 			}
 			NewWithT(s).Expect(way.left()).To(BeZero(), "connections that did not come, to break")
 			for _, mc := range served {

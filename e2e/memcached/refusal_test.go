@@ -39,39 +39,47 @@ var attentive = operatorWith(runner.WithArgs("--recheck-interval=1s"))
 
 // TestStranger owns the operator. A Deployment that has the name that the operator needs, and is somebody else's, is left alone.
 func TestStranger(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	memcached.Feature("stranger").
+	type rivals struct {
+		stranger *appsv1.Deployment
+		mc       *cachev1alpha1.Memcached
+		since    audit.Mark // from before there is a Memcached
+	}
+	feature := memcached.Feature("stranger").
 		WithLabel("contract", "5").
 		WithLabel("disruptive", "operator").
-		Setup(attentive).
-		Assess("is left alone, and told of once", func(ctx context.Context, s *framework.Scope) {
-			strange := stranger(s, "cache")
-			if err := s.Client.Create(ctx, strange); err != nil {
-				s.Fatal(err)
-			}
-			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(strange), 2)
-			mark := s.Mark()
-			mc = create(ctx, s, "cache", 1)
-			degraded(ctx, s, mc, cachev1alpha1.ReasonNameTaken, "does not belong to this Memcached")
+		Setup(attentive)
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) rivals {
+		r := rivals{stranger: stranger(s, "cache")}
+		if err := s.Client.Create(ctx, r.stranger); err != nil {
+			s.Fatal(err)
+		}
+		framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(r.stranger), 2)
+		r.since = s.Mark()
+		r.mc = create(ctx, s, "cache", 1)
+		return r
+	}).
+		Assess("is left alone, and told of once", func(ctx context.Context, s *framework.Scope, r rivals) {
+			degraded(ctx, s, r.mc, cachev1alpha1.ReasonNameTaken, "does not belong to this Memcached")
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary), audit.Resource("deployments", ""), audit.Not(creates)))
-			framework.VerifyWrites(s, 1, s.Writes(mark, notThe(canary), audit.Resource("memcacheds", "status")))
-			framework.VerifyWrites(s, 1, s.Writes(mark, notThe(canary), audit.Resource("events", "")))
-			framework.WaitForObject(ctx, s, deploymentOf(mc), And(
-				HaveField("UID", strange.UID), HaveField("Generation", strange.Generation), HaveField("Labels", strange.Labels), HaveField("OwnerReferences", BeEmpty())))
+			framework.VerifyWrites(s, 0, s.Writes(r.since, notThe(canary), audit.Resource("deployments", ""), audit.Not(creates)))
+			framework.VerifyWrites(s, 1, s.Writes(r.since, notThe(canary), audit.Resource("memcacheds", "status")))
+			framework.VerifyWrites(s, 1, s.Writes(r.since, notThe(canary), audit.Resource("events", "")))
+			framework.WaitForObject(ctx, s, deploymentOf(r.mc), And(
+				HaveField("UID", r.stranger.UID), HaveField("Generation", r.stranger.Generation), HaveField("Labels", r.stranger.Labels),
+				HaveField("OwnerReferences", BeEmpty())))
 		}).
-		Assess("and when it is gone, the name is the Memcached's", func(ctx context.Context, s *framework.Scope) {
-			remove(ctx, s, deploymentOf(mc))
-			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
-			settled(ctx, s, mc)
-			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
+		Assess("and when it is gone, the name is the Memcached's", func(ctx context.Context, s *framework.Scope, r rivals) {
+			remove(ctx, s, r.stranger)
+			framework.WaitForObject(ctx, s, deploymentOf(r.mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", r.mc.UID))))
+			settled(ctx, s, r.mc)
+			framework.WaitForEvent(ctx, s, r.mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
 		}).
-		Assess("so is what another Memcached of that name has left", func(ctx context.Context, s *framework.Scope) {
-			orphan := deploymentOf(mc)
+		Assess("so is what another Memcached of that name has left", func(ctx context.Context, s *framework.Scope, r rivals) {
+			orphan := deploymentOf(r.mc)
 			framework.WaitForObject(ctx, s, orphan, Not(BeNil()))
-			remove(ctx, s, mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
-			framework.WaitForDeletion(ctx, s, mc)
-			mc = create(ctx, s, "cache", 2)
+			remove(ctx, s, r.mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+			framework.WaitForDeletion(ctx, s, r.mc)
+			mc := create(ctx, s, "cache", 2)
 			degraded(ctx, s, mc, cachev1alpha1.ReasonNameTaken, "")
 			framework.WaitForObject(ctx, s, deploymentOf(mc), And(HaveField("UID", orphan.UID), HaveField("OwnerReferences", BeEmpty())))
 		}).
@@ -81,28 +89,21 @@ func TestStranger(t *testing.T) {
 // TestRefusals owns the operator, for its recheck interval. What a namespace does not allow shows in Degraded in the API
 // server's words, and heals when it is allowed.
 func TestRefusals(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
+	quota := func(resource corev1.ResourceName) framework.Step {
+		return func(ctx context.Context, s *framework.Scope) {
+			full := inNamespace(s, namespaceWithout(ctx, s, resource))
+			mc := create(ctx, full, "cache", 1)
+			degraded(ctx, s, mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota")
+			remove(ctx, s, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.Namespace, Name: "nothing"}})
+			settled(ctx, s, mc)
+		}
+	}
 	memcached.Feature("refusals").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
 		Setup(attentive).
-		Assess("a quota of Deployments", func(ctx context.Context, s *framework.Scope) {
-			full := *s
-			full.Namespace = namespaceWithout(ctx, s, "count/deployments.apps")
-			mc := create(ctx, &full, "cache", 1)
-			degraded(ctx, s, mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota")
-			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.Namespace, Name: "nothing"}}
-			remove(ctx, s, quota)
-			settled(ctx, s, mc)
-		}).
-		Assess("a quota of pods", func(ctx context.Context, s *framework.Scope) {
-			full := *s
-			full.Namespace = namespaceWithout(ctx, s, "pods")
-			mc := create(ctx, &full, "cache", 1)
-			degraded(ctx, s, mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota")
-			remove(ctx, s, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.Namespace, Name: "nothing"}})
-			settled(ctx, s, mc)
-		}).
+		Assess("a quota of Deployments", quota("count/deployments.apps")).
+		Assess("a quota of pods", quota("pods")).
 		Assess("a LimitRange", func(ctx context.Context, s *framework.Scope) {
 			limit := &corev1.LimitRange{
 				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "small"},
@@ -113,12 +114,13 @@ func TestRefusals(t *testing.T) {
 			if err := s.Client.Create(ctx, limit); err != nil {
 				s.Fatal(err)
 			}
-			mc = create(ctx, s, "cache", 1)
+			mc := create(ctx, s, "cache", 1)
 			degraded(ctx, s, mc, cachev1alpha1.ReasonPodsRefused, "maximum memory usage per Container is 1Mi")
 			remove(ctx, s, limit)
 			settled(ctx, s, mc)
 		}).
 		Assess("the Pod Security level", func(ctx context.Context, s *framework.Scope) {
+			mc := existing(ctx, s, "cache")
 			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`) // a field that is not the operator's
 			framework.WaitForConditions(ctx, s, mc, framework.Condition{
 				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsRefused, Message: "violates PodSecurity",
@@ -269,7 +271,7 @@ func TestLaxDefinition(t *testing.T) {
 				return s.Client.Create(ctx, mc)
 			})
 			degraded(ctx, s, mc, cachev1alpha1.ReasonInvalid, "spec.size is 0")
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
+			resize(ctx, s, mc, 1)
 			settled(ctx, s, mc)
 		}).
 		TestAlone(t)
@@ -277,17 +279,16 @@ func TestLaxDefinition(t *testing.T) {
 
 // TestRights owns the operator. Without its rights it says so, and it goes on when it has them again.
 func TestRights(t *testing.T) {
-	var served *cachev1alpha1.Memcached
-	memcached.Feature("rights").
+	feature := memcached.Feature("rights").
 		WithLabel("contract", "8").
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
-		Setup(attentive).
-		Assess("revoked make it Degraded, restored they mend it", func(ctx context.Context, s *framework.Scope) {
-			served = create(ctx, s, "served", 1)
+		Setup(attentive)
+	framework.Given(feature, created("served", 1)).
+		Assess("revoked make it Degraded, restored they mend it", func(ctx context.Context, s *framework.Scope, served *cachev1alpha1.Memcached) {
 			settled(ctx, s, served)
 			giveBack := revoke(ctx, s, "apps", "deployments", "create", "patch")
-			change(ctx, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			resize(ctx, s, served, 2)
 			refused := create(ctx, s, "refused", 1)
 			degraded(ctx, s, refused, cachev1alpha1.ReasonForbidden, `cannot create resource "deployments"`)
 			degraded(ctx, s, served, cachev1alpha1.ReasonForbidden, `cannot patch resource "deployments"`)
@@ -295,9 +296,9 @@ func TestRights(t *testing.T) {
 			settled(ctx, s, served)
 			settled(ctx, s, refused)
 		}).
-		Assess("revoked again are told of in the same event", func(ctx context.Context, s *framework.Scope) {
+		Assess("revoked again are told of in the same event", func(ctx context.Context, s *framework.Scope, served *cachev1alpha1.Memcached) {
 			giveBack := revoke(ctx, s, "apps", "deployments", "patch")
-			change(ctx, s, served, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
+			resize(ctx, s, served, 1)
 			framework.WaitForEvent(ctx, s, served, framework.Event{
 				Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonForbidden, Note: `cannot patch resource "deployments"`, Times: 2,
 			})

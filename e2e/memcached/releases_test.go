@@ -13,6 +13,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/helm"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -20,68 +21,76 @@ import (
 // chart is the operator's Helm chart.
 const chart = "../../operator/dist/chart"
 
-// TestReleases owns the operator, which makes way for two releases of its chart: each in a namespace of its own, for the Memcacheds
-// of another namespace.
+// chartRelease is a release of the chart, in a namespace of its own, for the Memcacheds of another namespace.
+type chartRelease struct {
+	operator     *runner.Operator
+	home, serves string // namespaces
+}
+
+// scope returns the feature's scope in the namespace that the release serves.
+func (r chartRelease) scope(s *framework.Scope) *framework.Scope {
+	return servedBy(inNamespace(s, r.serves), r.operator)
+}
+
+// TestReleases owns the operator, which makes way for two releases of its chart.
 func TestReleases(t *testing.T) {
-	var (
-		mark     audit.Mark
-		releases []*framework.Scope // each as it is in the namespace that it serves
-		homes    []string           // the namespaces of the releases
-	)
-	memcached.Feature("two releases").
+	type releases struct {
+		both  []chartRelease
+		since audit.Mark // from before they run
+	}
+	feature := memcached.Feature("two releases").
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
-		Setup(ownOperator).
-		Setup(withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			passUnjudged(ctx, s) // by the suite's operator
-			stop(ctx, s)
-			h := buildHelm(ctx, s)
-			mark = s.Mark()
-			for _, release := range []string{"first", "second"} {
-				within := *s
-				within.Namespace = anotherNamespace(ctx, s)
-				home := anotherNamespace(ctx, s)
-				manifests, err := h.Template(ctx, chart, release, home, "--set=namespaces={"+within.Namespace+"}", "--set=crd.enabled=false")
-				if err != nil {
-					s.Fatal(err)
-				}
-				if within.Operator, err = s.Operator.Beside(ctx, release, manifests); err != nil {
-					s.Fatal(err)
-				}
-				s.Cleanup(func() {
-					ctx := context.WithoutCancel(ctx)
-					if err := errors.Join(within.Operator.RemoveWebhooks(ctx), within.Operator.Stop(ctx)); err != nil {
-						s.Error(err)
-					}
-				})
-				releases, homes = append(releases, &within), append(homes, home)
+		Setup(needsWebhooks).
+		Setup(ownOperator)
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) releases {
+		passUnjudged(ctx, s) // by the suite's operator
+		stop(ctx, s)
+		h := buildHelm(ctx, s)
+		two := releases{since: s.Mark()}
+		for _, name := range []string{"first", "second"} {
+			r := chartRelease{serves: anotherNamespace(ctx, s), home: anotherNamespace(ctx, s)}
+			manifests, err := h.Template(ctx, chart, name, r.home, "--set=namespaces={"+r.serves+"}", "--set=crd.enabled=false")
+			if err != nil {
+				s.Fatal(err)
 			}
-		})).
-		Assess("each serve their namespace", func(ctx context.Context, s *framework.Scope) {
-			for _, release := range releases {
-				within := release.With(s.T)
-				mc := create(ctx, within, "cache", 2)
-				settled(ctx, within, mc)
+			if r.operator, err = s.Operator.Beside(ctx, name, manifests); err != nil {
+				s.Fatal(err)
+			}
+			s.Cleanup(func() {
+				ctx := context.WithoutCancel(ctx)
+				if err := errors.Join(r.operator.RemoveWebhooks(ctx), r.operator.Stop(ctx)); err != nil {
+					s.Error(err)
+				}
+			})
+			two.both = append(two.both, r)
+		}
+		return two
+	}).
+		Assess("each serve their namespace", func(ctx context.Context, s *framework.Scope, two releases) {
+			for _, r := range two.both {
+				mc := create(ctx, r.scope(s), "cache", 2)
+				settled(ctx, s, mc)
 				NewWithT(s).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy), "by its webhook")
 			}
 		}).
-		Assess("and no other", func(ctx context.Context, s *framework.Scope) {
+		Assess("and no other", func(ctx context.Context, s *framework.Scope, two releases) {
 			mc := create(ctx, s, "cache", 1)
 			NewWithT(s).Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy), "a webhook was asked about another namespace")
-			for _, within := range releases {
-				barrier(ctx, within.With(s.T))
+			for _, r := range two.both {
+				barrier(ctx, r.scope(s))
 			}
 			framework.WaitForNone(ctx, s, &appsv1.DeploymentList{}, client.InNamespace(s.Namespace))
 		}).
-		Assess("and ask about nothing else", func(_ context.Context, s *framework.Scope) {
-			for i, within := range releases {
-				user := within.Operator.UserName()
-				asked, err := s.Audit.Since(mark, audit.ByUser(user), audit.Not(withinNamespaces(homes[i], within.Namespace)))
+		Assess("and ask about nothing else", func(_ context.Context, s *framework.Scope, two releases) {
+			for _, r := range two.both {
+				user := r.operator.UserName()
+				asked, err := s.Audit.Since(two.since, audit.ByUser(user), audit.Not(withinNamespaces(r.home, r.serves)))
 				if err != nil {
 					s.Fatal(err)
 				}
 				if len(asked) > 0 {
-					s.Errorf("expected no request of %s beyond %s and %s; last seen:\n%s", user, homes[i], within.Namespace, audit.Describe(asked))
+					s.Errorf("expected no request of %s beyond %s and %s; last seen:\n%s", user, r.home, r.serves, audit.Describe(asked))
 				}
 			}
 		}).

@@ -22,20 +22,15 @@ import (
 const vandal = client.FieldOwner("vandal")
 
 func TestRepair(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	memcached.Feature("repair").
-		WithLabel("contract", "2").
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 1)
-			settled(ctx, s, mc)
-		}).
-		Assess("the replicas", func(ctx context.Context, s *framework.Scope) {
+	framework.Given(memcached.Feature("repair").WithLabel("contract", "2"), created("cache", 1)).
+		Setup(settled).
+		Assess("the replicas", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			damage(ctx, s, mc, `{"spec":{"replicas":4}}`)
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))))
 			settled(ctx, s, mc)
 		}).
 		// The list of fields is what the operator has applied. The API server says which damage is legal.
-		Assess("every field that the operator owns", func(ctx context.Context, s *framework.Scope) {
+		Assess("every field that the operator owns", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			healthy := deploymentOf(mc)
 			framework.WaitForObject(ctx, s, healthy, Not(BeNil()))
 			owned, err := ownedFields(healthy)
@@ -69,7 +64,7 @@ func TestRepair(t *testing.T) {
 			))
 			settled(ctx, s, mc)
 		}).
-		Assess("what an earlier version of the operator set and this one doesn't", func(ctx context.Context, s *framework.Scope) {
+		Assess("what an earlier version of the operator set and this one doesn't", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			made := deploymentOf(mc)
 			framework.WaitForObject(ctx, s, made, Not(BeNil()))
 			earlier, err := acappsv1.ExtractDeployment(made, cachev1alpha1.FieldManager)
@@ -91,7 +86,7 @@ func TestRepair(t *testing.T) {
 			))
 			settled(ctx, s, mc)
 		}).
-		Assess("but not what others add", func(ctx context.Context, s *framework.Scope) {
+		Assess("but not what others add", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			damage(ctx, s, mc, `{"metadata":{"annotations":{"example.com/note":"kept"},"labels":{"example.com/team":"kept"}},
 				"spec":{"replicas":3,"minReadySeconds":1,"template":{
 					"metadata":{"annotations":{"example.com/restarted":"kept"}},
@@ -108,12 +103,10 @@ func TestRepair(t *testing.T) {
 			))
 			settled(ctx, s, mc)
 		}).
-		Assess("a Deployment that was deleted", func(ctx context.Context, s *framework.Scope) {
+		Assess("a Deployment that was deleted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			old := deploymentOf(mc)
 			framework.WaitForObject(ctx, s, old, Not(BeNil()))
-			if err := s.Client.Delete(ctx, old); err != nil {
-				s.Fatal(err)
-			}
+			remove(ctx, s, old)
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
 			settled(ctx, s, mc)
 		}).

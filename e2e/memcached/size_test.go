@@ -17,19 +17,14 @@ import (
 )
 
 func TestSize(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	to := func(size int32) framework.Step {
-		return func(ctx context.Context, s *framework.Scope) {
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(size) })
+	to := func(size int32) framework.StepOf[*cachev1alpha1.Memcached] {
+		return func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+			resize(ctx, s, mc, size)
 			settled(ctx, s, mc)
 		}
 	}
-	memcached.Feature("size").
-		WithLabel("contract", "size").
-		Assess("one at first", func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 1)
-			settled(ctx, s, mc)
-		}).
+	framework.Given(memcached.Feature("size").WithLabel("contract", "size"), created("cache", 1)).
+		Assess("one at first", settled).
 		Assess("up to three", to(3)).
 		Assess("up to five", to(5)).
 		Assess("down to three", to(3)).
@@ -59,11 +54,8 @@ func TestSizeIsValidated(t *testing.T) {
 
 // TestScale goes the way of kubectl scale and of a HorizontalPodAutoscaler: through the scale subresource.
 func TestScale(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	memcached.Feature("scale subresource").
-		WithLabel("contract", "size").
-		Assess("sets the size", func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 1)
+	framework.Given(memcached.Feature("scale subresource").WithLabel("contract", "size"), created("cache", 1)).
+		Assess("sets the size", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			settled(ctx, s, create(ctx, s, "neighbor", 1)) // whose pod the selector must leave out
 			scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
@@ -73,7 +65,7 @@ func TestScale(t *testing.T) {
 			framework.WaitForObject(ctx, s, mc, HaveField("Spec.Size", HaveValue(BeEquivalentTo(3))))
 			settled(ctx, s, mc)
 		}).
-		Assess("reports replicas and a selector of just these pods", func(ctx context.Context, s *framework.Scope) {
+		Assess("reports replicas and a selector of just these pods", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			g := NewWithT(s)
 			scale := &autoscalingv1.Scale{}
 			g.Expect(s.Client.SubResource("scale").Get(ctx, mc, scale)).To(Succeed())

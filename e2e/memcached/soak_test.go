@@ -101,7 +101,7 @@ func soak(ctx context.Context, s *framework.Scope, seed, round uint64) {
 	framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 	versions := s.Versions(ctx)[start:]
 	for uid, name := range memcachedsIn(versions) {
-		noLies(s.T, named(s, name), falseAvailable(versions, uid, everReadyPods, mostCounted))
+		noLies(s, named(s, name), falseAvailable(versions, uid, everReadyPods, mostCounted))
 	}
 	for i := range list.Items {
 		remove(ctx, s, &list.Items[i])

@@ -18,28 +18,21 @@ import (
 )
 
 func TestNodes(t *testing.T) {
-	var mc *cachev1alpha1.Memcached
-	memcached.Feature("status.nodes").
-		WithLabel("contract", "1").
-		Assess("names the ready pods, sorted", func(ctx context.Context, s *framework.Scope) {
-			mc = create(ctx, s, "cache", 3)
+	framework.Given(memcached.Feature("status.nodes").WithLabel("contract", "1"), created("cache", 3)).
+		Assess("names the ready pods, sorted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			framework.WaitForObject(ctx, s, mc, And(
 				HaveField("Status.Nodes", Equal(podNames(ctx, s))),
 				HaveField("Status.ReadyReplicas", BeEquivalentTo(3)),
 			))
 		}).
-		Assess("follows a pod that is replaced", func(ctx context.Context, s *framework.Scope) {
+		Assess("follows a pod that is replaced", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			lost := mc.Status.Nodes[0]
-			if err := s.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: lost}}); err != nil {
-				s.Fatal(err)
-			}
+			remove(ctx, s, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: lost}})
 			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost)))))
 			settled(ctx, s, mc)
 		}).
-		Assess("never was Available before that many pods were ready, nor after one was lost", func(ctx context.Context, s *framework.Scope) {
-			truthful(ctx, s, mc)
-		}).
+		Assess("never was Available before that many pods were ready, nor after one was lost", truthful).
 		Test(t)
 }
 
@@ -139,14 +132,14 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 			}
 			s.Cleanup(func() { _ = controllers.Resume(context.WithoutCancel(ctx)) }) // where the test does not come to it
 			release()
-			change(ctx, s, later, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			resize(ctx, s, later, 2)
 			framework.WaitForObject(ctx, s, deploymentOf(later), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2)))) // the operator has come so far
 			if err := controllers.Resume(ctx); err != nil {
 				s.Fatal(err)
 			}
 			settled(ctx, s, mc)
 			settled(ctx, s, later)
-			noLies(s.T, mc, falseAvailable(s.Versions(ctx), mc.UID, readyPods, lastCounted))
+			noLies(s, mc, falseAvailable(s.Versions(ctx), mc.UID, readyPods, lastCounted))
 		}).
 		TestAlone(t)
 }

@@ -31,7 +31,7 @@ func TestConflictStorm(t *testing.T) {
 			settled(ctx, s, mc)
 			written := storm(ctx, s, mc, deploymentOf(mc))
 			for _, size := range []int32{3, 5, 2} {
-				change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(size) })
+				resize(ctx, s, mc, size)
 				settled(ctx, s, mc)
 			}
 			s.Logf("%d writes of others", written())
@@ -64,7 +64,7 @@ func TestForestalled(t *testing.T) {
 			mark := s.Mark()
 			mc := create(ctx, s, "cache", 1)
 			settled(ctx, s, mc)
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
+			resize(ctx, s, mc, 3)
 			settled(ctx, s, mc)
 			barrier(ctx, s)
 			framework.VerifyWrites(s, 0, s.Writes(mark, audit.Code(409)))

@@ -35,13 +35,13 @@ func describeLies(lies []lie) string {
 // truthful fails the test if the Memcached ever said Available=True too early.
 func truthful(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	s.Helper()
-	noLies(s.T, mc, falseAvailable(s.Versions(ctx), mc.UID, readyPods, mostCounted))
+	noLies(s, mc, falseAvailable(s.Versions(ctx), mc.UID, readyPods, mostCounted))
 }
 
-func noLies(t *testing.T, mc *cachev1alpha1.Memcached, lies []lie) {
-	t.Helper()
+func noLies(s *framework.Scope, mc *cachev1alpha1.Memcached, lies []lie) {
+	s.Helper()
 	if len(lies) > 0 {
-		t.Fatalf("Memcached %s: expected no untrue Available=True; last seen:\n%s", mc.Name, describeLies(lies))
+		s.Fatalf("Memcached %s: expected no untrue Available=True; last seen:\n%s", mc.Name, describeLies(lies))
 	}
 }
 

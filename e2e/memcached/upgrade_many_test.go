@@ -24,21 +24,39 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// inUse is how many Memcacheds an upgrade finds.
-const inUse = 100
+const (
+	// inUse is how many Memcacheds an upgrade finds.
+	inUse = 100
+
+	// fieldBefore is the annotation that only the last release sets.
+	fieldBefore = "cache.example.com/before"
+)
 
 // installed is an operator that is installed in one of the ways that docs/upgrading.md shows.
 type installed struct {
 	operator *runner.Operator
-	// upgrade replaces the last release by this one, and downgrade does the opposite.
-	upgrade, downgrade framework.Step
+	// upgrade replaces the last release by this one, downgrade does the opposite, and uninstall removes either.
+	upgrade, downgrade, uninstall framework.Step
+	// pods are those of the Memcacheds in use.
+	pods []k8stypes.UID
+	// since is from before the last upgrade or downgrade.
+	since audit.Mark
 }
 
-// scope returns the scope of a feature whose operator is the installed one.
-func (i *installed) scope(s *framework.Scope) *framework.Scope {
-	of := *s
-	of.Operator = i.operator
-	return &of
+// replace upgrades or downgrades the operator. It fails the test unless all Deployments, or none, have the field afterwards, the
+// operator has made at most that many writes to each of them and none to anything else, and no pod has restarted.
+func (i *installed) replace(ctx context.Context, s *framework.Scope, by framework.Step, there bool, writes int) {
+	s.Helper()
+	s = servedBy(s, i.operator)
+	i.since = s.Mark()
+	by(ctx, s)
+	framework.WaitForObjects(ctx, s, &appsv1.DeploymentList{}, WithTransform(byField, Equal(map[bool]int{there: inUse})),
+		client.InNamespace(s.Namespace))
+	barrier(ctx, s)
+	framework.VerifyWrites(s, inUse*writes, s.Writes(i.since, notThe(canary)))
+	framework.VerifyWrites(s, 0, s.Writes(i.since, notThe(canary), audit.Not(audit.Resource("deployments", ""))))
+	framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(neverRestarted, ConsistOf(i.pods)),
+		client.InNamespace(s.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID})
 }
 
 // TestUpgradeByInstaller owns the operator, which a newer install.yaml replaces.
@@ -47,14 +65,7 @@ func TestUpgradeByInstaller(t *testing.T) {
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator")
 	upgrade(feature, func(ctx context.Context, s *framework.Scope, before runner.Change) *installed {
-		load := func(image string) runner.Manifests {
-			manifests, err := runner.Load(buildInstaller(ctx, s.T, image))
-			if err != nil {
-				s.Fatal(err)
-			}
-			return manifests
-		}
-		last, this := load("registry.example.com/operator:v1"), load("registry.example.com/operator:v2")
+		last, this := buildInstaller(ctx, s, "registry.example.com/operator:v1"), buildInstaller(ctx, s, "registry.example.com/operator:v2")
 		for _, definition := range last.Select("CustomResourceDefinition") {
 			makeEarlier(definition.Object)
 		}
@@ -76,7 +87,6 @@ func TestUpgradeByInstaller(t *testing.T) {
 // operator runs as a process, with the ServiceAccount of the release.
 func TestUpgradeByHelm(t *testing.T) {
 	const release = "upgraded"
-	var uninstall framework.Step
 	feature := memcached.Feature("upgrade by Helm").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator")
@@ -101,7 +111,7 @@ func TestUpgradeByHelm(t *testing.T) {
 			}
 			return manifests
 		}
-		last := earlierChart(s.T)
+		last := earlierChart(s)
 		// The CustomResourceDefinition of the suite becomes one of the release.
 		run(ctx, s, append([]string{"install", release, last, "--take-ownership", "--force-conflicts"}, values...)...)
 		operator, err := s.Operator.Beside(ctx, release, manager(last), before)
@@ -114,10 +124,6 @@ func TestUpgradeByHelm(t *testing.T) {
 			}
 		}
 		s.Cleanup(func() { end(context.WithoutCancel(ctx), s) })
-		uninstall = func(ctx context.Context, s *framework.Scope) {
-			end(ctx, s)
-			run(ctx, s, "uninstall", release)
-		}
 		restart := func(ctx context.Context, s *framework.Scope, chart string, changes ...runner.Change) {
 			if err := operator.Install(ctx, manager(chart), changes...); err != nil {
 				s.Fatal(err)
@@ -134,10 +140,14 @@ func TestUpgradeByHelm(t *testing.T) {
 				run(ctx, s, "rollback", release, "1")
 				restart(ctx, s, last)
 			},
+			uninstall: func(ctx context.Context, s *framework.Scope) {
+				end(ctx, s)
+				run(ctx, s, "uninstall", release)
+			},
 		}
 	}).
-		Assess("uninstalling keeps the CustomResourceDefinition and all Memcacheds", func(ctx context.Context, s *framework.Scope) {
-			uninstall(ctx, s)
+		Assess("uninstalling keeps the CustomResourceDefinition and all Memcacheds", func(ctx context.Context, s *framework.Scope, i *installed) {
+			i.uninstall(ctx, s)
 			g := NewWithT(s)
 			definition := &apiextensionsv1.CustomResourceDefinition{}
 			g.Expect(s.Client.Get(ctx, client.ObjectKey{Name: definitionName}, definition)).To(Succeed())
@@ -151,65 +161,42 @@ func TestUpgradeByHelm(t *testing.T) {
 
 // upgrade adds the steps of an upgrade to a feature: the last release, which set one field more and knew fewer columns, is replaced
 // by this one while Memcacheds are in use, and comes back.
-func upgrade(feature *framework.Feature, install func(ctx context.Context, s *framework.Scope, before runner.Change) *installed) *framework.Feature {
-	const field = "cache.example.com/before"
-	var (
-		i    *installed
-		pods []k8stypes.UID
-		mark audit.Mark
-	)
-	// change replaces the operator, and sees that it writes so often to each Deployment, until all have the field or none has, and
-	// does nothing else.
-	change := func(ctx context.Context, s *framework.Scope, replace framework.Step, there bool, writes int) {
-		s.Helper()
-		s = i.scope(s)
-		mark = s.Mark()
-		replace(ctx, s)
-		framework.WaitForObjects(ctx, s, &appsv1.DeploymentList{}, WithTransform(holding(field), Equal(map[bool]int{there: inUse})), client.InNamespace(s.Namespace))
-		barrier(ctx, s)
-		framework.VerifyWrites(s, inUse*writes, s.Writes(mark, notThe(canary)))
-		framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary), audit.Not(audit.Resource("deployments", ""))))
-		framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(neverRestarted, ConsistOf(pods)),
-			client.InNamespace(s.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID})
-	}
-	return feature.
-		Setup(ownOperator).
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			s.NeedsSimulation("so many Memcacheds take a small machine too long")
-			s.NeedsAudit()
-			i = install(ctx, s, earlier(ctx, s.T, "annotated"))
-			createMany(ctx, i.scope(s), inUse)
-			list := &corev1.PodList{}
-			if err := s.Client.List(ctx, list, client.InNamespace(s.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID}); err != nil {
-				s.Fatal(err)
-			}
-			pods = started(list.Items)
-			barrier(ctx, i.scope(s))
-		}).
-		Assess("removes one field of each Deployment, writes nothing else and restarts no pod", func(ctx context.Context, s *framework.Scope) {
+func upgrade(feature *framework.Feature, install func(ctx context.Context, s *framework.Scope, before runner.Change) *installed) *framework.FeatureOf[*installed] {
+	return framework.Given(feature.Setup(ownOperator), func(ctx context.Context, s *framework.Scope) *installed {
+		s.NeedsSimulation("so many Memcacheds take a small machine too long")
+		s.NeedsAudit()
+		i := install(ctx, s, earlier(ctx, s, "annotated"))
+		createMany(ctx, s, inUse)
+		list := &corev1.PodList{}
+		if err := s.Client.List(ctx, list, client.InNamespace(s.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID}); err != nil {
+			s.Fatal(err)
+		}
+		i.pods = started(list.Items)
+		barrier(ctx, servedBy(s, i.operator))
+		return i
+	}).
+		Assess("removes one field of each Deployment, writes nothing else and restarts no pod", func(ctx context.Context, s *framework.Scope, i *installed) {
 			// One more than the field needs: it is the first change of a Deployment since its creation.
-			change(ctx, s, i.upgrade, false, 2)
+			i.replace(ctx, s, i.upgrade, false, 2)
 		}).
-		Assess("updates the CustomResourceDefinition first", func(ctx context.Context, s *framework.Scope) {
+		Assess("updates the CustomResourceDefinition first", func(ctx context.Context, s *framework.Scope, i *installed) {
 			framework.WaitForObject(ctx, s, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}},
 				HaveField("Spec.Versions", HaveEach(HaveField("AdditionalPrinterColumns", Not(BeEmpty())))))
-			definitionFirst(s, mark, i.operator.UserName())
+			definitionFirst(s, i.since, i.operator.UserName())
 		}).
-		Assess("and back: the field is there again, and nothing else happens", func(ctx context.Context, s *framework.Scope) {
-			change(ctx, s, i.downgrade, true, 1)
+		Assess("and back: the field is there again, and nothing else happens", func(ctx context.Context, s *framework.Scope, i *installed) {
+			i.replace(ctx, s, i.downgrade, true, 1)
 		})
 }
 
-// holding returns a function that counts objects by whether they have an annotation.
-func holding(annotation string) func([]client.Object) map[bool]int {
-	return func(objects []client.Object) map[bool]int {
-		counts := map[bool]int{}
-		for _, object := range objects {
-			_, there := object.GetAnnotations()[annotation]
-			counts[there]++
-		}
-		return counts
+// byField counts objects by whether they have the field that only the last release sets.
+func byField(objects []client.Object) map[bool]int {
+	counts := map[bool]int{}
+	for _, object := range objects {
+		_, there := object.GetAnnotations()[fieldBefore]
+		counts[there]++
 	}
+	return counts
 }
 
 // definitionFirst fails the test unless the CustomResourceDefinition was written before the manager's Deployment, if that was
@@ -243,11 +230,11 @@ func makeEarlier(definition map[string]any) {
 }
 
 // earlierChart returns the chart as it was in the last release.
-func earlierChart(t *testing.T) string {
-	t.Helper()
-	copied := filepath.Join(t.TempDir(), "chart")
+func earlierChart(s *framework.Scope) string {
+	s.Helper()
+	copied := filepath.Join(s.TempDir(), "chart")
 	if err := os.CopyFS(copied, os.DirFS(chart)); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	for file, edit := range map[string]func(map[string]any){
 		"Chart.yaml":     func(metadata map[string]any) { metadata["version"] = "0.0.1" },
@@ -256,18 +243,18 @@ func earlierChart(t *testing.T) string {
 		path := filepath.Join(copied, file)
 		content, err := os.ReadFile(path)
 		if err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 		var object map[string]any
 		if err := yaml.Unmarshal(content, &object); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 		edit(object)
 		if content, err = yaml.Marshal(object); err == nil {
 			err = os.WriteFile(path, content, 0o600)
 		}
 		if err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 	}
 	return copied

@@ -20,10 +20,15 @@ import (
 
 // TestUpgrade owns the operator. Deployments that it finds are of a build from before, which set one field more than it does.
 func TestUpgrade(t *testing.T) {
+	type cache struct {
+		mc   *cachev1alpha1.Memcached
+		pods []k8stypes.UID
+	}
 	feature := memcached.Feature("upgrade").
 		WithLabel("contract", "2").
 		WithLabel("disruptive", "operator").
 		Setup(ownOperator)
+	steps := framework.Given(feature, func(context.Context, *framework.Scope) *cache { return &cache{} })
 	for _, upgrade := range []struct {
 		field, build string
 		there        types.GomegaMatcher // the field, in a Deployment
@@ -43,26 +48,24 @@ func TestUpgrade(t *testing.T) {
 			},
 		},
 	} {
-		var mc *cachev1alpha1.Memcached
-		var before []k8stypes.UID
-		feature = feature.
-			Assess("removes a field of "+upgrade.field+" that only the build before has set", func(ctx context.Context, s *framework.Scope) {
-				restart(ctx, s, earlier(ctx, s.T, upgrade.build))
-				mc = create(ctx, s, upgrade.build, 2)
+		steps.
+			Assess("removes a field of "+upgrade.field+" that only the build before has set", func(ctx context.Context, s *framework.Scope, before *cache) {
+				restart(ctx, s, earlier(ctx, s, upgrade.build))
+				mc := create(ctx, s, upgrade.build, 2)
 				settled(ctx, s, mc)
 				framework.WaitForObject(ctx, s, deploymentOf(mc), upgrade.there)
-				before = started(podsOf(ctx, s, mc))
+				*before = cache{mc, started(podsOf(ctx, s, mc))}
 				restart(ctx, s)
 				framework.WaitForObject(ctx, s, deploymentOf(mc), Not(upgrade.there))
 			}).
-			Assess("and "+upgrade.same, func(ctx context.Context, s *framework.Scope) {
-				settled(ctx, s, mc)
+			Assess("and "+upgrade.same, func(ctx context.Context, s *framework.Scope, before *cache) {
+				settled(ctx, s, before.mc)
 				barrier(ctx, s)
-				framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(neverRestarted, upgrade.pods(before)),
-					client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)})
+				framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(neverRestarted, upgrade.pods(before.pods)),
+					client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(before.mc.UID)})
 			})
 	}
-	feature.TestAlone(t)
+	steps.TestAlone(t)
 }
 
 // builds are the executables of earlier builds, by name. Features share them.
@@ -72,29 +75,29 @@ var builds struct {
 }
 
 // earlier compiles the operator as it was before: as a patch in the folder builds makes it.
-func earlier(ctx context.Context, t *testing.T, name string) runner.Change {
-	t.Helper()
+func earlier(ctx context.Context, s *framework.Scope, name string) runner.Change {
+	s.Helper()
 	if builds.paths[name] != "" {
 		return runner.WithBinary(builds.paths[name])
 	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	build := mutant.Mutant{Name: name, Path: filepath.Join("builds", name+".patch"), Files: []string{"operator/internal/controller/deployment.go"}}
-	before, err := build.Apply(ctx, root, "operator/config", t.TempDir())
+	before, err := build.Apply(ctx, root, "operator/config", s.TempDir())
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	if builds.dir == "" {
 		if builds.dir, err = os.MkdirTemp("", "builds-"); err != nil {
-			t.Fatal(err)
+			s.Fatal(err)
 		}
 		builds.paths = map[string]string{}
 	}
 	binary := filepath.Join(builds.dir, name)
 	if err := runner.Build(ctx, root, "./operator/cmd", binary, "-overlay="+before.Overlay); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	builds.paths[name] = binary
 	return runner.WithBinary(binary)

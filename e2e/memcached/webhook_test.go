@@ -21,31 +21,31 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// withWebhooks is a step that needs webhooks which are called.
-func withWebhooks(step framework.Step) framework.Step {
-	return func(ctx context.Context, s *framework.Scope) {
-		s.Helper()
-		if !s.Webhooks {
-			s.Skip("the API server of this cluster can't call webhooks of a process on this machine")
-		}
-		step(ctx, s)
-	}
+// needsWebhooks is the setup of a feature that needs webhooks which are called.
+func needsWebhooks(_ context.Context, s *framework.Scope) {
+	s.Helper()
+	s.NeedsWebhooks()
+}
+
+// protected protects a new Memcached from deletion.
+func protected(mc *cachev1alpha1.Memcached) {
+	mc.Annotations = map[string]string{cachev1alpha1.AnnotationDeletionProtection: "true"}
 }
 
 func TestRequestedBy(t *testing.T) {
 	const annotation = cachev1alpha1.AnnotationRequestedBy
 	memcached.Feature("who asked").
 		WithLabel("contract", "admission").
-		Assess("is recorded, whatever the request says", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+		Setup(needsWebhooks).
+		Assess("is recorded, whatever the request says", func(ctx context.Context, s *framework.Scope) {
 			mc := named(s, "cache")
 			mc.Annotations = map[string]string{annotation: "somebody-else"}
-			jane := as(s, "jane")
-			if err := jane.Create(ctx, mc); err != nil {
+			if err := as(s, "jane").Create(ctx, mc); err != nil {
 				s.Fatal(err)
 			}
 			framework.WaitForObject(ctx, s, mc, HaveField("Annotations", HaveKeyWithValue(annotation, "jane")))
-		})).
-		Assess("and nobody can change it", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+		}).
+		Assess("and nobody can change it", func(ctx context.Context, s *framework.Scope) {
 			for _, value := range []string{`"somebody-else"`, `null`, `""`} {
 				mc := named(s, "cache")
 				patch := `{"metadata":{"annotations":{"` + annotation + `":` + value + `}}}`
@@ -56,7 +56,7 @@ func TestRequestedBy(t *testing.T) {
 					s.Errorf("after the patch %s, %s = %q, want jane", patch, annotation, got)
 				}
 			}
-		})).
+		}).
 		Test(t)
 }
 
@@ -65,56 +65,41 @@ func TestDeletionProtection(t *testing.T) {
 	protect := func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, value string) error {
 		return s.Client.Patch(ctx, mc, rawMergePatch(`{"metadata":{"annotations":{"`+annotation+`":`+value+`}}}`))
 	}
-	memcached.Feature("deletion protection").
-		WithLabel("contract", "admission").
-		Assess("refuses what is neither true nor false", withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 1)
-			refused(s.T, protect(ctx, s, mc, `"yes"`), "metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
-		})).
-		Assess("refuses deletion, alone and with all others", withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			mc := named(s, "cache")
+	framework.Given(memcached.Feature("deletion protection").WithLabel("contract", "admission").Setup(needsWebhooks), created("cache", 1)).
+		Assess("refuses what is neither true nor false", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+			refused(s, protect(ctx, s, mc, `"yes"`), "metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
+		}).
+		Assess("refuses deletion, alone and with all others", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			if err := protect(ctx, s, mc, `"true"`); err != nil {
 				s.Fatal(err)
 			}
-			refused(s.T, s.Client.Delete(ctx, mc), "protects the Memcached from deletion", "kubectl annotate")
-			refused(s.T, s.Client.DeleteAllOf(ctx, mc, client.InNamespace(s.Namespace)), "protects the Memcached from deletion")
+			refused(s, s.Client.Delete(ctx, mc), "protects the Memcached from deletion", "kubectl annotate")
+			refused(s, s.Client.DeleteAllOf(ctx, mc, client.InNamespace(s.Namespace)), "protects the Memcached from deletion")
 			// Programs delete by mistake, too. Only Kubernetes' own clean up.
 			pipeline := as(s, "system:serviceaccount:"+s.Namespace+":pipeline")
-			refused(s.T, pipeline.Delete(ctx, mc), "protects the Memcached from deletion")
-		})).
-		Assess("until it is taken off", withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			mc := named(s, "cache")
+			refused(s, pipeline.Delete(ctx, mc), "protects the Memcached from deletion")
+		}).
+		Assess("until it is taken off", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			if err := protect(ctx, s, mc, `null`); err != nil {
 				s.Fatal(err)
 			}
-			if err := s.Client.Delete(ctx, mc); err != nil {
-				s.Fatal(err)
-			}
+			remove(ctx, s, mc)
 			framework.WaitForDeletion(ctx, s, mc)
-		})).
-		Assess("and does not hold a namespace up", withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
-			if err := s.Client.Create(ctx, namespace); err != nil {
-				s.Fatal(err)
-			}
-			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace.Name, Name: "cache", Annotations: map[string]string{annotation: "true"},
-			}}
-			if err := s.Client.Create(ctx, mc); err != nil {
-				s.Fatal(err)
-			}
-			if err := s.Client.Delete(ctx, namespace); err != nil {
-				s.Fatal(err)
-			}
+		}).
+		Assess("and does not hold a namespace up", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: anotherNamespace(ctx, s)}}
+			create(ctx, inNamespace(s, namespace.Name), "cache", 1, protected)
+			remove(ctx, s, namespace)
 			framework.WaitForDeletion(ctx, s, namespace)
-		})).
+		}).
 		Test(t)
 }
 
 func TestPortWarning(t *testing.T) {
 	memcached.Feature("a change of port").
 		WithLabel("contract", "admission").
-		Assess("warns that every pod restarts, and no other change does", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+		Setup(needsWebhooks).
+		Assess("warns that every pod restarts, and no other change does", func(ctx context.Context, s *framework.Scope) {
 			mc := create(ctx, s, "cache", 1)
 			heard := &warnings{}
 			config := rest.CopyConfig(s.Config)
@@ -138,7 +123,7 @@ func TestPortWarning(t *testing.T) {
 					s.Errorf("after the patch %s, the warnings are %q; want one of a restart: %v", change.patch, text, change.warns)
 				}
 			}
-		})).
+		}).
 		Test(t)
 }
 
@@ -147,65 +132,46 @@ func TestTotalSize(t *testing.T) {
 	memcached.Feature("sum of sizes in a namespace").
 		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
-		Assess("is limited for who creates, changes and scales", withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			if err := s.Operator.Restart(ctx, runner.WithArgs("--max-total-size-per-namespace=5")); err != nil {
-				s.Fatal(err)
-			}
-			s.Cleanup(func() {
-				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					s.Error(err)
-				}
-			})
+		Setup(needsWebhooks).
+		Setup(operatorWith(runner.WithArgs("--max-total-size-per-namespace=5"))).
+		Assess("is limited for who creates, changes and scales", func(ctx context.Context, s *framework.Scope) {
 			first := create(ctx, s, "first", 3)
 			second := named(s, "second")
 			second.Spec.Size = new(int32(3))
-			refused(s.T, s.Client.Create(ctx, second), "spec.size", "sum up to 5", "leaves 2")
+			refused(s, s.Client.Create(ctx, second), "spec.size", "sum up to 5", "leaves 2")
 			second = create(ctx, s, "second", 2)
-			refused(s.T, s.Client.Patch(ctx, second, rawMergePatch(`{"spec":{"size":3}}`)), "spec.size", "leaves 2")
-			refused(s.T, scale(ctx, s, second, 3), "spec.size", "leaves 2")
+			refused(s, s.Client.Patch(ctx, second, rawMergePatch(`{"spec":{"size":3}}`)), "spec.size", "leaves 2")
+			refused(s, scale(ctx, s, second, 3), "spec.size", "leaves 2")
 			if err := scale(ctx, s, first, 2); err != nil {
 				s.Errorf("making room: %v", err)
 			}
 			if err := scale(ctx, s, second, 3); err != nil {
 				s.Errorf("taking it: %v", err)
 			}
-			if err := s.Client.Delete(ctx, first); err != nil {
-				s.Fatal(err)
-			}
+			remove(ctx, s, first)
 			framework.WaitForDeletion(ctx, s, first)
 			if err := scale(ctx, s, second, 5); err != nil {
 				s.Errorf("taking what a deleted one has left: %v", err)
 			}
-		})).
+		}).
 		TestAlone(t)
 }
 
 // TestWebhookDown owns the operator. What only the operator can judge waits for it, and nothing else does.
 func TestWebhookDown(t *testing.T) {
-	protected := map[string]string{cachev1alpha1.AnnotationDeletionProtection: "true"}
 	memcached.Feature("webhooks without an operator").
 		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
-		Assess("refuse what they would judge, and let the rest pass", withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			plain := create(ctx, s, "plain", 1)
-			kept := named(s, "kept")
-			kept.Annotations = protected
-			if err := s.Client.Create(ctx, kept); err != nil {
-				s.Fatal(err)
-			}
-			if err := s.Operator.Stop(ctx); err != nil {
-				s.Fatal(err)
-			}
-			s.Cleanup(func() {
-				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					s.Error(err)
-				}
-			})
-			unanswered(s.T, "a creation", s.Client.Create(ctx, named(s, "new")))
-			unanswered(s.T, "a change of size", s.Client.Patch(ctx, plain, rawMergePatch(`{"spec":{"size":2}}`)))
-			unanswered(s.T, "a larger scale", scale(ctx, s, plain, 2))
-			unanswered(s.T, "a forged creator", s.Client.Patch(ctx, plain, rawMergePatch(`{"metadata":{"annotations":{"`+cachev1alpha1.AnnotationRequestedBy+`":"me"}}}`)))
-			unanswered(s.T, "the deletion of what is protected", s.Client.Delete(ctx, kept))
+		Setup(needsWebhooks).
+		Assess("refuse what they would judge, and let the rest pass", func(ctx context.Context, s *framework.Scope) {
+			plain, kept := create(ctx, s, "plain", 1), create(ctx, s, "kept", 1, protected)
+			ownOperator(ctx, s)
+			stop(ctx, s)
+			unanswered(s, "a creation", s.Client.Create(ctx, named(s, "new")))
+			unanswered(s, "a change of size", s.Client.Patch(ctx, plain, rawMergePatch(`{"spec":{"size":2}}`)))
+			unanswered(s, "a larger scale", scale(ctx, s, plain, 2))
+			unanswered(s, "a forged creator", s.Client.Patch(ctx, plain, rawMergePatch(`{"metadata":{"annotations":{"`+cachev1alpha1.AnnotationRequestedBy+`":"me"}}}`)))
+			unanswered(s, "the deletion of what is protected", s.Client.Delete(ctx, kept))
 			if err := s.Client.Patch(ctx, plain, rawMergePatch(`{"metadata":{"labels":{"a":"b"},"finalizers":["example.com/late"]}}`)); err != nil {
 				s.Errorf("a label and a finalizer: %v", err)
 			}
@@ -216,29 +182,15 @@ func TestWebhookDown(t *testing.T) {
 				s.Errorf("the last finalizer: %v", err)
 			}
 			framework.WaitForDeletion(ctx, s, plain)
-		})).
-		Assess("and do not hold a namespace up", withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
-			if err := s.Client.Create(ctx, namespace); err != nil {
-				s.Fatal(err)
-			}
-			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "cache", Annotations: protected}}
-			if err := s.Client.Create(ctx, mc); err != nil {
-				s.Fatal(err)
-			}
-			if err := s.Operator.Stop(ctx); err != nil {
-				s.Fatal(err)
-			}
-			s.Cleanup(func() {
-				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					s.Error(err)
-				}
-			})
-			if err := s.Client.Delete(ctx, namespace); err != nil {
-				s.Fatal(err)
-			}
+		}).
+		Assess("and do not hold a namespace up", func(ctx context.Context, s *framework.Scope) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: anotherNamespace(ctx, s)}}
+			create(ctx, inNamespace(s, namespace.Name), "cache", 1, protected)
+			ownOperator(ctx, s)
+			stop(ctx, s)
+			remove(ctx, s, namespace)
 			framework.WaitForDeletion(ctx, s, namespace)
-		})).
+		}).
 		TestAlone(t)
 }
 
@@ -247,11 +199,10 @@ func TestCertificateRotation(t *testing.T) {
 	memcached.Feature("rotation of certificates").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
-		Assess("fails no admission", withWebhooks(func(ctx context.Context, s *framework.Scope) {
+		Setup(needsWebhooks).
+		Assess("fails no admission", func(ctx context.Context, s *framework.Scope) {
 			short := runner.WithArgs("--webhook-ca-duration=9s", "--webhook-certificate-duration=3s")
-			if err := s.Operator.Restart(ctx, short); err != nil {
-				s.Fatal(err)
-			}
+			restart(ctx, s, short)
 			second, err := s.Operator.AddReplica(ctx, short)
 			if err != nil {
 				s.Fatal(err)
@@ -264,9 +215,7 @@ func TestCertificateRotation(t *testing.T) {
 				}
 			})
 			// The one that was there before is replaced only when its year is almost over.
-			if err := s.Client.Delete(ctx, authority(s)); err != nil {
-				s.Fatal(err)
-			}
+			remove(ctx, s, authority(s))
 
 			defer asking(ctx, s)()
 			seen := [][]byte{nil}
@@ -275,7 +224,7 @@ func TestCertificateRotation(t *testing.T) {
 				framework.WaitForObject(ctx, s.Patient(framework.Converge), secret, HaveField("Data", HaveKeyWithValue(corev1.TLSCertKey, Not(BeElementOf(seen)))))
 				seen = append(seen, secret.Data[corev1.TLSCertKey])
 			}
-		})).
+		}).
 		TestAlone(t)
 }
 
@@ -334,24 +283,24 @@ func rawMergePatch(patch string) client.Patch {
 }
 
 // refused fails the test if err is no refusal of a webhook that has judged, in these words.
-func refused(t *testing.T, err error, words ...string) {
-	t.Helper()
+func refused(s *framework.Scope, err error, words ...string) {
+	s.Helper()
 	if !apierrors.IsInvalid(err) {
-		t.Errorf("error = %v, want a refusal with the words %q", err, words)
+		s.Errorf("error = %v, want a refusal with the words %q", err, words)
 		return
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("error = %v, want it to contain %q", err, word)
+			s.Errorf("error = %v, want it to contain %q", err, word)
 		}
 	}
 }
 
 // unanswered fails the test if err is not that of a webhook which could not be called.
-func unanswered(t *testing.T, what string, err error) {
-	t.Helper()
+func unanswered(s *framework.Scope, what string, err error) {
+	s.Helper()
 	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "failed calling webhook") {
-		t.Errorf("%s without an operator: %v, want it to fail for want of the webhook", what, err)
+		s.Errorf("%s without an operator: %v, want it to fail for want of the webhook", what, err)
 	}
 }
 

@@ -22,7 +22,7 @@ const writeBudget = 3
 
 // TestWrites owns the operator, which holds mere progress back for so long that it makes no difference how fast the machine is.
 func TestWrites(t *testing.T) {
-	within := func(limit int, do func(context.Context, *framework.Scope)) framework.Step {
+	within := func(limit int, do framework.Step) framework.Step {
 		return func(ctx context.Context, s *framework.Scope) {
 			s.Helper()
 			mark := s.Mark()
@@ -32,7 +32,6 @@ func TestWrites(t *testing.T) {
 			framework.VerifyDistinctWrites(s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 		}
 	}
-	var three *cachev1alpha1.Memcached
 	memcached.Feature("few writes").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
@@ -41,13 +40,13 @@ func TestWrites(t *testing.T) {
 			settled(ctx, s, create(ctx, s, "one", 1))
 		})).
 		Assess("to make one of size 3 Available", within(writeBudget, func(ctx context.Context, s *framework.Scope) {
-			three = create(ctx, s, "three", 3)
-			settled(ctx, s, three)
+			settled(ctx, s, create(ctx, s, "three", 3))
 		})).
-		Assess("to give it two more, with one for the fields that its creation has set", within(writeBudget+1, resize(&three, 5))).
-		Assess("to take one away", within(writeBudget, resize(&three, 4))).
+		Assess("to give it two more, with one for the fields that its creation has set", within(writeBudget+1, resized("three", 5))).
+		Assess("to take one away", within(writeBudget, resized("three", 4))).
 		Assess("two while one pod fails, and another one beside it", within(2, func(ctx context.Context, s *framework.Scope) {
 			s.NeedsSimulation("their kubelets say how a pod is")
+			three := existing(ctx, s, "three")
 			pods := podsOf(ctx, s, three)
 			mend := unreadyPod(ctx, s, &pods[0], func(*corev1.ContainerStatus) {})
 			framework.WaitForConditions(ctx, s, three, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
@@ -78,35 +77,34 @@ func TestWrites(t *testing.T) {
 		TestAlone(t)
 }
 
-// resize returns a step that changes the size of a Memcached, and waits until it is so.
-func resize(mc **cachev1alpha1.Memcached, size int32) func(context.Context, *framework.Scope) {
+// resized returns a step that changes the size of a Memcached, and waits until it has as many pods.
+func resized(name string, size int32) framework.Step {
 	return func(ctx context.Context, s *framework.Scope) {
 		s.Helper()
-		change(ctx, s, *mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
-		settled(ctx, s, *mc)
+		mc := existing(ctx, s, name)
+		resize(ctx, s, mc, size)
+		settled(ctx, s, mc)
 	}
 }
 
 // TestRestart owns the operator: a new process sees everything for the first time, and must find nothing to do.
 func TestRestart(t *testing.T) {
-	var mark audit.Mark
-	memcached.Feature("restart").
+	feature := memcached.Feature("restart").
 		WithLabel("contract", "6").
-		WithLabel("disruptive", "operator").
-		Assess("writes nothing", func(ctx context.Context, s *framework.Scope) {
-			for _, name := range []string{"a", "b", "c"} {
-				settled(ctx, s, create(ctx, s, name, 2))
-			}
-			barrier(ctx, s)
-			mark = s.Mark()
+		WithLabel("disruptive", "operator")
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) (since audit.Mark) {
+		for _, name := range []string{"a", "b", "c"} {
+			settled(ctx, s, create(ctx, s, name, 2))
+		}
+		barrier(ctx, s)
+		return s.Mark()
+	}).
+		Assess("writes nothing", func(ctx context.Context, s *framework.Scope, since audit.Mark) {
 			restart(ctx, s)
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(s, 0, s.Writes(since, notThe(canary)))
 		}).
-		Assess("and asks for nothing that it may not have", func(_ context.Context, s *framework.Scope) {
-			s.NeedsAudit()
-			nothingForbidden(s, mark, s.Operator.UserName())
-		}).
+		Assess("and asks for nothing that it may not have", nothingForbidden).
 		TestAlone(t)
 }
 

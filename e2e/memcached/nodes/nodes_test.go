@@ -37,47 +37,47 @@ func TestMain(m *testing.M) { os.Exit(nodes.Run(m)) }
 
 // TestNodeFailure has a node lose its power, with pods on it that nobody can ask any more.
 func TestNodeFailure(t *testing.T) {
-	var (
-		mc     *cachev1alpha1.Memcached
-		failed string
-	)
+	type cache struct {
+		mc   *cachev1alpha1.Memcached
+		node string // with a pod of it
+	}
 	available := func(status metav1.ConditionStatus) framework.Condition {
 		return framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: status}
 	}
-	nodes.Feature("a node").
+	feature := nodes.Feature("a node").
 		WithLabel("disruptive", "cluster").
-		WithLabel("needs", "kubelet").
-		Setup(func(ctx context.Context, s *framework.Scope) {
-			mc = &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "cache"}}
-			mc.Spec.Size = new(int32(3))
-			if err := s.Client.Create(ctx, mc); err != nil {
+		WithLabel("needs", "kubelet")
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) cache {
+		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "cache"}}
+		mc.Spec.Size = new(int32(3))
+		if err := s.Client.Create(ctx, mc); err != nil {
+			s.Fatal(err)
+		}
+		framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), 3)
+		framework.WaitForConditions(ctx, s, mc, available(metav1.ConditionTrue))
+		pods := &corev1.PodList{}
+		if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil {
+			s.Fatal(err)
+		}
+		return cache{mc, pods.Items[0].Spec.NodeName}
+	}).
+		Assess("that goes takes its pods with it, and the status says so", func(ctx context.Context, s *framework.Scope, c cache) {
+			if err := s.Nodes().StopNode(ctx, c.node); err != nil {
 				s.Fatal(err)
 			}
-			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), 3)
-			framework.WaitForConditions(ctx, s, mc, available(metav1.ConditionTrue))
-			pods := &corev1.PodList{}
-			if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil {
-				s.Fatal(err)
-			}
-			failed = pods.Items[0].Spec.NodeName
+			framework.WaitForConditions(ctx, s, c.mc, available(metav1.ConditionFalse))
 		}).
-		Assess("that goes takes its pods with it, and the status says so", func(ctx context.Context, s *framework.Scope) {
-			if err := s.Nodes().StopNode(ctx, failed); err != nil {
-				s.Fatal(err)
-			}
-			framework.WaitForConditions(ctx, s, mc, available(metav1.ConditionFalse))
+		Assess("that is away leaves them to the others", func(ctx context.Context, s *framework.Scope, c cache) {
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(c.mc), 3)
+			framework.WaitForConditions(ctx, s, c.mc, available(metav1.ConditionTrue))
+			framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(ready, And(HaveLen(3), Not(ContainElement(c.node)))), client.InNamespace(s.Namespace))
 		}).
-		Assess("that is away leaves them to the others", func(ctx context.Context, s *framework.Scope) {
-			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), 3)
-			framework.WaitForConditions(ctx, s, mc, available(metav1.ConditionTrue))
-			framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(ready, And(HaveLen(3), Not(ContainElement(failed)))), client.InNamespace(s.Namespace))
-		}).
-		Assess("that is back ends what it still ran", func(ctx context.Context, s *framework.Scope) {
-			if err := s.Nodes().StartNode(ctx, failed); err != nil {
+		Assess("that is back ends what it still ran", func(ctx context.Context, s *framework.Scope, c cache) {
+			if err := s.Nodes().StartNode(ctx, c.node); err != nil {
 				s.Fatal(err)
 			}
 			framework.WaitForObjects(ctx, s, &corev1.PodList{}, And(HaveLen(3), WithTransform(ready, HaveLen(3))), client.InNamespace(s.Namespace))
-			framework.WaitForConditions(ctx, s, mc, available(metav1.ConditionTrue))
+			framework.WaitForConditions(ctx, s, c.mc, available(metav1.ConditionTrue))
 		}).
 		TestAlone(t)
 }

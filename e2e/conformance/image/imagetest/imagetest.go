@@ -16,7 +16,7 @@ import (
 )
 
 // FromScratch makes an image for linux of a Dockerfile's FROM scratch and COPY.
-func FromScratch(t *testing.T, architecture string, config v1.Config, files map[string][]byte) v1.Image {
+func FromScratch(t testing.TB, architecture string, config v1.Config, files map[string][]byte) v1.Image {
 	t.Helper()
 	archive := archived(t, files)
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil })
@@ -36,7 +36,7 @@ func FromScratch(t *testing.T, architecture string, config v1.Config, files map[
 }
 
 // archived makes a tar archive of files that may be run, in the order of their names.
-func archived(t *testing.T, files map[string][]byte) []byte {
+func archived(t testing.TB, files map[string][]byte) []byte {
 	t.Helper()
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
