@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,7 +56,7 @@ func (m Mapping) lostAvailable(versions []history.Version, uid types.UID, since 
 		if readyPods(versions, v.Revision) < size {
 			return "" // not a rollout that loses no pod: what it says from now on may be about that
 		}
-		if v.Object.GetUID() == uid && !isTrue(v.Object, m.Conditions.Available) {
+		if v.Object.GetUID() == uid && !expect.IsTrue(v.Object, m.Conditions.Available) {
 			return fmt.Sprintf("revision %d does not say so", v.Revision)
 		}
 	}
@@ -66,7 +67,8 @@ func (m Mapping) lostAvailable(versions []history.Version, uid types.UID, since 
 func (m Mapping) wrongProgress(versions []history.Version, uid types.UID, since uint64) string {
 	progressed := false
 	for _, v := range history.Of(versions, uid) {
-		condition := conditionOf(v.Object, m.Conditions.Progressing)
+		conditions, _ := expect.ConditionsOf(v.Object)
+		condition := meta.FindStatusCondition(conditions, m.Conditions.Progressing)
 		if v.Revision <= since || condition == nil || condition.ObservedGeneration < v.Object.GetGeneration() {
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -82,7 +81,7 @@ type count func(versions []history.Version, revision uint64) int
 func readyPods(versions []history.Version, revision uint64) int {
 	ready := 0
 	for _, pod := range history.Before(versions, "Pod", revision) {
-		if pod.GetDeletionTimestamp() == nil && isTrue(pod, string(corev1.PodReady)) {
+		if pod.GetDeletionTimestamp() == nil && expect.IsTrue(pod, string(corev1.PodReady)) {
 			ready++
 		}
 	}
@@ -106,7 +105,7 @@ func countedBy(name string) count {
 // or returns "".
 func (m Mapping) earlyAvailable(versions []history.Version, uid types.UID, since uint64, size int, ready count) string {
 	for _, v := range history.Of(versions, uid) {
-		if v.Revision <= since || !isTrue(v.Object, m.Conditions.Available) {
+		if v.Revision <= since || !expect.IsTrue(v.Object, m.Conditions.Available) {
 			continue
 		}
 		if n := ready(versions, v.Revision); n < size {
@@ -114,20 +113,6 @@ func (m Mapping) earlyAvailable(versions []history.Version, uid types.UID, since
 		}
 	}
 	return ""
-}
-
-// conditionOf returns a condition of any object, or nil.
-func conditionOf(object *unstructured.Unstructured, conditionType string) *metav1.Condition {
-	conditions, err := expect.ConditionsOf(object)
-	if err != nil {
-		return nil
-	}
-	return meta.FindStatusCondition(conditions, conditionType)
-}
-
-func isTrue(object *unstructured.Unstructured, conditionType string) bool {
-	condition := conditionOf(object, conditionType)
-	return condition != nil && condition.Status == metav1.ConditionTrue
 }
 
 func checkFallingEdge(ctx context.Context, s *scope) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -86,8 +87,7 @@ func rolledOutAvailable(ctx context.Context, t *testing.T, s *suite.Scope, mc *c
 	t.Helper()
 	stayedAvailable(ctx, t, s, mc, since)
 	if !slices.ContainsFunc(history.Of(s.Versions(ctx, t)[since:], mc.UID), func(v history.Version) bool {
-		conditions, err := expect.ConditionsOf(v.Object)
-		return err == nil && meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionProgressing)
+		return expect.IsTrue(v.Object, cachev1alpha1.ConditionProgressing)
 	}) {
 		t.Fatalf("Memcached %s: expected that it is Progressing while pods are replaced; last seen: it never was", mc.Name)
 	}
@@ -97,15 +97,10 @@ func rolledOutAvailable(ctx context.Context, t *testing.T, s *suite.Scope, mc *c
 func stayedAvailable(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, since int) {
 	t.Helper()
 	for _, v := range history.Of(s.Versions(ctx, t)[since:], mc.UID) {
-		if !saysAvailable(v.Object) {
+		if !expect.IsTrue(v.Object, cachev1alpha1.ConditionAvailable) {
 			t.Fatalf("Memcached %s: expected that it stays Available; last seen: in revision %d it is not", mc.Name, v.Revision)
 		}
 	}
-}
-
-func saysAvailable(object *unstructured.Unstructured) bool {
-	conditions, err := expect.ConditionsOf(object)
-	return err == nil && meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable)
 }
 
 // count is how many ready pods of a Memcached there are just before a revision, according to somebody.
@@ -137,11 +132,7 @@ func isReadyPodOf(pod, mc *unstructured.Unstructured) bool {
 	if pod.GetLabels()[cachev1alpha1.LabelMemcachedUID] != string(mc.GetUID()) || pod.GetDeletionTimestamp() != nil {
 		return false
 	}
-	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(condition any) bool {
-		c, ok := condition.(map[string]any)
-		return ok && c["type"] == "Ready" && c["status"] == "True"
-	})
+	return expect.IsTrue(pod, string(corev1.PodReady))
 }
 
 // lastCounted is what the Deployment says at that revision. The operator may not have heard of it yet: where pods go and come, a test

@@ -7,7 +7,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,9 +64,7 @@ func TestAvailable(t *testing.T) {
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
 			settled(ctx, t, s, mc)
 			for _, version := range history.Of(s.Versions(ctx, t)[since:], mc.UID) {
-				conditions, err := expect.ConditionsOf(version.Object)
-				NewWithT(t).Expect(err).NotTo(HaveOccurred())
-				NewWithT(t).Expect(meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable)).To(BeTrue(), "expected that it stays Available")
+				NewWithT(t).Expect(expect.IsTrue(version.Object, cachev1alpha1.ConditionAvailable)).To(BeTrue(), "expected that it stays Available")
 			}
 		})).
 		Feature())
@@ -163,14 +160,13 @@ func tooEarly(versions []history.Version, uid types.UID) []string {
 		status := fmt.Sprint(v.Object.Object["status"])
 		written := status != before
 		before = status
-		available := expect.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}
-		if v.Deleted || !written || !has(v.Object, available) {
+		if v.Deleted || !written || !expect.IsTrue(v.Object, cachev1alpha1.ConditionAvailable) {
 			continue
 		}
 		size, _, _ := unstructured.NestedInt64(v.Object.Object, "spec", "size")
 		ready := 0
 		for _, pod := range history.Before(versions, "Pod", v.Revision) {
-			if has(pod, expect.Condition{Type: string(corev1.PodReady), Status: metav1.ConditionTrue}) {
+			if expect.IsTrue(pod, string(corev1.PodReady)) {
 				ready++
 			}
 		}
@@ -179,18 +175,4 @@ func tooEarly(versions []history.Version, uid types.UID) []string {
 		}
 	}
 	return wrong
-}
-
-// has returns whether an object's status has the condition.
-func has(object client.Object, want expect.Condition) bool {
-	conditions, err := expect.ConditionsOf(object)
-	if err != nil {
-		return false
-	}
-	for _, condition := range conditions {
-		if condition.Type == want.Type && condition.Status == want.Status {
-			return true
-		}
-	}
-	return false
 }
