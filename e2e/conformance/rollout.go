@@ -53,7 +53,7 @@ func (m Mapping) lostAvailable(versions []history.Version, uid types.UID, since 
 		if v.Revision <= since {
 			continue
 		}
-		if readyPods(versions, v.Revision) < size {
+		if history.ReadyPods(versions, v.Revision) < size {
 			return "" // not a rollout that loses no pod: what it says from now on may be about that
 		}
 		if v.Object.GetUID() == uid && !expect.IsTrue(v.Object, m.Conditions.Available) {

@@ -2,13 +2,10 @@ package conformance
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
@@ -37,7 +34,7 @@ func checkRisingEdge(ctx context.Context, s *scope) {
 	s.expect().Gone(ctx, other, s.deployment("other"))
 	lift()
 	s.available(ctx, object, size)
-	if early := s.mapping.earlyAvailable(s.versions(ctx), object.GetUID(), 0, size, readyPods); early != "" {
+	for _, early := range s.early(ctx, object, history.ReadyPods) {
 		s.Fatalf("expected no %s=True before %d pods were ready; last seen: %s", s.mapping.Conditions.Available, size, early)
 	}
 }
@@ -69,50 +66,15 @@ func checkDeploymentAgrees(ctx context.Context, s *scope) {
 	s.must(controllers.Resume(ctx))
 	s.available(ctx, object, 1)
 
-	if early := s.mapping.earlyAvailable(s.versions(ctx), object.GetUID(), since, 1, countedBy(s.deployment("cache").Name)); early != "" {
-		s.Fatalf("expected no %s=True before the Deployment counted 1 pod as ready; last seen: %s", s.mapping.Conditions.Available, early)
+	for _, early := range s.early(ctx, object, history.CountedBy(s.deployment("cache").Name)) {
+		if early.Revision > since {
+			s.Fatalf("expected no %s=True before the Deployment counted 1 pod as ready; last seen: %s", s.mapping.Conditions.Available, early)
+		}
 	}
 }
 
-// count returns how many pods were ready just before a revision.
-type count func(versions []history.Version, revision uint64) int
-
-// readyPods counts the pods themselves.
-func readyPods(versions []history.Version, revision uint64) int {
-	ready := 0
-	for _, pod := range history.Before(versions, "Pod", revision) {
-		if pod.GetDeletionTimestamp() == nil && expect.IsTrue(pod, string(corev1.PodReady)) {
-			ready++
-		}
-	}
-	return ready
-}
-
-// countedBy returns what the Deployment of that name counts.
-func countedBy(name string) count {
-	return func(versions []history.Version, revision uint64) int {
-		for _, deployment := range history.Before(versions, "Deployment", revision) {
-			if deployment.GetName() == name {
-				ready, _, _ := unstructured.NestedInt64(deployment.Object, "status", "readyReplicas")
-				return int(ready)
-			}
-		}
-		return 0
-	}
-}
-
-// earlyAvailable describes the first version of the object after the revision that says Available with fewer ready pods than size,
-// or returns "".
-func (m Mapping) earlyAvailable(versions []history.Version, uid types.UID, since uint64, size int, ready count) string {
-	for _, v := range history.Of(versions, uid) {
-		if v.Revision <= since || !expect.IsTrue(v.Object, m.Conditions.Available) {
-			continue
-		}
-		if n := ready(versions, v.Revision); n < size {
-			return fmt.Sprintf("revision %d says so, with %d", v.Revision, n)
-		}
-	}
-	return ""
+func (s *scope) early(ctx context.Context, object *unstructured.Unstructured, ready history.Count) []history.Claim {
+	return history.Early(s.versions(ctx), object.GetUID(), s.mapping.Conditions.Available, s.mapping.Fields.Size, ready)
 }
 
 func checkFallingEdge(ctx context.Context, s *scope) {

@@ -103,7 +103,9 @@ func soak(ctx context.Context, t *testing.T, s *suite.Scope, seed, round uint64)
 	s.Expect(t).AtMost(0, s.Writes(mark, notThe(canary)))
 	versions := s.Versions(ctx, t)[start:]
 	for uid, name := range memcachedsIn(versions) {
-		noLies(t, named(s, name), falseAvailable(versions, uid, everReadyPods, mostCounted))
+		mc := named(s, name)
+		mc.UID = uid
+		neverEarly(t, mc, versions, everReadyPods(uid), mostCounted(name))
 	}
 	for i := range list.Items {
 		remove(ctx, t, s, &list.Items[i])

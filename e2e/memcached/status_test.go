@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/expect"
+	"github.com/example/operator-testbed/e2e/history"
 	"github.com/example/operator-testbed/e2e/runner"
 	"github.com/example/operator-testbed/e2e/suite"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -148,7 +149,7 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 			}
 			settled(ctx, t, s, mc)
 			settled(ctx, t, s, later)
-			noLies(t, mc, falseAvailable(s.Versions(ctx, t), mc.UID, readyPods, lastCounted))
+			neverEarly(t, mc, s.Versions(ctx, t), readyPods(mc.UID), history.CountedBy(mc.Name))
 		})).
 		Feature())
 }
