@@ -3,6 +3,7 @@ package tutorial_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"regexp"
@@ -25,15 +26,10 @@ const longest = 40
 // A chapter takes as long as its chapter.yaml says, give or take a quarter.
 func TestMinutes(t *testing.T) {
 	all := chapters(t)
-	var names []string
-	for name := range all {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var out bytes.Buffer
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "chapter\twords\tcommands\tGo\tminutes\tchapter.yaml")
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		page, err := os.ReadFile(name + "/README.md")
 		if err != nil {
 			t.Fatal(err)

@@ -26,12 +26,7 @@ func TestStepsAreSmall(t *testing.T) {
 	var out bytes.Buffer
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "chapter\tstep\tlines of Go\tmost")
-	var names []string
-	for name := range all {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
 		before := map[string][]byte{}
 		if c.BuildsOn != "" {

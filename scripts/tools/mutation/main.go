@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -149,10 +150,5 @@ func packages(source string, matching *regexp.Regexp) ([]string, error) {
 		}
 		return err
 	})
-	folders := make([]string, 0, len(sizes))
-	for folder := range sizes {
-		folders = append(folders, folder)
-	}
-	slices.SortFunc(folders, func(a, b string) int { return int(sizes[a] - sizes[b]) })
-	return folders, err
+	return slices.SortedFunc(maps.Keys(sizes), func(a, b string) int { return int(sizes[a] - sizes[b]) }), err
 }
