@@ -144,11 +144,7 @@ func writeFile(w *tar.Writer, f file) (string, error) {
 	if err := w.WriteHeader(header); err != nil {
 		return "", err
 	}
-	hash := sha256.New()
-	if _, err := io.Copy(w, io.TeeReader(in, hash)); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return copySum(w, in)
 }
 
 func writeBytes(w *tar.Writer, name string, data []byte) error {
@@ -157,6 +153,13 @@ func writeBytes(w *tar.Writer, name string, data []byte) error {
 	}
 	_, err := w.Write(data)
 	return err
+}
+
+// copySum copies in to out and returns its checksum.
+func copySum(out io.Writer, in io.Reader) (string, error) {
+	hash := sha256.New()
+	_, err := io.Copy(io.MultiWriter(out, hash), in)
+	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
 func sumOf(data []byte) string {
