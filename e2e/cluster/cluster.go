@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/e2e-framework/support"
@@ -134,9 +133,6 @@ func New(which string, o Options) (Provider, error) {
 	case existing.Kind:
 		return existing.NewProvider(o.Kubeconfig, o.Context), nil
 	default:
-		return nil, fmt.Errorf("there is no CLUSTER=%s: use one of %s", which, strings.Join(Kinds(), ", "))
+		return nil, fmt.Errorf("there is no CLUSTER=%s: use one of %s, %s, %s", which, embedded.Kind, kind.Kind, existing.Kind)
 	}
 }
-
-// Kinds lists the kinds of clusters.
-func Kinds() []string { return []string{embedded.Kind, kind.Kind, existing.Kind} }
