@@ -105,9 +105,7 @@ func TestDeleteNamespace(t *testing.T) {
 		WithLabel("contract", "10").
 		Assess("leaves nothing, and no hot loop", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-doomed-"}}
-			if err := s.Client.Create(ctx, doomed); err != nil {
-				t.Fatal(err)
-			}
+			add(ctx, t, s, doomed)
 			within := *s
 			within.Namespace = doomed.Name
 			for _, name := range []string{"a", "b", "c"} {

@@ -58,6 +58,14 @@ func create(ctx context.Context, t *testing.T, s *suite.Scope, name string, size
 	return mc
 }
 
+// add creates an object.
+func add(ctx context.Context, t *testing.T, s *suite.Scope, object client.Object) {
+	t.Helper()
+	if err := s.Client.Create(ctx, object); err != nil {
+		t.Fatalf("creating %T %s: %v", object, client.ObjectKeyFromObject(object), err)
+	}
+}
+
 // named refers to a Memcached in the feature's namespace.
 func named(s *suite.Scope, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
@@ -70,9 +78,7 @@ func anotherNamespace(ctx context.Context, t *testing.T, s *suite.Scope, labels 
 	for label := range slices.Chunk(labels, 2) {
 		namespace.Labels[label[0]] = label[1]
 	}
-	if err := s.Client.Create(ctx, namespace); err != nil {
-		t.Fatal(err)
-	}
+	add(ctx, t, s, namespace)
 	t.Cleanup(func() { remove(context.WithoutCancel(ctx), t, s, namespace) })
 	return namespace.Name
 }

@@ -157,9 +157,7 @@ func namespaceWithout(ctx context.Context, t *testing.T, s *suite.Scope, name co
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nothing"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: resource.MustParse("0")}},
 	}
-	if err := s.Client.Create(ctx, quota); err != nil {
-		t.Fatal(err)
-	}
+	add(ctx, t, s, quota)
 	s.Expect(t).Object(ctx, quota, HaveField("Status.Hard", HaveKey(name)))
 	return namespace
 }

@@ -235,9 +235,7 @@ func newScraper(ctx context.Context, t *testing.T, s *suite.Scope) *http.Client 
 func newAccount(ctx context.Context, t *testing.T, s *suite.Scope, name string) *corev1.ServiceAccount {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
-	if err := s.Client.Create(ctx, account); err != nil {
-		t.Fatal(err)
-	}
+	add(ctx, t, s, account)
 	return account
 }
 
@@ -259,9 +257,7 @@ func mayReadMetrics(ctx context.Context, t *testing.T, s *suite.Scope, account *
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator-metrics-reader"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
 	}
-	if err := s.Client.Create(ctx, binding); err != nil {
-		t.Fatal(err)
-	}
+	add(ctx, t, s, binding)
 	t.Cleanup(func() {
 		if err := s.Client.Delete(context.WithoutCancel(ctx), binding); err != nil {
 			t.Error(err)

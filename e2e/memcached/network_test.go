@@ -85,9 +85,7 @@ func needsPolicies(ctx context.Context, t *testing.T, s *suite.Scope) {
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 		},
 	}
-	if err := s.Client.Create(ctx, nobody); err != nil {
-		t.Fatal(err)
-	}
+	add(ctx, t, s, nobody)
 	bounded, cancel := context.WithTimeout(ctx, enforcement)
 	defer cancel()
 	if !s.Tells(bounded, t, visitor, "8080:closed") {
@@ -118,9 +116,7 @@ func dialing(ctx context.Context, t *testing.T, s *suite.Scope, namespace string
 	if len(args) > 0 {
 		pod.Labels["dials"] = "somebody"
 	}
-	if err := s.Client.Create(ctx, pod); err != nil {
-		t.Fatal(err)
-	}
+	add(ctx, t, s, pod)
 	s.Expect(t).Object(ctx, pod, HaveField("Status.Phase", Equal(corev1.PodRunning)))
 	return pod
 }

@@ -48,9 +48,7 @@ func TestStranger(t *testing.T) {
 		Setup(suite.Step(attentive)).
 		Assess("is left alone, and told of once", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			strange := stranger(s, "cache")
-			if err := s.Client.Create(ctx, strange); err != nil {
-				t.Fatal(err)
-			}
+			add(ctx, t, s, strange)
 			s.Expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(strange), 2)
 			mark := s.Mark(t)
 			mc = create(ctx, t, s, "cache", 1)
@@ -112,9 +110,7 @@ func TestRefusals(t *testing.T) {
 					Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")},
 				}}},
 			}
-			if err := s.Client.Create(ctx, limit); err != nil {
-				t.Fatal(err)
-			}
+			add(ctx, t, s, limit)
 			mc = create(ctx, t, s, "cache", 1)
 			degraded(ctx, t, s, mc, cachev1alpha1.ReasonPodsRefused, "maximum memory usage per Container is 1Mi")
 			remove(ctx, t, s, limit)
@@ -222,9 +218,7 @@ func inForce(ctx context.Context, t *testing.T, s *suite.Scope, words string, ob
 		}
 	})
 	for _, object := range objects {
-		if err := s.Client.Create(ctx, object); err != nil {
-			t.Fatal(err)
-		}
+		add(ctx, t, s, object)
 	}
 	t.Cleanup(lift)
 	s.Expect(t).Until(ctx, "a Deployment", func(ctx context.Context) error {

@@ -112,9 +112,7 @@ func TestRepair(t *testing.T) {
 		Assess("a Deployment that was deleted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			old := deploymentOf(mc)
 			s.Expect(t).Object(ctx, old, Not(BeNil()))
-			if err := s.Client.Delete(ctx, old); err != nil {
-				t.Fatal(err)
-			}
+			remove(ctx, t, s, old)
 			s.Expect(t).Object(ctx, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
 			settled(ctx, t, s, mc)
 		})).

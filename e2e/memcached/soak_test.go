@@ -70,9 +70,7 @@ func soak(ctx context.Context, t *testing.T, s *suite.Scope, seed, round uint64)
 	t.Helper()
 	start := len(s.Versions(ctx, t))
 	foreign := stranger(s, "foreign")
-	if err := s.Client.Create(ctx, foreign); err != nil {
-		t.Fatal(err)
-	}
+	add(ctx, t, s, foreign)
 	counts := map[string]int{}
 	for _, a := range schedule(seed, round) {
 		pace := time.NewTimer(a.pause)

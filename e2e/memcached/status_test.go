@@ -34,9 +34,7 @@ func TestNodes(t *testing.T) {
 		})).
 		Assess("follows a pod that is replaced", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			lost := mc.Status.Nodes[0]
-			if err := s.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: lost}}); err != nil {
-				t.Fatal(err)
-			}
+			remove(ctx, t, s, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: lost}})
 			s.Expect(t).Object(ctx, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost)))))
 			settled(ctx, t, s, mc)
 		})).

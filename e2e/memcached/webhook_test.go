@@ -89,25 +89,17 @@ func TestDeletionProtection(t *testing.T) {
 			if err := protect(ctx, s, mc, `null`); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Client.Delete(ctx, mc); err != nil {
-				t.Fatal(err)
-			}
+			remove(ctx, t, s, mc)
 			s.Expect(t).Gone(ctx, mc)
 		}))).
 		Assess("and does not hold a namespace up", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
-			if err := s.Client.Create(ctx, namespace); err != nil {
-				t.Fatal(err)
-			}
+			add(ctx, t, s, namespace)
 			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace.Name, Name: "cache", Annotations: map[string]string{annotation: "true"},
 			}}
-			if err := s.Client.Create(ctx, mc); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Client.Delete(ctx, namespace); err != nil {
-				t.Fatal(err)
-			}
+			add(ctx, t, s, mc)
+			remove(ctx, t, s, namespace)
 			s.Expect(t).Gone(ctx, namespace)
 		}))).
 		Feature())
@@ -150,14 +142,8 @@ func TestTotalSize(t *testing.T) {
 		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
 		Assess("is limited for who creates, changes and scales", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			if err := s.Operator.Restart(ctx, runner.WithArgs("--max-total-size-per-namespace=5")); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					t.Error(err)
-				}
-			})
+			ownOperator(ctx, t, s)
+			restart(ctx, t, s, runner.WithArgs("--max-total-size-per-namespace=5"))
 			first := create(ctx, t, s, "first", 3)
 			second := named(s, "second")
 			second.Spec.Size = new(int32(3))
@@ -171,9 +157,7 @@ func TestTotalSize(t *testing.T) {
 			if err := scale(ctx, s, second, 3); err != nil {
 				t.Errorf("taking it: %v", err)
 			}
-			if err := s.Client.Delete(ctx, first); err != nil {
-				t.Fatal(err)
-			}
+			remove(ctx, t, s, first)
 			s.Expect(t).Gone(ctx, first)
 			if err := scale(ctx, s, second, 5); err != nil {
 				t.Errorf("taking what a deleted one has left: %v", err)
@@ -192,17 +176,9 @@ func TestWebhookDown(t *testing.T) {
 			plain := create(ctx, t, s, "plain", 1)
 			kept := named(s, "kept")
 			kept.Annotations = protected
-			if err := s.Client.Create(ctx, kept); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Operator.Stop(ctx); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					t.Error(err)
-				}
-			})
+			add(ctx, t, s, kept)
+			ownOperator(ctx, t, s)
+			stop(ctx, t, s)
 			unanswered(t, "a creation", s.Client.Create(ctx, named(s, "new")))
 			unanswered(t, "a change of size", s.Client.Patch(ctx, plain, rawMergePatch(`{"spec":{"size":2}}`)))
 			unanswered(t, "a larger scale", scale(ctx, s, plain, 2))
@@ -221,24 +197,12 @@ func TestWebhookDown(t *testing.T) {
 		}))).
 		Assess("and do not hold a namespace up", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
-			if err := s.Client.Create(ctx, namespace); err != nil {
-				t.Fatal(err)
-			}
+			add(ctx, t, s, namespace)
 			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "cache", Annotations: protected}}
-			if err := s.Client.Create(ctx, mc); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Operator.Stop(ctx); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					t.Error(err)
-				}
-			})
-			if err := s.Client.Delete(ctx, namespace); err != nil {
-				t.Fatal(err)
-			}
+			add(ctx, t, s, mc)
+			ownOperator(ctx, t, s)
+			stop(ctx, t, s)
+			remove(ctx, t, s, namespace)
 			s.Expect(t).Gone(ctx, namespace)
 		}))).
 		Feature())
@@ -251,9 +215,7 @@ func TestCertificateRotation(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Assess("fails no admission", suite.Step(withWebhooks(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			short := runner.WithArgs("--webhook-ca-duration=9s", "--webhook-certificate-duration=3s")
-			if err := s.Operator.Restart(ctx, short); err != nil {
-				t.Fatal(err)
-			}
+			restart(ctx, t, s, short)
 			second, err := s.Operator.AddReplica(ctx, short)
 			if err != nil {
 				t.Fatal(err)
