@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/demo"
 )
@@ -89,12 +88,7 @@ func newKindEnv(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			assets, err := embedded.Assets(command.Context(), os.Stderr)
-			if err != nil {
-				return err
-			}
-			fmt.Fprint(command.OutOrStdout(), exports(assets, cluster.GetKubeconfig()))
-			return nil
+			return printExports(command, cluster.GetKubeconfig())
 		},
 	}
 }
