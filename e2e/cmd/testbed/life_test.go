@@ -70,6 +70,24 @@ func (b bed) output(name string, args ...string) string {
 	return string(out)
 }
 
+// startUntil starts a command, and returns what it says on the pipe behind the first line that has the text in it.
+func (b bed) startUntil(cmd *exec.Cmd, pipe io.Reader, text string) *bufio.Reader {
+	b.t.Helper()
+	if err := cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	said := bufio.NewReader(pipe)
+	for {
+		line, err := said.ReadString('\n')
+		if err != nil {
+			b.t.Fatalf("%s: it ended without %q: %v\n%v", strings.Join(cmd.Args, " "), text, err, cmd.Stderr)
+		}
+		if strings.Contains(line, text) {
+			return said
+		}
+	}
+}
+
 // run starts the operator in the foreground. When it is ready, run returns the process, its log, and what it says from then on.
 func (b bed) run() (cmd *exec.Cmd, log *bytes.Buffer, said *bufio.Reader) {
 	b.t.Helper()
@@ -189,19 +207,7 @@ func stopDemo(t *testing.T, moment string, signal syscall.Signal, code int) bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said := bufio.NewReader(stdout)
-	for {
-		line, err := said.ReadString('\n')
-		if err != nil {
-			t.Fatalf("the demo ended without %q: %v\n%s", moment, err, &stderr)
-		}
-		if strings.Contains(line, moment) {
-			break
-		}
-	}
+	said := b.startUntil(cmd, stdout, moment)
 	if err := cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
