@@ -26,7 +26,7 @@ func pack(ctx context.Context, path, platforms string, images []string) (err err
 		return err
 	}
 	if contents.Images = images; len(images) > 0 {
-		if contents.ImagesArch, err = imagesArch(ctx); err != nil {
+		if contents.ImagesArch, err = output(ctx, nil, "docker", "version", "--format={{.Server.Arch}}"); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func pack(ctx context.Context, path, platforms string, images []string) (err err
 	files = append(files, cluster...)
 	if len(images) > 0 {
 		saved := filepath.Join(work, imagesName)
-		if err := saveImages(ctx, images, saved); err != nil {
+		if _, err := output(ctx, nil, "docker", append([]string{"save", "--output=" + saved}, images...)...); err != nil {
 			return err
 		}
 		files = append(files, file{name: imagesName, source: saved})
