@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
@@ -44,7 +43,7 @@ func TestSizeIsValidated(t *testing.T) {
 		Assess("one when absent", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mc := named(s, "default")
 			NewWithT(t).Expect(s.Client.Create(ctx, mc)).To(Succeed())
-			NewWithT(t).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: ptr.To[int32](1), ContainerPort: ptr.To[int32](11211)}))
+			NewWithT(t).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: new(int32(1)), ContainerPort: new(int32(11211))}))
 		})).
 		Assess("0 and 6 are refused", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			for _, size := range []int32{0, 6} {
