@@ -80,7 +80,7 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 		Manifests: manifests,
 		Mapping:   mapping,
 		Patience:  flags.patience,
-		Progress:  newReport(screen, time.Now()).steps("Conformance"),
+		Progress:  newReport(screen).steps("Conformance"),
 	})
 	screen.Close()
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +32,7 @@ func newKindUp(g *global) *cobra.Command {
 		Short: "Bring a kind cluster up and leave it running",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			ctx, out := command.Context(), newReport(demo.ScreenOn(os.Stdout), time.Now())
+			ctx, out := command.Context(), newReport(demo.ScreenOn(os.Stdout))
 			cluster := kind.NewProvider()
 			cluster.WithName(g.name).WithOpts(kind.WithProgress(out.steps("Cluster")), kind.WithRegistry())
 			_, err := cluster.Create(ctx)
