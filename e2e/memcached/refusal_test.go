@@ -231,44 +231,73 @@ func inForce(ctx context.Context, t *testing.T, s *suite.Scope, words string, ob
 	return lift
 }
 
-// TestLaxDefinition owns the cluster. Where the definition is laxer than ours, a size that cannot be is told of, too.
+// TestLaxDefinition owns the cluster. Where the definition is laxer than ours, a size that cannot be is told of, too; and where it
+// was laxer, a name that cannot be any more is in nobody's way.
 func TestLaxDefinition(t *testing.T) {
 	memcached.TestAlone(t, features.New("a laxer definition").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "cluster").
 		Assess("lets a size pass that the operator refuses", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
-			s.Expect(t).Object(ctx, definition, Not(BeNil()))
-			lax := definition.DeepCopy()
-			spec := lax.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-			size := spec.Properties["size"]
-			size.Minimum = nil
-			spec.Properties["size"] = size
-			if err := s.Client.Patch(ctx, lax, client.MergeFrom(definition)); err != nil {
-				t.Fatal(err)
-			}
 			mc := named(s, "cache")
-			t.Cleanup(func() {
-				ctx := context.WithoutCancel(ctx)
-				remove(ctx, t, s, mc) // before the definition calls it illegal
-				s.Expect(t).Gone(ctx, mc)
-				before := lax.DeepCopy()
-				lax.Spec = definition.Spec
-				if err := s.Client.Patch(ctx, lax, client.MergeFrom(before)); err != nil {
-					t.Errorf("putting the definition back: %v", err)
-				}
+			mc.Spec.Size = new(int32(0))
+			tighten := createDespite(ctx, t, s, mc, func(schema *apiextensionsv1.JSONSchemaProps) {
+				size := schema.Properties["spec"].Properties["size"]
+				size.Minimum = nil
+				schema.Properties["spec"].Properties["size"] = size
 			})
-			// The API server takes a moment to act on it.
-			s.Expect(t).Until(ctx, "a Memcached of size 0", func(ctx context.Context) error {
-				mc = named(s, "cache")
-				mc.Spec.Size = new(int32(0))
-				return s.Client.Create(ctx, mc)
+			t.Cleanup(func() {
+				remove(context.WithoutCancel(ctx), t, s, mc) // before the definition calls it illegal
+				tighten()
 			})
 			degraded(ctx, t, s, mc, cachev1alpha1.ReasonInvalid, "spec.size is 0")
 			change(ctx, t, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(1)) })
 			settled(ctx, t, s, mc)
 		})).
+		Assess("let a name pass that still has a status, and can be deleted", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			mc := named(s, strings.Repeat("a", 64))
+			mc.Finalizers = []string{"example.com/kept"}
+			createDespite(ctx, t, s, mc, func(schema *apiextensionsv1.JSONSchemaProps) { schema.XValidations = nil })()
+			another := named(s, strings.Repeat("b", 64))
+			s.Expect(t).Until(ctx, "that such a name is refused again", func(ctx context.Context) error {
+				err := s.Client.Create(ctx, another, client.DryRunAll)
+				if !apierrors.IsInvalid(err) {
+					return fmt.Errorf("last seen: %w", cmp.Or(err, errors.New("it was taken")))
+				}
+				return nil
+			})
+			degraded(ctx, t, s, mc, cachev1alpha1.ReasonInvalid, "must be no more than 63")
+			remove(ctx, t, s, mc)
+			if err := s.Client.Patch(ctx, mc, rawMergePatch(`{"metadata":{"finalizers":null}}`)); err != nil {
+				t.Errorf("removing the finalizer of a Memcached whose name is longer than the definition allows: %v", err)
+			}
+			s.Expect(t).Gone(ctx, mc)
+		})).
 		Feature())
+}
+
+// createDespite creates a Memcached that the definition refuses, under a laxer one, and returns what puts the definition back.
+func createDespite(ctx context.Context, t *testing.T, s *suite.Scope, mc *cachev1alpha1.Memcached, edit func(*apiextensionsv1.JSONSchemaProps)) (tighten func()) {
+	t.Helper()
+	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}}
+	s.Expect(t).Object(ctx, definition, Not(BeNil()))
+	lax := definition.DeepCopy()
+	edit(lax.Spec.Versions[0].Schema.OpenAPIV3Schema)
+	if err := s.Client.Patch(ctx, lax, client.MergeFrom(definition)); err != nil {
+		t.Fatal(err)
+	}
+	tighten = sync.OnceFunc(func() {
+		before := lax.DeepCopy()
+		lax.Spec = definition.Spec
+		if err := s.Client.Patch(context.WithoutCancel(ctx), lax, client.MergeFrom(before)); err != nil {
+			t.Errorf("putting the definition back: %v", err)
+		}
+	})
+	t.Cleanup(tighten)
+	// The API server takes a moment to act on it.
+	s.Expect(t).Until(ctx, "that the laxer definition lets "+mc.Name+" pass", func(ctx context.Context) error {
+		return s.Client.Create(ctx, mc)
+	})
+	return tighten
 }
 
 // TestRights owns the operator. Without its rights it says so, and it goes on when it has them again.
