@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -27,10 +28,7 @@ func TestInstaller(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(suite.Step(ownOperator)).
 		Setup(suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			image := s.Image
-			if image == "" {
-				image = "registry.example.com/operator:v1"
-			}
+			image := cmp.Or(s.Image, "registry.example.com/operator:v1")
 			manifests, err := runner.Load(buildInstaller(ctx, t, image))
 			if err != nil {
 				t.Fatal(err)

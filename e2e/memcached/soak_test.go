@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -44,10 +45,7 @@ func TestSoak(t *testing.T) {
 	if *soakFor == 0 {
 		t.Skip("takes as long as it is told to: make soak")
 	}
-	seed := *soakSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
+	seed := cmp.Or(*soakSeed, rand.Uint64())
 	t.Logf("to replay it: make soak ARGS=-soak.seed=%d", seed)
 	memcached.TestAlone(t, features.New("soak").
 		WithLabel("contract", "manager").

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,11 +84,7 @@ func tellLast(lines []string, out io.Writer) error {
 
 // artifactsFolder makes a folder for a failed test: in $TESTBED_ARTIFACTS, or else among the temporary files.
 func artifactsFolder(suite, test string) (string, error) {
-	parent := os.Getenv("TESTBED_ARTIFACTS")
-	if parent == "" {
-		parent = filepath.Join(os.TempDir(), "testbed-artifacts")
-	}
-	parent = filepath.Join(parent, suite)
+	parent := filepath.Join(cmp.Or(os.Getenv("TESTBED_ARTIFACTS"), filepath.Join(os.TempDir(), "testbed-artifacts")), suite)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
 	}

@@ -22,6 +22,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -283,11 +284,7 @@ func (s *Suite) Manifests(path string) (string, error) {
 	if copied == "" {
 		return path, nil
 	}
-	folder := s.options.Config
-	if folder == "" {
-		folder = filepath.Dir(s.options.Kustomization)
-	}
-	within, err := filepath.Rel(folder, path)
+	within, err := filepath.Rel(cmp.Or(s.options.Config, filepath.Dir(s.options.Kustomization)), path)
 	return filepath.Join(copied, within), err
 }
 
