@@ -66,7 +66,7 @@ type MemcachedStatus struct {
 
 // Memcached is a number of memcached pods that an operator keeps running. Its name becomes the value of a label, which is where the limit of 63 characters comes from.
 // ---
-// The rule about the name is for creation. A rule about the whole object is judged at each update, also of the status and of
+// The rule about the name is for creation. A rule about the whole object is evaluated at each update, also of the status and of
 // finalizers: one that is older than the rule, and has a longer name, could not even be deleted.
 //
 // +kubebuilder:object:root=true
