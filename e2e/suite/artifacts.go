@@ -58,6 +58,13 @@ func (s *Suite) keep(t *testing.T, scope *Scope) {
 			t.Logf("the last errors in %s.log:\n%s", replica, strings.Join(errs, "\n"))
 		}
 	}
+	events := &eventsv1.EventList{}
+	if err := s.client.List(ctx, events, client.InNamespace(scope.Namespace)); err != nil {
+		t.Logf("keeping what is seen of the failure: %v", err)
+	}
+	if warnings := lastWarnings(events.Items, 3); len(warnings) > 0 {
+		t.Logf("the last warnings about objects in the namespace:\n%s", strings.Join(warnings, "\n"))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.artifacts = append(s.artifacts, folder)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +66,17 @@ func (s *Scope) expecter(t expect.T) *expect.Expecter {
 		return e
 	}
 	return e.Paced()
+}
+
+// Errors returns the last distinct errors that the replica of that number has logged, without those about other features'
+// namespaces.
+func (s *Scope) Errors(t *testing.T, replica int) []string {
+	t.Helper()
+	log, err := os.ReadFile(s.Operator.Replicas()[replica].LogFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lastErrors(log, s.Namespace, s.Namespace[:strings.LastIndex(s.Namespace, "-")+1], 10)
 }
 
 // Component returns a handle on a component of the cluster, to break it and to mend it. Only features that run alone may do so.

@@ -99,7 +99,7 @@ func TestStorm(t *testing.T) {
 			}
 			// The informer tells in order: when it has told of the next ticket, it has told of all changes of this one.
 			hasBooking(ctx, t, s, buy(ctx, t, s, "next"))
-			NewWithT(t).Expect(d.asked(ticket.GetUID())).To(Equal(1), "expected no second worker on the same ticket")
+			NewWithT(t).Expect(d.asked(ticket.GetUID())).To(Equal(1), "expected no second worker on the same ticket, and one request with its UID as the key")
 			release()
 			hasBooking(ctx, t, s, ticket)
 			hasBooking(ctx, t, s, buy(ctx, t, s, "last"))

@@ -46,12 +46,15 @@ func buy(ctx context.Context, t *testing.T, s *suite.Scope, name string) *unstru
 // hasBooking waits until the ticket's status names a booking.
 func hasBooking(ctx context.Context, t *testing.T, s *suite.Scope, ticket *unstructured.Unstructured) {
 	t.Helper()
-	s.Expect(t).Object(ctx, ticket, WithTransform(bookingOf, HavePrefix("B-")))
+	s.Expect(t).Object(ctx, ticket, WithTransform(statusOf, HaveField("Booking", HavePrefix("B-"))))
 }
 
-func bookingOf(ticket *unstructured.Unstructured) string {
-	name, _, _ := unstructured.NestedString(ticket.Object, "status", "booking")
-	return name
+// status is what the operator writes into a ticket.
+type status struct{ Booking string }
+
+func statusOf(ticket *unstructured.Unstructured) status {
+	booking, _, _ := unstructured.NestedString(ticket.Object, "status", "booking")
+	return status{Booking: booking}
 }
 
 // fly starts the operator anew, with that airline.

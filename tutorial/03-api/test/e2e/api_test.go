@@ -39,6 +39,11 @@ func TestEstablished(t *testing.T) {
 				HaveField("Type", apiextensionsv1.Established), HaveField("Status", apiextensionsv1.ConditionTrue),
 			))))
 			NewWithT(t).Expect(crd.Spec.Names.ShortNames).To(ConsistOf("mc"))
+			version := crd.Spec.Versions[0]
+			NewWithT(t).Expect(version.AdditionalPrinterColumns).To(HaveExactElements(HaveField("Name", "Size"), HaveField("Name", "Age")))
+			status := version.Schema.OpenAPIV3Schema.Properties["status"].Properties
+			NewWithT(t).Expect(status["conditions"].XListType).To(HaveValue(Equal("map")), "expected that conditions are merged by their type")
+			NewWithT(t).Expect(status["nodes"].XListType).To(HaveValue(Equal("atomic")), "expected that nodes are replaced as a whole")
 		})).
 		Feature())
 }
@@ -47,9 +52,12 @@ func TestEstablished(t *testing.T) {
 func TestSpec(t *testing.T) {
 	stage.Test(t, features.New("the spec").
 		Assess("has defaults", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
-			mc, err := create(ctx, t, s, "defaults", "{}")
-			NewWithT(t).Expect(err).NotTo(HaveOccurred())
-			NewWithT(t).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: new(int32(1)), ContainerPort: new(int32(11211))}))
+			// An empty spec, and none: the API server drops a null, as if it had been left out.
+			for name, spec := range map[string]string{"defaults": "{}", "nothing": "null"} {
+				mc, err := create(ctx, t, s, name, spec)
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+				NewWithT(t).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: new(int32(1)), ContainerPort: new(int32(11211))}), "spec: %s", spec)
+			}
 		})).
 		Assess("takes sizes from 1 to 5", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			for _, size := range []string{"1", "5"} {

@@ -103,5 +103,11 @@ func TestDelete(t *testing.T) {
 			s.Expect(t).NoneLeft(ctx, &appsv1.ReplicaSetList{}, client.InNamespace(s.Namespace))
 			s.Expect(t).NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace))
 		})).
+		Assess("is no error", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
+			// Its event comes later, so the operator has looked at the deleted one when it has served this one.
+			settled(ctx, t, s, create(ctx, t, s, "next", 1))
+			NewWithT(t).Expect(s.Errors(t, 0)).NotTo(ContainElement(ContainSubstring(`"cache" not found`)),
+				"expected no error, and so no retry, for a Memcached that is gone")
+		})).
 		Feature())
 }

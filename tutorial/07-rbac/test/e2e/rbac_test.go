@@ -70,9 +70,9 @@ func TestForbidden(t *testing.T) {
 // shows that each is needed.
 var asked = []string{"apps/deployments delete", "cache.example.com/memcacheds/finalizers update"}
 
-// TestNoRightIsUnused lets the operator do all that it ever does, and compares its requests with its rights.
-func TestNoRightIsUnused(t *testing.T) {
-	stage.TestAlone(t, features.New("the rights").
+// TestNoPermissionIsUnused lets the operator do all that it ever does, and compares its requests with its permissions.
+func TestNoPermissionIsUnused(t *testing.T) {
+	stage.TestAlone(t, features.New("the permissions").
 		Assess("are used, all of them", suite.Step(func(ctx context.Context, t *testing.T, s *suite.Scope) {
 			mark := s.Mark(t)
 			// A client that can have its list streamed does not list. Not every API server can.
@@ -91,7 +91,7 @@ func TestNoRightIsUnused(t *testing.T) {
 				func(e *auditv1.Event) bool { return e.Verb == "patch" })
 
 			restart(ctx, t, s) // a watch is in the log when it has ended
-			NewWithT(t).Expect(unusedRights(ctx, t, s, mark)).To(BeEmpty(), "expected no right that nobody uses")
+			NewWithT(t).Expect(unusedRights(ctx, t, s, mark)).To(BeEmpty(), "expected no permission that nobody uses")
 		})).
 		Feature())
 }
@@ -263,7 +263,7 @@ func unusedRights(ctx context.Context, t *testing.T, s *suite.Scope, since audit
 		used := append(usedRights(t, s, since), asked...)
 		unused = slices.DeleteFunc(slices.Clone(granted), func(right string) bool { return slices.Contains(used, right) })
 		if slices.ContainsFunc(unused, func(right string) bool { return strings.HasSuffix(right, " watch") }) {
-			return fmt.Errorf("expected no right that nobody uses; last seen: %q", unused)
+			return fmt.Errorf("expected no permission that nobody uses; last seen: %q", unused)
 		}
 		return nil
 	})
