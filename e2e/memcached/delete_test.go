@@ -104,9 +104,7 @@ func TestDeleteNamespace(t *testing.T) {
 		WithLabel("contract", "10").
 		Assess("leaves nothing, and no hot loop", func(ctx context.Context, s *framework.Scope) {
 			doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: s.Namespace + "-doomed-"}}
-			if err := s.Client.Create(ctx, doomed); err != nil {
-				s.Fatal(err)
-			}
+			add(ctx, s, doomed)
 			within := *s
 			within.Namespace = doomed.Name
 			for _, name := range []string{"a", "b", "c"} {

@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -26,10 +27,7 @@ func TestInstaller(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(ownOperator).
 		Setup(func(ctx context.Context, s *framework.Scope) {
-			image := s.Image
-			if image == "" {
-				image = "registry.example.com/operator:v1"
-			}
+			image := cmp.Or(s.Image, "registry.example.com/operator:v1")
 			manifests, err := runner.Load(buildInstaller(ctx, s.T, image))
 			if err != nil {
 				s.Fatal(err)

@@ -111,9 +111,7 @@ func TestRepair(t *testing.T) {
 		Assess("a Deployment that was deleted", func(ctx context.Context, s *framework.Scope) {
 			old := deploymentOf(mc)
 			framework.WaitForObject(ctx, s, old, Not(BeNil()))
-			if err := s.Client.Delete(ctx, old); err != nil {
-				s.Fatal(err)
-			}
+			remove(ctx, s, old)
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
 			settled(ctx, s, mc)
 		}).

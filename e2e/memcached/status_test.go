@@ -8,7 +8,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
@@ -31,9 +30,7 @@ func TestNodes(t *testing.T) {
 		}).
 		Assess("follows a pod that is replaced", func(ctx context.Context, s *framework.Scope) {
 			lost := mc.Status.Nodes[0]
-			if err := s.Client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: lost}}); err != nil {
-				s.Fatal(err)
-			}
+			remove(ctx, s, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: lost}})
 			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost)))))
 			settled(ctx, s, mc)
 		}).
@@ -146,7 +143,7 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 			}
 			settled(ctx, s, mc)
 			settled(ctx, s, later)
-			noLies(s.T, mc, falseAvailable(s.Versions(ctx), mc.UID, readyPods, lastCounted))
+			neverEarly(s.T, mc, s.Versions(ctx), readyPods(mc.UID), framework.CountedBy(mc.Name))
 		}).
 		TestAlone(t)
 }
@@ -160,7 +157,7 @@ func TestPort(t *testing.T) {
 			settled(ctx, s, mc)
 			slowPods(ctx, s, mc)
 			since := len(s.Versions(ctx))
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = ptr.To[int32](11311) })
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
 			framework.WaitForObjects(ctx, s, &corev1.PodList{}, And(HaveLen(2), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
 				HaveField("Args", ContainElements("-p", "11311")),
 				HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))),

@@ -87,25 +87,17 @@ func TestDeletionProtection(t *testing.T) {
 			if err := protect(ctx, s, mc, `null`); err != nil {
 				s.Fatal(err)
 			}
-			if err := s.Client.Delete(ctx, mc); err != nil {
-				s.Fatal(err)
-			}
+			remove(ctx, s, mc)
 			framework.WaitForDeletion(ctx, s, mc)
 		})).
 		Assess("and does not hold a namespace up", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
-			if err := s.Client.Create(ctx, namespace); err != nil {
-				s.Fatal(err)
-			}
+			add(ctx, s, namespace)
 			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace.Name, Name: "cache", Annotations: map[string]string{annotation: "true"},
 			}}
-			if err := s.Client.Create(ctx, mc); err != nil {
-				s.Fatal(err)
-			}
-			if err := s.Client.Delete(ctx, namespace); err != nil {
-				s.Fatal(err)
-			}
+			add(ctx, s, mc)
+			remove(ctx, s, namespace)
 			framework.WaitForDeletion(ctx, s, namespace)
 		})).
 		Test(t)
@@ -148,14 +140,8 @@ func TestTotalSize(t *testing.T) {
 		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
 		Assess("is limited for who creates, changes and scales", withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			if err := s.Operator.Restart(ctx, runner.WithArgs("--max-total-size-per-namespace=5")); err != nil {
-				s.Fatal(err)
-			}
-			s.Cleanup(func() {
-				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					s.Error(err)
-				}
-			})
+			ownOperator(ctx, s)
+			restart(ctx, s, runner.WithArgs("--max-total-size-per-namespace=5"))
 			first := create(ctx, s, "first", 3)
 			second := named(s, "second")
 			second.Spec.Size = new(int32(3))
@@ -169,9 +155,7 @@ func TestTotalSize(t *testing.T) {
 			if err := scale(ctx, s, second, 3); err != nil {
 				s.Errorf("taking it: %v", err)
 			}
-			if err := s.Client.Delete(ctx, first); err != nil {
-				s.Fatal(err)
-			}
+			remove(ctx, s, first)
 			framework.WaitForDeletion(ctx, s, first)
 			if err := scale(ctx, s, second, 5); err != nil {
 				s.Errorf("taking what a deleted one has left: %v", err)
@@ -190,17 +174,9 @@ func TestWebhookDown(t *testing.T) {
 			plain := create(ctx, s, "plain", 1)
 			kept := named(s, "kept")
 			kept.Annotations = protected
-			if err := s.Client.Create(ctx, kept); err != nil {
-				s.Fatal(err)
-			}
-			if err := s.Operator.Stop(ctx); err != nil {
-				s.Fatal(err)
-			}
-			s.Cleanup(func() {
-				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					s.Error(err)
-				}
-			})
+			add(ctx, s, kept)
+			ownOperator(ctx, s)
+			stop(ctx, s)
 			unanswered(s.T, "a creation", s.Client.Create(ctx, named(s, "new")))
 			unanswered(s.T, "a change of size", s.Client.Patch(ctx, plain, rawMergePatch(`{"spec":{"size":2}}`)))
 			unanswered(s.T, "a larger scale", scale(ctx, s, plain, 2))
@@ -219,24 +195,12 @@ func TestWebhookDown(t *testing.T) {
 		})).
 		Assess("and do not hold a namespace up", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaving-"}}
-			if err := s.Client.Create(ctx, namespace); err != nil {
-				s.Fatal(err)
-			}
+			add(ctx, s, namespace)
 			mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "cache", Annotations: protected}}
-			if err := s.Client.Create(ctx, mc); err != nil {
-				s.Fatal(err)
-			}
-			if err := s.Operator.Stop(ctx); err != nil {
-				s.Fatal(err)
-			}
-			s.Cleanup(func() {
-				if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-					s.Error(err)
-				}
-			})
-			if err := s.Client.Delete(ctx, namespace); err != nil {
-				s.Fatal(err)
-			}
+			add(ctx, s, mc)
+			ownOperator(ctx, s)
+			stop(ctx, s)
+			remove(ctx, s, namespace)
 			framework.WaitForDeletion(ctx, s, namespace)
 		})).
 		TestAlone(t)
@@ -249,9 +213,7 @@ func TestCertificateRotation(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Assess("fails no admission", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			short := runner.WithArgs("--webhook-ca-duration=9s", "--webhook-certificate-duration=3s")
-			if err := s.Operator.Restart(ctx, short); err != nil {
-				s.Fatal(err)
-			}
+			restart(ctx, s, short)
 			second, err := s.Operator.AddReplica(ctx, short)
 			if err != nil {
 				s.Fatal(err)

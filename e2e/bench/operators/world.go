@@ -18,8 +18,9 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
 // clients is how many requests are made at once.
@@ -96,7 +97,7 @@ func (w *world) untilAllAvailable(ctx context.Context, n int) error {
 	list.SetGroupVersionKind(memcached.GroupVersion().WithKind(memcached.Kind + "List"))
 	return w.until(ctx, n, list, &unstructured.Unstructured{}, "Memcacheds that say Available=True", func(object apiruntime.Object) bool {
 		u, ok := object.(*unstructured.Unstructured)
-		return ok && isTrue(u, "Available")
+		return ok && framework.IsTrue(u, "Available")
 	})
 }
 
