@@ -86,11 +86,15 @@ func TestPrintedCommandsQuoteTheFolder(t *testing.T) {
 	g := NewWithT(t)
 	parent := t.TempDir()
 	for name, copies := range map[string]func(dir string, out io.Writer) error{
-		"ann's copy": func(dir string, out io.Writer) error { return exercises.Start(t.Context(), root, "04-controller", dir, out) },
+		"ann's copy": func(dir string, out io.Writer) error {
+			return exercises.Start(t.Context(), root, "04-controller", dir, out)
+		},
 		"ann's solution": func(dir string, out io.Writer) error {
 			return exercises.Solution(t.Context(), root, "04-controller", dir, out)
 		},
-		"ann's fault": func(dir string, out io.Writer) error { return exercises.Break(t.Context(), root, "left-behind", dir, out) },
+		"ann's fault": func(dir string, out io.Writer) error {
+			return exercises.Break(t.Context(), root, "left-behind", dir, out)
+		},
 	} {
 		dir := filepath.Join(parent, name)
 		var out bytes.Buffer
