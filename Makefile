@@ -43,6 +43,8 @@ CLUSTERS = embedded kind existing
 
 # The operator that a target is about: the finished one, or that of a chapter of the tutorial.
 PROJECT = $(if $(STAGE),$(shell scripts/stage operator $(STAGE)),operator)
+# A learner's copy of one, in DIR, has the targets that a chapter has.
+COPY_OR_PROJECT = '$(or $(DIR),$(PROJECT))'
 STAGES = $(patsubst tutorial/%/chapter.yaml,%,$(sort $(wildcard tutorial/*/chapter.yaml)))
 
 # The operator's own Makefile, with our kubectl and kubeconfig; with yours, which you are asked about first, only where you
@@ -86,24 +88,24 @@ logs: embedded-cluster $(TESTBED) ## Which logs there are; C=operator shows one,
 down: own-cluster $(TESTBED) ## Take it down. Nothing is left but what was built.
 	@$(TESTBED_NAMED) down
 
-##@ The operator, or with STAGE=NN-name a chapter's (what every kubebuilder project has)
+##@ The operator, or with STAGE=NN-name a chapter's, or the copy in DIR (what every kubebuilder project has)
 
 .PHONY: generate manifests
 generate manifests: legal-stage controller-gen ## Write what is generated from the API's types: Go code; the CRD and the ClusterRole.
-	@$(has-target) $(MAKE) -C $(PROJECT) $@
+	@$(has-target) $(MAKE) -C $(COPY_OR_PROJECT) $@
 
 .PHONY: build
 build: legal-stage controller-gen ## Build operator/bin/manager.
-	@$(has-target) $(MAKE) -C $(PROJECT) $@
+	@$(has-target) $(MAKE) -C $(COPY_OR_PROJECT) $@
 
 .PHONY: install uninstall
 install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Install the CRD into the cluster; remove it, and with it every Memcached.
-	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
+	@$(has-target) $(with-cluster) $(MAKE) -C $(COPY_OR_PROJECT) $@
 
 .PHONY: run
-run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, or the copy in DIR, as its own ServiceAccount, until Ctrl-C; DEBUG=1 waits for a debugger.
+run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, as its own ServiceAccount, until Ctrl-C; DEBUG=1 waits for a debugger.
 	@$(if $(on-kind),$(error make run is for embedded and existing clusters: make docker-build docker-push deploy CLUSTER=kind runs the operator as an image),:)
-	@$(if $(DEBUG),debugger=$$(scripts/tool tools dlv) &&) $(TESTBED_NAMED) run --operator='$(or $(DIR),$(PROJECT))' $(if $(on-existing),--existing) $(if $(DEBUG),--debugger="$$debugger")
+	@$(if $(DEBUG),debugger=$$(scripts/tool tools dlv) &&) $(TESTBED_NAMED) run --operator=$(COPY_OR_PROJECT) $(if $(on-existing),--existing) $(if $(DEBUG),--debugger="$$debugger")
 
 .PHONY: docker-build docker-push
 docker-build: legal-stage $(TESTBED) ## Build the operator's image, called IMG=registry/name:tag or by a name of the local registry's.
@@ -326,7 +328,7 @@ legal-stage:
 
 # A chapter has the targets that it has come to.
 has-target = $(call has-target-of,$@)
-has-target-of = grep -q '^\($1\|.* $1\|$1 .*\):' $(PROJECT)/Makefile 2>/dev/null || { echo "the chapter $(STAGE) has nothing to $@" >&2; exit 1; };
+has-target-of = grep -q '^\($1\|.* $1\|$1 .*\):' $(COPY_OR_PROJECT)/Makefile 2>/dev/null || { echo "$(or $(DIR),the chapter $(STAGE)) has no target $@" >&2; exit 1; };
 
 # Before anything that only embedded clusters know.
 .PHONY: embedded-cluster

@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,10 +10,6 @@ import (
 
 // TestAlertsTable compares the table of alerts with the operator's manifests.
 func TestAlertsTable(t *testing.T) {
-	content, err := os.ReadFile("../operator/config/prometheus/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var manifest struct {
 		Spec struct {
 			Groups []struct {
@@ -27,7 +22,7 @@ func TestAlertsTable(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal(content, &manifest); err != nil {
+	if err := yaml.Unmarshal([]byte(read(t, "operator/config/prometheus/alerts.yaml")), &manifest); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder

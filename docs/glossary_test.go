@@ -1,8 +1,6 @@
 package docs_test
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,24 +12,16 @@ var term = regexp.MustCompile(`(?m)^\| ([^|]+) \| [^|]+ \| \[[^\]]+\]\(([^)]+)\)
 
 // TestGlossary wants words in the order of a dictionary, each used on the page that the glossary sends the reader to.
 func TestGlossary(t *testing.T) {
-	glossary, err := os.ReadFile("glossary.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var words []string
-	for _, row := range term.FindAllStringSubmatch(string(glossary), -1) {
+	for _, row := range term.FindAllStringSubmatch(read(t, "docs/glossary.md"), -1) {
 		word, page := strings.ToLower(row[1]), row[2]
 		words = append(words, word)
 		if strings.HasPrefix(page, "https://") {
 			continue
 		}
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
+		text := read(t, "docs/"+page)
 		synonyms := strings.Split(word, ", ")
-		if !slices.ContainsFunc(synonyms, func(s string) bool { return strings.Contains(strings.ToLower(string(text)), s) }) {
+		if !slices.ContainsFunc(synonyms, func(s string) bool { return strings.Contains(strings.ToLower(text), s) }) {
 			t.Errorf("%s does not say %q: send the reader to a page that explains it", page, word)
 		}
 	}
@@ -50,41 +40,23 @@ var everyday = []string{"drift", "embedded", "kind (the tool)", "watch"}
 // is a link there, or stands out as a word that is being defined. The index of the chapters, which may be read alone, links on its
 // own what it uses, except in its tables, which name what the chapters are about.
 func TestFirstUse(t *testing.T) {
-	files, err := filepath.Glob("../tutorial/[0-9]*/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(files)
+	files := glob(t, "tutorial/[0-9]*/README.md")
 	pages := make([]string, len(files))
 	for i, file := range files {
-		pages[i] = proseIn(t, file)
+		pages[i] = proseOf(read(t, file))
 	}
 	verifyFirstUses(t, files, pages)
-	const index = "../tutorial/README.md"
-	verifyFirstUses(t, []string{index}, []string{row.ReplaceAllString(proseIn(t, index), "")})
+	const index = "tutorial/README.md"
+	verifyFirstUses(t, []string{index}, []string{row.ReplaceAllString(proseOf(read(t, index)), "")})
 }
 
 // row is a row of any table.
 var row = regexp.MustCompile(`(?m)^\|[^\n]*$`)
 
-// proseIn returns what is read as sentences in a file.
-func proseIn(t *testing.T, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return proseOf(string(text))
-}
-
 // verifyFirstUses finds the first use of each term of the glossary in the pages of these files, in this order.
 func verifyFirstUses(t *testing.T, files, pages []string) {
 	t.Helper()
-	glossary, err := os.ReadFile("glossary.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range term.FindAllStringSubmatch(string(glossary), -1) {
+	for _, row := range term.FindAllStringSubmatch(read(t, "docs/glossary.md"), -1) {
 		word := strings.ToLower(row[1])
 		if word == "word" || slices.Contains(everyday, word) {
 			continue
@@ -128,6 +100,7 @@ var notProse = regexp.MustCompile("(?ms)<!--.*?-->|^```[^\n]*\n.*?\n```$|^#[^\n]
 // code is what stands between backticks. Of that, only the name of a field is a word of a sentence.
 var code, field = regexp.MustCompile("`[^`\n]*`"), regexp.MustCompile("^`([a-z]+[A-Z][A-Za-z]*|spec|status)`$")
 
+// proseOf returns what is read as sentences on a page.
 func proseOf(page string) string {
 	return code.ReplaceAllStringFunc(notProse.ReplaceAllString(page, ""), func(span string) string {
 		if field.MatchString(span) {

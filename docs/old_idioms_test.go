@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,28 +18,16 @@ var (
 // TestOldIdioms wants each idiom to name a check of ours, and each check that is named to be there: a mutant that a suite kills, a
 // linter, or a target of make.
 func TestOldIdioms(t *testing.T) {
-	page, err := os.ReadFile("old-idioms.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	linters, err := os.ReadFile("../.golangci.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var checks []string
-	for _, folder := range []string{"../tutorial/*/test/e2e/mutants", "../e2e/memcached/mutants"} {
-		patches, err := filepath.Glob(folder + "/*.patch")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, patch := range patches {
+	for _, folder := range []string{"tutorial/*/test/e2e/mutants", "e2e/memcached/mutants"} {
+		for _, patch := range glob(t, folder+"/*.patch") {
 			checks = append(checks, strings.TrimSuffix(filepath.Base(patch), ".patch"))
 		}
 	}
-	for _, enabled := range regexp.MustCompile(`(?m)^    - ([a-z]+)`).FindAllStringSubmatch(string(linters), -1) {
+	for _, enabled := range regexp.MustCompile(`(?m)^    - ([a-z]+)`).FindAllStringSubmatch(read(t, ".golangci.yml"), -1) {
 		checks = append(checks, enabled[1])
 	}
-	rows := idiom.FindAllStringSubmatch(string(page), -1)
+	rows := idiom.FindAllStringSubmatch(read(t, "docs/old-idioms.md"), -1)
 	if len(rows) < 10 {
 		t.Fatalf("found %d rows of a table in old-idioms.md", len(rows))
 	}

@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -51,11 +50,7 @@ func TestVocabulary(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		page, err := os.ReadFile("../" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range words(string(page), vocabulary) {
+		for _, found := range words(read(t, file), vocabulary) {
 			t.Errorf("%s:%d: %s", file, found.line, found.text)
 		}
 	}

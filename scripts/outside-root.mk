@@ -16,5 +16,8 @@ else
 .DEFAULT_GOAL := help
 endif
 
+# In a learner's copy, these are about the copy.
+of-copy = $(if $(wildcard .stage),$(if $(filter check hint reset,$@), DIR='$(CURDIR)'))
+
 .DEFAULT:
-	@echo "there is no target $@ in this directory: type make $@ in the root of operator-testbed" >&2; exit 2
+	@echo "there is no target $@ in this directory: type make $@$(of-copy) in the root of operator-testbed" >&2; exit 2

@@ -26,6 +26,16 @@ func chapters(t *testing.T) map[string]chapter.Chapter {
 	return byName
 }
 
+// read returns the text of a file, by its path in the tutorial's directory.
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // A chapter differs from the one that it builds on in the files that it lists, and in all of them.
 func TestChaptersChangeWhatTheyList(t *testing.T) {
 	all := chapters(t)
@@ -51,13 +61,10 @@ func TestChaptersChangeWhatTheyList(t *testing.T) {
 func TestStepsHaveSections(t *testing.T) {
 	sections := 0
 	for _, c := range chapters(t) {
-		text, err := os.ReadFile(c.Name + "/README.md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := read(t, c.Name+"/README.md")
 		for i, step := range c.Steps {
 			sections++
-			if heading := fmt.Sprintf("\n## Step %d: %s\n", i+1, step.Title); !strings.Contains(string(text), heading) {
+			if heading := fmt.Sprintf("\n## Step %d: %s\n", i+1, step.Title); !strings.Contains(text, heading) {
 				t.Errorf("%s/README.md has no section %q", c.Name, strings.TrimSpace(heading))
 			}
 		}
@@ -69,23 +76,16 @@ func TestStepsHaveSections(t *testing.T) {
 
 // The index has a row for each chapter, with what its chapter.yaml says, and the chapter's text begins with its title.
 func TestChaptersAreIndexed(t *testing.T) {
-	index, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	index := read(t, "README.md")
 	needs := map[chapter.Need]string{chapter.NeedsEmbedded: "Go, make, git", chapter.NeedsKind: "Go, make, git, Docker"}
 	for _, c := range chapters(t) {
 		row := fmt.Sprintf("| [%s](%[1]s/README.md) | %s | %d | %s |\n", c.Name, c.Outcome, c.Minutes, needs[c.Needs])
-		if !strings.Contains(string(index), row) {
+		if !strings.Contains(index, row) {
 			t.Errorf("README.md lacks the row of %s:\n%s", c.Name, row)
 		}
-		text, err := os.ReadFile(c.Name + "/README.md")
-		if err != nil {
-			t.Error(err)
-			continue
-		}
+		text := read(t, c.Name+"/README.md")
 		heading := fmt.Sprintf("# %s %s\n", c.Name[:2], c.Title)
-		if !strings.HasPrefix(string(text), heading) {
+		if !strings.HasPrefix(text, heading) {
 			t.Errorf("%s/README.md does not begin with %q", c.Name, heading)
 		}
 	}

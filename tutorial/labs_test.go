@@ -2,7 +2,6 @@ package tutorial_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,17 +10,14 @@ import (
 
 // The page for teachers has a row for each break-it lab, with what labs.yaml says.
 func TestLabsAreListedForTeachers(t *testing.T) {
-	page, err := os.ReadFile("../docs/teaching.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := read(t, "../docs/teaching.md")
 	faults, err := exercises.Faults("..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, fault := range faults {
 		row := fmt.Sprintf("| %s | [%s](../tutorial/%s/README.md) | %s |\n", fault.Name, fault.Chapter[:2], fault.Chapter, fault.Point)
-		if !strings.Contains(string(page), row) {
+		if !strings.Contains(page, row) {
 			t.Errorf("docs/teaching.md lacks the row of the lab %s:\n%s", fault.Name, row)
 		}
 	}

@@ -3,8 +3,8 @@ package tutorial_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,27 +25,19 @@ const longest = 40
 // A chapter takes as long as its chapter.yaml says, give or take a quarter.
 func TestMinutes(t *testing.T) {
 	all := chapters(t)
-	var names []string
-	for name := range all {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var out bytes.Buffer
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "chapter\twords\tcommands\tGo\tminutes\tchapter.yaml")
-	for _, name := range names {
-		page, err := os.ReadFile(name + "/README.md")
-		if err != nil {
-			t.Fatal(err)
-		}
-		words, commands, lines := load(string(page))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		page := read(t, name+"/README.md")
+		words, commands, lines := load(page)
 		minutes := float64(words)/wordsAMinute + float64(commands)/commandsAMinute + float64(lines)/goAMinute
 		said := all[name].Minutes
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%.0f\t%d\n", name, words, commands, lines, minutes, said)
 		if math.Abs(float64(said)-minutes) > minutes/4 {
 			t.Errorf("%s says that it takes %d minutes, expected about %.0f: %d words, %d commands and %d lines of Go", name, said, minutes, words, commands, lines)
 		}
-		if says := fmt.Sprintf("takes about %d minutes.", said); !strings.Contains(string(page), says) {
+		if says := fmt.Sprintf("takes about %d minutes.", said); !strings.Contains(page, says) {
 			t.Errorf("%s/README.md does not say at its beginning that it %s", name, says)
 		}
 		if said > longest {

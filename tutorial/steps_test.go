@@ -2,10 +2,9 @@ package tutorial_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,12 +26,7 @@ func TestStepsAreSmall(t *testing.T) {
 	var out bytes.Buffer
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "chapter\tstep\tlines of Go\tmost")
-	var names []string
-	for name := range all {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
 		before := map[string][]byte{}
 		if c.BuildsOn != "" {
@@ -87,28 +81,16 @@ func goCode(t *testing.T, c chapter.Chapter) map[string][]byte {
 func addedLines(t *testing.T, before, after map[string][]byte) map[string]int {
 	t.Helper()
 	dir := t.TempDir()
-	for side, code := range map[string]map[string][]byte{"before": before, "after": after} {
-		if err := os.Mkdir(filepath.Join(dir, side), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for file, text := range code {
-			path := filepath.Join(dir, side, filepath.FromSlash(file))
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	diff := exec.Command("git", "diff", "--no-index", "--no-renames", "--numstat", "before", "after")
-	diff.Dir = dir
-	out, err := diff.Output()
-	if err != nil && diff.ProcessState.ExitCode() != 1 { // 1 means that the two differ
+	var out bytes.Buffer
+	if err := errors.Join(
+		chapter.Write(filepath.Join(dir, "before"), before),
+		chapter.Write(filepath.Join(dir, "after"), after),
+		chapter.GitDiff(t.Context(), dir, &out, "--no-renames", "--numstat", "before", "after"),
+	); err != nil {
 		t.Fatal(err)
 	}
 	added := map[string]int{}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out.String()) {
 		match := numstat.FindStringSubmatch(line)
 		if match == nil {
 			t.Fatalf("git diff --numstat says %q", line)

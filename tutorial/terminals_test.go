@@ -2,7 +2,6 @@ package tutorial_test
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,11 +17,8 @@ var (
 // the text in between names it, and where it interrupts a program, it says by which key.
 func TestTextNamesTerminals(t *testing.T) {
 	for _, file := range texts(t) {
-		page, err := os.ReadFile("../" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, wrong := range unnamedTerminals(hidden.ReplaceAllString(string(page), "")) {
+		page := read(t, "../"+file)
+		for _, wrong := range unnamedTerminals(hidden.ReplaceAllString(page, "")) {
 			t.Errorf("%s: %s", file, wrong)
 		}
 	}

@@ -115,12 +115,12 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 // report holds the medians against the aims, and of the memory the worst: what a machine lacks once, it lacks.
 func (s *clusterSamples) report(machine string) Report {
-	bare := NewMeasure("envtest: Environment.Start", "ms", s.envtest)
-	bareCPU := NewMeasure("envtest: CPU time, with its stop", "ms", s.envtestCPU)
-	available := NewMeasure(fmt.Sprintf("embedded: Deployment of %d Available", replicas), "ms", s.available)
-	cpu := NewMeasure("embedded: CPU time until then", "ms", s.cpuTotal)
-	memory := NewMeasure("embedded: resident memory", "MiB", s.memory)
-	destroy := NewMeasure("embedded: Destroy", "ms", s.destroy)
+	bare := newMeasure("envtest: Environment.Start", "ms", s.envtest)
+	bareCPU := newMeasure("envtest: CPU time, with its stop", "ms", s.envtestCPU)
+	available := newMeasure(fmt.Sprintf("embedded: Deployment of %d Available", replicas), "ms", s.available)
+	cpu := newMeasure("embedded: CPU time until then", "ms", s.cpuTotal)
+	memory := newMeasure("embedded: resident memory", "MiB", s.memory)
+	destroy := newMeasure("embedded: Destroy", "ms", s.destroy)
 	return Report{
 		Title:    fmt.Sprintf("The embedded cluster against envtest, taking turns: %d runs of each, warm-up not counted", len(s.envtest)),
 		Machine:  machine,
@@ -138,7 +138,7 @@ func (s *clusterSamples) report(machine string) Report {
 func (s *clusterSamples) cpuMeasures() []Measure {
 	var measures []Measure
 	for _, process := range slices.Sorted(maps.Keys(s.cpu)) {
-		measures = append(measures, NewMeasure("  "+process, "ms", s.cpu[process]))
+		measures = append(measures, newMeasure("  "+process, "ms", s.cpu[process]))
 	}
 	return measures
 }

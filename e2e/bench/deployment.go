@@ -31,7 +31,7 @@ func untilAvailable(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	deployments := client.AppsV1().Deployments(metav1.NamespaceDefault)
-	created, err := deployments.Create(ctx, deployment(), metav1.CreateOptions{})
+	created, err := deployments.Create(ctx, NewDeployment(metav1.NamespaceDefault, clusterName, replicas), metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
@@ -50,12 +50,13 @@ func untilAvailable(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-func deployment() *appsv1.Deployment {
-	labels := map[string]string{"app": clusterName}
+// NewDeployment returns the least Deployment of that many replicas.
+func NewDeployment(namespace, name string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: clusterName},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(replicas)),
+			Replicas: new(replicas),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},

@@ -9,7 +9,7 @@ import (
 
 func TestAvailable(t *testing.T) {
 	ready := func(change func(*appsv1.Deployment)) *appsv1.Deployment {
-		d := deployment()
+		d := NewDeployment("default", "bench", replicas)
 		d.Generation = 2
 		d.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: 2,

@@ -89,10 +89,10 @@ type kindSamples struct {
 
 // report holds the medians against the aims. Of the image's size there is one sample.
 func (s *kindSamples) report(machine string) Report {
-	bare := NewMeasure("kind create cluster --wait", "ms", s.bare)
-	ready := NewMeasure("make up CLUSTER=kind: nodes, CoreDNS and storage ready", "ms", s.ready)
-	build := NewMeasure("make docker-build, compiled before", "ms", s.dockerBuild)
-	size := NewMeasure("the operator's image", "MiB", s.size)
+	bare := newMeasure("kind create cluster --wait", "ms", s.bare)
+	ready := newMeasure("make up CLUSTER=kind: nodes, CoreDNS and storage ready", "ms", s.ready)
+	build := newMeasure("make docker-build, compiled before", "ms", s.dockerBuild)
+	size := newMeasure("the operator's image", "MiB", s.size)
 	measures := []Measure{bare, ready, build, size}
 	aims := []Aim{
 		NewAim("ready, ours to kind's (medians)", ready.Median/bare.Median, kindRatioLimit, ""),
@@ -100,7 +100,7 @@ func (s *kindSamples) report(machine string) Report {
 		NewAim("the operator's image", size.Max, imageLimit, size.Unit),
 	}
 	if len(s.nodeImage) > 0 {
-		again := NewMeasure("make node-image, nothing to do", "ms", s.nodeImage)
+		again := newMeasure("make node-image, nothing to do", "ms", s.nodeImage)
 		measures = append(measures, again)
 		aims = append(aims, NewAim("make node-image again (median)", again.Median, nodeImageLimit, again.Unit))
 	}

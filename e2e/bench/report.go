@@ -19,9 +19,9 @@ type Measure struct {
 	Summary
 }
 
-// NewMeasure summarizes samples, of which there is at least one.
-func NewMeasure(name, unit string, samples []float64) Measure {
-	return Measure{Name: name, Unit: unit, Samples: samples, Summary: Summarize(samples)}
+// newMeasure summarizes samples, of which there is at least one.
+func newMeasure(name, unit string, samples []float64) Measure {
+	return Measure{Name: name, Unit: unit, Samples: samples, Summary: summarize(samples)}
 }
 
 // Aim is a limit that a value should not exceed.

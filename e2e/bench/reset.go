@@ -33,7 +33,7 @@ func (r *Report) AddReset(ctx context.Context, o ClusterOptions) error {
 	if err != nil {
 		return fmt.Errorf("measure the reset: %w", err)
 	}
-	measure := NewMeasure("embedded: Reset", "ms", samples)
+	measure := newMeasure("embedded: Reset", "ms", samples)
 	r.Measures = append(r.Measures, measure)
 	r.Aims = append(r.Aims, NewAim(fmt.Sprintf("reset (median of %d)", resets), measure.Median, resetLimit, measure.Unit))
 	return nil

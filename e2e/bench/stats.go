@@ -9,9 +9,9 @@ type Summary struct {
 	Max    float64 `json:"max"`
 }
 
-// Summarize returns the summary of samples, of which there is at least one. The median of an even number of samples lies in the
+// summarize returns the summary of samples, of which there is at least one. The median of an even number of samples lies in the
 // middle of the two middle ones.
-func Summarize(samples []float64) Summary {
+func summarize(samples []float64) Summary {
 	sorted := slices.Sorted(slices.Values(samples))
 	middle := len(sorted) / 2
 	median := sorted[middle]

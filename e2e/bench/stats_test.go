@@ -13,8 +13,8 @@ func TestSummarize(t *testing.T) {
 		"an outlier":     {[]float64{2, 2, 3, 3, 900}, Summary{Min: 2, Median: 3, Max: 900}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Summarize(test.samples); got != test.want {
-				t.Errorf("Summarize(%v) = %+v, want %+v", test.samples, got, test.want)
+			if got := summarize(test.samples); got != test.want {
+				t.Errorf("summarize(%v) = %+v, want %+v", test.samples, got, test.want)
 			}
 		})
 	}
@@ -22,7 +22,7 @@ func TestSummarize(t *testing.T) {
 
 func TestSummarizeLeavesTheSamplesInTheirOrder(t *testing.T) {
 	samples := []float64{3, 1, 2}
-	Summarize(samples)
+	summarize(samples)
 	if samples[0] != 3 || samples[1] != 1 || samples[2] != 2 {
 		t.Errorf("the samples are now %v", samples)
 	}

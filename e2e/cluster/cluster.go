@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/e2e-framework/support"
@@ -101,8 +100,6 @@ type Options struct {
 	// Attached names a cluster that is up, and stays up, to use in place of a new one; empty means none. It keeps the
 	// CustomResourceDefinitions that it has. An embedded one is reset first.
 	Attached string
-	// Kubeconfig and Context say which existing cluster; empty means what kubectl would use.
-	Kubeconfig, Context string
 }
 
 // New returns a provider for the kind of cluster, which is "embedded", "kind" or "existing".
@@ -132,11 +129,8 @@ func New(which string, o Options) (Provider, error) {
 		}
 		return p, nil
 	case existing.Kind:
-		return existing.NewProvider(o.Kubeconfig, o.Context), nil
+		return existing.NewProvider(), nil
 	default:
-		return nil, fmt.Errorf("there is no CLUSTER=%s: use one of %s", which, strings.Join(Kinds(), ", "))
+		return nil, fmt.Errorf("there is no CLUSTER=%s: use one of %s, %s, %s", which, embedded.Kind, kind.Kind, existing.Kind)
 	}
 }
-
-// Kinds lists the kinds of clusters.
-func Kinds() []string { return []string{embedded.Kind, kind.Kind, existing.Kind} }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/record"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
@@ -81,7 +82,7 @@ func checkPaused(ctx context.Context, s *scope) {
 	s.sized(ctx, "cache", 2)
 	s.barrier(ctx) // the operator has seen that
 	for _, v := range record.Of(s.versions(ctx), object.GetUID()) {
-		if isTrue(v.Object, s.mapping.Conditions.Degraded) {
+		if framework.IsTrue(v.Object, s.mapping.Conditions.Degraded) {
 			s.Fatalf("expected no %s=True before a rollout was due; last seen: revision %d says so", s.mapping.Conditions.Degraded, v.Revision)
 		}
 	}

@@ -127,8 +127,3 @@ func set(object *unstructured.Unstructured, place string, value int64) {
 		panic(err)
 	}
 }
-
-// deploymentName is the name of the Deployment behind the object of that name.
-func (m Mapping) deploymentName(name string) string {
-	return strings.ReplaceAll(m.Deployment, "{name}", name)
-}

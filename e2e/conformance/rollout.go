@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -52,10 +53,10 @@ func (m Mapping) lostAvailable(versions []record.Version, uid types.UID, since u
 		if v.Revision <= since {
 			continue
 		}
-		if readyPods(versions, v.Revision) < size {
+		if framework.ReadyPods(versions, v.Revision) < size {
 			return "" // not a rollout that loses no pod: what it says from now on may be about that
 		}
-		if v.Object.GetUID() == uid && !isTrue(v.Object, m.Conditions.Available) {
+		if v.Object.GetUID() == uid && !framework.IsTrue(v.Object, m.Conditions.Available) {
 			return fmt.Sprintf("revision %d does not say so", v.Revision)
 		}
 	}
@@ -66,7 +67,8 @@ func (m Mapping) lostAvailable(versions []record.Version, uid types.UID, since u
 func (m Mapping) wrongProgress(versions []record.Version, uid types.UID, since uint64) string {
 	progressed := false
 	for _, v := range record.Of(versions, uid) {
-		condition := conditionOf(v.Object, m.Conditions.Progressing)
+		conditions, _ := framework.ConditionsOf(v.Object)
+		condition := meta.FindStatusCondition(conditions, m.Conditions.Progressing)
 		if v.Revision <= since || condition == nil || condition.ObservedGeneration < v.Object.GetGeneration() {
 			continue
 		}

@@ -4,10 +4,48 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/operator-testbed/e2e/framework/record"
 )
+
+var testMapping = Mapping{Conditions: Conditions{Available: "Available", Progressing: "Progressing"}}
+
+// at is a version of an object whose UID is its name.
+func at(revision uint64, kind, name string, status, spec map[string]any) record.Version {
+	return record.Version{Revision: revision, Object: &unstructured.Unstructured{Object: map[string]any{
+		"kind":     kind,
+		"metadata": map[string]any{"name": name, "uid": name, "generation": int64(2)},
+		"spec":     spec,
+		"status":   status,
+	}}}
+}
+
+// says is a version of the custom resource with a condition about that generation.
+func says(revision uint64, conditionType, status string, generation int64) record.Version {
+	return at(revision, "Memcached", "cache", map[string]any{"conditions": []any{
+		map[string]any{"type": conditionType, "status": status, "observedGeneration": generation},
+	}}, nil)
+}
+
+// pod is a version of a pod that is ready or not, and listens on the port.
+func pod(revision uint64, name, ready string, port int64) record.Version {
+	return at(revision, "Pod", name,
+		map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": ready}}},
+		map[string]any{"containers": []any{map[string]any{"ports": []any{map[string]any{"containerPort": port}}}}})
+}
+
+// leaving is a version with which an object begins to go, and gone is its last one.
+func leaving(v record.Version) record.Version {
+	v.Object.Object["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+	return v
+}
+
+func gone(v record.Version) record.Version {
+	v.Deleted = true
+	return v
+}
 
 func TestLostAvailable(t *testing.T) {
 	const since, size = 10, 1

@@ -143,7 +143,7 @@ func (s *scope) revision(object *unstructured.Unstructured) uint64 {
 
 // deployment refers to the Deployment behind a custom resource.
 func (s *scope) deployment(name string) *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.mapping.deploymentName(name)}}
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: strings.ReplaceAll(s.mapping.Deployment, "{name}", name)}}
 }
 
 // sized waits until the Deployment has that many pods, all ready.

@@ -2,19 +2,14 @@ package conformance
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework"
-	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
 func checkSize(ctx context.Context, s *scope) {
@@ -38,7 +33,7 @@ func checkRisingEdge(ctx context.Context, s *scope) {
 	s.expect().Gone(ctx, other, s.deployment("other"))
 	lift()
 	s.available(ctx, object, size)
-	if early := s.mapping.earlyAvailable(s.versions(ctx), object.GetUID(), 0, size, readyPods); early != "" {
+	for _, early := range s.early(ctx, object, framework.ReadyPods) {
 		s.Fatalf("expected no %s=True before %d pods were ready; last seen: %s", s.mapping.Conditions.Available, size, early)
 	}
 }
@@ -70,64 +65,15 @@ func checkDeploymentAgrees(ctx context.Context, s *scope) {
 	s.must(controllers.Resume(ctx))
 	s.available(ctx, object, 1)
 
-	if early := s.mapping.earlyAvailable(s.versions(ctx), object.GetUID(), since, 1, countedBy(s.deployment("cache").Name)); early != "" {
-		s.Fatalf("expected no %s=True before the Deployment counted 1 pod as ready; last seen: %s", s.mapping.Conditions.Available, early)
-	}
-}
-
-// count returns how many pods were ready just before a revision.
-type count func(versions []record.Version, revision uint64) int
-
-// readyPods counts the pods themselves.
-func readyPods(versions []record.Version, revision uint64) int {
-	ready := 0
-	for _, pod := range record.Before(versions, "Pod", revision) {
-		if pod.GetDeletionTimestamp() == nil && isTrue(pod, string(corev1.PodReady)) {
-			ready++
+	for _, early := range s.early(ctx, object, framework.CountedBy(s.deployment("cache").Name)) {
+		if early.Revision > since {
+			s.Fatalf("expected no %s=True before the Deployment counted 1 pod as ready; last seen: %s", s.mapping.Conditions.Available, early)
 		}
 	}
-	return ready
 }
 
-// countedBy returns what the Deployment of that name counts.
-func countedBy(name string) count {
-	return func(versions []record.Version, revision uint64) int {
-		for _, deployment := range record.Before(versions, "Deployment", revision) {
-			if deployment.GetName() == name {
-				ready, _, _ := unstructured.NestedInt64(deployment.Object, "status", "readyReplicas")
-				return int(ready)
-			}
-		}
-		return 0
-	}
-}
-
-// earlyAvailable describes the first version of the object after the revision that says Available with fewer ready pods than size,
-// or returns "".
-func (m Mapping) earlyAvailable(versions []record.Version, uid types.UID, since uint64, size int, ready count) string {
-	for _, v := range record.Of(versions, uid) {
-		if v.Revision <= since || !isTrue(v.Object, m.Conditions.Available) {
-			continue
-		}
-		if n := ready(versions, v.Revision); n < size {
-			return fmt.Sprintf("revision %d says so, with %d", v.Revision, n)
-		}
-	}
-	return ""
-}
-
-// conditionOf returns a condition of any object, or nil.
-func conditionOf(object *unstructured.Unstructured, conditionType string) *metav1.Condition {
-	conditions, err := framework.ConditionsOf(object)
-	if err != nil {
-		return nil
-	}
-	return meta.FindStatusCondition(conditions, conditionType)
-}
-
-func isTrue(object *unstructured.Unstructured, conditionType string) bool {
-	condition := conditionOf(object, conditionType)
-	return condition != nil && condition.Status == metav1.ConditionTrue
+func (s *scope) early(ctx context.Context, object *unstructured.Unstructured, ready framework.Count) []framework.Claim {
+	return framework.Early(s.versions(ctx), object.GetUID(), s.mapping.Conditions.Available, s.mapping.Fields.Size, ready)
 }
 
 func checkFallingEdge(ctx context.Context, s *scope) {

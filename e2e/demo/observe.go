@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -21,7 +22,7 @@ func Observe(memcached *cachev1alpha1.Memcached, deployments []*appsv1.Deploymen
 	state := State{Memcached: &Memcached{
 		Namespace:  memcached.Namespace,
 		Name:       memcached.Name,
-		Size:       orOne(memcached.Spec.Size),
+		Size:       ptr.Deref(memcached.Spec.Size, 1),
 		Generation: memcached.Generation,
 	}}
 	for _, c := range memcached.Status.Conditions {
@@ -32,7 +33,7 @@ func Observe(memcached *cachev1alpha1.Memcached, deployments []*appsv1.Deploymen
 	}
 	for _, d := range deployments {
 		if metav1.IsControlledBy(d, memcached) {
-			state.Deployment = &Deployment{Name: d.Name, Ready: d.Status.ReadyReplicas, Wanted: orOne(d.Spec.Replicas)}
+			state.Deployment = &Deployment{Name: d.Name, Ready: d.Status.ReadyReplicas, Wanted: ptr.Deref(d.Spec.Replicas, 1)}
 		}
 	}
 	for _, p := range pods {
@@ -42,14 +43,6 @@ func Observe(memcached *cachev1alpha1.Memcached, deployments []*appsv1.Deploymen
 	}
 	slices.SortFunc(state.Pods, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return state
-}
-
-// orOne is a number that the API server defaults to 1.
-func orOne(n *int32) int32 {
-	if n == nil {
-		return 1
-	}
-	return *n
 }
 
 func isReady(p *corev1.Pod) bool {

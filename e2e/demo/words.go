@@ -41,7 +41,7 @@ func Next(memcached Memcached, inMake string) string {
 		{"Scale it:", []string{
 			fmt.Sprintf("kubectl scale memcached %s --replicas=5", memcached.Name),
 		}},
-		{"Break it, see why it is Degraded, and mend it:", []string{
+		{"Break it, see why it is Degraded, and repair it:", []string{
 			breakPods + "=crashloop",
 			"kubectl describe memcached " + memcached.Name,
 			breakPods + "-",
@@ -50,7 +50,7 @@ func Next(memcached Memcached, inMake string) string {
 			"kubectl delete deployment " + memcached.Name,
 			"kubectl get deployments",
 		}},
-		{"Read what the operator says:", []string{
+		{"Read the operator's log:", []string{
 			fmt.Sprintf("make logs%s C=operator", inMake),
 		}},
 		{"Stop it:", []string{

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,13 @@ func (s *Suite) keep(scope *Scope) {
 			scope.Logf("the last errors in %s.log:\n%s", replica, strings.Join(errs, "\n"))
 		}
 	}
+	events := &eventsv1.EventList{}
+	if err := s.client.List(ctx, events, client.InNamespace(scope.Namespace)); err != nil {
+		scope.Logf("keeping what is seen of the failure: %v", err)
+	}
+	if warnings := lastWarnings(events.Items, 3); len(warnings) > 0 {
+		scope.Logf("the last warnings about objects in the namespace:\n%s", strings.Join(warnings, "\n"))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.artifacts = append(s.artifacts, folder)
@@ -81,11 +89,7 @@ func tellLast(lines []string, out io.Writer) error {
 
 // artifactsFolder makes a folder for a failed test: in $TESTBED_ARTIFACTS, or else among the temporary files.
 func artifactsFolder(suite, test string) (string, error) {
-	parent := os.Getenv("TESTBED_ARTIFACTS")
-	if parent == "" {
-		parent = filepath.Join(os.TempDir(), "testbed-artifacts")
-	}
-	parent = filepath.Join(parent, suite)
+	parent := filepath.Join(cmp.Or(os.Getenv("TESTBED_ARTIFACTS"), filepath.Join(os.TempDir(), "testbed-artifacts")), suite)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
 	}

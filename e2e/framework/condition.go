@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -88,6 +89,12 @@ func ConditionsOf(obj client.Object) ([]metav1.Condition, error) {
 		return nil, fmt.Errorf("reading the conditions of %s: %w", client.ObjectKeyFromObject(obj), err)
 	}
 	return status.Conditions, nil
+}
+
+// IsTrue reports whether the object's status says that the condition is True.
+func IsTrue(obj client.Object, conditionType string) bool {
+	conditions, err := ConditionsOf(obj)
+	return err == nil && meta.IsStatusConditionTrue(conditions, conditionType)
 }
 
 // DescribeConditions reads like `Available=False/Creating (generation 2) "1 of 3 pods is ready", ...`.

@@ -3,9 +3,13 @@ package framework
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 )
 
 // errorLine is an error in the text format of slog, or in the console format of zap.
@@ -30,6 +34,30 @@ func lastErrors(log []byte, namespace, prefix string, most int) []string {
 	slices.Reverse(found)
 	return found
 }
+
+// lastWarnings returns the notes of the last distinct warnings, the last one last, and at most as many as most. They say why
+// Kubernetes refuses what the operator asked for, such as pods that Pod Security does not admit.
+func lastWarnings(events []eventsv1.Event, most int) []string {
+	events = slices.DeleteFunc(slices.Clone(events), func(e eventsv1.Event) bool { return e.Type != corev1.EventTypeWarning })
+	slices.SortFunc(events, func(a, b eventsv1.Event) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	var found []string
+	for _, e := range events {
+		// The name of a pod that could not be created differs in each attempt, and a recorder marks those that it has combined.
+		note := podName.ReplaceAllString(strings.TrimPrefix(e.Note, "(combined from similar events): "), `pods "…"`)
+		text := fmt.Sprintf("%s %s: %s", e.Regarding.Kind, e.Reason, note)
+		if !slices.Contains(found, text) {
+			found = append(found, text)
+		}
+		if len(found) == most {
+			break
+		}
+	}
+	slices.Reverse(found)
+	return found
+}
+
+// podName is a pod in an API server's error.
+var podName = regexp.MustCompile(`pods "[^"]+"`)
 
 // errorIn returns the message and the error of a line of a log, without time and stack trace; empty if the line is no error.
 func errorIn(line []byte) string {

@@ -3,6 +3,10 @@ package framework
 import (
 	"slices"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestLastErrors(t *testing.T) {
@@ -21,5 +25,28 @@ func TestLastErrors(t *testing.T) {
 	}
 	if got := lastErrors([]byte("{\"level\":\"info\",\"msg\":\"ERROR rate 0\"}\n\n"), "05-status-a", "05-status-", 3); len(got) > 0 {
 		t.Errorf("expected no error, got %q", got)
+	}
+}
+
+func TestLastWarnings(t *testing.T) {
+	event := func(second int64, kind, of, reason, note string) eventsv1.Event {
+		return eventsv1.Event{
+			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Unix(second, 0)},
+			Type:       kind, Reason: reason, Note: note, Regarding: corev1.ObjectReference{Kind: of},
+		}
+	}
+	events := []eventsv1.Event{
+		event(3, corev1.EventTypeWarning, "ReplicaSet", "FailedCreate", `(combined from similar events): Error creating: pods "cache-b" is forbidden: violates PodSecurity`),
+		event(1, corev1.EventTypeWarning, "Pod", "Unhealthy", "the first"),
+		event(2, corev1.EventTypeWarning, "ReplicaSet", "FailedCreate", `Error creating: pods "cache-a" is forbidden: violates PodSecurity`),
+		event(4, corev1.EventTypeNormal, "Deployment", "ScalingReplicaSet", "Scaled up"),
+		event(2, corev1.EventTypeWarning, "Pod", "BackOff", "the second"),
+	}
+	want := []string{"Pod BackOff: the second", `ReplicaSet FailedCreate: Error creating: pods "…" is forbidden: violates PodSecurity`}
+	if got := lastWarnings(events, 2); !slices.Equal(got, want) {
+		t.Errorf("expected %q, got %q", want, got)
+	}
+	if got := lastWarnings(events[3:4], 2); len(got) > 0 {
+		t.Errorf("expected no warning, got %q", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,17 @@ func (s *Scope) expecter(t T) *Expecter {
 		return e
 	}
 	return e.Paced()
+}
+
+// Errors returns the last distinct errors that the replica of that number has logged, without those about other features'
+// namespaces.
+func (s *Scope) Errors(replica int) []string {
+	s.Helper()
+	log, err := os.ReadFile(s.Operator.Replicas()[replica].LogFile())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return lastErrors(log, s.Namespace, s.Namespace[:strings.LastIndex(s.Namespace, "-")+1], 10)
 }
 
 // Component returns a handle on a component of the cluster, to break it and to mend it. Only features that run alone may do so.

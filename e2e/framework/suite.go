@@ -24,6 +24,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -271,11 +272,7 @@ func (s *Suite) Manifests(path string) (string, error) {
 	if copied == "" {
 		return path, nil
 	}
-	folder := s.options.Config
-	if folder == "" {
-		folder = filepath.Dir(s.options.Kustomization)
-	}
-	within, err := filepath.Rel(folder, path)
+	within, err := filepath.Rel(cmp.Or(s.options.Config, filepath.Dir(s.options.Kustomization)), path)
 	return filepath.Join(copied, within), err
 }
 

@@ -73,6 +73,14 @@ func existing(ctx context.Context, s *framework.Scope, name string) *cachev1alph
 	return mc
 }
 
+// add creates an object.
+func add(ctx context.Context, s *framework.Scope, object client.Object) {
+	s.Helper()
+	if err := s.Client.Create(ctx, object); err != nil {
+		s.Fatalf("creating %T %s: %v", object, client.ObjectKeyFromObject(object), err)
+	}
+}
+
 // named refers to a Memcached in the feature's namespace.
 func named(s *framework.Scope, name string) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
@@ -92,9 +100,7 @@ func anotherNamespace(ctx context.Context, s *framework.Scope, labels ...string)
 	for label := range slices.Chunk(labels, 2) {
 		namespace.Labels[label[0]] = label[1]
 	}
-	if err := s.Client.Create(ctx, namespace); err != nil {
-		s.Fatal(err)
-	}
+	add(ctx, s, namespace)
 	s.Cleanup(func() {
 		if err := client.IgnoreNotFound(s.Client.Delete(context.WithoutCancel(ctx), namespace)); err != nil {
 			s.Error(err)

@@ -158,9 +158,7 @@ func namespaceWithout(ctx context.Context, s *framework.Scope, name corev1.Resou
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nothing"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: resource.MustParse("0")}},
 	}
-	if err := s.Client.Create(ctx, quota); err != nil {
-		s.Fatal(err)
-	}
+	add(ctx, s, quota)
 	framework.WaitForObject(ctx, s, quota, HaveField("Status.Hard", HaveKey(name)))
 	return namespace
 }

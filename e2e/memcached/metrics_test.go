@@ -234,9 +234,7 @@ func newScraper(ctx context.Context, s *framework.Scope) *http.Client {
 func newAccount(ctx context.Context, s *framework.Scope, name string) *corev1.ServiceAccount {
 	s.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
-	if err := s.Client.Create(ctx, account); err != nil {
-		s.Fatal(err)
-	}
+	add(ctx, s, account)
 	return account
 }
 
@@ -258,9 +256,7 @@ func mayReadMetrics(ctx context.Context, s *framework.Scope, account *corev1.Ser
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "operator-metrics-reader"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
 	}
-	if err := s.Client.Create(ctx, binding); err != nil {
-		s.Fatal(err)
-	}
+	add(ctx, s, binding)
 	s.Cleanup(func() {
 		if err := s.Client.Delete(context.WithoutCancel(ctx), binding); err != nil {
 			s.Error(err)

@@ -86,9 +86,7 @@ func needsPolicies(ctx context.Context, s *framework.Scope) {
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 		},
 	}
-	if err := s.Client.Create(ctx, nobody); err != nil {
-		s.Fatal(err)
-	}
+	add(ctx, s, nobody)
 	bounded, cancel := context.WithTimeout(ctx, enforcement)
 	defer cancel()
 	if !s.Tells(bounded, visitor, "8080:closed") {
@@ -119,9 +117,7 @@ func dialing(ctx context.Context, s *framework.Scope, namespace string, args ...
 	if len(args) > 0 {
 		pod.Labels["dials"] = "somebody"
 	}
-	if err := s.Client.Create(ctx, pod); err != nil {
-		s.Fatal(err)
-	}
+	add(ctx, s, pod)
 	framework.WaitForObject(ctx, s, pod, HaveField("Status.Phase", Equal(corev1.PodRunning)))
 	return pod
 }

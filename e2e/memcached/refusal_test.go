@@ -50,9 +50,7 @@ func TestStranger(t *testing.T) {
 		Setup(attentive)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) rivals {
 		r := rivals{stranger: stranger(s, "cache")}
-		if err := s.Client.Create(ctx, r.stranger); err != nil {
-			s.Fatal(err)
-		}
+		add(ctx, s, r.stranger)
 		framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(r.stranger), 2)
 		r.since = s.Mark()
 		r.mc = create(ctx, s, "cache", 1)
@@ -111,9 +109,7 @@ func TestRefusals(t *testing.T) {
 					Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")},
 				}}},
 			}
-			if err := s.Client.Create(ctx, limit); err != nil {
-				s.Fatal(err)
-			}
+			add(ctx, s, limit)
 			mc := create(ctx, s, "cache", 1)
 			degraded(ctx, s, mc, cachev1alpha1.ReasonPodsRefused, "maximum memory usage per Container is 1Mi")
 			remove(ctx, s, limit)
@@ -222,9 +218,7 @@ func inForce(ctx context.Context, s *framework.Scope, words string, objects ...c
 		}
 	})
 	for _, object := range objects {
-		if err := s.Client.Create(ctx, object); err != nil {
-			s.Fatal(err)
-		}
+		add(ctx, s, object)
 	}
 	s.Cleanup(lift)
 	framework.WaitFor(ctx, s, "a Deployment", func(ctx context.Context) error {
@@ -237,44 +231,73 @@ func inForce(ctx context.Context, s *framework.Scope, words string, objects ...c
 	return lift
 }
 
-// TestLaxDefinition owns the cluster. Where the definition is laxer than ours, a size that cannot be is told of, too.
+// TestLaxDefinition owns the cluster. Where the definition is laxer than ours, a size that cannot be is told of, too; and where it
+// was laxer, a name that cannot be any more is in nobody's way.
 func TestLaxDefinition(t *testing.T) {
 	memcached.Feature("a laxer definition").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "cluster").
 		Assess("lets a size pass that the operator refuses", func(ctx context.Context, s *framework.Scope) {
-			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
-			framework.WaitForObject(ctx, s, definition, Not(BeNil()))
-			lax := definition.DeepCopy()
-			spec := lax.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-			size := spec.Properties["size"]
-			size.Minimum = nil
-			spec.Properties["size"] = size
-			if err := s.Client.Patch(ctx, lax, client.MergeFrom(definition)); err != nil {
-				s.Fatal(err)
-			}
 			mc := named(s, "cache")
-			s.Cleanup(func() {
-				ctx := context.WithoutCancel(ctx)
-				remove(ctx, s, mc) // before the definition calls it illegal
-				framework.WaitForDeletion(ctx, s, mc)
-				before := lax.DeepCopy()
-				lax.Spec = definition.Spec
-				if err := s.Client.Patch(ctx, lax, client.MergeFrom(before)); err != nil {
-					s.Errorf("putting the definition back: %v", err)
-				}
+			mc.Spec.Size = new(int32(0))
+			tighten := createDespite(ctx, s, mc, func(schema *apiextensionsv1.JSONSchemaProps) {
+				size := schema.Properties["spec"].Properties["size"]
+				size.Minimum = nil
+				schema.Properties["spec"].Properties["size"] = size
 			})
-			// The API server takes a moment to act on it.
-			framework.WaitFor(ctx, s, "a Memcached of size 0", func(ctx context.Context) error {
-				mc = named(s, "cache")
-				mc.Spec.Size = new(int32(0))
-				return s.Client.Create(ctx, mc)
+			s.Cleanup(func() {
+				remove(context.WithoutCancel(ctx), s, mc) // before the definition calls it illegal
+				tighten()
 			})
 			degraded(ctx, s, mc, cachev1alpha1.ReasonInvalid, "spec.size is 0")
 			resize(ctx, s, mc, 1)
 			settled(ctx, s, mc)
 		}).
+		Assess("let a name pass that still has a status, and can be deleted", func(ctx context.Context, s *framework.Scope) {
+			mc := named(s, strings.Repeat("a", 64))
+			mc.Finalizers = []string{"example.com/kept"}
+			createDespite(ctx, s, mc, func(schema *apiextensionsv1.JSONSchemaProps) { schema.XValidations = nil })()
+			another := named(s, strings.Repeat("b", 64))
+			framework.WaitFor(ctx, s, "that such a name is refused again", func(ctx context.Context) error {
+				err := s.Client.Create(ctx, another, client.DryRunAll)
+				if !apierrors.IsInvalid(err) {
+					return fmt.Errorf("last seen: %w", cmp.Or(err, errors.New("it was taken")))
+				}
+				return nil
+			})
+			degraded(ctx, s, mc, cachev1alpha1.ReasonInvalid, "must be no more than 63")
+			remove(ctx, s, mc)
+			if err := s.Client.Patch(ctx, mc, rawMergePatch(`{"metadata":{"finalizers":null}}`)); err != nil {
+				s.Errorf("removing the finalizer of a Memcached whose name is longer than the definition allows: %v", err)
+			}
+			framework.WaitForDeletion(ctx, s, mc)
+		}).
 		TestAlone(t)
+}
+
+// createDespite creates a Memcached that the definition refuses, under a laxer one, and returns what puts the definition back.
+func createDespite(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*apiextensionsv1.JSONSchemaProps)) (tighten func()) {
+	s.Helper()
+	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}}
+	framework.WaitForObject(ctx, s, definition, Not(BeNil()))
+	lax := definition.DeepCopy()
+	edit(lax.Spec.Versions[0].Schema.OpenAPIV3Schema)
+	if err := s.Client.Patch(ctx, lax, client.MergeFrom(definition)); err != nil {
+		s.Fatal(err)
+	}
+	tighten = sync.OnceFunc(func() {
+		before := lax.DeepCopy()
+		lax.Spec = definition.Spec
+		if err := s.Client.Patch(context.WithoutCancel(ctx), lax, client.MergeFrom(before)); err != nil {
+			s.Errorf("putting the definition back: %v", err)
+		}
+	})
+	s.Cleanup(tighten)
+	// The API server takes a moment to act on it.
+	framework.WaitFor(ctx, s, "that the laxer definition lets "+mc.Name+" pass", func(ctx context.Context) error {
+		return s.Client.Create(ctx, mc)
+	})
+	return tighten
 }
 
 // TestRights owns the operator. Without its rights it says so, and it goes on when it has them again.

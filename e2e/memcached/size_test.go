@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
@@ -38,7 +37,7 @@ func TestSizeIsValidated(t *testing.T) {
 		Assess("one when absent", func(ctx context.Context, s *framework.Scope) {
 			mc := named(s, "default")
 			NewWithT(s).Expect(s.Client.Create(ctx, mc)).To(Succeed())
-			NewWithT(s).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: ptr.To[int32](1), ContainerPort: ptr.To[int32](11211)}))
+			NewWithT(s).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: new(int32(1)), ContainerPort: new(int32(11211))}))
 		}).
 		Assess("0 and 6 are refused", func(ctx context.Context, s *framework.Scope) {
 			for _, size := range []int32{0, 6} {

@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -42,10 +43,7 @@ func TestSoak(t *testing.T) {
 	if *soakFor == 0 {
 		t.Skip("takes as long as it is told to: make soak")
 	}
-	seed := *soakSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
+	seed := cmp.Or(*soakSeed, rand.Uint64())
 	t.Logf("to replay it: make soak ARGS=-soak.seed=%d", seed)
 	memcached.Feature("soak").
 		WithLabel("contract", "manager").
@@ -68,9 +66,7 @@ func soak(ctx context.Context, s *framework.Scope, seed, round uint64) {
 	s.Helper()
 	start := len(s.Versions(ctx))
 	foreign := stranger(s, "foreign")
-	if err := s.Client.Create(ctx, foreign); err != nil {
-		s.Fatal(err)
-	}
+	add(ctx, s, foreign)
 	counts := map[string]int{}
 	for _, a := range schedule(seed, round) {
 		pace := time.NewTimer(a.pause)
@@ -101,7 +97,9 @@ func soak(ctx context.Context, s *framework.Scope, seed, round uint64) {
 	framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
 	versions := s.Versions(ctx)[start:]
 	for uid, name := range memcachedsIn(versions) {
-		noLies(s, named(s, name), falseAvailable(versions, uid, everReadyPods, mostCounted))
+		mc := named(s, name)
+		mc.UID = uid
+		neverEarly(s, mc, versions, everReadyPods(uid), mostCounted(name))
 	}
 	for i := range list.Items {
 		remove(ctx, s, &list.Items[i])

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -75,12 +76,7 @@ func (m Mutant) spoil(ctx context.Context, tree, work string) error {
 }
 
 func (m Mutant) breaks(folder string) bool {
-	for _, file := range m.Files {
-		if strings.HasPrefix(file, folder+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Files, func(file string) bool { return strings.HasPrefix(file, folder+"/") })
 }
 
 // writeOverlay writes the JSON that `go help build` describes under -overlay: which file is read in place of which.

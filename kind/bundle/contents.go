@@ -104,17 +104,6 @@ func filesBelow(folder, prefix string, wanted func(name string) bool) ([]file, e
 	return found, err
 }
 
-// saveImages writes the images, which Docker has, to a file.
-func saveImages(ctx context.Context, names []string, path string) error {
-	_, err := output(ctx, nil, "docker", append([]string{"save", "--output=" + path}, names...)...)
-	return err
-}
-
-// imagesArch is the architecture of the images that Docker has.
-func imagesArch(ctx context.Context) (string, error) {
-	return output(ctx, nil, "docker", "version", "--format={{.Server.Arch}}")
-}
-
 // output runs a command with more environment and returns what it prints. The error ends with the last line of what it said.
 func output(ctx context.Context, environment []string, name string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, args...)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -92,11 +90,17 @@ func (f fetch) checksum(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read %s.sha256: %w", f.address, err)
 	}
-	sum, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	sum := sumIn(text)
 	if !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(sum) {
 		return "", fmt.Errorf("%s.sha256 is no SHA-256 checksum", f.address)
 	}
 	return sum, nil
+}
+
+// sumIn returns the checksum that the text of a .sha256 file begins with.
+func sumIn(text []byte) string {
+	sum, _, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	return sum
 }
 
 // goOn adds what is missing to a file, and reports whether it is whole. If not, the error says why.
@@ -184,7 +188,5 @@ func sumOfFile(file string) (string, error) {
 		return "", err
 	}
 	defer in.Close()
-	hash := sha256.New()
-	_, err = io.Copy(hash, in)
-	return hex.EncodeToString(hash.Sum(nil)), err
+	return copySum(io.Discard, in)
 }

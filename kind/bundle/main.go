@@ -72,9 +72,8 @@ func run(args []string) error {
 // beside it, if there is one.
 func unbundle(ctx context.Context, bundle string) error {
 	if !isAddress(bundle) {
-		if sum, err := os.ReadFile(bundle + ".sha256"); err == nil {
-			want, _, _ := strings.Cut(string(sum), " ")
-			if err := verify(bundle, want); err != nil {
+		if text, err := os.ReadFile(bundle + ".sha256"); err == nil {
+			if err := verify(bundle, sumIn(text)); err != nil {
 				return fmt.Errorf("%s is not what %s.sha256 says: %w: copy it again", bundle, bundle, err)
 			}
 		}

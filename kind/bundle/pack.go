@@ -26,7 +26,7 @@ func pack(ctx context.Context, path, platforms string, images []string) (err err
 		return err
 	}
 	if contents.Images = images; len(images) > 0 {
-		if contents.ImagesArch, err = imagesArch(ctx); err != nil {
+		if contents.ImagesArch, err = output(ctx, nil, "docker", "version", "--format={{.Server.Arch}}"); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func pack(ctx context.Context, path, platforms string, images []string) (err err
 	files = append(files, cluster...)
 	if len(images) > 0 {
 		saved := filepath.Join(work, imagesName)
-		if err := saveImages(ctx, images, saved); err != nil {
+		if _, err := output(ctx, nil, "docker", append([]string{"save", "--output=" + saved}, images...)...); err != nil {
 			return err
 		}
 		files = append(files, file{name: imagesName, source: saved})
@@ -144,11 +144,7 @@ func writeFile(w *tar.Writer, f file) (string, error) {
 	if err := w.WriteHeader(header); err != nil {
 		return "", err
 	}
-	hash := sha256.New()
-	if _, err := io.Copy(w, io.TeeReader(in, hash)); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return copySum(w, in)
 }
 
 func writeBytes(w *tar.Writer, name string, data []byte) error {
@@ -157,6 +153,13 @@ func writeBytes(w *tar.Writer, name string, data []byte) error {
 	}
 	_, err := w.Write(data)
 	return err
+}
+
+// copySum copies in to out and returns its checksum.
+func copySum(out io.Writer, in io.Reader) (string, error) {
+	hash := sha256.New()
+	_, err := io.Copy(io.MultiWriter(out, hash), in)
+	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
 func sumOf(data []byte) string {

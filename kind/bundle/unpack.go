@@ -5,8 +5,6 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,9 +149,7 @@ func skip(header *tar.Header, content io.Reader) (string, error) {
 	if header.Typeflag == tar.TypeSymlink {
 		return sumOf([]byte(header.Linkname)), nil
 	}
-	hash := sha256.New()
-	_, err := io.Copy(hash, content)
-	return hex.EncodeToString(hash.Sum(nil)), err
+	return copySum(io.Discard, content)
 }
 
 // extract writes an entry below root, and returns the checksum that writeFile gave it.
@@ -168,12 +164,11 @@ func extract(root *os.Root, header *tar.Header, content io.Reader) (string, erro
 	if err != nil {
 		return "", err
 	}
-	hash := sha256.New()
-	_, err = io.Copy(out, io.TeeReader(content, hash))
+	sum, err := copySum(out, content)
 	if err := errors.Join(err, out.Close()); err != nil {
 		return "", err
 	}
-	return hex.EncodeToString(hash.Sum(nil)), root.Chtimes(header.Name, header.ModTime, header.ModTime)
+	return sum, root.Chtimes(header.Name, header.ModTime, header.ModTime)
 }
 
 // readSums reads what sha256sum calls checksum lines: SUM, two blanks, NAME.

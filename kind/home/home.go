@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// CacheVariable is the environment variable that moves the cache.
-	CacheVariable = "TESTBED_CACHE"
+	// cacheVariable is the environment variable that moves the cache.
+	cacheVariable = "TESTBED_CACHE"
 	// StateVariable is the environment variable that moves the state.
 	StateVariable = "TESTBED_STATE"
 
@@ -24,14 +24,14 @@ const (
 // os.UserCacheDir). The folder need not exist and may be read-only: a
 // classroom shares one.
 func Cache() (string, error) {
-	if dir := os.Getenv(CacheVariable); filepath.IsAbs(dir) {
+	if dir := os.Getenv(cacheVariable); filepath.IsAbs(dir) {
 		return dir, nil
 	} else if dir != "" {
-		return "", fmt.Errorf("%s is %s: it must be an absolute path", CacheVariable, dir)
+		return "", fmt.Errorf("%s is %s: it must be an absolute path", cacheVariable, dir)
 	}
 	base, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find the cache folder: %w; set %s to a folder", err, CacheVariable)
+		return "", fmt.Errorf("find the cache folder: %w; set %s to a folder", err, cacheVariable)
 	}
 	return filepath.Join(base, folder), nil
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/bench"
 )
 
 // measureFloor does without an operator what no operator can do without: it creates each Memcached and a Deployment for it, and
@@ -19,7 +19,7 @@ func (w *world) measureFloor(ctx context.Context, n int) (Result, error) {
 		if err := w.client.Create(ctx, newMemcached(name)); err != nil {
 			return err
 		}
-		return w.client.Create(ctx, newDeployment(name, size))
+		return w.client.Create(ctx, bench.NewDeployment(namespace, name, size))
 	}); err != nil {
 		return Result{}, err
 	}
@@ -41,19 +41,3 @@ func (w *world) measureFloor(ctx context.Context, n int) (Result, error) {
 
 var statusOfFloor = []byte(`{"status":{"conditions":[{"type":"Available","status":"True","reason":"Written","message":"",` +
 	`"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
-
-// newDeployment makes the least Deployment of that many replicas.
-func newDeployment(name string, replicas int32) *appsv1.Deployment {
-	labels := map[string]string{"app": name}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(replicas),
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "memcached"}}},
-			},
-		},
-	}
-}

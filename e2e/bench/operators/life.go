@@ -164,7 +164,7 @@ func (w *world) repairs(ctx context.Context, n int) ([]time.Duration, error) {
 func (w *world) repair(ctx context.Context, name string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("the Deployment %s is not repaired", name))
 	defer cancel()
-	deployment := newDeployment(name, size)
+	deployment := bench.NewDeployment(namespace, name, size)
 	if err := w.client.Patch(ctx, deployment, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":4}}`))); err != nil {
 		return 0, err
 	}
@@ -221,7 +221,7 @@ func (w *world) foreign(ctx context.Context, operator *runner.Operator, before f
 		others[i] = fmt.Sprintf("other-%05d", i)
 	}
 	if err := each(ctx, others, func(ctx context.Context, name string) error {
-		deployment := newDeployment(name, 0)
+		deployment := bench.NewDeployment(namespace, name, 0)
 		deployment.Spec.Paused = true // no ReplicaSets: they are not what is measured
 		return w.client.Create(ctx, deployment)
 	}); err != nil {

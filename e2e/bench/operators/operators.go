@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,9 +27,7 @@ var memcached = schema.GroupVersionKind{Group: "cache.example.com", Version: "v1
 
 // Options say what is measured.
 type Options struct {
-	// Floor says that the floor is measured, too. Its Memcacheds are those of the first subject's CustomResourceDefinition.
-	Floor bool
-	// Subjects are measured one after the other.
+	// Subjects are measured one after the other, and before them the floor, with the first one's CustomResourceDefinition.
 	Subjects []Subject
 	// Objects are the numbers of objects, each measured on clusters of its own.
 	Objects []int
@@ -57,24 +56,18 @@ func Measure(ctx context.Context, o Options) ([]Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(definitions)
-	least := o.Objects[0]
-	for _, n := range o.Objects {
-		least = min(least, n)
-	}
 	var results []Result
 	for _, n := range o.Objects {
-		if o.Floor {
-			result, err := withWorld(ctx, o, o.Subjects[0], filepath.Join(definitions, "floor"), func(w *world) (Result, error) {
-				return w.measureFloor(ctx, n)
-			})
-			if err != nil {
-				return nil, fmt.Errorf("measure the floor with %d objects: %w", n, err)
-			}
-			results = append(results, result)
+		result, err := withWorld(ctx, o, o.Subjects[0], filepath.Join(definitions, "floor"), func(w *world) (Result, error) {
+			return w.measureFloor(ctx, n)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("measure the floor with %d objects: %w", n, err)
 		}
+		results = append(results, result)
 		for _, subject := range o.Subjects {
 			result, err := withWorld(ctx, o, subject, filepath.Join(definitions, subject.Name), func(w *world) (Result, error) {
-				return w.measure(ctx, subject, n, n == least)
+				return w.measure(ctx, subject, n, n == slices.Min(o.Objects))
 			})
 			if err != nil {
 				return nil, fmt.Errorf("measure %s with %d objects: %w", subject.Name, n, err)

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -30,7 +29,7 @@ func falseAvailable(versions []record.Version) int {
 			if ready[owner] == nil {
 				ready[owner] = map[types.UID]bool{}
 			}
-			if !v.Deleted && isTrue(v.Object, string(corev1.PodReady)) {
+			if !v.Deleted && framework.IsTrue(v.Object, string(corev1.PodReady)) {
 				ready[owner][v.Object.GetUID()] = true
 			} else {
 				delete(ready[owner], v.Object.GetUID())
@@ -43,16 +42,11 @@ func falseAvailable(versions []record.Version) int {
 		}
 		said[v.Object.GetUID()] = status
 		size, _, _ := unstructured.NestedInt64(v.Object.Object, "spec", "size")
-		if name := v.Object.GetName(); isTrue(v.Object, "Available") && min(int64(len(ready[name])), counted[name]) < size {
+		if name := v.Object.GetName(); framework.IsTrue(v.Object, "Available") && min(int64(len(ready[name])), counted[name]) < size {
 			lies++
 		}
 	}
 	return lies
-}
-
-func isTrue(object *unstructured.Unstructured, condition string) bool {
-	conditions, err := framework.ConditionsOf(object)
-	return err == nil && meta.IsStatusConditionTrue(conditions, condition)
 }
 
 // podOf returns the name of the Memcached that a pod belongs to, which is that of its Deployment: its ReplicaSet has the name

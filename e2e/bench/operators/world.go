@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
 )
 
@@ -96,7 +97,7 @@ func (w *world) untilAllAvailable(ctx context.Context, n int) error {
 	list.SetGroupVersionKind(memcached.GroupVersion().WithKind(memcached.Kind + "List"))
 	return w.until(ctx, n, list, &unstructured.Unstructured{}, "Memcacheds that say Available=True", func(object apiruntime.Object) bool {
 		u, ok := object.(*unstructured.Unstructured)
-		return ok && isTrue(u, "Available")
+		return ok && framework.IsTrue(u, "Available")
 	})
 }
 

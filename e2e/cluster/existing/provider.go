@@ -23,20 +23,18 @@ import (
 const Kind = "existing"
 
 // Provider leads to an existing cluster. It implements e2e-framework's support.E2EClusterProvider; it creates and destroys
-// nothing.
+// nothing. It knows nothing of the cluster before Create.
 type Provider struct {
 	kubeconfig, context string
-	config              *rest.Config // nil before Create, as is what follows
+	config              *rest.Config
 	simulated           bool
 }
 
 var _ support.E2EClusterProvider = &Provider{}
 
-// NewProvider returns a provider for the cluster of a kubeconfig file and a context in it. Empty means what kubectl would take:
-// $KUBECONFIG or ~/.kube/config, and the current context.
-func NewProvider(kubeconfig, context string) *Provider {
-	return &Provider{kubeconfig: kubeconfig, context: context}
-}
+// NewProvider returns a provider for the cluster that kubectl would take: that of the current context in $KUBECONFIG or
+// ~/.kube/config.
+func NewProvider() *Provider { return &Provider{} }
 
 // Kind returns "existing".
 func (p *Provider) Kind() string { return Kind }
@@ -67,7 +65,7 @@ func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvi
 // Create sees that the API server answers and that the cluster is not somebody's who has another Memcached, and returns the path
 // of the kubeconfig.
 func (p *Provider) Create(ctx context.Context, _ ...string) (string, error) {
-	loader := p.loader()
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
 	config, err := loader.ClientConfig()
 	if err != nil {
 		return "", fmt.Errorf("use the existing cluster: %w: set KUBECONFIG to its kubeconfig", err)
@@ -92,10 +90,7 @@ func (p *Provider) Create(ctx context.Context, _ ...string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
 	}
-	if p.context == "" {
-		p.context = raw.CurrentContext
-	}
-	p.config, p.simulated = config, simulated
+	p.context, p.config, p.simulated = raw.CurrentContext, config, simulated
 	p.kubeconfig = loader.ConfigAccess().GetDefaultFilename()
 	return p.kubeconfig, nil
 }
@@ -133,19 +128,13 @@ func (p *Provider) CreateWithConfig(ctx context.Context, configFile string) (str
 	return p.Create(ctx)
 }
 
-func (p *Provider) loader() clientcmd.ClientConfig {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = p.kubeconfig
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: p.context})
-}
-
 // GetKubeconfig returns the path of the kubeconfig.
 func (p *Provider) GetKubeconfig() string { return p.kubeconfig }
 
 // GenerateKubeconfig returns the path of the kubeconfig.
 func (p *Provider) GenerateKubeconfig(...string) (string, error) { return p.kubeconfig, nil }
 
-// GetKubectlContext returns the context in the kubeconfig; empty before Create if it is the current one.
+// GetKubectlContext returns the context in the kubeconfig; empty before Create.
 func (p *Provider) GetKubectlContext() string { return p.context }
 
 // ExportLogs does nothing: the cluster's logs are its owner's.

@@ -14,7 +14,7 @@ import (
 )
 
 // serve answers a list of CRDs with one of that kind and label and a list of nodes with one whose kubelet has that version, and
-// returns a kubeconfig that leads there.
+// returns the kubeconfig that leads there, as $KUBECONFIG does.
 func serve(t *testing.T, kind, partOf, kubelet string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +33,7 @@ func serve(t *testing.T, kind, partOf, kubelet string) string {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("KUBECONFIG", path)
 	return path
 }
 
@@ -45,7 +46,7 @@ func TestCreate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			kubeconfig := serve(t, tc.kind, tc.partOf, "v1.37.0")
-			p := existing.NewProvider(kubeconfig, "")
+			p := existing.NewProvider()
 			got, err := p.Create(t.Context())
 			if tc.refusal != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tc.refusal)))
@@ -64,7 +65,8 @@ func TestRealKubelet(t *testing.T) {
 	for kubelet, runs := range map[string]bool{"v1.37.0": true, "kwok-v0.8.0": false} {
 		t.Run(kubelet, func(t *testing.T) {
 			g := NewWithT(t)
-			p := existing.NewProvider(serve(t, "Redis", "somebody", kubelet), "")
+			serve(t, "Redis", "somebody", kubelet)
+			p := existing.NewProvider()
 			_, err := p.Create(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(p.RealKubelet()).To(Equal(runs))
@@ -74,6 +76,7 @@ func TestRealKubelet(t *testing.T) {
 
 func TestCreateWithoutAnAnswer(t *testing.T) {
 	g := NewWithT(t)
-	_, err := existing.NewProvider(filepath.Join(t.TempDir(), "none"), "").Create(t.Context())
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	_, err := existing.NewProvider().Create(t.Context())
 	g.Expect(err).To(MatchError(ContainSubstring("set KUBECONFIG to its kubeconfig")))
 }

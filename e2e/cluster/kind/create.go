@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,9 +79,7 @@ func (p *Provider) bringUp(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if path == "" {
-		path = filepath.Join(root, "kind", "cluster.yaml")
-	}
+	path = cmp.Or(path, filepath.Join(root, "kind", "cluster.yaml"))
 	cluster, err := configuration(root, path, p.layout.logs())
 	if err != nil {
 		return err

@@ -19,10 +19,7 @@ import (
 func TestShutdownLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := groupDir(t)
-	s, err := supervisor.Start(t.Context(), supervisor.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := startIn(t, dir)
 	p := run(t, s, sleeper("child"))
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
@@ -39,10 +36,7 @@ func TestShutdownLeavesNothing(t *testing.T) {
 func TestShutdownServesWhoAsksForTime(t *testing.T) {
 	t.Parallel()
 	dir := groupDir(t)
-	s, err := supervisor.Start(t.Context(), supervisor.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := startIn(t, dir)
 	// The polite one ends only after it has seen that the other one still runs.
 	server := run(t, s, sleeper("server"))
 	proof := filepath.Join(t.TempDir(), "proof")
@@ -81,10 +75,7 @@ func TestParentThatReturns(t *testing.T) {
 func TestKilledSupervisor(t *testing.T) {
 	t.Parallel()
 	dir := groupDir(t)
-	s, err := supervisor.Start(t.Context(), supervisor.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := startIn(t, dir)
 	p := run(t, s, sleeper("child"))
 	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -122,9 +113,7 @@ func TestClosing(t *testing.T) {
 func TestHandleThatIsLetGo(t *testing.T) {
 	t.Parallel()
 	dir := groupDir(t)
-	if _, err := supervisor.Start(t.Context(), supervisor.Options{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
+	startIn(t, dir)
 	for range 3 { // the handle, and then the files that it alone held
 		runtime.GC()
 	}
@@ -229,10 +218,7 @@ func TestKilledDetachedSupervisor(t *testing.T) {
 			expectEmpty(t, filepath.Dir(dir))
 		},
 		"Start": func(t *testing.T, dir string) {
-			s, err := supervisor.Start(t.Context(), supervisor.Options{Dir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := startIn(t, dir)
 			if list, err := s.Status(t.Context()); err != nil || len(list) != 0 {
 				t.Errorf("expected a fresh group, got %v, %v", list, err)
 			}
@@ -311,10 +297,7 @@ func TestOfAForgetfulProgram(t *testing.T) {
 func TestFolderWithALongName(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30), "group")
-	s, err := supervisor.Start(t.Context(), supervisor.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := startIn(t, dir)
 	run(t, s, sleeper("child"))
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
@@ -327,10 +310,7 @@ func TestManySupervisorsSideBySide(t *testing.T) {
 	for i := range 4 {
 		t.Run(itoa(i), func(t *testing.T) {
 			t.Parallel()
-			s, err := supervisor.Start(t.Context(), supervisor.Options{Dir: filepath.Join(parent, itoa(i))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := startIn(t, filepath.Join(parent, itoa(i)))
 			run(t, s, sleeper("child"))
 			if list, err := s.Status(t.Context()); err != nil || len(list) != 1 {
 				t.Errorf("expected one process of its own, got %v, %v", list, err)

@@ -112,12 +112,19 @@ func groupDir(t *testing.T) string {
 	return filepath.Join(t.TempDir(), "group")
 }
 
-func start(t *testing.T) *supervisor.Supervisor {
+// startIn starts a supervisor that the test shuts down itself.
+func startIn(t *testing.T, dir string) *supervisor.Supervisor {
 	t.Helper()
-	s, err := supervisor.Start(t.Context(), supervisor.Options{Dir: groupDir(t)})
+	s, err := supervisor.Start(t.Context(), supervisor.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+func start(t *testing.T) *supervisor.Supervisor {
+	t.Helper()
+	s := startIn(t, groupDir(t))
 	t.Cleanup(func() {
 		if err := s.Shutdown(context.Background()); err != nil {
 			t.Errorf("shut down: %v", err)

@@ -60,11 +60,13 @@ func (how *trying) try(ctx context.Context, targets []*target) error {
 	})
 	for i := range min(how.parallel, all-how.killed) {
 		group.Go(func() error {
-			if how.alone {
-				workFresh(working, jobs)
-				return nil
+			if !how.alone {
+				return work(working, clusterName(i), crds, jobs)
 			}
-			return work(working, clusterName(i), crds, jobs)
+			for do := range jobs {
+				do(working) // on a cluster of the suite's own
+			}
+			return nil
 		})
 	}
 	err = group.Wait()

@@ -28,13 +28,6 @@ func work(ctx context.Context, name string, crds []string, jobs <-chan job) (err
 	return nil
 }
 
-// workFresh does jobs one after another, each on a cluster of the suite's own.
-func workFresh(ctx context.Context, jobs <-chan job) {
-	for do := range jobs {
-		do(ctx)
-	}
-}
-
 // clusterName names a worker's cluster, beside those of other runs.
 func clusterName(worker int) string { return fmt.Sprintf("mutants-%d-%d", os.Getpid(), worker) }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"io"
 	"os"
 	"path/filepath"
@@ -30,19 +29,7 @@ func TestBenchStopped(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			said := bufio.NewReader(stderr)
-			for {
-				line, err := said.ReadString('\n')
-				if err != nil {
-					t.Fatalf("the benchmark ended without %q: %v", moment, err)
-				}
-				if line == "warm-up: "+moment+"\n" {
-					break
-				}
-			}
+			said := b.startUntil(cmd, stderr, "warm-up: "+moment+"\n")
 			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}

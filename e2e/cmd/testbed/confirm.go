@@ -30,7 +30,7 @@ func newConfirm() *cobra.Command {
 // confirmed returns the existing cluster that KUBECONFIG leads to, once the
 // user has seen which it is and agreed.
 func confirmed(ctx context.Context) (*existing.Provider, error) {
-	cluster := existing.NewProvider("", "")
+	cluster := existing.NewProvider()
 	if _, err := cluster.Create(ctx); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,11 +57,11 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	if err != nil {
 		return err
 	}
-	mapping, err := conformance.ReadMapping(orElse(flags.mapping, filepath.Join(root, "e2e", "conformance", "mappings", "operator-testbed.yaml")))
+	mapping, err := conformance.ReadMapping(cmp.Or(flags.mapping, filepath.Join(root, "e2e", "conformance", "mappings", "operator-testbed.yaml")))
 	if err != nil {
 		return err
 	}
-	manifests := orElse(flags.manifests, filepath.Join(root, "operator", "config", "default"))
+	manifests := cmp.Or(flags.manifests, filepath.Join(root, "operator", "config", "default"))
 	work, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 		Manifests: manifests,
 		Mapping:   mapping,
 		Patience:  flags.patience,
-		Progress:  newReport(screen, time.Now()).steps("Conformance"),
+		Progress:  newReport(screen).steps("Conformance"),
 	})
 	screen.Close()
 	if err != nil {
@@ -107,11 +108,4 @@ func subject(ctx context.Context, root, named, manifests, work string) (image.Pr
 	}
 	fmt.Fprintf(os.Stderr, "looking at the operator %s\n", named)
 	return conformance.Program(ctx, named, manifests, work)
-}
-
-func orElse(value, otherwise string) string {
-	if value == "" {
-		return otherwise
-	}
-	return value
 }

@@ -36,7 +36,7 @@ func runDemo(ctx context.Context, g *global) error {
 	}
 	screen := demo.ScreenOn(os.Stdout)
 	defer screen.Close()
-	out := newReport(screen, time.Now())
+	out := newReport(screen)
 
 	program, err := prepare(ctx, root, out)
 	if err != nil {

@@ -20,14 +20,18 @@ func newEnv(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			assets, err := embedded.Assets(command.Context(), os.Stderr)
-			if err != nil {
-				return err
-			}
-			fmt.Fprint(command.OutOrStdout(), exports(assets, cluster.GetKubeconfig()))
-			return nil
+			return printExports(command, cluster.GetKubeconfig())
 		},
 	}
+}
+
+func printExports(command *cobra.Command, kubeconfig string) error {
+	assets, err := embedded.Assets(command.Context(), os.Stderr)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(command.OutOrStdout(), exports(assets, kubeconfig))
+	return nil
 }
 
 // exports is shell code that puts the folder with our kubectl first on PATH and

@@ -7,11 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/demo"
 )
@@ -34,7 +32,7 @@ func newKindUp(g *global) *cobra.Command {
 		Short: "Bring a kind cluster up and leave it running",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			ctx, out := command.Context(), newReport(demo.ScreenOn(os.Stdout), time.Now())
+			ctx, out := command.Context(), newReport(demo.ScreenOn(os.Stdout))
 			cluster := kind.NewProvider()
 			cluster.WithName(g.name).WithOpts(kind.WithProgress(out.steps("Cluster")), kind.WithRegistry())
 			_, err := cluster.Create(ctx)
@@ -89,12 +87,7 @@ func newKindEnv(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			assets, err := embedded.Assets(command.Context(), os.Stderr)
-			if err != nil {
-				return err
-			}
-			fmt.Fprint(command.OutOrStdout(), exports(assets, cluster.GetKubeconfig()))
-			return nil
+			return printExports(command, cluster.GetKubeconfig())
 		},
 	}
 }

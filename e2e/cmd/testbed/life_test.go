@@ -70,6 +70,44 @@ func (b bed) output(name string, args ...string) string {
 	return string(out)
 }
 
+// startUntil starts a command, and returns what it says on the pipe behind the first line that has the text in it.
+func (b bed) startUntil(cmd *exec.Cmd, pipe io.Reader, text string) *bufio.Reader {
+	b.t.Helper()
+	if err := cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	said := bufio.NewReader(pipe)
+	for {
+		line, err := said.ReadString('\n')
+		if err != nil {
+			b.t.Fatalf("%s: it ended without %q: %v\n%v", strings.Join(cmd.Args, " "), text, err, cmd.Stderr)
+		}
+		if strings.Contains(line, text) {
+			return said
+		}
+	}
+}
+
+// run starts the operator in the foreground. When it is ready, run returns the process, its log, and what it says from then on.
+func (b bed) run() (cmd *exec.Cmd, log *bytes.Buffer, said *bufio.Reader) {
+	b.t.Helper()
+	cmd, log = b.command("testbed", "run"), &bytes.Buffer{}
+	cmd.Stdout = log
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+	said = bufio.NewReader(stderr)
+	if line, err := said.ReadString('\n'); line != "testbed: the operator is ready; Ctrl-C stops it\n" {
+		rest, _ := io.ReadAll(said)
+		b.t.Fatalf("run said %q (%v)\n%s", line, err, rest)
+	}
+	return cmd, log, said
+}
+
 // TestDemoAsAPersonWouldUseIt runs the demo, then types everything that it says
 // to type next.
 func TestDemoAsAPersonWouldUseIt(t *testing.T) {
@@ -169,19 +207,7 @@ func stopDemo(t *testing.T, moment string, signal syscall.Signal, code int) bool
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said := bufio.NewReader(stdout)
-	for {
-		line, err := said.ReadString('\n')
-		if err != nil {
-			t.Fatalf("the demo ended without %q: %v\n%s", moment, err, &stderr)
-		}
-		if strings.Contains(line, moment) {
-			break
-		}
-	}
+	said := b.startUntil(cmd, stdout, moment)
 	if err := cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
@@ -246,18 +272,7 @@ func TestDownWhileItRuns(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.output("testbed", "up")
-	cmd := b.command("testbed", "run")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said := bufio.NewReader(stderr)
-	if line, err := said.ReadString('\n'); line != "testbed: the operator is ready; Ctrl-C stops it\n" {
-		t.Fatalf("run said %q (%v)", line, err)
-	}
+	cmd, _, said := b.run()
 	b.output("testbed", "down")
 	rest, _ := io.ReadAll(said)
 	if err := cmd.Wait(); err != nil || string(rest) != "testbed: the cluster testbed is taken down: the operator has been stopped\n" {
@@ -272,21 +287,7 @@ func TestRunUntilCtrlC(t *testing.T) {
 	b := newBed(t)
 	b.output("testbed", "up")
 
-	cmd := b.command("testbed", "run")
-	var log bytes.Buffer
-	cmd.Stdout = &log
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	said := bufio.NewReader(stderr)
-	if line, err := said.ReadString('\n'); line != "testbed: the operator is ready; Ctrl-C stops it\n" {
-		rest, _ := io.ReadAll(said)
-		t.Fatalf("run said %q (%v)\n%s", line, err, rest)
-	}
+	cmd, log, said := b.run()
 
 	typed, err := b.command("bash", "-c", `
 		set -euo pipefail
@@ -312,7 +313,7 @@ func TestRunUntilCtrlC(t *testing.T) {
 		t.Errorf("after Ctrl-C: exit code %d, %q", code, rest)
 	}
 	if !bytes.Contains(log.Bytes(), []byte("Starting workers")) {
-		t.Errorf("the operator's log was not shown:\n%s", &log)
+		t.Errorf("the operator's log was not shown:\n%s", log)
 	}
 	for _, process := range leftover.Processes(b.state) {
 		if strings.Contains(process, "memcached-operator") {

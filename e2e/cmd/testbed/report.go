@@ -15,8 +15,8 @@ type report struct {
 	begin  time.Time
 }
 
-func newReport(screen *demo.Screen, begin time.Time) *report {
-	return &report{screen: screen, begin: begin}
+func newReport(screen *demo.Screen) *report {
+	return &report{screen: screen, begin: time.Now()}
 }
 
 // line writes a line as it is.

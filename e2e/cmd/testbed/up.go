@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,7 @@ func newUp(g *global) *cobra.Command {
 }
 
 func up(ctx context.Context, g *global) error {
-	out := newReport(demo.ScreenOn(os.Stdout), time.Now())
+	out := newReport(demo.ScreenOn(os.Stdout))
 	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
 		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
 	}

@@ -35,11 +35,5 @@ func lastBefore(versions []Version, kind string, revision uint64) map[types.UID]
 
 // Of returns the versions of one object, by its UID.
 func Of(versions []Version, uid types.UID) []Version {
-	var of []Version
-	for _, v := range versions {
-		if v.Object.GetUID() == uid {
-			of = append(of, v)
-		}
-	}
-	return of
+	return slices.DeleteFunc(slices.Clone(versions), func(v Version) bool { return v.Object.GetUID() != uid })
 }

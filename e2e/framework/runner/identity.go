@@ -28,8 +28,7 @@ func Kubeconfig(ctx context.Context, admin *rest.Config, serviceAccount client.O
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: serviceAccount.Namespace, Name: serviceAccount.Name}}
-	seconds := int64(tokenLife.Seconds())
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLife.Seconds()))}}
 	if err := c.SubResource("token").Create(ctx, account, request); err != nil {
 		return fmt.Errorf("requesting a token for ServiceAccount %s: %w", serviceAccount, err)
 	}

@@ -109,22 +109,12 @@ func (m Manifests) Objects() []*unstructured.Unstructured { return slices.Clone(
 
 // Select returns the objects of the kinds.
 func (m Manifests) Select(kinds ...string) []*unstructured.Unstructured {
-	return m.filter(func(o *unstructured.Unstructured) bool { return slices.Contains(kinds, o.GetKind()) })
+	return slices.DeleteFunc(slices.Clone(m.objects), func(o *unstructured.Unstructured) bool { return !slices.Contains(kinds, o.GetKind()) })
 }
 
 // Without returns the objects that are of none of the kinds.
 func (m Manifests) Without(kinds ...string) []*unstructured.Unstructured {
-	return m.filter(func(o *unstructured.Unstructured) bool { return !slices.Contains(kinds, o.GetKind()) })
-}
-
-func (m Manifests) filter(keep func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
-	var kept []*unstructured.Unstructured
-	for _, object := range m.objects {
-		if keep(object) {
-			kept = append(kept, object)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(m.objects), func(o *unstructured.Unstructured) bool { return slices.Contains(kinds, o.GetKind()) })
 }
 
 // Manager is what the manifests say about how the operator's process runs.

@@ -65,13 +65,16 @@ type MemcachedStatus struct {
 }
 
 // Memcached is a number of memcached pods that an operator keeps running. Its name becomes the value of a label, which is where the limit of 63 characters comes from.
+// ---
+// The rule about the name is for creation. A rule about the whole object is evaluated at each update, also of the status and of
+// finalizers: one that is older than the rule, and has a longer name, could not even be deleted.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=mc,categories=all
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:metadata:labels="app.kubernetes.io/part-of=operator-testbed"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must have at most 63 characters, because it becomes the value of a label"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 63",message="metadata.name must have at most 63 characters, because it becomes the value of a label",optionalOldSelf=true
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=".spec.size"
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=".status.readyReplicas"
 // +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`

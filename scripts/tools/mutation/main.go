@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -33,12 +34,10 @@ func main() {
 	if filepath.Base(os.Args[0]) == "go" {
 		os.Exit(goCommand(os.Args[1:]))
 	}
-	var s settings
-	flag.StringVar(&s.root, "C", ".", "the root of the repository")
+	s := settings{root: ".", survivors: "scripts/tools/mutation/survivors.yaml"}
 	flag.StringVar(&s.gremlins, "gremlins", "gremlins", "the program that makes the changes")
 	flag.StringVar(&s.only, "only", "", "try only the packages whose folder matches this regular expression, such as ssa")
 	flag.IntVar(&s.workers, "workers", runtime.NumCPU(), "how many changes are tried at once")
-	flag.StringVar(&s.survivors, "survivors", "scripts/tools/mutation/survivors.yaml", "the file that explains survivors")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -149,10 +148,5 @@ func packages(source string, matching *regexp.Regexp) ([]string, error) {
 		}
 		return err
 	})
-	folders := make([]string, 0, len(sizes))
-	for folder := range sizes {
-		folders = append(folders, folder)
-	}
-	slices.SortFunc(folders, func(a, b string) int { return int(sizes[a] - sizes[b]) })
-	return folders, err
+	return slices.SortedFunc(maps.Keys(sizes), func(a, b string) int { return int(sizes[a] - sizes[b]) }), err
 }

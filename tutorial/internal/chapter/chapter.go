@@ -134,7 +134,7 @@ func (c Chapter) validate() error {
 		return fmt.Errorf("runs is empty: it lists %s, or %s and %s", RunsNone, RunsProcess, RunsImage)
 	case c.Needs != NeedsEmbedded && c.Needs != NeedsKind:
 		return fmt.Errorf("needs is %q: it must be %s or %s", c.Needs, NeedsEmbedded, NeedsKind)
-	case c.BuildsOn == "" && len(c.AllChanges()) > 0:
+	case c.BuildsOn == "" && len(c.allChanges()) > 0:
 		return errors.New("it lists changes, but not what it buildsOn")
 	case len(c.Changes) > 0 && len(c.Steps) > 0:
 		return errors.New("it lists changes, and steps: give each file in one of them")
@@ -197,8 +197,8 @@ func (c Chapter) OperatorFolder() string { return cmp.Or(c.Operator, "tutorial/"
 // SuiteFolder is the folder of the chapter's suite, relative to the repository, with slashes.
 func (c Chapter) SuiteFolder() string { return cmp.Or(c.Suite, "tutorial/"+c.Name+"/test/e2e") }
 
-// AllChanges are the files that it adds, changes or removes, whether it has them in steps or not.
-func (c Chapter) AllChanges() []string {
+// allChanges are the files that it adds, changes or removes, whether it has them in steps or not.
+func (c Chapter) allChanges() []string {
 	changes := slices.Clone(c.Changes)
 	for _, step := range c.Steps {
 		changes = append(changes, step.Files...)

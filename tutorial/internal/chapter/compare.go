@@ -68,7 +68,7 @@ func Differences(before, after map[string][]byte) []string {
 func (c Chapter) Wrong(differences []string) []string {
 	var wrong []string
 	for _, file := range differences {
-		if !matchesAny(c.AllChanges(), file) {
+		if !matchesAny(c.allChanges(), file) {
 			wrong = append(wrong, fmt.Sprintf("%s differs from %s in %s: list it under changes or steps in its %s, or make the two equal", c.Name, c.BuildsOn, file, File))
 		}
 		var in []string
@@ -81,7 +81,7 @@ func (c Chapter) Wrong(differences []string) []string {
 			wrong = append(wrong, fmt.Sprintf("%s has %s in the steps %q of its %s: list it in one of them", c.Name, file, in, File))
 		}
 	}
-	for _, change := range c.AllChanges() {
+	for _, change := range c.allChanges() {
 		if !slices.ContainsFunc(differences, func(file string) bool { return matches(change, file) }) {
 			wrong = append(wrong, fmt.Sprintf("%s lists the change of %s, which is the same as in %s: leave it out", c.Name, strings.TrimSuffix(change, "/"), c.BuildsOn))
 		}

@@ -122,7 +122,15 @@ func find(root, stage string) (chapter.Chapter, error) {
 		}
 		names = append(names, c.Name)
 	}
-	return chapter.Chapter{}, fmt.Errorf("there is no STAGE=%s: use one of %s", stage, strings.Join(names, ", "))
+	return chapter.Chapter{}, noChapter(stage, names)
+}
+
+// noChapter returns the error for a stage that is none of the names, or that was not given.
+func noChapter(stage string, names []string) error {
+	if stage == "" {
+		return fmt.Errorf("name the chapter, STAGE=NN-name: one of %s", strings.Join(names, ", "))
+	}
+	return fmt.Errorf("there is no STAGE=%s: use one of %s", stage, strings.Join(names, ", "))
 }
 
 // ejectOperator makes the folder dir the operator in a folder of the repository, for somebody who is at work on stage.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 )
@@ -53,7 +52,7 @@ func HintAbout(root, stage, memory string, exercise int, out io.Writer) error {
 		}
 		names = append(names, c.Name)
 	}
-	return fmt.Errorf("there is no STAGE=%s: use one of %s", stage, strings.Join(names, ", "))
+	return noChapter(stage, names)
 }
 
 // hint tells the next hint of a chapter; the file says which have been told.

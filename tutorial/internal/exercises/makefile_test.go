@@ -76,6 +76,37 @@ func TestMakeInTheWrongDirectory(t *testing.T) {
 	}
 }
 
+// In a learner's copy, the command that is printed is complete: it names the copy.
+func TestMakeInACopy(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "my tickets")
+	g.Expect(exercises.Start(t.Context(), root, "02-informer-queue", dir, io.Discard)).To(Succeed())
+	for target, command := range map[string]string{"check": "make check DIR='" + dir + "'", "hint": "make hint DIR='" + dir + "'", "up": "make up"} {
+		g.Expect(makes(t, dir, target)).To(Equal("there is no target " + target + " in this directory: type " + command + " in the root of operator-testbed\n"))
+	}
+}
+
+// With DIR, the root's targets are about the copy, and not about the finished operator.
+func TestMakeForACopy(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "my tickets")
+	g.Expect(exercises.Start(t.Context(), root, "02-informer-queue", dir, io.Discard)).To(Succeed())
+	for _, target := range []string{"build", "install", "uninstall"} {
+		g.Expect(makes(t, root, "--just-print", "DIR="+dir, target)).To(ContainSubstring("-C '"+dir+"' "+target), target)
+	}
+	g.Expect(makes(t, root, "--just-print", "DIR="+dir, "manifests")).To(HaveSuffix(dir + " has no target manifests\n"))
+}
+
+// makes returns what make prints in a directory, without the line about its own failure.
+func makes(t *testing.T, dir string, arguments ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "make", arguments...)
+	command.Dir, command.Env = dir, withoutVariables(os.Environ(), "MAKE", "MFLAGS=")
+	said, _ := command.CombinedOutput()
+	text, _, _ := strings.Cut(string(said), "make: ***")
+	return text
+}
+
 // withoutVariables returns the environment without the variables that begin so.
 func withoutVariables(environment []string, prefixes ...string) []string {
 	return slices.DeleteFunc(environment, func(variable string) bool {

@@ -2,11 +2,10 @@ package exercises
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
@@ -44,33 +43,17 @@ func Diff(ctx context.Context, root, stage string, step int, out io.Writer) erro
 		return err
 	}
 	defer os.RemoveAll(work)
-	for folder, side := range map[string]chapter.Chapter{c.BuildsOn: {Name: c.BuildsOn}, c.Name: c} {
+	for _, side := range []chapter.Chapter{{Name: c.BuildsOn}, c} {
 		code, err := side.Code(filepath.Join(root, "tutorial"))
 		if err != nil {
 			return err
 		}
-		if err := os.Mkdir(filepath.Join(work, folder), 0o755); err != nil { // it may have no file of the step's
+		if step > 0 {
+			maps.DeleteFunc(code, func(file string, _ []byte) bool { return !c.Steps[step-1].Has(file) })
+		}
+		if err := chapter.Write(filepath.Join(work, side.Name), code); err != nil {
 			return err
 		}
-		for file, text := range code {
-			if step > 0 && !c.Steps[step-1].Has(file) {
-				continue
-			}
-			path := filepath.Join(work, folder, filepath.FromSlash(file))
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				return err
-			}
-			if err := os.WriteFile(path, text, 0o600); err != nil {
-				return err
-			}
-		}
 	}
-	diff := exec.CommandContext(ctx, "git", "diff", "--no-index", "--no-prefix", c.BuildsOn, c.Name)
-	diff.Dir, diff.Stdout, diff.Stderr = work, out, os.Stderr
-	// It ends with 1 where it has found differences, as each chapter has some.
-	var exit *exec.ExitError
-	if err := diff.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		return err
-	}
-	return nil
+	return chapter.GitDiff(ctx, work, out, "--no-prefix", c.BuildsOn, c.Name)
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
 )
 
 // generators are the targets that write what is generated from types and markers.
@@ -41,14 +43,8 @@ func stale(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for file, text := range before {
-		path := filepath.Join(work, file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			return nil, err
-		}
+	if err := chapter.Write(work, before); err != nil {
+		return nil, err
 	}
 	command := exec.CommandContext(ctx, "make", append([]string{"--silent"}, arguments...)...)
 	command.Dir = work
@@ -63,14 +59,7 @@ func stale(ctx context.Context, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var differ []string
-	for file, text := range after {
-		if old, had := before[file]; !had || !bytes.Equal(old, text) {
-			differ = append(differ, file)
-		}
-	}
-	slices.Sort(differ)
-	return differ, nil
+	return chapter.Differences(before, after), nil
 }
 
 // filesOf returns the files in a folder by their paths in it, without what is built or git's own.

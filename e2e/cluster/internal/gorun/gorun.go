@@ -29,8 +29,8 @@ type pace struct {
 // The command itself waits five seconds for what it runs.
 var usual = pace{first: 900 * time.Millisecond, next: 5 * time.Second, patience: 10 * time.Second}
 
-// ErrNoGo says that there is no go command.
-var ErrNoGo = errors.New("Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin folder on PATH") //nolint:staticcheck // a name
+// errNoGo says that there is no go command.
+var errNoGo = errors.New("Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin folder on PATH") //nolint:staticcheck // a name
 
 // Line runs the command in a folder, with the args, and returns the line that it prints on
 // standard output. What it tells on standard error goes to progress, but for the
@@ -61,7 +61,7 @@ func line(ctx context.Context, progress io.Writer, folder string, p pace, args .
 	}
 
 	if err := cmd.Start(); errors.Is(err, exec.ErrNotFound) {
-		return "", ErrNoGo
+		return "", errNoGo
 	} else if err != nil {
 		return "", err
 	}

@@ -101,8 +101,8 @@ func TestLine(t *testing.T) {
 
 func TestNoGo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Line(t.Context(), io.Discard, "/clone/kubernetes"); !errors.Is(err, ErrNoGo) {
-		t.Errorf("got %v, expected %v", err, ErrNoGo)
+	if _, err := Line(t.Context(), io.Discard, "/clone/kubernetes"); !errors.Is(err, errNoGo) {
+		t.Errorf("got %v, expected %v", err, errNoGo)
 	}
 }
 

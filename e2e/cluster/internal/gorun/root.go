@@ -17,7 +17,7 @@ func Root(ctx context.Context) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", ErrNoGo
+		return "", errNoGo
 	}
 	if err != nil {
 		if failed, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -157,12 +158,12 @@ func Write(file, architecture string, images []Image) (err error) {
 	if err := writeJSON(w, "manifest.json", manifests); err != nil {
 		return err
 	}
-	for _, name := range sortedKeys(configs) {
+	for _, name := range slices.Sorted(maps.Keys(configs)) {
 		if err := AddBytes(w, name, configs[name], 0o644); err != nil {
 			return err
 		}
 	}
-	for _, digest := range sortedKeys(layers) {
+	for _, digest := range slices.Sorted(maps.Keys(layers)) {
 		if err := AddFile(w, digest+"/layer.tar", layers[digest], 0o644); err != nil {
 			return err
 		}
@@ -247,13 +248,4 @@ func digestOf(file string) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

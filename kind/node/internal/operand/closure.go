@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -76,7 +77,7 @@ func (s system) content(name string) ([]byte, bool) {
 // library is the path of a library by its soname.
 func (s system) library(soname string) (string, bool) {
 	var found []string
-	for _, names := range [][]string{keys(s.files), keys(s.links)} {
+	for _, names := range [][]string{slices.Collect(maps.Keys(s.files)), slices.Collect(maps.Keys(s.links))} {
 		for _, name := range names {
 			if path.Base(name) == soname && strings.Contains(name, "/lib") {
 				found = append(found, name)
@@ -142,12 +143,4 @@ func needs(data []byte) (loader string, sonames []string, err error) {
 	}
 	sonames, err = f.ImportedLibraries()
 	return loader, sonames, err
-}
-
-func keys[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	return names
 }

@@ -31,7 +31,7 @@ type ticket struct {
 func toTicket(object any) (*ticket, error) {
 	source, ok := object.(*unstructured.Unstructured)
 	if !ok {
-		return nil, fmt.Errorf("the cache has a %T, which is no ticket", object)
+		return nil, fmt.Errorf("the cache has a %T, not a ticket", object)
 	}
 	t := &ticket{}
 	return t, runtime.DefaultUnstructuredConverter.FromUnstructured(source.Object, t)

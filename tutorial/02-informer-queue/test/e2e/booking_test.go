@@ -98,7 +98,7 @@ func TestStorm(t *testing.T) {
 			}
 			// The informer tells in order: when it has told of the next ticket, it has told of all changes of this one.
 			hasBooking(ctx, s, buy(ctx, s, "next"))
-			NewWithT(s).Expect(d.asked(ticket.GetUID())).To(Equal(1), "expected no second worker on the same ticket")
+			NewWithT(s).Expect(d.asked(ticket.GetUID())).To(Equal(1), "expected no second worker on the same ticket, and one request with its UID as the key")
 			release()
 			hasBooking(ctx, s, ticket)
 			hasBooking(ctx, s, buy(ctx, s, "last"))

@@ -38,6 +38,11 @@ func TestEstablished(t *testing.T) {
 				HaveField("Type", apiextensionsv1.Established), HaveField("Status", apiextensionsv1.ConditionTrue),
 			))))
 			NewWithT(s).Expect(crd.Spec.Names.ShortNames).To(ConsistOf("mc"))
+			version := crd.Spec.Versions[0]
+			NewWithT(s).Expect(version.AdditionalPrinterColumns).To(HaveExactElements(HaveField("Name", "Size"), HaveField("Name", "Age")))
+			status := version.Schema.OpenAPIV3Schema.Properties["status"].Properties
+			NewWithT(s).Expect(status["conditions"].XListType).To(HaveValue(Equal("map")), "expected that conditions are merged by their type")
+			NewWithT(s).Expect(status["nodes"].XListType).To(HaveValue(Equal("atomic")), "expected that nodes are replaced as a whole")
 		}).
 		Test(t)
 }
@@ -46,9 +51,12 @@ func TestEstablished(t *testing.T) {
 func TestSpec(t *testing.T) {
 	stage.Feature("the spec").
 		Assess("has defaults", func(ctx context.Context, s *framework.Scope) {
-			mc, err := create(ctx, s, "defaults", "{}")
-			NewWithT(s).Expect(err).NotTo(HaveOccurred())
-			NewWithT(s).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: new(int32(1)), ContainerPort: new(int32(11211))}))
+			// An empty spec, and none: the API server drops a null, as if it had been left out.
+			for name, spec := range map[string]string{"defaults": "{}", "nothing": "null"} {
+				mc, err := create(ctx, s, name, spec)
+				NewWithT(s).Expect(err).NotTo(HaveOccurred())
+				NewWithT(s).Expect(mc.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: new(int32(1)), ContainerPort: new(int32(11211))}), "spec: %s", spec)
+			}
 		}).
 		Assess("takes sizes from 1 to 5", func(ctx context.Context, s *framework.Scope) {
 			for _, size := range []string{"1", "5"} {

@@ -94,5 +94,11 @@ func TestDelete(t *testing.T) {
 			framework.WaitForNone(ctx, s, &appsv1.ReplicaSetList{}, client.InNamespace(s.Namespace))
 			framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace))
 		}).
+		Assess("is no error", func(ctx context.Context, s *framework.Scope) {
+			// Its event comes later, so the operator has looked at the deleted one when it has served this one.
+			settled(ctx, s, create(ctx, s, "next", 1))
+			NewWithT(s).Expect(s.Errors(0)).NotTo(ContainElement(ContainSubstring(`"cache" not found`)),
+				"expected no error, and so no retry, for a Memcached that is gone")
+		}).
 		Test(t)
 }

@@ -7,10 +7,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,7 +36,7 @@ func TestNodes(t *testing.T) {
 			settled(ctx, s, mc)
 		}).
 		Assess("and never was it Available too early", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			NewWithT(s).Expect(tooEarly(s.Versions(ctx), mc.UID)).To(BeEmpty(), "expected no untrue Available=True")
+			truthful(ctx, s, mc)
 		}).
 		Test(t)
 }
@@ -52,16 +50,14 @@ func TestAvailable(t *testing.T) {
 		Assess("is about the spec as it is now", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
 			settled(ctx, s, mc)
-			NewWithT(s).Expect(tooEarly(s.Versions(ctx), mc.UID)).To(BeEmpty(), "expected no untrue Available=True")
+			truthful(ctx, s, mc)
 		}).
 		Assess("stays true while pods are replaced, and none is missing", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			since := len(s.Versions(ctx))
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
 			settled(ctx, s, mc)
 			for _, version := range record.Of(s.Versions(ctx)[since:], mc.UID) {
-				conditions, err := framework.ConditionsOf(version.Object)
-				NewWithT(s).Expect(err).NotTo(HaveOccurred())
-				NewWithT(s).Expect(meta.IsStatusConditionTrue(conditions, cachev1alpha1.ConditionAvailable)).To(BeTrue(), "expected that it stays Available")
+				NewWithT(s).Expect(framework.IsTrue(version.Object, cachev1alpha1.ConditionAvailable)).To(BeTrue(), "expected that it stays Available")
 			}
 		}).
 		Test(t)
@@ -145,43 +141,10 @@ func forbid(ctx context.Context, s *framework.Scope, what corev1.ResourceName) *
 	return quota
 }
 
-// tooEarly returns a sentence for each version of the Memcached whose status was written to say Available=True although
-// fewer pods than its size had been ready before.
-func tooEarly(versions []record.Version, uid types.UID) []string {
-	var wrong []string
-	before := ""
-	for _, v := range record.Of(versions, uid) {
-		status := fmt.Sprint(v.Object.Object["status"])
-		written := status != before
-		before = status
-		available := framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}
-		if v.Deleted || !written || !has(v.Object, available) {
-			continue
-		}
-		size, _, _ := unstructured.NestedInt64(v.Object.Object, "spec", "size")
-		ready := 0
-		for _, pod := range record.Before(versions, "Pod", v.Revision) {
-			if has(pod, framework.Condition{Type: string(corev1.PodReady), Status: metav1.ConditionTrue}) {
-				ready++
-			}
-		}
-		if ready < int(size) {
-			wrong = append(wrong, fmt.Sprintf("revision %d says Available=True: %d of %d pods had been ready", v.Revision, ready, size))
-		}
+// truthful fails the test if the Memcached ever said Available=True before as many pods as its size were ready.
+func truthful(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+	s.Helper()
+	for _, early := range framework.Early(s.Versions(ctx), mc.UID, cachev1alpha1.ConditionAvailable, "spec.size", framework.ReadyPods) {
+		s.Errorf("expected no untrue Available=True; last seen: %s", early)
 	}
-	return wrong
-}
-
-// has returns whether an object's status has the condition.
-func has(object client.Object, want framework.Condition) bool {
-	conditions, err := framework.ConditionsOf(object)
-	if err != nil {
-		return false
-	}
-	for _, condition := range conditions {
-		if condition.Type == want.Type && condition.Status == want.Status {
-			return true
-		}
-	}
-	return false
 }

@@ -68,9 +68,9 @@ func TestForbidden(t *testing.T) {
 // shows that each is needed.
 var asked = []string{"apps/deployments delete", "cache.example.com/memcacheds/finalizers update"}
 
-// TestNoRightIsUnused lets the operator do all that it ever does, and compares its requests with its rights.
-func TestNoRightIsUnused(t *testing.T) {
-	stage.Feature("the rights").
+// TestNoPermissionIsUnused lets the operator do all that it ever does, and compares its requests with its permissions.
+func TestNoPermissionIsUnused(t *testing.T) {
+	stage.Feature("the permissions").
 		Assess("are used, all of them", func(ctx context.Context, s *framework.Scope) {
 			mark := s.Mark()
 			// A client that can have its list streamed does not list. Not every API server can.
@@ -89,7 +89,7 @@ func TestNoRightIsUnused(t *testing.T) {
 				func(e *auditv1.Event) bool { return e.Verb == "patch" })
 
 			restart(ctx, s) // a watch is in the log when it has ended
-			NewWithT(s).Expect(unusedRights(ctx, s, mark)).To(BeEmpty(), "expected no right that nobody uses")
+			NewWithT(s).Expect(unusedRights(ctx, s, mark)).To(BeEmpty(), "expected no permission that nobody uses")
 		}).
 		TestAlone(t)
 }
@@ -261,7 +261,7 @@ func unusedRights(ctx context.Context, s *framework.Scope, since audit.Mark) []s
 		used := append(usedRights(s, since), asked...)
 		unused = slices.DeleteFunc(slices.Clone(granted), func(right string) bool { return slices.Contains(used, right) })
 		if slices.ContainsFunc(unused, func(right string) bool { return strings.HasSuffix(right, " watch") }) {
-			return fmt.Errorf("expected no right that nobody uses; last seen: %q", unused)
+			return fmt.Errorf("expected no permission that nobody uses; last seen: %q", unused)
 		}
 		return nil
 	})

@@ -33,7 +33,7 @@ type Controller struct {
 	queue    workqueue.TypedRateLimitingInterface[string]
 }
 
-// New returns a controller that has not begun yet.
+// New returns a controller that has not started yet.
 func New(client dynamic.Interface, books airline.Client) (*Controller, error) {
 	c := &Controller{
 		client:  client,
@@ -75,7 +75,7 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 	defer c.queue.ShutDown()
 	running.Go(func() { c.informer.RunWithContext(ctx) })
 	if !cache.WaitForCacheSync(ctx.Done(), c.informer.HasSynced) {
-		return errors.New("ended before the cache had all tickets")
+		return errors.New("stopped before the cache had all tickets")
 	}
 	for range workers {
 		running.Go(func() {

@@ -67,12 +67,15 @@ func forget(ctx context.Context, s *framework.Scope, key client.ObjectKey) {
 // hasBooking waits until the ticket's status names a booking.
 func hasBooking(ctx context.Context, s *framework.Scope, ticket *unstructured.Unstructured) {
 	s.Helper()
-	framework.WaitForObject(ctx, s, ticket, WithTransform(bookingOf, HavePrefix("B-")))
+	framework.WaitForObject(ctx, s, ticket, WithTransform(statusOf, HaveField("Booking", HavePrefix("B-"))))
 }
 
-func bookingOf(ticket *unstructured.Unstructured) string {
-	name, _, _ := unstructured.NestedString(ticket.Object, "status", "booking")
-	return name
+// status is what the operator writes into a ticket.
+type status struct{ Booking string }
+
+func statusOf(ticket *unstructured.Unstructured) status {
+	booking, _, _ := unstructured.NestedString(ticket.Object, "status", "booking")
+	return status{Booking: booking}
 }
 
 // fly starts the operator anew, with that airline.

@@ -15,6 +15,9 @@ import (
 // with apply.
 //
 // Memcached is a number of memcached pods that an operator keeps running. Its name becomes the value of a label, which is where the limit of 63 characters comes from.
+// ---
+// The rule about the name is for creation. A rule about the whole object is evaluated at each update, also of the status and of
+// finalizers: one that is older than the rule, and has a longer name, could not even be deleted.
 type MemcachedApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard metadata of every object.
