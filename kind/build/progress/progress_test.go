@@ -50,8 +50,8 @@ func TestLogIsNeverSilentForLong(t *testing.T) {
 		d := Start(out, nil, unbroken(t))
 		d.Step(State{Step: 1, Steps: 2, Doing: "download modules"})
 		pass(12 * time.Second)
-		d.Step(State{Step: 2, Steps: 2, Doing: "etcd:", Total: 3, Unit: "packages"})
-		d.Update(State{Step: 2, Steps: 2, Doing: "etcd:", Done: 1, Total: 3, Unit: "packages"})
+		d.Step(State{Step: 2, Steps: 2, Doing: "etcd", Total: 3, Unit: "packages"})
+		d.Update(State{Step: 2, Steps: 2, Doing: "etcd", Done: 1, Total: 3, Unit: "packages"})
 		pass(6 * time.Second)
 		d.Say("ready after %s", d.Elapsed())
 		d.Stop()
@@ -59,7 +59,7 @@ func TestLogIsNeverSilentForLong(t *testing.T) {
 		want := `[1/2] download modules, 0s
 [1/2] download modules, 5s
 [1/2] download modules, 10s
-[2/2] etcd: 0 of 3 packages, 12s
+[2/2] etcd, 12s
 [2/2] etcd: 1 of 3 packages, 17s
 ready after 18s
 `

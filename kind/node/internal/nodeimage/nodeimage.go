@@ -14,11 +14,11 @@ import (
 
 	"github.com/example/operator-testbed/kind/build/assets"
 	"github.com/example/operator-testbed/kind/build/lock"
+	"github.com/example/operator-testbed/kind/build/program"
 	"github.com/example/operator-testbed/kind/build/progress"
 	"github.com/example/operator-testbed/kind/node/internal/archive"
 	"github.com/example/operator-testbed/kind/node/internal/docker"
 	"github.com/example/operator-testbed/kind/node/internal/kindmodule"
-	"github.com/example/operator-testbed/kind/node/internal/program"
 	"github.com/example/operator-testbed/kind/node/internal/rootfs"
 )
 
@@ -84,25 +84,17 @@ func ensure(ctx context.Context, o Options) (string, error) {
 	if docker.Has(ctx, name) {
 		return name, nil
 	}
-	if err := os.MkdirAll(b.dir, 0o755); err != nil {
-		return "", fmt.Errorf("the cache %s can't be used: %w; TESTBED_CACHE names another folder", o.Cache, err)
-	}
-	held, err := lock.Acquire(ctx, filepath.Join(b.dir, "lock"), func(pid int) {
-		fmt.Fprintf(o.Progress, "wait for process %d, which is making a node image\n", pid)
+	work, release, err := lock.Acquire(ctx, b.dir, func(holder string) {
+		fmt.Fprintf(o.Progress, "wait for %s, which is making a node image\n", holder)
 	})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the cache %s can't be used: %w; TESTBED_CACHE names another directory", o.Cache, err)
 	}
-	defer held.Close()
+	defer release()
 	if docker.Has(ctx, name) {
 		return name, nil // made while we waited
 	}
-	// Only the holder of the lock has one: what is there is of a call that was killed.
-	b.work = filepath.Join(b.dir, "work")
-	if err := errors.Join(os.RemoveAll(b.work), os.Mkdir(b.work, 0o755)); err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(b.work)
+	b.work = work
 	return name, b.make(ctx, name)
 }
 

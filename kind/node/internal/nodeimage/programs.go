@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/example/operator-testbed/kind/node/internal/program"
+	"github.com/example/operator-testbed/kind/build/program"
 )
 
 // goVersion is the toolchain's, which may be another than this program's.
