@@ -101,11 +101,12 @@ func ensure(ctx context.Context, o Options) (string, error) {
 // name is the image's, with a tag that changes with everything it is made from,
 // but for the versions of Debian's packages.
 func (b *build) name(ctx context.Context) (string, error) {
-	toolchain, err := goVersion(ctx)
+	// That of the toolchain, which may be another than this program's.
+	toolchain, err := program.Output(ctx, "go", "env", "GOVERSION")
 	if err != nil {
 		return "", err
 	}
-	inputs := []string{toolchain, b.architecture}
+	inputs := []string{strings.TrimSpace(string(toolchain)), b.architecture}
 	for _, module := range []string{"build", "kubernetes", "node", filepath.Join("node", "local-path")} {
 		input, err := assets.Inputs(filepath.Join(b.options.Kind, module))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -154,14 +155,10 @@ func (b *build) make(ctx context.Context, name string) error {
 
 // build builds all programs.
 func (b *build) build(ctx context.Context) error {
-	kubernetes, err := kubernetesPrograms(ctx, filepath.Join(b.options.Kind, "kubernetes"))
-	if err != nil {
-		return err
-	}
-	b.programs = programs{kubernetes}
-	for _, module := range []string{"node", filepath.Join("node", "local-path")} {
+	for _, module := range []string{"kubernetes", "node", filepath.Join("node", "local-path")} {
 		dir, err := assets.Ensure(ctx, assets.Options{
 			Module:   filepath.Join(b.options.Kind, module),
+			Programs: programsOf[module],
 			Cache:    b.options.Cache,
 			Command:  Command,
 			Progress: b.options.Progress,
@@ -172,6 +169,7 @@ func (b *build) build(ctx context.Context) error {
 		}
 		b.programs = append(b.programs, dir)
 	}
+	var err error
 	b.kind, err = kindmodule.Find(ctx, filepath.Join(b.options.Kind, "node"))
 	return err
 }
