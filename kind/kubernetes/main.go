@@ -28,7 +28,7 @@ import (
 var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"}
 
 func main() {
-	flags := flag.NewFlagSet("kubernetes", flag.ContinueOnError)
+	flags := flag.NewFlagSet("kubernetes", flag.ExitOnError)
 	platform := flags.String("platform", "", "`OS/ARCH` to build for; empty means this machine")
 	command.Main(flags, func(ctx context.Context, cache string) (string, error) {
 		system, arch, ok := strings.Cut(*platform, "/")

@@ -24,7 +24,7 @@ import (
 const repository = "operator-testbed/registry"
 
 func main() {
-	command.Main(flag.NewFlagSet("registry", flag.ContinueOnError), func(ctx context.Context, _ string) (string, error) {
+	command.Main(flag.NewFlagSet("registry", flag.ExitOnError), func(ctx context.Context, _ string) (string, error) {
 		module, err := os.Getwd()
 		if err != nil {
 			return "", err

@@ -108,7 +108,6 @@ func (b *build) ensure(ctx context.Context) error {
 	}
 	b.display = progress.Start(b.options.Progress, b.options.Columns, b.stop)
 	defer b.display.Stop()
-	b.display.Step(progress.State{Doing: "look for what has to be built"})
 	work, release, err := lock.Acquire(ctx, b.root, func(holder string) {
 		b.display.Step(progress.State{Doing: fmt.Sprintf("wait for %s, which is building into %s", holder, b.root)})
 	})

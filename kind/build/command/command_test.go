@@ -20,8 +20,9 @@ import (
 const asCommand = "COMMAND_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
+	playRole()
 	if os.Getenv(asCommand) != "" {
-		Main(flag.NewFlagSet("programs", flag.ContinueOnError), build)
+		Main(flag.NewFlagSet("programs", flag.ExitOnError), build)
 	}
 	os.Exit(m.Run())
 }
