@@ -1,14 +1,14 @@
 // Command kubernetes makes sure that programs which this module's go.mod names
 // as tools are built and in the user's cache: etcd, the Kubernetes control
-// plane, kubectl and kwok. It prints one line, the folder that holds them, which
+// plane, kubectl and kwok. It prints one line, the directory that holds them, which
 // serves as KUBEBUILDER_ASSETS:
 //
 //	go -C kind/kubernetes run .
 //
 // With -platform=darwin/arm64 they are for such a machine, to be carried there.
 //
-// What it does meanwhile it tells on standard error, and nothing when there is
-// nothing to do. The message that it fails with begins with "kubernetes: ".
+// It reports its progress on standard error, and prints nothing there when there is
+// nothing to do. The message that it fails with starts with "kubernetes: ".
 package main
 
 import (

@@ -196,7 +196,7 @@ func (b *build) compile(ctx context.Context, work string, programs []recipe.Prog
 	}
 	packages := strings.Split(strings.TrimSpace(string(output)), "\n")
 	if unversioned := slices.IndexFunc(packages, func(line string) bool { return strings.Contains(line, " comes from ") }); unversioned >= 0 {
-		return fmt.Errorf("package %s, not from a module with a version in go.sum: nothing would tell a later build that its files have changed", packages[unversioned])
+		return fmt.Errorf("package %s, not from a module with a version in go.sum: a later build would not notice that its files have changed", packages[unversioned])
 	}
 	compiled := b.counter(progress.State{Step: 2, Steps: 3, Doing: "compile", Total: len(packages), Unit: "packages at most"}, func(line string) bool {
 		if !slices.Contains(packages, line) {

@@ -52,7 +52,7 @@ func toyOptions(t *testing.T) Options {
 	}
 }
 
-// mustEnsure returns the folder and what was said meanwhile.
+// mustEnsure returns the directory and what was said meanwhile.
 func mustEnsure(t *testing.T, o Options) (dir, said string) {
 	t.Helper()
 	out := &log{}
@@ -64,7 +64,7 @@ func mustEnsure(t *testing.T, o Options) (dir, said string) {
 	return dir, out.String()
 }
 
-// runs says what a program in a folder prints.
+// runs returns what a program in a directory prints.
 func runs(t *testing.T, dir, name string) string {
 	t.Helper()
 	out, err := exec.Command(filepath.Join(dir, name)).CombinedOutput()
@@ -119,7 +119,7 @@ func TestBuildsOnce(t *testing.T) {
 
 	again, said := mustEnsure(t, o)
 	if again != dir || said != "" {
-		t.Errorf("the second time the folder is %s, expected %s, and this was said: %q", again, dir, said)
+		t.Errorf("the second time the directory is %s, expected %s, and this was said: %q", again, dir, said)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestUsersSettingsChangeNothing(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	if again, said := mustEnsure(t, o); again != dir {
-		t.Errorf("with other settings the folder is %s, expected %s; said:\n%s", again, dir, said)
+		t.Errorf("with other settings the directory is %s, expected %s; said:\n%s", again, dir, said)
 	}
 }
 
@@ -235,7 +235,7 @@ func TestCompleteCacheNeedsNoLock(t *testing.T) {
 	release := locked(t, o)
 	defer release()
 	if again, said := mustEnsure(t, o); again != dir || said != "" {
-		t.Errorf("while another process builds the folder is %s, expected %s, and this was said: %q", again, dir, said)
+		t.Errorf("while another process builds the directory is %s, expected %s, and this was said: %q", again, dir, said)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestTwoAtOnceBuildOnce(t *testing.T) {
 	}
 	release()
 	if a, b := <-dirs, <-dirs; a == "" || a != b {
-		t.Errorf("the folders are %s and %s", a, b)
+		t.Errorf("the directories are %s and %s", a, b)
 	}
 	if built := strings.Count(out.String(), " are ready in "); built != 1 {
 		t.Errorf("%d of the two have built:\n%s", built, out)
@@ -273,8 +273,7 @@ func TestWaitingNamesTheOther(t *testing.T) {
 	out := &watched{want: fmt.Sprintf("wait for process %d, which is building into %s", os.Getpid(), kubernetes(o)), seen: func() { cancel(errors.New("seen")) }}
 	o.Progress = out
 	_, err := Ensure(ctx, o)
-	var stopped *StoppedError
-	if !errors.As(err, &stopped) {
+	if _, stopped := errors.AsType[*StoppedError](err); !stopped {
 		t.Errorf("got %v, expected a *StoppedError", err)
 	}
 }
@@ -425,7 +424,7 @@ func TestCacheThatIsAFile(t *testing.T) {
 	}
 }
 
-func TestWrongFolder(t *testing.T) {
+func TestWrongDirectory(t *testing.T) {
 	_, err := Ensure(t.Context(), Options{Module: t.TempDir(), Cache: t.TempDir(), Progress: io.Discard, Command: "make programs"})
 	if err == nil || !strings.Contains(err.Error(), "run this as `make programs`") {
 		t.Errorf("got %v", err)

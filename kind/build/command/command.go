@@ -48,7 +48,7 @@ func Main(flags *flag.FlagSet, run func(ctx context.Context, cache string) (stri
 	os.Exit(0)
 }
 
-// stoppable calls run with a context that ends when the command gets a signal to stop.
+// stoppable calls run with a context that is done when the command has to stop.
 func stoppable(untilEOF bool, run func(ctx context.Context, cache string) (string, error)) (string, error) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it, and catching it would take that back

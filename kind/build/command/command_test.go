@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// build builds all programs of the module in the working folder.
+// build builds all programs of the module in the working directory.
 func build(ctx context.Context, cache string) (string, error) {
 	module, err := os.Getwd()
 	if err != nil {

@@ -53,16 +53,19 @@ func Acquire(ctx context.Context, dir string, waiting func(holder string)) (work
 // wait blocks until the lock on f is ours, or ctx is done. The system call can't
 // be called off: then f is closed as soon as the lock comes.
 func wait(ctx context.Context, f *os.File) error {
-	locked := make(chan error, 1)
-	go func() { locked <- flock(f, syscall.LOCK_EX) }()
+	locked := make(chan error)
+	go func() {
+		err := flock(f, syscall.LOCK_EX)
+		select {
+		case locked <- err:
+		case <-ctx.Done():
+			_ = f.Close()
+		}
+	}()
 	select {
 	case err := <-locked:
 		return err
 	case <-ctx.Done():
-		go func() {
-			<-locked
-			_ = f.Close()
-		}()
 		return context.Cause(ctx)
 	}
 }

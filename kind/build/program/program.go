@@ -108,15 +108,11 @@ const shown = 8
 
 // Error is one sentence, followed by the first lines that the program printed.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%s failed (%v)", e.Command, e.Err)
 	messages := strings.FieldsFunc(e.Messages, func(r rune) bool { return r == '\n' })
-	for _, line := range messages[:min(shown, len(messages))] {
-		text += "\n    " + line
-	}
 	if more := len(messages) - shown; more > 0 {
-		text += fmt.Sprintf("\n    ... and %d more lines", more)
+		messages = append(messages[:shown], fmt.Sprintf("... and %d more lines", more))
 	}
-	return text
+	return strings.Join(append([]string{fmt.Sprintf("%s failed (%v)", e.Command, e.Err)}, messages...), "\n    ")
 }
 
 // Unwrap gives access to the exit status.

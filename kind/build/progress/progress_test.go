@@ -127,15 +127,15 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-func TestBrokenWriterIsToldOnce(t *testing.T) {
+func TestBrokenWriterIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := 0
-		d := Start(brokenPipe{}, nil, func(error) { told++ })
+		calls := 0
+		d := Start(brokenPipe{}, nil, func(error) { calls++ })
 		d.Step(State{Doing: "look"})
 		pass(time.Minute)
 		d.Stop()
-		if told != 1 {
-			t.Errorf("a broken writer was told of %d times, expected once", told)
+		if calls != 1 {
+			t.Errorf("a broken writer was reported %d times, expected once", calls)
 		}
 	})
 }

@@ -1,6 +1,6 @@
 // Package recipe decides what is built and from what: which programs the tool
 // lines of a module name, with which flags and version stamps, and the key that
-// says whether programs that were built before are still the right ones. There is
+// shows whether programs that were built before are still the right ones. There is
 // one key for all programs of a module: what they share is in the go command's
 // build cache, so a new key costs little more than linking.
 package recipe
@@ -118,11 +118,11 @@ func ldflags(module, version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	values := strings.NewReplacer("{version}", version, "{major}", major, "{minor}", minor)
-	flags := linkFlags
+	flags := []string{linkFlags}
 	for _, s := range stamps {
 		if s.module == module {
-			flags += " -X " + s.variable + "=" + values.Replace(s.value)
+			flags = append(flags, "-X "+s.variable+"="+values.Replace(s.value))
 		}
 	}
-	return flags
+	return strings.Join(flags, " ")
 }
