@@ -5,6 +5,7 @@ package program
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -15,10 +16,6 @@ import (
 	"syscall"
 	"time"
 )
-
-// patience is how long an interrupted program may take to remove its own
-// temporary files before it is killed.
-const patience = 5 * time.Second
 
 // Program is a program that is ready to be run.
 type Program struct {
@@ -31,6 +28,9 @@ type Program struct {
 	// OnLine gets each line of standard error while the program runs. Lines for
 	// which it reports false become part of the error; without it, all do.
 	OnLine func(line string) (consumed bool)
+	// Patience is how long it may take to remove its own temporary files when it is
+	// interrupted, before it is killed; zero means five seconds.
+	Patience time.Duration
 }
 
 // Output runs the program and returns its standard output. The error is an
@@ -44,7 +44,7 @@ func (p Program) Output(ctx context.Context, args ...string) ([]byte, error) {
 	// a terminal's Ctrl-C reaches them through us only, in our order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = cmp.Or(p.Patience, 5*time.Second)
 	messages := &lines{consume: p.OnLine}
 	cmd.Stderr = messages
 	stdout, err := cmd.Output()
