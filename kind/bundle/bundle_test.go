@@ -10,8 +10,7 @@ import (
 // elsewhere is a platform that no test runs on.
 const elsewhere = "plan9/arm"
 
-// packed writes a bundle that holds a program, a link to it and a module, and the same program for elsewhere, and returns its
-// path.
+// packed writes a bundle that holds a program and a module, and the same program for elsewhere, and returns its path.
 func packed(t *testing.T, contents label) string {
 	t.Helper()
 	from := t.TempDir()
@@ -22,16 +21,10 @@ func packed(t *testing.T, contents label) string {
 		}
 		return path
 	}
-	link := filepath.Join(from, "link")
-	if err := os.Symlink("../../programs/etcd-1/etcd", link); err != nil {
-		t.Fatal(err)
-	}
 	bundle := filepath.Join(from, "bundle.tar.gz")
 	err := write(t.Context(), bundle, contents, []file{
-		{name: clusterOf(here) + "assets/1/etcd", source: link},
-		{name: clusterOf(here) + "programs/etcd-1/etcd", source: write1("etcd", strings.Repeat("a program ", 10_000))},
-		{name: clusterOf(elsewhere) + "assets/2/etcd", source: link},
-		{name: clusterOf(elsewhere) + "programs/etcd-2/etcd", source: write1("etcd-2", strings.Repeat("another program ", 10_000))},
+		{name: clusterOf(here) + "assets/1/etcd", source: write1("etcd", strings.Repeat("a program ", 10_000))},
+		{name: clusterOf(elsewhere) + "assets/2/etcd", source: write1("etcd-2", strings.Repeat("another program ", 10_000))},
 		{name: modulesDir + "example.com/m/@v/v1.0.0.mod", source: write1("mod", "module example.com/m")},
 	})
 	if err != nil {
@@ -69,7 +62,7 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 		}
 		program, err := os.ReadFile(filepath.Join(testbed, "kubernetes", "assets", "1", "etcd"))
 		if err != nil || !strings.HasPrefix(string(program), "a program") {
-			t.Fatalf("the program behind its link is %.20q, %v", program, err)
+			t.Fatalf("the program is %.20q, %v", program, err)
 		}
 		if module, err := os.ReadFile(there); err != nil || string(module) != "module example.com/m" {
 			t.Fatalf("the module's file is %q, %v", module, err)
@@ -77,7 +70,6 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	}
 	onlyFolder(t, testbed, "kubernetes")
 	onlyFolder(t, filepath.Join(testbed, "kubernetes", "assets"), "1")
-	onlyFolder(t, filepath.Join(testbed, "kubernetes", "programs"), "etcd-1")
 }
 
 // Images are for the processor that Docker packed them on, and are left where they would not run.

@@ -56,36 +56,19 @@ func modules(ctx context.Context, folder string) ([]file, error) {
 	})
 }
 
-// programs returns the files of the embedded cluster's programs for a platform in the testbed's cache: the folder of links, what
-// they point to, and the plan by which they are found. Those that are missing are compiled.
+// nodePrograms lie beside the embedded cluster's programs where a node image was made, and are not packed.
+var nodePrograms = []string{"kube-proxy", "kubeadm", "kubelet"}
+
+// programs returns the files of the embedded cluster's programs for a platform in the testbed's cache. Those that are missing
+// are compiled.
 func programs(ctx context.Context, platform string) ([]file, error) {
 	assets, err := output(ctx, nil, "go", "-C", "kind/kubernetes", "run", ".", "-platform="+platform)
 	if err != nil {
 		return nil, err
 	}
-	folder := clusterOf(platform)
-	store := filepath.Dir(filepath.Dir(assets))
-	key := filepath.Base(assets)
-	found := []file{{name: folder + "plans/" + key + ".json", source: filepath.Join(store, "plans", key+".json")}}
-	links, err := os.ReadDir(assets)
-	if err != nil {
-		return nil, err
-	}
-	for _, link := range links {
-		path := filepath.Join(assets, link.Name())
-		target, err := os.Readlink(path)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, file{name: folder + "assets/" + key + "/" + link.Name(), source: path})
-		program := filepath.Base(filepath.Dir(target))
-		below, err := filesBelow(filepath.Join(store, "programs", program), folder+"programs/"+program+"/", func(string) bool { return true })
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, below...)
-	}
-	return found, nil
+	return filesBelow(assets, clusterOf(platform)+"assets/"+filepath.Base(assets)+"/", func(name string) bool {
+		return !slices.Contains(nodePrograms, strings.TrimSuffix(name, ".json"))
+	})
 }
 
 // filesBelow returns the files below a folder that are wanted, by their path in it.

@@ -19,8 +19,8 @@ const (
 	imagesName = "images.tar"
 )
 
-// format is raised when an older unpack can't read what pack writes.
-const format = 2
+// format is raised when an older unpack can't read what pack writes, or an older bundle is of no use.
+const format = 3
 
 // label says what machines a bundle is for.
 type label struct {

@@ -121,18 +121,11 @@ func write(ctx context.Context, path string, contents label, files []file) (err 
 	return errors.Join(w.Close(), compressed.Close())
 }
 
-// writeFile writes a file, or where a link points to, and returns the checksum of that.
+// writeFile writes a file and returns its checksum.
 func writeFile(w *tar.Writer, f file) (string, error) {
-	info, err := os.Lstat(f.source)
+	info, err := os.Stat(f.source)
 	if err != nil {
 		return "", err
-	}
-	if info.Mode()&os.ModeSymlink != 0 {
-		target, err := os.Readlink(f.source)
-		if err != nil {
-			return "", err
-		}
-		return sumOf([]byte(target)), w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: f.name, Linkname: target, Mode: 0o777})
 	}
 	in, err := os.Open(f.source)
 	if err != nil {

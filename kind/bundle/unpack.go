@@ -94,7 +94,7 @@ func read(ctx context.Context, bundle, folder, version string) (label, error) {
 		return label{}, err
 	}
 	defer in.Close()
-	// No name in the bundle, and no link, leads out of the folder.
+	// No name in the bundle leads out of the folder.
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return label{}, err
@@ -133,7 +133,7 @@ func read(ctx context.Context, bundle, folder, version string) (label, error) {
 		case contents.Format == 0:
 			return label{}, fmt.Errorf("it is no bundle: it begins with %s", header.Name)
 		case contents.isForOthers(header.Name):
-			if sums[header.Name], err = skip(header, entries); err != nil {
+			if sums[header.Name], err = skip(entries); err != nil {
 				return label{}, damaged(err)
 			}
 		default:
@@ -145,20 +145,12 @@ func read(ctx context.Context, bundle, folder, version string) (label, error) {
 }
 
 // skip returns the checksum that writeFile gave an entry.
-func skip(header *tar.Header, content io.Reader) (string, error) {
-	if header.Typeflag == tar.TypeSymlink {
-		return sumOf([]byte(header.Linkname)), nil
-	}
-	return copySum(io.Discard, content)
-}
+func skip(content io.Reader) (string, error) { return copySum(io.Discard, content) }
 
 // extract writes an entry below root, and returns the checksum that writeFile gave it.
 func extract(root *os.Root, header *tar.Header, content io.Reader) (string, error) {
 	if err := root.MkdirAll(path.Dir(header.Name), 0o755); err != nil {
 		return "", err
-	}
-	if header.Typeflag == tar.TypeSymlink {
-		return sumOf([]byte(header.Linkname)), root.Symlink(header.Linkname, header.Name)
 	}
 	out, err := root.OpenFile(header.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, header.FileInfo().Mode().Perm())
 	if err != nil {

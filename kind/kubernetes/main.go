@@ -1,24 +1,21 @@
 // Command kubernetes makes sure that programs which this module's go.mod names
 // as tools are built and in the user's cache: etcd, the Kubernetes control
-// plane, kubectl and kwok. It prints one line, the folder that holds them, which
+// plane, kubectl and kwok. It prints one line, the directory that holds them, which
 // serves as KUBEBUILDER_ASSETS:
 //
 //	go -C kind/kubernetes run .
 //
-// With -programs=node they are those of a kind node instead; with
-// -platform=darwin/arm64 they are for such a machine, to be carried there.
+// With -platform=darwin/arm64 they are for such a machine, to be carried there.
 //
-// What it does meanwhile it tells on standard error, and nothing when there is
-// nothing to do. The message that it fails with begins with "kubernetes: ".
+// It reports its progress on standard error, and prints nothing there when there is
+// nothing to do. The message that it fails with starts with "kubernetes: ".
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/example/operator-testbed/kind/build/assets"
@@ -26,22 +23,14 @@ import (
 	"github.com/example/operator-testbed/kind/build/progress"
 )
 
-// sets are the programs that are wanted together. Nobody who only wants the
-// embedded cluster should wait for a kubelet.
-var sets = map[string][]string{
-	"cluster": {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"},
-	"node":    {"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubeadm", "kubectl", "kubelet"},
-}
+// programs are those of the embedded cluster. The other tools are a node's, which
+// kind/node builds: nobody else should wait for a kubelet.
+var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"}
 
 func main() {
-	flags := flag.NewFlagSet("kubernetes", flag.ContinueOnError)
-	set := flags.String("programs", "cluster", "`set` of programs: "+known())
+	flags := flag.NewFlagSet("kubernetes", flag.ExitOnError)
 	platform := flags.String("platform", "", "`OS/ARCH` to build for; empty means this machine")
 	command.Main(flags, func(ctx context.Context, cache string) (string, error) {
-		programs, ok := sets[*set]
-		if !ok {
-			return "", fmt.Errorf("there is no -programs=%s: use one of %s", *set, known())
-		}
 		system, arch, ok := strings.Cut(*platform, "/")
 		if *platform != "" && (!ok || system == "" || arch == "") {
 			return "", fmt.Errorf("there is no -platform=%s: name one as in -platform=darwin/arm64", *platform)
@@ -55,7 +44,7 @@ func main() {
 			Programs: programs,
 			OS:       system,
 			Arch:     arch,
-			Command:  usage(*set, *platform),
+			Command:  usage(*platform),
 			Cache:    cache,
 			Progress: os.Stderr,
 			Columns:  progress.Terminal(os.Stderr),
@@ -63,16 +52,11 @@ func main() {
 	})
 }
 
-// usage is how a set is built from the root of the repository.
-func usage(set, platform string) string {
+// usage is how the programs are built from the root of the repository.
+func usage(platform string) string {
 	command := "go -C kind/kubernetes run ."
-	if set != "cluster" {
-		command += " -programs=" + set
-	}
 	if platform != "" {
 		command += " -platform=" + platform
 	}
 	return command
 }
-
-func known() string { return strings.Join(slices.Sorted(maps.Keys(sets)), ", ") }

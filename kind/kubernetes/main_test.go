@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"maps"
 	"os/exec"
 	"path"
 	"slices"
@@ -10,8 +9,9 @@ import (
 	"testing"
 )
 
-// Every tool line is built by somebody, and every set names tools only.
-func TestSetsFitGoMod(t *testing.T) {
+// What `make demo` compiles must not grow unnoticed: apart from the embedded
+// cluster's programs, the tools are those that only a node runs.
+func TestProgramsFitGoMod(t *testing.T) {
 	output, err := exec.Command("go", "mod", "edit", "-json").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -22,21 +22,12 @@ func TestSetsFitGoMod(t *testing.T) {
 	}
 	var tools []string
 	for _, tool := range manifest.Tool {
-		// The one program that is called otherwise than its package.
+		// The one program that is not named after its package.
 		tools = append(tools, strings.Replace(path.Base(tool.Path), "v3", "etcd", 1))
 	}
 	slices.Sort(tools)
-	used := slices.Compact(slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(sets))...))))
-	if !slices.Equal(tools, used) {
-		t.Errorf("go.mod names %q, the sets name %q", tools, used)
-	}
-}
-
-// What `make demo` compiles must not grow unnoticed.
-func TestNodesProgramsAreNotInTheDefaultSet(t *testing.T) {
-	for _, program := range []string{"kubelet", "kubeadm", "kube-proxy"} {
-		if slices.Contains(sets["cluster"], program) {
-			t.Errorf("%s is in the default set", program)
-		}
+	want := slices.Sorted(slices.Values(append([]string{"kube-proxy", "kubeadm", "kubelet"}, programs...)))
+	if !slices.Equal(tools, want) {
+		t.Errorf("go.mod names %q, expected %q", tools, want)
 	}
 }

@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	flags := flag.NewFlagSet("node-image", flag.ContinueOnError)
+	flags := flag.NewFlagSet("node-image", flag.ExitOnError)
 	image := flags.String("image", "node", "which `image`: node or memcached")
 	command.Main(flags, func(ctx context.Context, cache string) (string, error) {
 		mirror := os.Getenv("DEBIAN_MIRROR")

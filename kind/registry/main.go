@@ -11,23 +11,20 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"flag"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/example/operator-testbed/kind/build/command"
+	"github.com/example/operator-testbed/kind/build/program"
 )
 
 // repository is the image's name, without a tag.
 const repository = "operator-testbed/registry"
 
 func main() {
-	command.Main(flag.NewFlagSet("registry", flag.ContinueOnError), func(ctx context.Context, _ string) (string, error) {
+	command.Main(flag.NewFlagSet("registry", flag.ExitOnError), func(ctx context.Context, _ string) (string, error) {
 		module, err := os.Getwd()
 		if err != nil {
 			return "", err
@@ -54,27 +51,17 @@ func ensure(ctx context.Context, module string) (string, error) {
 	}
 	digest := sha256.Sum256(content)
 	image := repository + ":" + hex.EncodeToString(digest[:])[:12]
-	if run(exec.CommandContext(ctx, "docker", "image", "inspect", image)) == nil {
+	if _, err := program.Output(ctx, "docker", "image", "inspect", image); err == nil {
 		return image, nil
 	}
-	return image, run(exec.CommandContext(ctx, "docker", "build", "--file="+filepath.Join(module, "Dockerfile"), "--tag="+image, work))
+	_, err = program.Output(ctx, "docker", "build", "--file="+filepath.Join(module, "Dockerfile"), "--tag="+image, work)
+	return image, err
 }
 
 // compile compiles the server for a container of this machine's architecture: a
 // container is always Linux, whatever it runs on.
 func compile(ctx context.Context, module, executable string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", executable, "./server")
-	cmd.Dir = module
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
-	return run(cmd)
-}
-
-// run runs a command; what it says on standard error becomes part of the error.
-func run(cmd *exec.Cmd) error {
-	var said strings.Builder
-	cmd.Stderr = &said
-	if err := cmd.Run(); err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", strings.Join(cmd.Args[:2], " "), err), errors.New(strings.TrimSpace(said.String())))
-	}
-	return nil
+	goCommand := program.Program{Path: "go", Dir: module, Env: []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + runtime.GOARCH}}
+	_, err := goCommand.Output(ctx, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o="+executable, "./server")
+	return err
 }

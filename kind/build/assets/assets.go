@@ -1,10 +1,17 @@
 // Package assets makes sure that the programs which a module's tool lines name
 // are built and in the cache, and says where.
+//
+// Package recipe decides what they are built from, and so their key. Package store
+// keeps the programs of one key in one directory. Ensure joins the two: under a
+// lock, it lets the go command compile what is missing, on all processors, and then
+// link one program after the other. What is compiled is the go command's to keep,
+// so a build that was stopped continues where it was.
 package assets
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,19 +19,20 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
-	"time"
 
-	"github.com/example/operator-testbed/kind/build/internal/gocmd"
 	"github.com/example/operator-testbed/kind/build/internal/recipe"
 	"github.com/example/operator-testbed/kind/build/internal/store"
+	"github.com/example/operator-testbed/kind/build/lock"
+	"github.com/example/operator-testbed/kind/build/program"
 	"github.com/example/operator-testbed/kind/build/progress"
 )
 
 // Options say what is built, where it is kept and how its progress is shown.
 type Options struct {
-	// Module is the folder of the module whose tool lines name the programs.
+	// Module is the directory of the module whose tool lines name the programs.
 	Module string
 	// Programs are the names of those of them that are wanted; none means all.
 	Programs []string
@@ -32,7 +40,7 @@ type Options struct {
 	OS, Arch string
 	// Command is how a user runs this build, for messages.
 	Command string
-	// Cache is the testbed's cache folder.
+	// Cache is the testbed's cache directory.
 	Cache string
 	// Go is the go command; empty means the first one on PATH.
 	Go string
@@ -45,263 +53,190 @@ type Options struct {
 	free func(path string) uint64
 }
 
-// The steps that are shown.
-const (
-	stepModules = 1 + iota
-	stepCompile
-	stepLink
-
-	steps = stepLink
-)
-
-// Ensure builds what is missing and returns the folder that holds all programs
+// Ensure builds what is missing and returns the directory that holds all programs
 // under their names: an absolute path that serves as KUBEBUILDER_ASSETS. When
 // nothing is missing it only looks. Calls that use one cache at the same time,
 // also of several processes, build one after the other.
 //
-// When ctx ends, Ensure stops the build and returns a *StoppedError. Every other
-// error is for the user to read, with the mend where one is known.
+// When ctx is done, Ensure stops the build and returns a *StoppedError. Every other
+// error is for the user to read, with what to do about it where that is known.
 func Ensure(ctx context.Context, o Options) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-
 	if o.free == nil {
 		o.free = freeBytes
 	}
-	b := &build{
-		options:   o,
-		store:     store.At(filepath.Join(o.Cache, "kubernetes")),
-		gone:      cancel,
-		goCommand: gocmd.Go{Path: o.Go, Dir: o.Module, Env: environment(o)},
-	}
-	dir, err := b.ensure(ctx)
+	b := &build{options: o, root: filepath.Join(o.Cache, "kubernetes"), stop: cancel}
+	err := b.ensure(ctx)
 	if err != nil && ctx.Err() != nil {
 		return "", &StoppedError{Cause: context.Cause(ctx), Built: b.ready, Programs: len(b.programs)}
 	}
-	return dir, explain(err, b.places())
+	return string(b.store), b.explain(err)
 }
 
-// environment is what the go command is run with. The programs run here unless o
-// says otherwise, whatever the user builds for; they need no C compiler; and no flag
-// or workspace of the user's changes them. (An empty GOFLAGS would not do: it gives
-// way to `go env -w`.)
-func environment(o Options) map[string]string {
-	return map[string]string{
-		"GOOS": cmp.Or(o.OS, runtime.GOOS), "GOARCH": cmp.Or(o.Arch, runtime.GOARCH), "CGO_ENABLED": "0",
-		"GOFLAGS": strings.Join(recipe.BuildFlags, " "), "GOWORK": "off",
-	}
+// Inputs stands for what a module's tools are built from, apart from the
+// toolchain: its go.mod, go.sum and Go files.
+func Inputs(module string) (string, error) {
+	sources, err := recipe.Sources(module, true)
+	return strings.Join(sources, "\n"), err
 }
-
-// StoppedError says that the build was called off.
-type StoppedError struct {
-	// Cause is why.
-	Cause error
-	// Built of Programs are in the cache. Programs is 0 when it was stopped
-	// before their number was known.
-	Built, Programs int
-}
-
-// Error is one sentence that says what is kept.
-func (e *StoppedError) Error() string {
-	if e.Programs == 0 {
-		return fmt.Sprintf("stopped (%v): nothing is lost, the same command goes on from here", e.Cause)
-	}
-	return fmt.Sprintf("stopped (%v): %d of %d programs are ready, and what is compiled is kept; the same command goes on from here", e.Cause, e.Built, e.Programs)
-}
-
-// Unwrap gives access to the cause.
-func (e *StoppedError) Unwrap() error { return e.Cause }
 
 // build is one call of Ensure.
 type build struct {
-	options   Options
-	store     store.Store
-	goCommand gocmd.Go
-	gone      func(error)
+	options Options
+	root    string
+	stop    func(error)
+	display *progress.Display
 
-	manifest recipe.Manifest
-	settings recipe.Settings
+	// settings are the go command's.
+	settings map[string]string
+	goMod    recipe.GoMod
 	programs []recipe.Program
+	inputs   []string
+	store    store.Store
 	// ready is how many of the programs are in the store.
 	ready int
 }
 
-func (b *build) ensure(ctx context.Context) (string, error) {
-	plan, err := b.plan(ctx)
-	if err != nil {
-		return "", err
+func (b *build) ensure(ctx context.Context) error {
+	if err := b.plan(ctx); err != nil {
+		return err
 	}
-	dir, incomplete := b.store.Assets(plan)
-	if incomplete == nil {
-		return dir, nil
+	missing, reasons := b.missing()
+	if len(missing) == 0 {
+		return nil
 	}
-
-	display := progress.Start(b.options.Progress, b.options.Columns, b.gone)
-	defer display.Stop()
-	display.Step(progress.State{Doing: "look for what has to be built"})
-
-	writer, err := b.store.Lock(ctx, func(pid int) {
-		display.Step(progress.State{Doing: fmt.Sprintf("wait for %s, which is building into %s", process(pid), b.store.Root())})
+	b.display = progress.Start(b.options.Progress, b.options.Columns, b.stop)
+	defer b.display.Stop()
+	work, release, err := lock.Acquire(ctx, b.root, func(holder string) {
+		b.display.Step(progress.State{Doing: fmt.Sprintf("wait for %s, which is building into %s", holder, b.root)})
 	})
-	if isReadOnly(err) {
-		return "", &readOnlyError{root: b.store.Root(), incomplete: incomplete, command: b.options.Command, err: err}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return fmt.Errorf("the cache %s can't be written, and it is incomplete: %w: ask whoever keeps it to run `%s` with the same Go, or set TESTBED_CACHE to a directory of your own",
+			b.root, reasons[0], b.options.Command)
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer writer.Unlock()
-	if dir, err := b.store.Assets(plan); err == nil {
-		return dir, nil // built while we waited
+	defer release()
+	// Another process may have built some of them while we waited.
+	if missing, reasons = b.missing(); len(missing) == 0 {
+		return nil
 	}
-
-	packages, err := b.list(ctx, display)
-	if err != nil {
-		return "", err
-	}
-	b.programs, err = recipe.Programs(packages, b.settings)
-	if err != nil {
-		return "", err
-	}
-	if err := b.buildMissing(ctx, display, writer, packages); err != nil {
-		return "", err
-	}
-	var built []store.Program
-	for _, p := range b.programs {
-		built = append(built, stored(p))
-	}
-	dir, err = writer.Publish(plan, built)
-	if err != nil {
-		return "", err
-	}
-	display.Say("%s are ready in %s after %s", names(b.programs), dir, display.Elapsed())
-	return dir, nil
-}
-
-func (b *build) places() places {
-	return places{
-		store:       b.store.Root(),
-		buildCache:  b.settings.BuildCache,
-		moduleCache: b.settings.ModuleCache,
-		proxy:       b.settings.Proxy,
-		free:        b.options.free,
-	}
-}
-
-// plan is the key of everything that is to be built.
-func (b *build) plan(ctx context.Context) (string, error) {
-	goMod, err := os.ReadFile(filepath.Join(b.options.Module, "go.mod"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("there is no go.mod in %s: run this as `%s`", b.options.Module, b.options.Command)
-	}
-	if err != nil {
-		return "", err
-	}
-	goSum, err := os.ReadFile(filepath.Join(b.options.Module, "go.sum"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	output, err := b.goCommand.Run(ctx, nil, append([]string{"env", "-json"}, recipe.SettingNames...)...)
-	if err != nil {
-		return "", err
-	}
-	b.settings, err = recipe.ParseSettings(output)
-	if err != nil {
-		return "", err
-	}
-	output, err = b.goCommand.Run(ctx, nil, "mod", "edit", "-json")
-	if err != nil {
-		return "", err
-	}
-	b.manifest, err = recipe.ParseManifest(output)
-	if err != nil {
-		return "", err
-	}
-	var own []byte
-	if b.manifest.HasOwnTools() {
-		own, err = recipe.Sources(b.options.Module)
-		if err != nil {
-			return "", err
+	for _, reason := range reasons {
+		if errors.Is(reason, store.ErrDamaged) {
+			b.display.Say("%v: building it again", reason)
 		}
 	}
-	return recipe.PlanKey(recipe.Plan{GoMod: goMod, GoSum: goSum, Own: own, Programs: b.options.Programs}, b.settings), nil
+	if err := b.compile(ctx, work, missing); err != nil {
+		return err
+	}
+	if err := b.link(ctx, work, missing); err != nil {
+		return err
+	}
+	b.display.Say("%s are ready in %s after %s", versions(b.programs), b.store, b.display.Elapsed())
+	return nil
 }
 
-// list downloads the modules that are not there yet and lists all packages.
-func (b *build) list(ctx context.Context, display *progress.Display) (recipe.Packages, error) {
-	tools, err := b.manifest.Tools(b.options.Programs)
-	if err != nil {
-		return nil, err
+// plan finds out what is wanted, and where the store keeps it.
+func (b *build) plan(ctx context.Context) error {
+	module := b.options.Module
+	if _, err := os.Stat(filepath.Join(module, "go.mod")); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no go.mod in %s: run this as `%s`", module, b.options.Command)
 	}
-	step := progress.State{Step: stepModules, Steps: steps, Doing: "read the modules"}
-	display.Step(step)
-	missing := b.manifest.NotDownloaded(b.settings.ModuleCache)
-	downloading := func(line string) bool {
-		if !strings.HasPrefix(line, "go: downloading ") {
+	settings, err := b.goCommand(ctx, "", nil, slices.Concat([]string{"env", "-json", "GOCACHE", "GOMODCACHE", "GOPROXY"}, recipe.Settings)...)
+	if err != nil {
+		return err
+	}
+	edited, err := b.goCommand(ctx, "", nil, "mod", "edit", "-json")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(json.Unmarshal(settings, &b.settings), json.Unmarshal(edited, &b.goMod)); err != nil {
+		return fmt.Errorf("read what the go command printed: %w", err)
+	}
+	if b.programs, err = b.goMod.Programs(b.options.Programs); err != nil {
+		return err
+	}
+	b.inputs, err = b.goMod.Inputs(module, b.settings)
+	b.store = store.Store(filepath.Join(b.root, "assets", recipe.Key(b.inputs)))
+	return err
+}
+
+// missing are the programs that have to be built, and why.
+func (b *build) missing() (missing []recipe.Program, reasons []error) {
+	for _, p := range b.programs {
+		if err := b.store.Check(p.Name); err != nil {
+			missing, reasons = append(missing, p), append(reasons, err)
+		}
+	}
+	b.ready = len(b.programs) - len(missing)
+	return missing, reasons
+}
+
+// listed prints a package, or the reason why no later build would notice that its
+// files have changed: they belong to no version in go.sum.
+const listed = `{{.ImportPath}}{{with .Module}}{{with .Replace}}{{if not .Version}} comes from {{.Path}}{{end}}{{end}}{{end}}`
+
+// compile downloads the modules that are not there yet, and fills the go command's
+// build cache with all that programs are linked from.
+func (b *build) compile(ctx context.Context, work string, programs []recipe.Program) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var tools []string
+	for _, p := range programs {
+		tools = append(tools, p.Package)
+	}
+	downloads := b.counter(progress.State{Step: 1, Steps: 3, Doing: "read the modules", Total: len(b.goMod.Require), Unit: "downloads at most"}, func(line string) bool {
+		return strings.HasPrefix(line, "go: downloading ")
+	})
+	output, err := b.goCommand(ctx, work, downloads, append([]string{"list", "-deps", "-f=" + listed}, tools...)...)
+	if err != nil {
+		return err
+	}
+	packages := strings.Split(strings.TrimSpace(string(output)), "\n")
+	if unversioned := slices.IndexFunc(packages, func(line string) bool { return strings.Contains(line, " comes from ") }); unversioned >= 0 {
+		return fmt.Errorf("package %s, not from a module with a version in go.sum: a later build would not notice that its files have changed", packages[unversioned])
+	}
+	compiled := b.counter(progress.State{Step: 2, Steps: 3, Doing: "compile", Total: len(packages), Unit: "packages at most"}, func(line string) bool {
+		if !slices.Contains(packages, line) {
 			return false
 		}
-		// Some of the missing ones are for other platforms; nobody can say how
-		// many before they are read.
-		step.Done++
-		step.Total = max(missing, step.Done)
-		if step.Done == 1 {
-			step.Doing, step.Unit = "download modules:", "at most"
-			display.Step(step)
-		} else {
-			display.Update(step)
+		// The go command says nothing when its build cache is full: it goes on,
+		// only to compile everything again for each program that it links.
+		if b.options.free(b.settings["GOCACHE"]) < reserve {
+			cancel(fmt.Errorf("write to %s: %w", b.settings["GOCACHE"], syscall.ENOSPC))
 		}
 		return true
-	}
-	output, err := b.goCommand.Run(ctx, downloading, append([]string{"list", "-deps", "-json=" + recipe.ListFields}, tools...)...)
-	if err != nil {
-		return nil, err
-	}
-	return recipe.ParsePackages(output)
+	})
+	// To list what is exported, the go command compiles everything and links nothing.
+	_, err = b.goCommand(ctx, work, compiled, append([]string{"list", "-export", "-v"}, tools...)...)
+	return err
 }
 
-// buildMissing builds the programs that are not in the store. First everything
-// is compiled, on all processors; then the programs are linked one at a time,
-// because two linkers at once need more memory than a small machine has, and
-// each is kept as soon as it is finished.
-func (b *build) buildMissing(ctx context.Context, display *progress.Display, writer *store.Writer, packages recipe.Packages) error {
-	var missing []recipe.Program
-	for _, p := range b.programs {
-		err := b.store.Check(stored(p))
-		var damaged *store.DamagedError
-		switch {
-		case err == nil:
-			b.ready++
-			continue
-		case errors.As(err, &damaged):
-			display.Say("%v: building it again", damaged)
-		case !errors.Is(err, store.ErrMissing):
-			return err
+// counter shows a step, and returns what counts the lines of a go command that are
+// part of it.
+func (b *build) counter(state progress.State, counts func(line string) bool) func(line string) bool {
+	b.display.Step(state)
+	return func(line string) bool {
+		if !counts(line) {
+			return false
 		}
-		missing = append(missing, p)
+		state.Done++
+		b.display.Update(state)
+		return true
 	}
-	if len(missing) == 0 {
-		return nil // only go.mod's text has changed
-	}
+}
 
-	// The go command's own temporary files go to the same disk as the result,
-	// which TESTBED_CACHE moves; /tmp may be small, and is memory on some systems.
-	temporary := filepath.Join(writer.Work(), "go")
-	if err := os.MkdirAll(temporary, 0o755); err != nil {
-		return err
-	}
-	goCommand := b.goCommand.With("GOTMPDIR", temporary)
-	if err := b.compile(ctx, goCommand, display, packages, missing); err != nil {
-		return err
-	}
-	for _, p := range missing {
-		display.Step(progress.State{
-			Step: stepLink, Steps: steps, Doing: "link " + p.Name + ":",
-			Done: b.ready, Total: len(b.programs), Unit: "programs are ready",
-		})
-		executable := filepath.Join(writer.Work(), p.Name)
-		if _, err := goCommand.Run(ctx, nil, "build", "-ldflags="+p.LDFlags, "-o="+executable, p.Package); err != nil {
+// link links programs one at a time, because two linkers at once need more memory
+// than a small machine has. Each is kept as soon as it is finished.
+func (b *build) link(ctx context.Context, work string, programs []recipe.Program) error {
+	for _, p := range programs {
+		b.display.Step(progress.State{Step: 3, Steps: 3, Doing: "link " + p.Name, Done: b.ready, Total: len(b.programs), Unit: "programs are ready"})
+		if _, err := b.goCommand(ctx, work, nil, "build", "-ldflags="+p.LDFlags, "-o="+filepath.Join(work, p.Name), p.Package); err != nil {
 			return err
 		}
-		if err := writer.Add(stored(p), executable, p.Inputs); err != nil {
+		if err := b.store.Add(work, p.Name, b.inputs); err != nil {
 			return err
 		}
 		b.ready++
@@ -309,53 +244,28 @@ func (b *build) buildMissing(ctx context.Context, display *progress.Display, wri
 	return nil
 }
 
-// compile fills the go command's build cache with all that programs are linked
-// from.
-func (b *build) compile(ctx context.Context, goCommand gocmd.Go, display *progress.Display, packages recipe.Packages, programs []recipe.Program) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	tracker := newTracker(packages, programs)
-	state := func() progress.State {
-		s := progress.State{Step: stepCompile, Steps: steps, Doing: "compile:", Unit: "packages"}
-		s.Done, s.Total = tracker.count()
-		s.Left = tracker.estimate(time.Now())
-		return s
-	}
-	display.Step(state())
-	compiling := func(line string) bool {
-		if !tracker.compiles(line) {
-			return false
-		}
-		display.Update(state())
-		// The go command says nothing when its build cache is full: it goes on,
-		// only to compile everything again for each program that it links.
-		if b.options.free(b.settings.BuildCache) < reserve {
-			cancel(fmt.Errorf("writing to %s: %w", b.settings.BuildCache, syscall.ENOSPC))
-		}
-		return true
-	}
-	// For packages that are no programs the go command compiles and links
-	// nothing, so it gets what the programs import.
-	args := []string{"build", "-v"}
-	for _, p := range programs {
-		args = append(args, packages[p.Package].Needs()...)
-	}
-	_, err := goCommand.Run(ctx, compiling, args...)
-	return err
+// goCommand runs the go command in the module.
+func (b *build) goCommand(ctx context.Context, work string, onLine func(string) bool, args ...string) ([]byte, error) {
+	return program.Program{
+		Path: cmp.Or(b.options.Go, "go"), Dir: b.options.Module, Env: environment(b.options, work), OnLine: onLine,
+	}.Output(ctx, args...)
 }
 
-func stored(p recipe.Program) store.Program { return store.Program{Name: p.Name, Key: p.Key} }
-
-// process names a process by its id, which is 0 when nobody knows it.
-func process(pid int) string {
-	if pid == 0 {
-		return "another process"
+// environment is what the go command is run with. The programs run here unless o
+// says otherwise, whatever the user builds for; they need no C compiler; and no flag
+// or workspace of the user's changes them. (An empty GOFLAGS would not do: it gives
+// way to `go env -w`.) The go command's own temporary files go to the same disk as
+// the result, which TESTBED_CACHE moves; /tmp may be small, and is memory on some
+// systems.
+func environment(o Options, work string) []string {
+	return []string{
+		"GOOS=" + cmp.Or(o.OS, runtime.GOOS), "GOARCH=" + cmp.Or(o.Arch, runtime.GOARCH), "CGO_ENABLED=0",
+		"GOFLAGS=" + strings.Join(recipe.BuildFlags, " "), "GOWORK=off", "GOTMPDIR=" + work,
 	}
-	return fmt.Sprintf("process %d", pid)
 }
 
-// names lists programs with their versions.
-func names(programs []recipe.Program) string {
+// versions lists programs with their versions.
+func versions(programs []recipe.Program) string {
 	var list []string
 	for _, p := range programs {
 		list = append(list, strings.TrimSpace(p.Name+" "+p.Version))

@@ -20,14 +20,14 @@ import (
 const asCommand = "COMMAND_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	toy.Main()
+	playRole()
 	if os.Getenv(asCommand) != "" {
-		Main(flag.NewFlagSet("programs", flag.ContinueOnError), build)
+		Main(flag.NewFlagSet("programs", flag.ExitOnError), build)
 	}
 	os.Exit(m.Run())
 }
 
-// build builds all programs of the module in the working folder.
+// build builds all programs of the module in the working directory.
 func build(ctx context.Context, cache string) (string, error) {
 	module, err := os.Getwd()
 	if err != nil {
@@ -39,9 +39,8 @@ func build(ctx context.Context, cache string) (string, error) {
 // command is this command in a toy module, with an empty cache.
 func command(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
-	toy.Proxy(t)
 	cmd = exec.Command(os.Args[0], args...)
-	cmd.Dir = toy.Module(t, toy.Alpha+"@v1.0.0")
+	cmd.Dir = toy.Module(t)
 	cmd.Env = append(os.Environ(), asCommand+"=yes", "TESTBED_CACHE="+t.TempDir())
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -61,15 +60,14 @@ func TestPrintsTheFolder(t *testing.T) {
 
 // hanging starts the command with a go command that hangs, and returns when it
 // does.
-func hanging(t *testing.T, cmd *exec.Cmd) (compiler int) {
+func hanging(t *testing.T, cmd *exec.Cmd) (gone func()) {
 	t.Helper()
-	goCommand, pidFile := toy.Hanging(t)
-	cmd.Env = append(cmd.Env, os.Environ()...) // what Hanging has set
+	goCommand, pipe := toy.Hanging(t)
 	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(goCommand)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return toy.Await(t, pidFile)
+	return toy.Await(t, pipe)
 }
 
 // stopped fails the test unless the command has ended as one that was stopped.
@@ -96,12 +94,12 @@ func TestSignalsStopTheBuild(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			cmd, stdout, stderr := command(t)
-			compiler := hanging(t, cmd)
+			gone := hanging(t, cmd)
 			if err := cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}
 			stopped(t, cmd, stdout, stderr, sig.String())
-			toy.AwaitEnd(t, compiler)
+			gone()
 		})
 	}
 }
@@ -113,14 +111,14 @@ func TestAHangupUnderNohupDoesNotStopTheBuild(t *testing.T) {
 	}
 	cmd, stdout, stderr := command(t)
 	cmd.Path, cmd.Args = shell, []string{"sh", "-c", `trap '' HUP; exec "$0"`, os.Args[0]}
-	compiler := hanging(t, cmd)
+	gone := hanging(t, cmd)
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if err := cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
 	}
 	stopped(t, cmd, stdout, stderr, syscall.SIGINT.String())
-	toy.AwaitEnd(t, compiler)
+	gone()
 }
 
 func TestEndOfInputStopsTheBuild(t *testing.T) {
@@ -129,12 +127,12 @@ func TestEndOfInputStopsTheBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := hanging(t, cmd)
+	gone := hanging(t, cmd)
 	if err := input.Close(); err != nil {
 		t.Fatal(err)
 	}
 	stopped(t, cmd, stdout, stderr, "the process that asked for this is gone")
-	toy.AwaitEnd(t, compiler)
+	gone()
 }
 
 func TestClosedStandardErrorStopsTheBuild(t *testing.T) {
@@ -144,14 +142,14 @@ func TestClosedStandardErrorStopsTheBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := hanging(t, cmd)
+	gone := hanging(t, cmd)
 	if err := said.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 || stdout.Len() > 0 {
 		t.Errorf("it ended with %v and standard output %q", err, stdout)
 	}
-	toy.AwaitEnd(t, compiler)
+	gone()
 }
 
 func TestBadUse(t *testing.T) {

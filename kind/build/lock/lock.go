@@ -1,43 +1,57 @@
-// Package lock lets one process at a time change a folder.
+// Package lock lets one process at a time change a directory.
 package lock
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"strconv"
+	"path/filepath"
 	"syscall"
 )
 
-// Acquire locks a file, which it makes when there is none. When another process
-// holds it, it calls waiting with that process's id, 0 if it is unknown. The lock
-// is the operating system's: it ends when the file is closed, or the process dies.
-func Acquire(ctx context.Context, path string, waiting func(pid int)) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+// Acquire gives this process alone the right to change a directory, which it
+// makes if there is none, and an empty directory in it for unfinished files: what
+// a process that was killed has left there is removed. If another process holds
+// the lock, Acquire names that process to waiting, and waits.
+//
+// Release removes the unfinished files and the lock. The lock is the operating
+// system's, so it also goes when the process exits, in whatever way.
+func Acquire(ctx context.Context, dir string, waiting func(holder string)) (work string, release func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	switch err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); {
-	case errors.Is(err, syscall.EWOULDBLOCK):
+	err = flock(f, syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
 		waiting(holder(f))
-		if err := wait(ctx, f); err != nil {
-			return nil, err
-		}
-	case err != nil:
+		err = wait(ctx, f)
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	// For those who wait. Nothing depends on it, so nothing fails over it. Of a
+	// constant length, so that nothing of a longer number is left.
+	_, _ = f.WriteAt(fmt.Appendf(nil, "%-19d\n", os.Getpid()), 0)
+	work = filepath.Join(dir, "work")
+	release = func() {
+		// What can't be removed now is removed by the next holder.
+		_ = os.RemoveAll(work)
 		_ = f.Close()
-		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
-	// For those who wait. Nothing depends on it, so nothing fails over it.
-	if err := f.Truncate(0); err == nil {
-		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	if err := errors.Join(os.RemoveAll(work), os.Mkdir(work, 0o755)); err != nil {
+		release()
+		return "", nil, err
 	}
-	return f, nil
+	return work, release, nil
 }
 
-// wait blocks until the lock on f is ours, and closes f when ctx ends first. The
-// system call can't be called off: then f is closed as soon as the lock comes.
+// wait blocks until the lock on f is ours, or ctx is done. The system call can't
+// be called off: then f is closed as soon as the lock comes.
 func wait(ctx context.Context, f *os.File) error {
 	locked := make(chan error)
 	go func() {
@@ -50,11 +64,7 @@ func wait(ctx context.Context, f *os.File) error {
 	}()
 	select {
 	case err := <-locked:
-		if err != nil {
-			_ = f.Close()
-			return fmt.Errorf("locking %s: %w", f.Name(), err)
-		}
-		return nil
+		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -69,13 +79,11 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// holder is the process id that a lock file names.
-func holder(f *os.File) int {
-	content := make([]byte, 32)
-	n, _ := f.ReadAt(content, 0)
-	pid, err := strconv.Atoi(string(bytes.TrimSpace(content[:n])))
-	if err != nil {
-		return 0
+// holder is the process whose id a lock file holds.
+func holder(f *os.File) string {
+	var pid int
+	if _, err := fmt.Fscan(io.NewSectionReader(f, 0, 20), &pid); err != nil {
+		return "another process"
 	}
-	return pid
+	return fmt.Sprintf("process %d", pid)
 }

@@ -1,5 +1,5 @@
-// Package progress tells a person, or a log, how long work is coming along: one
-// line that changes on a terminal, a plain line every few seconds elsewhere.
+// Package progress shows a person, or a log, how far work has come: one line that
+// changes on a terminal, a plain line every few seconds elsewhere.
 package progress
 
 import (
@@ -23,54 +23,37 @@ type Display struct {
 	interval time.Duration
 	onBroken func(error)
 	started  time.Time
-	ended    chan struct{}
-	ticking  sync.WaitGroup
 
 	mu     sync.Mutex
 	state  State
-	ticker *time.Ticker
+	next   *time.Timer
 	broken bool
 }
 
-// Start begins to show progress on out. columns is the width of the terminal
-// that out is, or nil when out is no terminal. onBroken is called once when out
+// Start starts to show progress on out. columns is the width of the terminal
+// that out is, or nil when out is not a terminal. onBroken is called once when out
 // can't be written any more: whoever wanted to know has gone.
 func Start(out io.Writer, columns func() int, onBroken func(error)) *Display {
-	d := &Display{
-		out:      out,
-		columns:  columns,
-		interval: logInterval,
-		onBroken: onBroken,
-		started:  time.Now(),
-		ended:    make(chan struct{}),
-	}
+	d := &Display{out: out, columns: columns, interval: logInterval, onBroken: onBroken, started: time.Now()}
 	if columns != nil {
 		d.interval = terminalInterval
 	}
-	d.ticker = time.NewTicker(d.interval)
-	d.ticking.Go(func() {
-		for {
-			select {
-			case <-d.ticker.C:
-				d.mu.Lock()
-				d.show()
-				d.mu.Unlock()
-			case <-d.ended:
-				return
-			}
-		}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.next = time.AfterFunc(d.interval, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.show()
 	})
 	return d
 }
 
-// Step begins a step and shows it at once.
+// Step starts a step and shows it at once.
 func (d *Display) Step(state State) {
+	d.Update(state)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.state = state
 	d.show()
-	// The next line is due an interval after this one.
-	d.ticker.Reset(d.interval)
 }
 
 // Update changes what is known about the step. It is shown when it is due.
@@ -89,7 +72,6 @@ func (d *Display) Say(format string, args ...any) {
 		line = erase + line
 	}
 	d.write(line)
-	d.ticker.Reset(d.interval)
 }
 
 // Elapsed is the time since Start, in whole seconds.
@@ -98,14 +80,12 @@ func (d *Display) Elapsed() time.Duration { return time.Since(d.started).Round(t
 // Stop ends the display. Nothing of an unfinished line stays on a terminal.
 func (d *Display) Stop() {
 	d.mu.Lock()
-	d.ticker.Stop()
-	d.state = State{} // a last tick may be on its way
+	defer d.mu.Unlock()
 	if d.columns != nil {
 		d.write(erase)
 	}
-	d.mu.Unlock()
-	close(d.ended)
-	d.ticking.Wait()
+	d.next.Stop()
+	d.state = State{} // the next line may be on its way
 }
 
 func (d *Display) show() {
@@ -124,7 +104,9 @@ func (d *Display) show() {
 // erase to its end.
 const erase = "\r\x1b[K"
 
+// write writes a text. The next line is due an interval after it.
 func (d *Display) write(text string) {
+	d.next.Reset(d.interval)
 	if d.broken {
 		return
 	}

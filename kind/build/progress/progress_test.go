@@ -50,8 +50,8 @@ func TestLogIsNeverSilentForLong(t *testing.T) {
 		d := Start(out, nil, unbroken(t))
 		d.Step(State{Step: 1, Steps: 2, Doing: "download modules"})
 		pass(12 * time.Second)
-		d.Step(State{Step: 2, Steps: 2, Doing: "etcd:", Total: 3, Unit: "packages"})
-		d.Update(State{Step: 2, Steps: 2, Doing: "etcd:", Done: 1, Total: 3, Unit: "packages"})
+		d.Step(State{Step: 2, Steps: 2, Doing: "etcd", Total: 3, Unit: "packages"})
+		d.Update(State{Step: 2, Steps: 2, Doing: "etcd", Done: 1, Total: 3, Unit: "packages"})
 		pass(6 * time.Second)
 		d.Say("ready after %s", d.Elapsed())
 		d.Stop()
@@ -59,7 +59,7 @@ func TestLogIsNeverSilentForLong(t *testing.T) {
 		want := `[1/2] download modules, 0s
 [1/2] download modules, 5s
 [1/2] download modules, 10s
-[2/2] etcd: 0 of 3 packages, 12s
+[2/2] etcd, 12s
 [2/2] etcd: 1 of 3 packages, 17s
 ready after 18s
 `
@@ -127,15 +127,15 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-func TestBrokenWriterIsToldOnce(t *testing.T) {
+func TestBrokenWriterIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := 0
-		d := Start(brokenPipe{}, nil, func(error) { told++ })
+		calls := 0
+		d := Start(brokenPipe{}, nil, func(error) { calls++ })
 		d.Step(State{Doing: "look"})
 		pass(time.Minute)
 		d.Stop()
-		if told != 1 {
-			t.Errorf("a broken writer was told of %d times, expected once", told)
+		if calls != 1 {
+			t.Errorf("a broken writer was reported %d times, expected once", calls)
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Terminal says how wide the terminal is that f is, as a function because a
-// window changes. It is nil when f is no terminal that can rewrite a line.
+// window changes. It is nil when f is not a terminal that can rewrite a line.
 func Terminal(f *os.File) func() int {
 	if os.Getenv("TERM") == "dumb" || width(f) < 0 {
 		return nil
@@ -15,7 +15,7 @@ func Terminal(f *os.File) func() int {
 	return func() int { return width(f) }
 }
 
-// width asks the kernel. It is -1 when f is no terminal, and 0 for one that
+// width asks the kernel. It is -1 when f is not a terminal, and 0 for one that
 // does not know.
 func width(f *os.File) int {
 	var size struct{ rows, columns, xPixels, yPixels uint16 }

@@ -1,73 +1,122 @@
-// Package store keeps built programs in a folder of the user's cache that many
-// clones, and on a shared machine many users, use at once.
+// Package store keeps the programs that one key stands for in a directory of the
+// user's cache, which many clones, and on a shared machine many users, use at
+// once.
 //
-//	programs/<name>-<key>/<name>        one program
-//	programs/<name>-<key>/record.json   its size, digest and what it is built from
-//	plans/<plan>.json                   the programs that belong together
-//	assets/<plan>/<name>                links to them: the folder to run them from
-//	lock                                held by the process that builds
-//	work/                               unfinished files of that process
+//	<name>        a program
+//	<name>.json   its size, time and digest, and what it was built from
 //
-// A key is a digest of everything a program is built from, so that a program
-// never changes under its name. Every file is finished in work/ and renamed into
-// place: a reader sees a whole file or none. Looking needs neither the lock nor
-// the right to write.
+// A program never changes under its key. Both files are finished elsewhere and
+// renamed into place, so a reader sees a whole file or none. Looking needs neither
+// a lock nor the permission to write.
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
-// Store is a folder that holds programs.
-type Store struct {
-	root string
+// Store is a directory that holds programs. It need not exist.
+type Store string
+
+// record says what a program must look like.
+type record struct {
+	// Size is in bytes.
+	Size int64 `json:"size"`
+	// ModTime is when the file was finished. A file that has another one is
+	// read whole and compared with SHA256.
+	ModTime time.Time `json:"modTime"`
+	// SHA256 is the digest of the file, in hexadecimal.
+	SHA256 string `json:"sha256"`
+	// Inputs are the facts that the key stands for, for a person who wonders why
+	// the program was built again.
+	Inputs []string `json:"inputs"`
 }
 
-// At returns the store in a folder, which need not exist yet. It touches nothing.
-func At(root string) Store { return Store{root: root} }
+// The errors of Check.
+var (
+	ErrMissing = errors.New("was not built from this go.mod with this Go")
+	ErrDamaged = errors.New("in the cache is damaged")
+)
 
-// Root is the store's folder.
-func (s Store) Root() string { return s.root }
-
-// Program names a program in the store.
-type Program struct {
-	Name string `json:"name"`
-	Key  string `json:"key"`
+// Check reports whether a program is there, and what was put there: the error is
+// nil, an ErrMissing or an ErrDamaged. It compares size and time of change. Only a
+// file whose time differs, because the cache was copied or something wrote to the
+// file, is read. If its content is right, the time is corrected, where that is
+// allowed, so that the next Check need not read it.
+func (s Store) Check(name string) error {
+	var want record
+	data, err := os.ReadFile(s.recordOf(name))
+	if err != nil || json.Unmarshal(data, &want) != nil {
+		return fmt.Errorf("%s %w", name, ErrMissing)
+	}
+	damaged := func(reason any) error { return fmt.Errorf("%s %w (%v)", name, ErrDamaged, reason) }
+	info, err := os.Stat(s.file(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s %w", name, ErrMissing)
+	case err != nil:
+		return damaged(err)
+	case info.Size() != want.Size:
+		return damaged(fmt.Sprintf("it has %d bytes instead of %d", info.Size(), want.Size))
+	case info.Mode().Perm()&0o111 == 0:
+		return damaged("it is not executable")
+	case info.ModTime().Equal(want.ModTime):
+		return nil
+	}
+	if sum, err := digest(s.file(name)); err != nil || sum != want.SHA256 {
+		return damaged("its content has changed")
+	}
+	_ = os.Chtimes(s.file(name), time.Time{}, want.ModTime)
+	return nil
 }
 
-func (s Store) programDir(p Program) string {
-	return filepath.Join(s.root, "programs", p.Name+"-"+p.Key)
-}
-
-func (s Store) programFile(p Program) string {
-	return filepath.Join(s.programDir(p), p.Name)
-}
-
-func (s Store) recordFile(p Program) string {
-	return filepath.Join(s.programDir(p), "record.json")
-}
-
-func (s Store) planFile(plan string) string {
-	return filepath.Join(s.root, "plans", plan+".json")
-}
-
-func (s Store) assetsDir(plan string) string {
-	return filepath.Join(s.root, "assets", plan)
-}
-
-// readJSON reads a JSON file. A file that is damaged is as good as none, so it
-// is reported as fs.ErrNotExist too.
-func readJSON(path string, into any) error {
-	data, err := os.ReadFile(path)
+// Add moves a finished program from a directory on the same file system into the
+// store, in the place of a damaged one that may be there. Only the holder of the
+// lock may call it.
+func (s Store) Add(work, name string, inputs []string) error {
+	finished, written := filepath.Join(work, name), filepath.Join(work, name+".json")
+	sum, err := digest(finished)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%w: %s holds no valid JSON: %w", fs.ErrNotExist, path, err)
+	if err := errors.Join(os.Chmod(finished, 0o755), os.MkdirAll(string(s), 0o755)); err != nil {
+		return err
 	}
-	return nil
+	info, err := os.Stat(finished)
+	if err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(record{info.Size(), info.ModTime(), sum, inputs}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(written, data, 0o644); err != nil {
+		return err
+	}
+	// If only one of them gets there, the program counts as missing or damaged.
+	return errors.Join(os.Rename(finished, s.file(name)), os.Rename(written, s.recordOf(name)))
+}
+
+func (s Store) file(name string) string { return filepath.Join(string(s), name) }
+
+func (s Store) recordOf(name string) string { return s.file(name + ".json") }
+
+// digest is the SHA-256 of a file, in hexadecimal.
+func digest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), err
 }

@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/example/operator-testbed/kind/node/internal/program"
+	"github.com/example/operator-testbed/kind/build/program"
 )
 
 // Check says what is wrong where Docker can't be used.

@@ -14,12 +14,13 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/example/operator-testbed/kind/build/program"
 )
 
 // Module is kind's module on this machine.
@@ -29,12 +30,10 @@ type Module struct {
 
 // Find asks the go command where kind's module is; it downloads it if need be.
 func Find(ctx context.Context, ownModule string) (Module, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}\n{{.Version}}", "sigs.k8s.io/kind")
-	cmd.Dir = ownModule
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
-	output, err := cmd.Output()
+	goCommand := program.Program{Path: "go", Dir: ownModule, Env: []string{"GOWORK=off", "GOFLAGS=-mod=readonly"}}
+	output, err := goCommand.Output(ctx, "list", "-m", "-f={{.Dir}}\n{{.Version}}", "sigs.k8s.io/kind")
 	if err != nil {
-		return Module{}, fmt.Errorf("finding kind's module: %w", err)
+		return Module{}, fmt.Errorf("find kind's module: %w", err)
 	}
 	dir, version, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
 	if dir == "" || version == "" {

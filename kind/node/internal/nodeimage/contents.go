@@ -50,6 +50,12 @@ var toolsSystem = rootfs.Spec{
 	},
 }
 
+// programsOf are the programs that are built of a module whose tools are not all
+// wanted.
+var programsOf = map[string][]string{
+	"kubernetes": {"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubeadm", "kubectl", "kubelet"},
+}
+
 // nodePrograms are the programs of a node's own, beside those that kind copies
 // into it, and the folder they are in.
 var nodePrograms = map[string][]string{

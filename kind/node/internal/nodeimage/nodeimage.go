@@ -14,11 +14,11 @@ import (
 
 	"github.com/example/operator-testbed/kind/build/assets"
 	"github.com/example/operator-testbed/kind/build/lock"
+	"github.com/example/operator-testbed/kind/build/program"
 	"github.com/example/operator-testbed/kind/build/progress"
 	"github.com/example/operator-testbed/kind/node/internal/archive"
 	"github.com/example/operator-testbed/kind/node/internal/docker"
 	"github.com/example/operator-testbed/kind/node/internal/kindmodule"
-	"github.com/example/operator-testbed/kind/node/internal/program"
 	"github.com/example/operator-testbed/kind/node/internal/rootfs"
 )
 
@@ -84,36 +84,29 @@ func ensure(ctx context.Context, o Options) (string, error) {
 	if docker.Has(ctx, name) {
 		return name, nil
 	}
-	if err := os.MkdirAll(b.dir, 0o755); err != nil {
-		return "", fmt.Errorf("the cache %s can't be used: %w; TESTBED_CACHE names another folder", o.Cache, err)
-	}
-	held, err := lock.Acquire(ctx, filepath.Join(b.dir, "lock"), func(pid int) {
-		fmt.Fprintf(o.Progress, "wait for process %d, which is making a node image\n", pid)
+	work, release, err := lock.Acquire(ctx, b.dir, func(holder string) {
+		fmt.Fprintf(o.Progress, "wait for %s, which is making a node image\n", holder)
 	})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the cache %s can't be used: %w; TESTBED_CACHE names another directory", o.Cache, err)
 	}
-	defer held.Close()
+	defer release()
 	if docker.Has(ctx, name) {
 		return name, nil // made while we waited
 	}
-	// Only the holder of the lock has one: what is there is of a call that was killed.
-	b.work = filepath.Join(b.dir, "work")
-	if err := errors.Join(os.RemoveAll(b.work), os.Mkdir(b.work, 0o755)); err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(b.work)
+	b.work = work
 	return name, b.make(ctx, name)
 }
 
 // name is the image's, with a tag that changes with everything it is made from,
 // but for the versions of Debian's packages.
 func (b *build) name(ctx context.Context) (string, error) {
-	toolchain, err := goVersion(ctx)
+	// That of the toolchain, which may be another than this program's.
+	toolchain, err := program.Output(ctx, "go", "env", "GOVERSION")
 	if err != nil {
 		return "", err
 	}
-	inputs := []string{toolchain, b.architecture}
+	inputs := []string{strings.TrimSpace(string(toolchain)), b.architecture}
 	for _, module := range []string{"build", "kubernetes", "node", filepath.Join("node", "local-path")} {
 		input, err := assets.Inputs(filepath.Join(b.options.Kind, module))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -162,14 +155,10 @@ func (b *build) make(ctx context.Context, name string) error {
 
 // build builds all programs.
 func (b *build) build(ctx context.Context) error {
-	kubernetes, err := kubernetesPrograms(ctx, filepath.Join(b.options.Kind, "kubernetes"))
-	if err != nil {
-		return err
-	}
-	b.programs = programs{kubernetes}
-	for _, module := range []string{"node", filepath.Join("node", "local-path")} {
+	for _, module := range []string{"kubernetes", "node", filepath.Join("node", "local-path")} {
 		dir, err := assets.Ensure(ctx, assets.Options{
 			Module:   filepath.Join(b.options.Kind, module),
+			Programs: programsOf[module],
 			Cache:    b.options.Cache,
 			Command:  Command,
 			Progress: b.options.Progress,
@@ -180,6 +169,7 @@ func (b *build) build(ctx context.Context) error {
 		}
 		b.programs = append(b.programs, dir)
 	}
+	var err error
 	b.kind, err = kindmodule.Find(ctx, filepath.Join(b.options.Kind, "node"))
 	return err
 }

@@ -3,19 +3,18 @@
 package rootfs
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/example/operator-testbed/kind/build/program"
 )
 
 // suite is Debian 12. Its systemd still boots on machines with version 1 of
@@ -94,46 +93,29 @@ func (s Spec) Make(ctx context.Context, dir, architecture, mirror string, onLine
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
-	mmdebstrap, err := exec.LookPath("mmdebstrap")
-	if err != nil {
-		return "", errors.New("there is no mmdebstrap on PATH, which makes a root file system from Debian packages: run `apt-get install mmdebstrap`")
-	}
 	unfinished := filepath.Join(dir, "unfinished-"+s.Name+".tar")
 	defer os.Remove(unfinished)
-	cmd := exec.CommandContext(ctx, mmdebstrap, s.args(architecture, unfinished, mirror)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
-	cmd.WaitDelay = patience
-	output, err := cmd.StderrPipe()
-	if err != nil {
-		return "", err
-	}
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	complaints := follow(output, onLine)
-	if err := cmd.Wait(); err != nil {
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
-		return "", explain(err, complaints)
-	}
-	return file, os.Rename(unfinished, file)
-}
-
-// follow reads what mmdebstrap says and returns its complaints.
-func follow(output io.Reader, onLine func(string)) []string {
 	var complaints []string
-	for lines := bufio.NewScanner(output); lines.Scan(); {
-		line := strings.TrimSpace(lines.Text())
+	mmdebstrap := program.Program{Path: "mmdebstrap", Patience: patience, OnLine: func(line string) bool {
+		line = strings.TrimSpace(line)
 		if message, ok := strings.CutPrefix(line, "I: "); ok {
 			onLine(message)
 		}
 		if strings.HasPrefix(line, "E: ") || strings.HasPrefix(line, "Err:") {
 			complaints = append(complaints, strings.TrimPrefix(line, "E: "))
 		}
+		return true
+	}}
+	_, err := mmdebstrap.Output(ctx, s.args(architecture, unfinished, mirror)...)
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return "", errors.New("there is no mmdebstrap on PATH, which makes a root file system from Debian packages: run `apt-get install mmdebstrap`")
+	case ctx.Err() != nil:
+		return "", err
+	case err != nil:
+		return "", explain(err, complaints)
 	}
-	return complaints
+	return file, os.Rename(unfinished, file)
 }
 
 // explain is a sentence with the first complaints, which name the cause.
@@ -148,5 +130,5 @@ func explain(err error, complaints []string) error {
 	case strings.Contains(said, "unshare"), strings.Contains(said, "subuid"):
 		mend = "run it as root"
 	}
-	return fmt.Errorf("mmdebstrap failed (%w: %s): %s", err, said, mend)
+	return fmt.Errorf("%w: %s: %s", err, said, mend)
 }

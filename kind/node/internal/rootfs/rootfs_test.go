@@ -1,7 +1,6 @@
 package rootfs
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,13 +72,19 @@ func TestWhatIsThereIsNotMadeAgain(t *testing.T) {
 }
 
 func TestComplaintsBecomeASentence(t *testing.T) {
+	dir := t.TempDir()
+	script := "#!/bin/sh\nprintf 'I: downloading packages...\\nErr:1 http://deb.debian.org Could not connect\\nE: apt-get update failed\\n' >&2\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(dir, "mmdebstrap"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
 	var said []string
-	complaints := follow(strings.NewReader("I: downloading packages...\nErr:1 http://deb.debian.org Could not connect\nE: apt-get update failed\n"), func(line string) { said = append(said, line) })
+	_, err := spec.Make(t.Context(), dir, "amd64", "", func(line string) { said = append(said, line) })
 	if !slices.Equal(said, []string{"downloading packages..."}) {
 		t.Errorf("said %q", said)
 	}
-	err := explain(errors.New("exit status 1"), complaints)
-	if !strings.Contains(err.Error(), "DEBIAN_MIRROR") || !strings.Contains(err.Error(), "Could not connect") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("got %v", err)
+	want := "mmdebstrap bookworm " + filepath.Join(dir, "unfinished-node.tar") + " failed (exit status 1): Err:1 http://deb.debian.org Could not connect; apt-get update failed: connect this machine to a Debian mirror"
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }

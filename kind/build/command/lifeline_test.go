@@ -1,8 +1,7 @@
-package lifeline
+package command
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,13 +9,14 @@ import (
 	"testing"
 )
 
-// The parent test needs a process whose parent ends: the test's own executable
+// TestEndOfParent needs a process whose parent exits: the test's own executable
 // starts itself again in these roles.
-const role = "LIFELINE_TEST_ROLE"
+const role = "COMMAND_TEST_ROLE"
 
-func TestMain(m *testing.M) {
+// playRole returns in the test.
+func playRole() {
 	switch os.Getenv(role) {
-	case "parent": // starts a child and ends as soon as it watches
+	case "parent": // starts a child and exits as soon as it watches
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), role+"=child")
 		watching, err := child.StdoutPipe()
@@ -28,13 +28,12 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		_, _ = bufio.NewReader(watching).ReadString('\n')
+		os.Exit(0)
 	case "child":
-		gone := make(chan error)
-		WatchParent(context.Background(), func(err error) { gone <- err })
+		parent := os.Getppid()
 		fmt.Println("watching")
-		fmt.Fprintln(os.Stderr, <-gone)
-	default:
-		os.Exit(m.Run())
+		watchParent(parent, func(err error) { fmt.Fprintln(os.Stderr, err) })
+		os.Exit(0)
 	}
 }
 
@@ -44,7 +43,7 @@ func TestEndOfInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := make(chan error, 1)
-	WatchInput(input, func(err error) { gone <- err })
+	go watchInput(input, func(err error) { gone <- err })
 	if _, err := other.WriteString("still here\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +55,8 @@ func TestEndOfInput(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-gone; !errors.Is(err, ErrGone) {
-		t.Errorf("got %v, expected ErrGone", err)
+	if err := <-gone; !errors.Is(err, errGone) {
+		t.Errorf("got %v, expected errGone", err)
 	}
 }
 
@@ -69,7 +68,7 @@ func TestEndOfParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(out) != ErrGone.Error()+"\n" {
-		t.Errorf("the child said %q, expected %q", out, ErrGone)
+	if string(out) != errGone.Error()+"\n" {
+		t.Errorf("the child said %q, expected %q", out, errGone)
 	}
 }
