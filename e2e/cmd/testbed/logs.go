@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -60,16 +61,11 @@ func logsOf(ctx context.Context, cluster *embedded.Provider) ([]logFile, error) 
 }
 
 func listLogs(out io.Writer, logs []logFile) error {
-	width := 0
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, log := range logs {
-		width = max(width, len(log.component))
+		fmt.Fprintf(table, "%s\t%s\n", log.component, log.path)
 	}
-	for _, log := range logs {
-		if _, err := fmt.Fprintf(out, "%-*s  %s\n", width, log.component, log.path); err != nil {
-			return err
-		}
-	}
-	return nil
+	return table.Flush()
 }
 
 func showLog(ctx context.Context, out io.Writer, logs []logFile, component string, lines int, follow bool) error {
