@@ -18,38 +18,19 @@ func Observe(memcached *cachev1alpha1.Memcached, deployments []*appsv1.Deploymen
 	if memcached == nil {
 		return State{}
 	}
-	state := State{Memcached: &Memcached{
-		Namespace:  memcached.Namespace,
-		Name:       memcached.Name,
-		Size:       orOne(memcached.Spec.Size),
-		Generation: memcached.Generation,
-	}}
-	for _, c := range memcached.Status.Conditions {
-		state.Memcached.Conditions = append(state.Memcached.Conditions, Condition{
-			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
-			ObservedGeneration: c.ObservedGeneration,
-		})
-	}
+	state := State{Memcached: memcached}
 	for _, d := range deployments {
 		if metav1.IsControlledBy(d, memcached) {
-			state.Deployment = &Deployment{Name: d.Name, Ready: d.Status.ReadyReplicas, Wanted: orOne(d.Spec.Replicas)}
+			state.Deployment = d
 		}
 	}
 	for _, p := range pods {
 		if p.Labels[cachev1alpha1.LabelMemcachedUID] == string(memcached.UID) {
-			state.Pods = append(state.Pods, Pod{Name: p.Name, Node: p.Spec.NodeName, Ready: isReady(p), Word: word(p)})
+			state.Pods = append(state.Pods, p)
 		}
 	}
-	slices.SortFunc(state.Pods, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(state.Pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return state
-}
-
-// orOne is a number that the API server defaults to 1.
-func orOne(n *int32) int32 {
-	if n == nil {
-		return 1
-	}
-	return *n
 }
 
 func isReady(p *corev1.Pod) bool {

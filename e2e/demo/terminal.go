@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"os"
 	"strings"
 
@@ -28,14 +29,7 @@ func ScreenOn(file *os.File) *Screen {
 // TERM=dumb can't move the cursor, NO_COLOR (https://no-color.org) asks for no
 // colors, and the locale says whether box-drawing characters arrive.
 func suit(isTerminal bool, getenv func(string) string) (style Style, live bool) {
-	locale := getenv("LC_ALL")
-	if locale == "" {
-		locale = getenv("LC_CTYPE")
-	}
-	if locale == "" {
-		locale = getenv("LANG")
-	}
-	locale = strings.ToUpper(locale)
+	locale := strings.ToUpper(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
 	style.Unicode = strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
 
 	live = isTerminal && getenv("TERM") != "dumb" && getenv("TERM") != ""

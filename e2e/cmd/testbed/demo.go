@@ -60,7 +60,7 @@ func runDemo(ctx context.Context, g *global) error {
 			"the cluster "+g.name+" was up before, and still is")
 	}
 	out.line("\n%s", state.Picture(screen.Style()))
-	out.line("%s", demo.Next(*state.Memcached, ofName(g.name)))
+	out.line("%s", demo.Next(state.Memcached.Name, ofName(g.name)))
 	out.line("%s (after %.1f s)", state.Verdict(), time.Since(out.begin).Seconds())
 	return nil
 }
