@@ -43,32 +43,21 @@ func (r *Report) AddReset(ctx context.Context, o ClusterOptions) error {
 func measureResets(ctx context.Context, o ClusterOptions) (samples []float64, err error) {
 	cluster := embedded.NewProvider()
 	cluster.WithName(clusterName).WithPath(o.Assets).WithOpts(embedded.WithCRDs(o.CRDs))
-	err = telling(o.Progress, "the embedded cluster starts, to be reset", func() error {
+	if _, err = telling(o.Progress, "the embedded cluster starts, to be reset", func() error {
 		_, err := cluster.Create(ctx)
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, cluster.Destroy(context.WithoutCancel(ctx))) }()
-	for run := range resets + 1 {
+	return repeated(o.Progress, "reset", resets, func() (time.Duration, error) {
 		if err := use(ctx, cluster.KubernetesRestConfig()); err != nil {
-			return nil, err
+			return 0, err
 		}
-		var took time.Duration
-		if err := telling(o.Progress, "reset, "+roundOf(run, resets), func() error {
-			begin := time.Now()
-			err := cluster.Reset(ctx)
-			took = time.Since(begin)
-			return err
-		}); err != nil {
-			return nil, err
-		}
-		if run > 0 {
-			samples = append(samples, milliseconds(took))
-		}
-	}
-	return samples, nil
+		begin := time.Now()
+		err := cluster.Reset(ctx)
+		return time.Since(begin), err
+	})
 }
 
 // use leaves in a cluster what a suite does: a Deployment that is Available, and custom resources in a namespace.

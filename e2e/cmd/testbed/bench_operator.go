@@ -100,7 +100,7 @@ func benchOperator(ctx context.Context, flags benchOperatorFlags) ([]operators.R
 	ctrl.SetLogger(logr.Discard())
 	defer tidy()
 	return operators.Measure(ctx, operators.Options{
-		Floor: true, Subjects: subjects, Objects: flags.objects, Repairs: flags.repairs, Foreign: flags.foreign, Quiet: flags.quiet,
+		Subjects: subjects, Objects: flags.objects, Repairs: flags.repairs, Foreign: flags.foreign, Quiet: flags.quiet,
 		PodsReadyAfter: flags.podsReadyAfter,
 		Progress:       os.Stderr,
 	})
