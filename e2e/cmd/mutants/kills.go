@@ -2,15 +2,16 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
+
+	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/mutant"
@@ -96,35 +97,25 @@ func (t *target) key(m mutant.Mutant) (string, error) {
 
 // contentOf sums up the files in these folders, relative to root, but for what was built there and mutants.
 func contentOf(root string, folders []string) (string, error) {
-	var parts []string
+	repository := os.DirFS(root)
+	var files []string
 	for _, folder := range folders {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+		err := fs.WalkDir(repository, folder, func(file string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
 			case entry.IsDir() && entry.Name() == "bin":
-				return filepath.SkipDir
-			case !entry.Type().IsRegular(), strings.HasSuffix(path, ".patch") && filepath.Base(filepath.Dir(path)) == "mutants":
-				return nil
+				return fs.SkipDir
+			case entry.Type().IsRegular() && (path.Ext(file) != ".patch" || path.Base(path.Dir(file)) != "mutants"):
+				files = append(files, file)
 			}
-			file, err := os.Open(path)
-			if err != nil {
-				return err
-			}
-			defer file.Close()
-			sum := sha256.New()
-			if _, err := io.Copy(sum, file); err != nil {
-				return err
-			}
-			name, err := filepath.Rel(root, path)
-			parts = append(parts, name, hex.EncodeToString(sum.Sum(nil)))
-			return err
+			return nil
 		})
 		if err != nil {
 			return "", err
 		}
 	}
-	return digest(parts...), nil
+	return dirhash.Hash1(files, func(file string) (io.ReadCloser, error) { return repository.Open(file) })
 }
 
 func digest(parts ...string) string {
