@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/e2e-framework/support"
 
-	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/demo"
 )
@@ -21,7 +21,8 @@ func newKind(g *global) *cobra.Command {
 		Use:   "kind",
 		Short: "The same for a kind cluster, whose nodes run containers",
 	}
-	command.AddCommand(newKindUp(g), newKindDown(g), newKindEnv(g), newKindCheck(), newKindWith(g), newKindPrepare(), newKindLoad(g), newKindStock(g))
+	env := newEnv(func(ctx context.Context) (support.E2EClusterProvider, error) { return kind.Attach(ctx, g.name) })
+	command.AddCommand(newKindUp(g), newKindDown(g), env, newKindCheck(), newKindWith(g), newKindPrepare(), newKindLoad(g), newKindStock(g))
 	return command
 }
 
@@ -74,26 +75,6 @@ func newKindDown(g *global) *cobra.Command {
 				return nil
 			}
 			fmt.Fprintf(out, "The kind cluster %s is down. Nothing of it is left but its images, in Docker.\n", g.name)
-			return nil
-		},
-	}
-}
-
-func newKindEnv(g *global) *cobra.Command {
-	return &cobra.Command{
-		Use:   "env",
-		Short: `Print what a shell needs to use the kind cluster`,
-		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			cluster, err := kind.Attach(command.Context(), g.name)
-			if err != nil {
-				return err
-			}
-			assets, err := embedded.Assets(command.Context(), os.Stderr)
-			if err != nil {
-				return err
-			}
-			fmt.Fprint(command.OutOrStdout(), exports(assets, cluster.GetKubeconfig()))
 			return nil
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 )
@@ -49,7 +50,7 @@ The targets of the Makefile call it: "make" lists them.`,
 		newDemo(&g),
 		newUp(&g),
 		newDown(&g),
-		newEnv(&g),
+		newEnv(func(ctx context.Context) (support.E2EClusterProvider, error) { return g.attachReady(ctx) }),
 		newStatus(&g),
 		newLogs(&g),
 		newRun(&g),
