@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 	"github.com/example/operator-testbed/e2e/demo"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
@@ -30,7 +30,7 @@ func newDemo(g *global) *cobra.Command {
 }
 
 func runDemo(ctx context.Context, g *global) error {
-	root, err := repository.Root(".")
+	root, err := cluster.Root(ctx)
 	if err != nil {
 		return err
 	}
