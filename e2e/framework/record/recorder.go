@@ -78,6 +78,24 @@ func (r *Recorder) Versions() []Version {
 	return versions
 }
 
+// Since waits until more than n versions are recorded, and returns those that were recorded after the first n, in the order in
+// which the recorder saw them.
+func (r *Recorder) Since(ctx context.Context, n int) ([]Version, error) {
+	for {
+		r.mu.Lock()
+		versions, news := slices.Clone(r.versions[n:]), r.news
+		r.mu.Unlock()
+		if len(versions) > 0 {
+			return versions, nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
 // CaughtUp waits until all is recorded that is true now, of every kind, and returns what Versions does. The recorder must not have
 // been stopped.
 func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {

@@ -187,6 +187,32 @@ func TestAWatchThatEndsIsTakenUp(t *testing.T) {
 	expectTold(t, r, "a@12 b@13 a@25 b@30-")
 }
 
+// TestSince waits for what comes, in the order in which it comes.
+func TestSince(t *testing.T) {
+	s := newServer(pods)
+	s.has(pods, list{revision: "10", items: []unstructured.Unstructured{*object("Pod", "a", 7)}})
+	r := start(t, s, pods)
+	pod := s.watched(t, pods)
+	pod.Modify(object("Pod", "a", 15))
+	pod.Add(object("Pod", "b", 12))
+	heard(pod)
+	for n, want := range []string{"a@7 a@15 b@12", "a@15 b@12", "b@12"} {
+		if got, err := r.Since(t.Context(), n); err != nil || told(got) != want {
+			t.Errorf("after %d versions: %s, %v; expected %s", n, told(got), err, want)
+		}
+	}
+	go pod.Delete(object("Pod", "b", 16))
+	if got, err := r.Since(t.Context(), 3); err != nil || told(got) != "b@16-" {
+		t.Errorf("waited for %s, %v; expected b@16-", told(got), err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	if _, err := r.Since(ctx, 4); !errors.Is(err, enough) {
+		t.Errorf("waiting has ended with %v, expected %v", err, enough)
+	}
+}
+
 func TestCaughtUp(t *testing.T) {
 	s := newServer(pods, services)
 	s.has(pods, list{revision: "10", items: []unstructured.Unstructured{*object("Pod", "a", 7), *object("Pod", "b", 8)}})
