@@ -199,9 +199,6 @@ func measureEmbedded(ctx context.Context, o ClusterOptions, round string) (life 
 		return clusterLife{}, err
 	}
 	life.available = started + became
-	if life.cpu, err = cpuOf(ctx, cluster.Supervisor(), usedSince(self, syscall.RUSAGE_SELF)); err != nil {
-		return clusterLife{}, err
-	}
-	life.memory, err = resident(ctx, cluster.Supervisor())
+	life.cpu, life.memory, err = usageOf(ctx, cluster.Supervisor(), usedSince(self, syscall.RUSAGE_SELF))
 	return life, err
 }
