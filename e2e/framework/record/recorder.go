@@ -96,6 +96,18 @@ func (r *Recorder) Since(ctx context.Context, n int) ([]Version, error) {
 	}
 }
 
+// Until returns when accept says that it has seen enough. It gets the versions that were recorded after the first n, one after the
+// other as Since returns them.
+func (r *Recorder) Until(ctx context.Context, n int, accept func(Version) bool) error {
+	for {
+		versions, err := r.Since(ctx, n)
+		if err != nil || slices.ContainsFunc(versions, accept) {
+			return err
+		}
+		n += len(versions)
+	}
+}
+
 // CaughtUp waits until all is recorded that is true now, of every kind, and returns what Versions does. The recorder must not have
 // been stopped.
 func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {

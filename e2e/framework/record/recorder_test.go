@@ -187,7 +187,7 @@ func TestAWatchThatEndsIsTakenUp(t *testing.T) {
 	expectTold(t, r, "a@12 b@13 a@25 b@30-")
 }
 
-// TestSince waits for what comes, in the order in which it comes.
+// TestSince waits for versions in the order in which they come.
 func TestSince(t *testing.T) {
 	s := newServer(pods)
 	s.has(pods, list{revision: "10", items: []unstructured.Unstructured{*object("Pod", "a", 7)}})
@@ -202,13 +202,17 @@ func TestSince(t *testing.T) {
 		}
 	}
 	go pod.Delete(object("Pod", "b", 16))
-	if got, err := r.Since(t.Context(), 3); err != nil || told(got) != "b@16-" {
-		t.Errorf("waited for %s, %v; expected b@16-", told(got), err)
+	var seen []record.Version
+	if err := r.Until(t.Context(), 1, func(v record.Version) bool {
+		seen = append(seen, v)
+		return v.Deleted
+	}); err != nil || told(seen) != "a@15 b@12 b@16-" {
+		t.Errorf("waited for %s, %v; expected the end of b", told(seen), err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	cancel(enough)
-	if _, err := r.Since(ctx, 4); !errors.Is(err, enough) {
+	if err := r.Until(ctx, 4, func(record.Version) bool { return true }); !errors.Is(err, enough) {
 		t.Errorf("waiting has ended with %v, expected %v", err, enough)
 	}
 }
