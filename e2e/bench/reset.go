@@ -9,9 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 
@@ -65,25 +64,21 @@ func use(ctx context.Context, config *rest.Config) error {
 	if err := untilAvailable(ctx, config); err != nil {
 		return err
 	}
-	core, err := kubernetes.NewForConfig(config)
+	c, err := client.New(config, client.Options{})
 	if err != nil {
 		return err
 	}
-	custom, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "used"}}
-	if _, err := core.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	memcacheds := custom.Resource(cachev1alpha1.GroupVersion.WithResource("memcacheds")).Namespace(namespace.Name)
+	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "used"}}}
 	for i := range customResources {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
+		object.SetNamespace("used")
 		object.SetName(fmt.Sprintf("used-%d", i))
 		object.SetFinalizers([]string{"example.com/nobody"})
-		if _, err := memcacheds.Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		objects = append(objects, object)
+	}
+	for _, object := range objects {
+		if err := c.Create(ctx, object); err != nil {
 			return err
 		}
 	}
