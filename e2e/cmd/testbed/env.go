@@ -13,10 +13,10 @@ import (
 )
 
 // newEnv makes the command that prints what a shell needs to use a cluster that is up: the one that attach returns.
-func newEnv(attach func(context.Context) (support.E2EClusterProvider, error)) *cobra.Command {
+func newEnv(noun, setting string, attach func(context.Context) (support.E2EClusterProvider, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "env",
-		Short: `Print what a shell needs to use the cluster: eval "$(make -s env)"`,
+		Short: fmt.Sprintf(`Print what a shell needs to use the %s: eval "$(make -s env%s)"`, noun, setting),
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			cluster, err := attach(command.Context())
