@@ -161,13 +161,11 @@ func measureEnvtest(ctx context.Context, o ClusterOptions, round string) (life e
 	environment.ControlPlane.Etcd.Path = filepath.Join(o.Assets, embedded.Etcd)
 
 	// It can't be told to give up, so it is stopped once it has started: nothing of it may be left.
-	err = telling(o.Progress, round+": envtest starts", func() error {
-		begin := time.Now()
+	life.start, err = telling(o.Progress, round+": envtest starts", func() error {
 		_, err := environment.Start()
-		life.start = time.Since(begin)
 		return err
 	})
-	stopped := telling(o.Progress, round+": envtest stops", environment.Stop)
+	_, stopped := telling(o.Progress, round+": envtest stops", environment.Stop)
 	if ctx.Err() != nil {
 		return envtestLife{}, errors.Join(context.Cause(ctx), stopped)
 	}
@@ -179,32 +177,28 @@ func measureEnvtest(ctx context.Context, o ClusterOptions, round string) (life e
 func measureEmbedded(ctx context.Context, o ClusterOptions, round string) (life clusterLife, err error) {
 	cluster := embedded.NewProvider()
 	cluster.WithName(clusterName).WithPath(o.Assets).WithOpts(embedded.WithCRDs(o.CRDs))
-	begin, self := time.Now(), usedSince(0, syscall.RUSAGE_SELF)
-	if err := telling(o.Progress, round+": the embedded cluster starts", func() error {
+	self := usedSince(0, syscall.RUSAGE_SELF)
+	started, err := telling(o.Progress, round+": the embedded cluster starts", func() error {
 		_, err := cluster.Create(ctx)
 		return err
-	}); err != nil {
+	})
+	if err != nil {
 		return clusterLife{}, err
 	}
 	defer func() {
-		destroyed := telling(o.Progress, round+": the embedded cluster is destroyed", func() error {
-			begin := time.Now()
-			err := cluster.Destroy(context.WithoutCancel(ctx))
-			life.destroy = time.Since(begin)
-			return err
+		var failed error
+		life.destroy, failed = telling(o.Progress, round+": the embedded cluster is destroyed", func() error {
+			return cluster.Destroy(context.WithoutCancel(ctx))
 		})
-		err = errors.Join(err, destroyed)
+		err = errors.Join(err, failed)
 	}()
-	if err := telling(o.Progress, round+": the Deployment becomes Available", func() error {
-		err := untilAvailable(ctx, cluster.KubernetesRestConfig())
-		life.available = time.Since(begin)
-		return err
-	}); err != nil {
+	became, err := telling(o.Progress, round+": the Deployment becomes Available", func() error {
+		return untilAvailable(ctx, cluster.KubernetesRestConfig())
+	})
+	if err != nil {
 		return clusterLife{}, err
 	}
-	if life.cpu, err = cpuOf(ctx, cluster.Supervisor(), usedSince(self, syscall.RUSAGE_SELF)); err != nil {
-		return clusterLife{}, err
-	}
-	life.memory, err = resident(ctx, cluster.Supervisor())
+	life.available = started + became
+	life.cpu, life.memory, err = usageOf(ctx, cluster.Supervisor(), usedSince(self, syscall.RUSAGE_SELF))
 	return life, err
 }

@@ -24,24 +24,28 @@ func (s cpuSplit) total() time.Duration {
 	return total
 }
 
-// cpuOf returns the CPU time that each process of a cluster has used so far. client is the time of this program.
-func cpuOf(ctx context.Context, sup *supervisor.Supervisor, client time.Duration) (cpuSplit, error) {
+// usageOf returns the CPU time that each process of a cluster has used so far, and how much memory, in MiB, all of them hold.
+// client is the CPU time of this program.
+func usageOf(ctx context.Context, sup *supervisor.Supervisor, client time.Duration) (cpu cpuSplit, memory float64, err error) {
 	processes, err := sup.Status(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	split := cpuSplit{}
-	for _, p := range processes {
+	cpu = cpuSplit{supervisorAndClient: client}
+	var pids []int
+	for _, p := range append(processes, supervisor.ProcessStatus{Name: supervisorAndClient, PID: sup.PID()}) {
 		if p.PID == 0 {
-			return nil, fmt.Errorf("measure the cluster's CPU time: %s does not run", p.Name)
+			return nil, 0, fmt.Errorf("measure the cluster: %s does not run", p.Name)
 		}
-		if split[p.Name], err = CPUTime(p.PID); err != nil {
-			return nil, err
+		used, err := CPUTime(p.PID)
+		if err != nil {
+			return nil, 0, err
 		}
+		cpu[p.Name] += used
+		pids = append(pids, p.PID)
 	}
-	own, err := CPUTime(sup.PID())
-	split[supervisorAndClient] = own + client
-	return split, err
+	memory, err = ResidentMemory(ctx, pids...)
+	return cpu, memory, err
 }
 
 // usedSince returns the CPU time that this process (syscall.RUSAGE_SELF) or those of its children that have ended

@@ -118,19 +118,11 @@ func measureNodeImage(ctx context.Context, o KindOptions, samples *kindSamples) 
 	if named := os.Getenv(kind.NodeImageVariable); named != "" {
 		return named, nil
 	}
-	for run := range o.Runs + 1 {
-		var took time.Duration
-		if err := telling(o.Progress, roundOf(run, o.Runs)+": make node-image", func() (err error) {
-			image, took, err = runMake(ctx, o.Root, "node-image")
-			return err
-		}); err != nil {
-			return "", err
-		}
-		if run > 0 {
-			samples.nodeImage = append(samples.nodeImage, milliseconds(took))
-		}
-	}
-	return image, nil
+	samples.nodeImage, err = repeated(o.Progress, "make node-image", o.Runs, func() (took time.Duration, err error) {
+		image, took, err = runMake(ctx, o.Root, "node-image")
+		return took, err
+	})
+	return image, err
 }
 
 // measureDockerBuild builds the operator's image and removes it again.
@@ -139,17 +131,12 @@ func measureDockerBuild(ctx context.Context, o KindOptions, samples *kindSamples
 		// Where none was built there is none to remove.
 		_, _ = dockerPrints(context.WithoutCancel(ctx), "rmi", operatorImage)
 	}()
-	for run := range o.Runs + 1 {
-		var took time.Duration
-		if err := telling(o.Progress, roundOf(run, o.Runs)+": make docker-build", func() (err error) {
-			_, took, err = runMake(ctx, o.Root, "docker-build", "IMG="+operatorImage)
-			return err
-		}); err != nil {
-			return err
-		}
-		if run > 0 {
-			samples.dockerBuild = append(samples.dockerBuild, milliseconds(took))
-		}
+	samples.dockerBuild, err = repeated(o.Progress, "make docker-build", o.Runs, func() (took time.Duration, err error) {
+		_, took, err = runMake(ctx, o.Root, "docker-build", "IMG="+operatorImage)
+		return took, err
+	})
+	if err != nil {
+		return err
 	}
 	printed, err := dockerPrints(ctx, "image", "inspect", "--format={{.Size}}", operatorImage)
 	if err != nil {
@@ -164,7 +151,7 @@ func measureDockerBuild(ctx context.Context, o KindOptions, samples *kindSamples
 func measureBare(ctx context.Context, o KindOptions, round, image string) (took time.Duration, err error) {
 	p := kind.NewProvider()
 	p.WithName(clusterName)
-	err = telling(o.Progress, round+": kind alone", func() (err error) {
+	_, err = telling(o.Progress, round+": kind alone", func() (err error) {
 		took, err = p.Bare(ctx, image)
 		return err
 	})
@@ -175,10 +162,8 @@ func measureBare(ctx context.Context, o KindOptions, round, image string) (took 
 func measureReady(ctx context.Context, o KindOptions, round string) (took time.Duration, err error) {
 	p := kind.NewProvider()
 	p.WithName(clusterName).WithOpts(kind.Temporary())
-	if err := telling(o.Progress, round+": the testbed", func() error {
-		begin := time.Now()
+	if took, err = telling(o.Progress, round+": the testbed", func() error {
 		_, err := p.Create(ctx)
-		took = time.Since(begin)
 		return err
 	}); err != nil {
 		return 0, err

@@ -6,29 +6,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-
-	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
-
-// resident returns how much memory, in MiB, a supervisor and all processes that it runs hold at this moment.
-func resident(ctx context.Context, sup *supervisor.Supervisor) (float64, error) {
-	processes, err := sup.Status(ctx)
-	if err != nil {
-		return 0, err
-	}
-	pids := []int{sup.PID()}
-	for _, p := range processes {
-		if p.PID == 0 {
-			return 0, fmt.Errorf("measure the cluster's memory: %s does not run", p.Name)
-		}
-		pids = append(pids, p.PID)
-	}
-	used, err := ResidentMemory(ctx, pids...)
-	if err != nil {
-		return 0, fmt.Errorf("measure the cluster's memory: %w", err)
-	}
-	return used, nil
-}
 
 // ResidentMemory returns how much memory, in MiB, the processes hold together at this moment.
 func ResidentMemory(ctx context.Context, pids ...int) (float64, error) {

@@ -9,9 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 
@@ -43,32 +42,21 @@ func (r *Report) AddReset(ctx context.Context, o ClusterOptions) error {
 func measureResets(ctx context.Context, o ClusterOptions) (samples []float64, err error) {
 	cluster := embedded.NewProvider()
 	cluster.WithName(clusterName).WithPath(o.Assets).WithOpts(embedded.WithCRDs(o.CRDs))
-	err = telling(o.Progress, "the embedded cluster starts, to be reset", func() error {
+	if _, err = telling(o.Progress, "the embedded cluster starts, to be reset", func() error {
 		_, err := cluster.Create(ctx)
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, cluster.Destroy(context.WithoutCancel(ctx))) }()
-	for run := range resets + 1 {
+	return repeated(o.Progress, "reset", resets, func() (time.Duration, error) {
 		if err := use(ctx, cluster.KubernetesRestConfig()); err != nil {
-			return nil, err
+			return 0, err
 		}
-		var took time.Duration
-		if err := telling(o.Progress, "reset, "+roundOf(run, resets), func() error {
-			begin := time.Now()
-			err := cluster.Reset(ctx)
-			took = time.Since(begin)
-			return err
-		}); err != nil {
-			return nil, err
-		}
-		if run > 0 {
-			samples = append(samples, milliseconds(took))
-		}
-	}
-	return samples, nil
+		begin := time.Now()
+		err := cluster.Reset(ctx)
+		return time.Since(begin), err
+	})
 }
 
 // use leaves in a cluster what a suite does: a Deployment that is Available, and custom resources in a namespace.
@@ -76,25 +64,21 @@ func use(ctx context.Context, config *rest.Config) error {
 	if err := untilAvailable(ctx, config); err != nil {
 		return err
 	}
-	core, err := kubernetes.NewForConfig(config)
+	c, err := client.New(config, client.Options{})
 	if err != nil {
 		return err
 	}
-	custom, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "used"}}
-	if _, err := core.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	memcacheds := custom.Resource(cachev1alpha1.GroupVersion.WithResource("memcacheds")).Namespace(namespace.Name)
+	objects := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "used"}}}
 	for i := range customResources {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
+		object.SetNamespace("used")
 		object.SetName(fmt.Sprintf("used-%d", i))
 		object.SetFinalizers([]string{"example.com/nobody"})
-		if _, err := memcacheds.Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		objects = append(objects, object)
+	}
+	for _, object := range objects {
+		if err := c.Create(ctx, object); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,13 @@ package demo
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -40,92 +46,82 @@ func Changes(before, after State) []Change {
 	case is == nil && was != nil:
 		add(wait, "Memcached", "%s is gone", was.Name)
 	case is != nil && was == nil:
-		add(plain, "Memcached", "%s created, size %d", is.Name, is.Size)
-	case is != nil && was.Size != is.Size:
-		add(plain, "Memcached", "%s size %d, was %d", is.Name, is.Size, was.Size)
+		add(plain, "Memcached", "%s created, size %d", is.Name, size(is))
+	case is != nil && size(was) != size(is):
+		add(plain, "Memcached", "%s size %d, was %d", is.Name, size(is), size(was))
 	}
 
 	switch was, is := before.Deployment, after.Deployment; {
 	case is == nil && was != nil:
 		add(wait, "Deployment", "%s is gone", was.Name)
 	case is != nil && was == nil:
-		add(readyTone(*is), "Deployment", "%s created, %s", is.Name, readyText(*is))
-	case is != nil && *was != *is:
-		add(readyTone(*is), "Deployment", "%s %s", is.Name, readyText(*is))
+		add(readyTone(is), "Deployment", "%s created, %s", is.Name, readyText(is))
+	case is != nil && readyText(was) != readyText(is):
+		add(readyTone(is), "Deployment", "%s %s", is.Name, readyText(is))
 	}
 
-	known := map[string]Pod{}
+	known := map[string]string{}
 	for _, pod := range before.Pods {
-		known[pod.Name] = pod
+		known[pod.Name] = podText(pod)
 	}
 	for _, pod := range after.Pods {
-		if was, ok := known[pod.Name]; !ok || podText(was) != podText(pod) {
+		if known[pod.Name] != podText(pod) {
 			add(podTone(pod), "Pod", "%s %s", pod.Name, podText(pod))
 		}
 		delete(known, pod.Name)
 	}
-	for _, pod := range before.Pods {
-		if _, gone := known[pod.Name]; gone {
-			add(wait, "Pod", "%s is gone", pod.Name)
-		}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		add(wait, "Pod", "%s is gone", name)
 	}
 
-	if after.Memcached == nil {
-		return changes
+	// A generation alone is no news: the reader sees status, reason, message.
+	shown := map[string]bool{}
+	for _, c := range before.conditions() {
+		shown[conditionText(c)] = true
 	}
-	for _, conditionType := range conditionTypes {
-		is, ok := after.Memcached.Condition(conditionType)
-		if !ok {
-			continue
-		}
-		var was Condition
-		if before.Memcached != nil {
-			was, _ = before.Memcached.Condition(conditionType)
-		}
-		// A generation alone is no news: the reader sees status, reason, message.
-		was.ObservedGeneration = is.ObservedGeneration
-		if was != is {
-			add(conditionTone(is), "Condition", "%s", conditionText(is))
+	for _, c := range after.conditions() {
+		if text := conditionText(c); !shown[text] {
+			add(conditionTone(c), "Condition", "%s", text)
 		}
 	}
 	return changes
 }
 
-func readyText(d Deployment) string {
-	return fmt.Sprintf("%d/%d ready", d.Ready, d.Wanted)
+func readyText(d *appsv1.Deployment) string {
+	return fmt.Sprintf("%d/%d ready", d.Status.ReadyReplicas, replicas(d))
 }
 
-func readyTone(d Deployment) tone {
-	if d.Ready == d.Wanted {
+func readyTone(d *appsv1.Deployment) tone {
+	if d.Status.ReadyReplicas == replicas(d) {
 		return good
 	}
 	return wait
 }
 
-func podText(p Pod) string {
-	text := p.Word
-	if p.Ready {
+func podText(p *corev1.Pod) string {
+	text := word(p)
+	if isReady(p) {
 		text = "Ready"
 	}
-	if p.Node != "" {
-		text += " on " + p.Node
+	if p.Spec.NodeName != "" {
+		text += " on " + p.Spec.NodeName
 	}
 	return text
 }
 
-func podTone(p Pod) tone {
+func podTone(p *corev1.Pod) tone {
 	switch {
-	case p.Ready:
+	case isReady(p):
 		return good
-	case p.Word == "Pending" || p.Word == "ContainerCreating" || p.Word == "Running" || p.Word == "Terminating":
+	case slices.Contains([]string{"Pending", "ContainerCreating", "Running", "Terminating"}, word(p)):
 		return wait
 	default:
 		return bad
 	}
 }
 
-func conditionText(c Condition) string {
-	text := c.Type + "=" + c.Status
+func conditionText(c metav1.Condition) string {
+	text := verdictOf(c)
 	if c.Reason != "" {
 		text += "  " + c.Reason
 	}
@@ -137,11 +133,11 @@ func conditionText(c Condition) string {
 
 // conditionTone knows which way each type is good: Available is, when True;
 // Progressing and Degraded are, when False.
-func conditionTone(c Condition) tone {
+func conditionTone(c metav1.Condition) tone {
 	switch {
-	case c.Status != "True" && c.Status != "False":
+	case c.Status == metav1.ConditionUnknown:
 		return wait
-	case (c.Type == cachev1alpha1.ConditionAvailable) == (c.Status == "True"):
+	case (c.Type == cachev1alpha1.ConditionAvailable) == (c.Status == metav1.ConditionTrue):
 		return good
 	case c.Type == cachev1alpha1.ConditionDegraded:
 		return bad

@@ -3,31 +3,27 @@ package demo
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
 // Watches of different kinds overtake each other; what is shown must not.
 func TestCollectOrdersByRevision(t *testing.T) {
-	events := make(chan event)
-	go func() {
-		for _, revision := range []string{"12", "9", "100"} {
-			events <- event{object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: revision}}}
-		}
-	}()
-	batch, err := collect(t.Context(), events)
+	seen := []record.Version{{Revision: 7}, {Revision: 12}, {Revision: 9}, {Revision: 100}}
+	delivered := 2
+	got, err := collect(t.Context(), 1, func(_ context.Context, n int) ([]record.Version, error) {
+		versions := seen[n:delivered]
+		delivered = len(seen) // the others come a moment later
+		return versions, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []uint64
-	for _, e := range batch {
-		got = append(got, e.revision())
-	}
-	if want := []uint64{9, 12, 100}; !slices.Equal(got, want) {
-		t.Errorf("revisions %v, want %v", got, want)
+	if diff := cmp.Diff([]record.Version{{Revision: 9}, {Revision: 12}, {Revision: 100}}, got); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
 	}
 }
 
@@ -35,7 +31,7 @@ func TestCollectEndsWithTheCause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	interrupted := errors.New("interrupted")
 	cancel(interrupted)
-	if _, err := collect(ctx, nil); !errors.Is(err, interrupted) {
+	if _, err := collect(ctx, 0, func(context.Context, int) ([]record.Version, error) { return nil, nil }); !errors.Is(err, interrupted) {
 		t.Errorf("error %v, want %v", err, interrupted)
 	}
 }

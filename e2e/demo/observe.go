@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -19,29 +18,18 @@ func Observe(memcached *cachev1alpha1.Memcached, deployments []*appsv1.Deploymen
 	if memcached == nil {
 		return State{}
 	}
-	state := State{Memcached: &Memcached{
-		Namespace:  memcached.Namespace,
-		Name:       memcached.Name,
-		Size:       ptr.Deref(memcached.Spec.Size, 1),
-		Generation: memcached.Generation,
-	}}
-	for _, c := range memcached.Status.Conditions {
-		state.Memcached.Conditions = append(state.Memcached.Conditions, Condition{
-			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
-			ObservedGeneration: c.ObservedGeneration,
-		})
-	}
+	state := State{Memcached: memcached}
 	for _, d := range deployments {
 		if metav1.IsControlledBy(d, memcached) {
-			state.Deployment = &Deployment{Name: d.Name, Ready: d.Status.ReadyReplicas, Wanted: ptr.Deref(d.Spec.Replicas, 1)}
+			state.Deployment = d
 		}
 	}
 	for _, p := range pods {
 		if p.Labels[cachev1alpha1.LabelMemcachedUID] == string(memcached.UID) {
-			state.Pods = append(state.Pods, Pod{Name: p.Name, Node: p.Spec.NodeName, Ready: isReady(p), Word: word(p)})
+			state.Pods = append(state.Pods, p)
 		}
 	}
-	slices.SortFunc(state.Pods, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(state.Pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return state
 }
 

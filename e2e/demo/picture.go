@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // row is a line of the picture in two columns; the second lines up.
@@ -37,7 +39,7 @@ func (s State) tree(style Style) []row {
 	}
 	rows := []row{{
 		left:  "Memcached " + s.Memcached.Name,
-		right: fmt.Sprintf("size %d", s.Memcached.Size),
+		right: fmt.Sprintf("size %d", size(s.Memcached)),
 		tone:  strong,
 	}}
 	if s.Deployment == nil {
@@ -46,8 +48,8 @@ func (s State) tree(style Style) []row {
 	rows = append(rows, row{
 		branch: last,
 		left:   "Deployment " + s.Deployment.Name,
-		right:  readyText(*s.Deployment),
-		tone:   readyTone(*s.Deployment),
+		right:  readyText(s.Deployment),
+		tone:   readyTone(s.Deployment),
 	})
 	for i, pod := range s.Pods {
 		branch := between
@@ -84,14 +86,7 @@ func writeRows(out *strings.Builder, rows []row, style Style) {
 // writeConditions draws Available=True and its like in one piece, color codes
 // around it and none inside, so that a search for it finds it.
 func (s State) writeConditions(out *strings.Builder, style Style) {
-	var conditions []Condition
-	if s.Memcached != nil {
-		for _, conditionType := range conditionTypes {
-			if c, ok := s.Memcached.Condition(conditionType); ok {
-				conditions = append(conditions, c)
-			}
-		}
-	}
+	conditions := s.conditions()
 	out.WriteString(style.paint(strong, "Conditions") + "\n")
 	if len(conditions) == 0 {
 		out.WriteString(indent + style.paint(wait, "none yet") + "\n")
@@ -99,7 +94,7 @@ func (s State) writeConditions(out *strings.Builder, style Style) {
 	}
 	var verdict, reason int
 	for _, c := range conditions {
-		verdict = max(verdict, utf8.RuneCountInString(c.Type+"="+c.Status))
+		verdict = max(verdict, utf8.RuneCountInString(verdictOf(c)))
 		reason = max(reason, utf8.RuneCountInString(c.Reason))
 	}
 	for _, c := range conditions {
@@ -107,6 +102,8 @@ func (s State) writeConditions(out *strings.Builder, style Style) {
 		if style.Width > 0 {
 			rest = style.fit(rest, max(0, style.Width-len(indent)-verdict))
 		}
-		fmt.Fprintf(out, "%s%s%s\n", indent, style.paint(conditionTone(c), pad(c.Type+"="+c.Status, verdict)), rest)
+		fmt.Fprintf(out, "%s%s%s\n", indent, style.paint(conditionTone(c), pad(verdictOf(c), verdict)), rest)
 	}
 }
+
+func verdictOf(c metav1.Condition) string { return c.Type + "=" + string(c.Status) }

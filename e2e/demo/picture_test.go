@@ -9,64 +9,111 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/operator-testbed/e2e/demo"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// The life of a Memcached of size 3, as the demo sees it.
+// A Memcached of size 3 from its creation on, as the demo sees it.
 var (
-	created = demo.State{
-		Memcached: &demo.Memcached{Namespace: "default", Name: "memcached-sample", Size: 3, Generation: 1},
-	}
+	created    = demo.State{Memcached: sample(3, 1)}
 	rollingOut = demo.State{
-		Memcached: &demo.Memcached{
-			Namespace: "default", Name: "memcached-sample", Size: 3, Generation: 1,
-			Conditions: []demo.Condition{
-				{Type: "Degraded", Status: "False", Reason: "AsExpected", ObservedGeneration: 1},
-				{Type: "Available", Status: "False", Reason: "ReplicasNotReady", Message: "1 of 3 replicas are ready.", ObservedGeneration: 1},
-				{Type: "Progressing", Status: "True", Reason: "StartingReplicas", Message: "Waiting for replicas to become ready.", ObservedGeneration: 1},
-			},
-		},
-		Deployment: &demo.Deployment{Name: "memcached-sample", Ready: 1, Wanted: 3},
-		Pods: []demo.Pod{
-			{Name: "memcached-sample-6b5c9d7f8-2vk4q", Node: "node-0", Ready: true, Word: "Running"},
-			{Name: "memcached-sample-6b5c9d7f8-9xw7d", Node: "node-1", Word: "ContainerCreating"},
-			{Name: "memcached-sample-6b5c9d7f8-tz5rm", Word: "Pending"},
+		Memcached: sample(3, 1,
+			condition("Degraded", "False", "AsExpected", ""),
+			condition("Available", "False", "ReplicasNotReady", "1 of 3 replicas are ready."),
+			condition("Progressing", "True", "StartingReplicas", "Waiting for replicas to become ready.")),
+		Deployment: deploymentOf("memcached-sample", "sample", new(int32(3)), 1),
+		Pods: []*corev1.Pod{
+			podOf("memcached-sample-6b5c9d7f8-2vk4q", "sample", ready, on("node-0")),
+			podOf("memcached-sample-6b5c9d7f8-9xw7d", "sample", waiting("ContainerCreating"), on("node-1")),
+			podOf("memcached-sample-6b5c9d7f8-tz5rm", "sample", pending),
 		},
 	}
 	available = demo.State{
-		Memcached: &demo.Memcached{
-			Namespace: "default", Name: "memcached-sample", Size: 3, Generation: 1,
-			Conditions: []demo.Condition{
-				{Type: "Available", Status: "True", Reason: "AllReplicasReady", Message: "3 of 3 replicas are ready.", ObservedGeneration: 1},
-				{Type: "Progressing", Status: "False", Reason: "Converged", ObservedGeneration: 1},
-				{Type: "Degraded", Status: "False", Reason: "AsExpected", ObservedGeneration: 1},
-			},
-		},
-		Deployment: &demo.Deployment{Name: "memcached-sample", Ready: 3, Wanted: 3},
-		Pods: []demo.Pod{
-			{Name: "memcached-sample-6b5c9d7f8-2vk4q", Node: "node-0", Ready: true, Word: "Running"},
-			{Name: "memcached-sample-6b5c9d7f8-9xw7d", Node: "node-1", Ready: true, Word: "Running"},
-			{Name: "memcached-sample-6b5c9d7f8-tz5rm", Node: "node-0", Ready: true, Word: "Running"},
+		Memcached: sample(3, 1,
+			condition("Available", "True", "AllReplicasReady", "3 of 3 replicas are ready."),
+			condition("Progressing", "False", "Converged", ""),
+			condition("Degraded", "False", "AsExpected", "")),
+		Deployment: deploymentOf("memcached-sample", "sample", new(int32(3)), 3),
+		Pods: []*corev1.Pod{
+			podOf("memcached-sample-6b5c9d7f8-2vk4q", "sample", ready, on("node-0")),
+			podOf("memcached-sample-6b5c9d7f8-9xw7d", "sample", ready, on("node-1")),
+			podOf("memcached-sample-6b5c9d7f8-tz5rm", "sample", ready, on("node-0")),
 		},
 	}
 	broken = demo.State{
-		Memcached: &demo.Memcached{
-			Namespace: "default", Name: "memcached-sample", Size: 1, Generation: 2,
-			Conditions: []demo.Condition{
-				{Type: "Available", Status: "False", Reason: "ReplicasNotReady", Message: "0 of 1 replicas are ready.", ObservedGeneration: 2},
-				{Type: "Progressing", Status: "Unknown", Reason: "RollingOut", ObservedGeneration: 2},
-				{Type: "Degraded", Status: "True", Reason: "ImagePullFailed", Message: "the image no-such-image:1 can't be pulled", ObservedGeneration: 2},
-			},
-		},
-		Deployment: &demo.Deployment{Name: "memcached-sample", Ready: 0, Wanted: 1},
-		Pods: []demo.Pod{
-			{Name: "memcached-sample-85d4f6b9c-jl8ns", Node: "node-1", Word: "ImagePullBackOff"},
+		Memcached: sample(1, 2,
+			condition("Available", "False", "ReplicasNotReady", "0 of 1 replicas are ready."),
+			condition("Progressing", "Unknown", "RollingOut", ""),
+			condition("Degraded", "True", "ImagePullFailed", "the image no-such-image:1 can't be pulled")),
+		Deployment: deploymentOf("memcached-sample", "sample", new(int32(1)), 0),
+		Pods: []*corev1.Pod{
+			podOf("memcached-sample-85d4f6b9c-jl8ns", "sample", waiting("ImagePullBackOff"), on("node-1")),
 		},
 	}
 )
+
+// sample is the demo's Memcached. Its conditions have observed its generation.
+func sample(size int32, generation int64, conditions ...metav1.Condition) *cachev1alpha1.Memcached {
+	for i := range conditions {
+		conditions[i].ObservedGeneration = generation
+	}
+	return &cachev1alpha1.Memcached{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "memcached-sample", UID: "sample", Generation: generation},
+		Spec:       cachev1alpha1.MemcachedSpec{Size: &size},
+		Status:     cachev1alpha1.MemcachedStatus{Conditions: conditions},
+	}
+}
+
+func condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message}
+}
+
+func deploymentOf(name string, owner types.UID, wanted *int32, ready int32) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: new(true)}}},
+		Spec:       appsv1.DeploymentSpec{Replicas: wanted},
+		Status:     appsv1.DeploymentStatus{ReadyReplicas: ready},
+	}
+}
+
+// podOf makes a pod that runs, with changes.
+func podOf(name string, memcached types.UID, changes ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{cachev1alpha1.LabelMemcachedUID: string(memcached)}},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for _, change := range changes {
+		change(pod)
+	}
+	return pod
+}
+
+func on(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
+
+func pending(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }
+
+func ready(p *corev1.Pod) {
+	p.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+	}
+}
+
+func waiting(reason string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		pending(p)
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: reason},
+		}}}
+	}
+}
 
 func TestPicture(t *testing.T) {
 	for _, test := range []struct {

@@ -3,6 +3,12 @@ package demo
 import (
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -16,77 +22,41 @@ var conditionTypes = []string{
 // State is what there is to see of one Memcached at one moment.
 type State struct {
 	// Memcached is nil before it is created and after it is deleted.
-	Memcached *Memcached
+	Memcached *cachev1alpha1.Memcached
 	// Deployment is nil until the operator has created it.
-	Deployment *Deployment
+	Deployment *appsv1.Deployment
 	// Pods are the Deployment's pods, sorted by name.
-	Pods []Pod
+	Pods []*corev1.Pod
 }
 
-// Memcached is the custom resource.
-type Memcached struct {
-	Namespace, Name string
-	// Size is spec.size: how many pods the user asked for.
-	Size int32
-	// Generation counts the changes of the spec. A condition that observed an
-	// older one says nothing about the present spec.
-	Generation int64
-	// Conditions are status.conditions, in any order.
-	Conditions []Condition
-}
-
-// Condition is one of the Memcached's status conditions.
-type Condition struct {
-	Type, Status, Reason, Message string
-	ObservedGeneration            int64
-}
-
-// Deployment is what the operator made of the Memcached.
-type Deployment struct {
-	Name string
-	// Ready and Wanted are status.readyReplicas and spec.replicas.
-	Ready, Wanted int32
-}
-
-// Pod is one of the Deployment's pods.
-type Pod struct {
-	Name string
-	// Node is empty until the pod is scheduled.
-	Node string
-	// Ready is the pod's Ready condition.
-	Ready bool
-	// Word is what `kubectl get pods` would show as STATUS: the phase, or the
-	// reason why a container waits, or Terminating.
-	Word string
-}
-
-// Condition returns the condition of a type, and whether it is set.
-func (m *Memcached) Condition(conditionType string) (Condition, bool) {
-	i := slices.IndexFunc(m.Conditions, func(c Condition) bool { return c.Type == conditionType })
-	if i < 0 {
-		return Condition{}, false
+// conditions returns the Memcached's conditions that are set, in the order in which they are drawn.
+func (s State) conditions() []metav1.Condition {
+	if s.Memcached == nil {
+		return nil
 	}
-	return m.Conditions[i], true
+	var set []metav1.Condition
+	for _, conditionType := range conditionTypes {
+		if c := meta.FindStatusCondition(s.Memcached.Status.Conditions, conditionType); c != nil {
+			set = append(set, *c)
+		}
+	}
+	return set
 }
 
 // Converged reports whether the cluster is what the Memcached asks for: the
-// Deployment has size ready pods, and the conditions say so of this very spec.
+// Deployment has size ready pods, and all conditions are as they should be of
+// this very spec.
 func (s State) Converged() bool {
 	if s.Memcached == nil || s.Deployment == nil {
 		return false
 	}
-	if s.Deployment.Wanted != s.Memcached.Size || s.Deployment.Ready != s.Memcached.Size {
-		return false
-	}
-	for conditionType, status := range map[string]string{
-		cachev1alpha1.ConditionAvailable:   "True",
-		cachev1alpha1.ConditionProgressing: "False",
-		cachev1alpha1.ConditionDegraded:    "False",
-	} {
-		c, ok := s.Memcached.Condition(conditionType)
-		if !ok || c.Status != status || c.ObservedGeneration != s.Memcached.Generation {
-			return false
-		}
-	}
-	return true
+	wanted, conditions := size(s.Memcached), s.conditions()
+	return replicas(s.Deployment) == wanted && s.Deployment.Status.ReadyReplicas == wanted && len(conditions) == len(conditionTypes) &&
+		!slices.ContainsFunc(conditions, func(c metav1.Condition) bool {
+			return conditionTone(c) != good || c.ObservedGeneration != s.Memcached.Generation
+		})
 }
+
+// size and replicas are what the API server defaults to 1.
+func size(m *cachev1alpha1.Memcached) int32 { return ptr.Deref(m.Spec.Size, 1) }
+func replicas(d *appsv1.Deployment) int32   { return ptr.Deref(d.Spec.Replicas, 1) }

@@ -9,9 +9,7 @@ import (
 func TestConverged(t *testing.T) {
 	// changed is the state that counts as converged, with one thing different.
 	changed := func(change func(*demo.State)) demo.State {
-		memcached, deployment := *available.Memcached, *available.Deployment
-		memcached.Conditions = append([]demo.Condition(nil), memcached.Conditions...)
-		state := demo.State{Memcached: &memcached, Deployment: &deployment, Pods: available.Pods}
+		state := demo.State{Memcached: available.Memcached.DeepCopy(), Deployment: available.Deployment.DeepCopy(), Pods: available.Pods}
 		change(&state)
 		return state
 	}
@@ -25,12 +23,12 @@ func TestConverged(t *testing.T) {
 		{"no Deployment yet", created, false},
 		{"rolling out", rollingOut, false},
 		{"Degraded", broken, false},
-		{"a pod short", changed(func(s *demo.State) { s.Deployment.Ready = 2 }), false},
-		{"Deployment of another size", changed(func(s *demo.State) { s.Deployment.Wanted, s.Deployment.Ready = 2, 2 }), false},
-		{"a pod too many", changed(func(s *demo.State) { s.Deployment.Ready = 4 }), false},
+		{"a pod short", changed(func(s *demo.State) { s.Deployment.Status.ReadyReplicas = 2 }), false},
+		{"Deployment of another size", changed(func(s *demo.State) { s.Deployment = deploymentOf("memcached-sample", "sample", new(int32(2)), 2) }), false},
+		{"a pod too many", changed(func(s *demo.State) { s.Deployment.Status.ReadyReplicas = 4 }), false},
 		{"conditions speak of an older spec", changed(func(s *demo.State) { s.Memcached.Generation = 2 }), false},
-		{"still Progressing", changed(func(s *demo.State) { s.Memcached.Conditions[1].Status = "True" }), false},
-		{"a condition is missing", changed(func(s *demo.State) { s.Memcached.Conditions = s.Memcached.Conditions[:2] }), false},
+		{"still Progressing", changed(func(s *demo.State) { s.Memcached.Status.Conditions[1].Status = "True" }), false},
+		{"a condition is missing", changed(func(s *demo.State) { s.Memcached.Status.Conditions = s.Memcached.Status.Conditions[:2] }), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := test.state.Converged(); got != test.want {

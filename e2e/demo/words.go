@@ -12,12 +12,10 @@ func (s State) Verdict() string {
 	}
 	words := []string{s.Memcached.Name + ": no Deployment"}
 	if s.Deployment != nil {
-		words[0] = s.Memcached.Name + ": " + readyText(*s.Deployment)
+		words[0] = s.Memcached.Name + ": " + readyText(s.Deployment)
 	}
-	for _, conditionType := range conditionTypes {
-		if c, ok := s.Memcached.Condition(conditionType); ok {
-			words = append(words, c.Type+"="+c.Status)
-		}
+	for _, c := range s.conditions() {
+		words = append(words, verdictOf(c))
 	}
 	return strings.Join(words, ", ")
 }
@@ -25,10 +23,10 @@ func (s State) Verdict() string {
 // breakPods sets or removes what makes the simulated kubelets play a failure.
 const breakPods = "kubectl annotate pods --all testbed.example.com/simulate"
 
-// Next says what to type now. Every indented line is a command that works as it
+// Next says what to type now to see more of the Memcached of that name. Every indented line is a command that works as it
 // is, in any shell: a comment behind it would not. inMake is what every make
 // command needs to be about this cluster, such as " NAME=x".
-func Next(memcached Memcached, inMake string) string {
+func Next(memcached, inMake string) string {
 	var out strings.Builder
 	for _, step := range []struct {
 		what     string
@@ -39,15 +37,15 @@ func Next(memcached Memcached, inMake string) string {
 			"kubectl get memcached,deployments,pods",
 		}},
 		{"Scale it:", []string{
-			fmt.Sprintf("kubectl scale memcached %s --replicas=5", memcached.Name),
+			fmt.Sprintf("kubectl scale memcached %s --replicas=5", memcached),
 		}},
 		{"Break it, see why it is Degraded, and repair it:", []string{
 			breakPods + "=crashloop",
-			"kubectl describe memcached " + memcached.Name,
+			"kubectl describe memcached " + memcached,
 			breakPods + "-",
 		}},
 		{"Delete what the operator made, and see it come back:", []string{
-			"kubectl delete deployment " + memcached.Name,
+			"kubectl delete deployment " + memcached,
 			"kubectl get deployments",
 		}},
 		{"Read the operator's log:", []string{

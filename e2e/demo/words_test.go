@@ -24,6 +24,6 @@ func TestVerdict(t *testing.T) {
 
 // That the commands work as printed is a test of the command line.
 func TestNext(t *testing.T) {
-	compareGolden(t, "next.txt", demo.Next(*available.Memcached, ""))
-	compareGolden(t, "next-named.txt", demo.Next(*available.Memcached, " NAME=other"))
+	compareGolden(t, "next.txt", demo.Next(available.Memcached.Name, ""))
+	compareGolden(t, "next-named.txt", demo.Next(available.Memcached.Name, " NAME=other"))
 }

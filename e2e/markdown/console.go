@@ -19,6 +19,9 @@ const (
 	NeedsKind = "kind"
 )
 
+// needs are all of them, in that order.
+var needs = []string{NeedsNone, NeedsEmbedded, NeedsKind}
+
 // script is a console block.
 type script struct {
 	needs      string
@@ -42,12 +45,11 @@ type command struct {
 }
 
 func parseConsole(b block) (script, error) {
-	s := script{needs: NeedsEmbedded, terminal: 1, skip: b.info.attributes["skip"]}
-	_, s.background = b.info.attributes["background"]
-	if needs, has := b.info.attributes["needs"]; has {
-		s.needs = needs
+	s := script{needs: NeedsEmbedded, terminal: 1, background: b.info.has("background"), skip: b.info.attributes["skip"]}
+	if b.info.has("needs") {
+		s.needs = b.info.attributes["needs"]
 	}
-	if !slices.Contains([]string{NeedsNone, NeedsEmbedded, NeedsKind}, s.needs) {
+	if !slices.Contains(needs, s.needs) {
 		return s, fmt.Errorf("needs=%s: it must be %s, %s or %s", s.needs, NeedsNone, NeedsEmbedded, NeedsKind)
 	}
 	for key, to := range map[string]*int{"terminal": &s.terminal, "exit": &s.exit} {

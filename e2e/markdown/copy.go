@@ -1,38 +1,41 @@
 package markdown
 
 import (
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // copyRepository makes a clone of the repository as its working tree is now: what git knows or would add, committed; and
 // those of the built files that there are.
 func copyRepository(root, to string, built []string) error {
-	files, err := repositoryFiles(root)
-	if err != nil {
-		return err
+	copied := "--git-dir=" + filepath.Join(to, ".git")
+	for _, step := range []struct {
+		folder string
+		args   []string
+	}{
+		{root, []string{"init", "--quiet", to}},
+		{root, []string{copied, "--work-tree=.", "add", "--all"}},
+		{root, []string{copied, "-c", "user.name=prose", "-c", "user.email=prose@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=A copy"}},
+		{to, []string{"reset", "--quiet", "--hard"}},
+	} {
+		if _, err := git(step.folder, step.args...); err != nil {
+			return err
+		}
 	}
 	for _, file := range built {
-		if _, err := os.Stat(filepath.Join(root, file)); err == nil {
-			files = append(files, file)
+		content, err := os.ReadFile(filepath.Join(root, file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
-	}
-	for _, file := range files {
-		if err := copyFile(filepath.Join(root, file), filepath.Join(to, file)); err != nil {
+		target := filepath.Join(to, file)
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, content, 0o755)); err != nil {
 			return fmt.Errorf("copy the repository: %w", err)
-		}
-	}
-	for _, args := range [][]string{
-		{"init", "--quiet"},
-		{"add", "--all"},
-		{"-c", "user.name=prose", "-c", "user.email=prose@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=A copy"},
-	} {
-		if _, err := git(to, args...); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -55,38 +58,6 @@ func repositoryFiles(root string, patterns ...string) ([]string, error) {
 	return files, nil
 }
 
-// copyFile copies a file, or a link as a link.
-func copyFile(from, to string) error {
-	found, err := os.Lstat(from)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	if found.Mode()&os.ModeSymlink != 0 {
-		target, err := os.Readlink(from)
-		if err != nil {
-			return err
-		}
-		return os.Symlink(target, to)
-	}
-	source, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, found.Mode().Perm()|0o200)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(target, source)
-	if closing := target.Close(); err == nil {
-		err = closing
-	}
-	return err
-}
-
 // git runs git in a folder, unmoved by variables that a hook may have set.
 func git(folder string, args ...string) (string, error) {
 	command := exec.Command("git", args...)
@@ -103,15 +74,7 @@ func git(folder string, args ...string) (string, error) {
 
 // without is an environment without the variables whose names begin so.
 func without(environment []string, prefixes ...string) []string {
-	var left []string
-	for _, variable := range environment {
-		matches := false
-		for _, prefix := range prefixes {
-			matches = matches || strings.HasPrefix(variable, prefix)
-		}
-		if !matches {
-			left = append(left, variable)
-		}
-	}
-	return left
+	return slices.DeleteFunc(environment, func(variable string) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
+	})
 }

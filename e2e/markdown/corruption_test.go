@@ -122,7 +122,7 @@ func TestCorruptions(t *testing.T) {
 		"a shell's block":            {"page.md", "~~~console exit=3", "~~~bash", "~~~bash", "belong into a console block"},
 		"a block without a command":  {"page.md", "$ make run\nbuilt", "make run\nbuilt", "~~~console\nmake", "no command runs in the background"},
 		"a block that is not closed": {"page.md", "~~~\n-->", "-->", "~~~console\n$ test", "never closed"},
-		"a bracket of a diagram":     {"page.md", "a[one]", "a[one", "mermaid", "opens a '['"},
+		"a bracket of a diagram":     {"page.md", "a[one]", "a[one", "mermaid", "does not pair a '['"},
 		"a diagram's end":            {"page.md", "\n    end\n", "\n", "mermaid", "has not one end for each"},
 		"a diagram's kind":           {"page.md", "flowchart LR", "flowchat LR", "mermaid", "must begin with one of"},
 		"a link's file":              {"page.md", "(api)", "(apis)", "See [the", "there is no apis"},

@@ -10,44 +10,31 @@ import (
 	"github.com/example/operator-testbed/e2e/markdown/source"
 )
 
-// excerpt is what a block that names a file should show.
-func excerpt(root string, i info) (string, error) {
-	content, err := readFile(root, i.attributes["file"])
+// errNoFile is the error about a file that a block names and that is not there.
+var errNoFile = errors.New("there is no file")
+
+// excerpt is what the attributes of a block choose of a file.
+func excerpt(root, file string, i info) (string, error) {
+	content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("%w %s", errNoFile, file)
+	}
 	if err != nil {
 		return "", err
 	}
-	return part(i, i.attributes["file"], content)
-}
-
-// part is what the attributes of a block choose of a file.
-func part(i info, file, content string) (string, error) {
-	var chosen string
-	var err error
+	chosen := string(content)
 	switch {
 	case i.has("decl"):
-		chosen, err = source.Declarations(file, content, strings.Split(i.attributes["decl"], ","))
+		chosen, err = source.Declarations(file, chosen, strings.Split(i.attributes["decl"], ","))
 	case i.has("key"):
-		chosen, err = underKey(content, i.attributes["key"])
+		chosen, err = underKey(chosen, i.attributes["key"])
 	case i.language != "diff" && i.has("from"):
-		chosen, err = between(content, i.attributes["from"], i.attributes["to"])
-	default:
-		chosen = content
+		chosen, err = between(chosen, i.attributes["from"], i.attributes["to"])
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
 	return source.Dedent(chosen), nil
-}
-
-func readFile(root, file string) (string, error) {
-	content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
-	if errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("there is no file %s", file)
-	}
-	if err != nil {
-		return "", err
-	}
-	return string(content), nil
 }
 
 // between is what a file holds from the first line that begins with one text to the first after it that begins with

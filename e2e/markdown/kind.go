@@ -108,7 +108,7 @@ func (b block) generated(root, kind string) (want string, err error) {
 	if kind == kindDiff {
 		return difference(root, b.info)
 	}
-	return excerpt(root, b.info)
+	return excerpt(root, b.info.attributes["file"], b.info)
 }
 
 // stale says in what a block differs from the files that it is from.

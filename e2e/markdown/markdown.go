@@ -143,16 +143,10 @@ func planned(pages []*page, cluster string) plan {
 			needsKind = needsKind || s.needs == NeedsKind
 		}
 	}
-	switch {
-	case cluster == NeedsKind && needsKind:
-		result.has = []string{NeedsNone, NeedsEmbedded, NeedsKind}
-	case cluster == NeedsKind: // make test runs all of it
+	if cluster == NeedsKind && !needsKind { // make test runs all of it
 		return plan{}
-	case cluster == NeedsEmbedded:
-		result.has = []string{NeedsNone, NeedsEmbedded}
-	default:
-		result.has = []string{NeedsNone}
 	}
+	result.has = needs[:max(1, slices.Index(needs, cluster)+1)]
 	for _, s := range scripts {
 		if slices.Contains(result.has, s.needs) {
 			result.run++
@@ -164,12 +158,12 @@ func planned(pages []*page, cluster string) plan {
 }
 
 // targets says how blocks that are not run are run.
-func targets(needs []string) string {
+func targets(missing []string) string {
 	var ways []string
-	if slices.Contains(needs, NeedsEmbedded) || slices.Contains(needs, NeedsNone) {
+	if slices.Contains(missing, NeedsEmbedded) || slices.Contains(missing, NeedsNone) {
 		ways = append(ways, "make test, or CLUSTER=embedded")
 	}
-	if slices.Contains(needs, NeedsKind) {
+	if slices.Contains(missing, NeedsKind) {
 		ways = append(ways, "make e2e, or CLUSTER=kind")
 	}
 	return strings.Join(ways, "; ")

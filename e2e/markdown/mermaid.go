@@ -12,55 +12,31 @@ var (
 		"classDiagram", "erDiagram", "flowchart", "gantt", "gitGraph", "graph", "journey", "mindmap", "pie",
 		"sequenceDiagram", "stateDiagram", "stateDiagram-v2", "timeline",
 	}
-	// opens are the words that a diagram pairs with `end`.
-	opens  = []string{"subgraph", "alt", "box", "break", "critical", "loop", "opt", "par", "rect"}
-	quoted = regexp.MustCompile(`"[^"]*"`)
-	closes = map[rune]rune{')': '(', ']': '[', '}': '{'}
+	// A diagram pairs the words that begin a part of it with `end`, and brackets outside of text.
+	begins  = regexp.MustCompile(`(?m)^[ \t]*(subgraph|alt|box|break|critical|loop|opt|par|rect)( |$)`)
+	ends    = regexp.MustCompile(`(?m)^[ \t]*end *$`)
+	ignored = regexp.MustCompile(`(?m)"[^"\n]*"|^[ \t]*%%.*`)
+	pair    = regexp.MustCompile(`\([^][(){}]*\)|\[[^][(){}]*\]|\{[^][(){}]*\}`)
 )
 
 // mermaidFault says what is wrong with a diagram, as far as can be told without drawing it: that it is of no known kind,
 // empty or cut off.
 func mermaidFault(text string) string {
-	var lines [][]string
-	var open []rune
-	ends := 0
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) == 0 || strings.HasPrefix(words[0], "%%") {
-			continue
-		}
-		lines = append(lines, words)
-		switch {
-		case words[0] == "end":
-			ends--
-		case slices.Contains(opens, words[0]):
-			ends++
-		}
-		// In a sequence diagram, brackets are parts of arrows and of what is said.
-		if lines[0][0] == "sequenceDiagram" {
-			continue
-		}
-		for _, r := range quoted.ReplaceAllString(line, "") {
-			switch opening, closing := closes[r]; {
-			case strings.ContainsRune("([{", r):
-				open = append(open, r)
-			case closing && (len(open) == 0 || open[len(open)-1] != opening):
-				return fmt.Sprintf("the diagram closes a %q that it has not opened: %s", r, strings.TrimSpace(line))
-			case closing:
-				open = open[:len(open)-1]
-			}
-		}
+	kind, content, _ := strings.Cut(strings.TrimSpace(ignored.ReplaceAllString(text, "")), "\n")
+	kind, _, _ = strings.Cut(kind, " ")
+	unpaired := content
+	for pair.MatchString(unpaired) {
+		unpaired = pair.ReplaceAllString(unpaired, "")
 	}
+	bracket := strings.IndexAny(unpaired, "()[]{}")
 	switch {
-	case len(lines) == 0:
-		return "the diagram is empty"
-	case !slices.Contains(diagrams, lines[0][0]):
-		return fmt.Sprintf("the diagram begins with %q: it must begin with one of %s", lines[0][0], strings.Join(diagrams, ", "))
-	case len(lines) == 1:
+	case !slices.Contains(diagrams, kind):
+		return fmt.Sprintf("the diagram begins with %q: it must begin with one of %s", kind, strings.Join(diagrams, ", "))
+	case strings.TrimSpace(content) == "":
 		return "the diagram shows nothing"
-	case len(open) > 0:
-		return fmt.Sprintf("the diagram opens a %q that it does not close", open[len(open)-1])
-	case ends != 0:
+	case bracket >= 0 && kind != "sequenceDiagram": // which has brackets in arrows and in what is said
+		return fmt.Sprintf("the diagram does not pair a %q", unpaired[bracket])
+	case len(begins.FindAllString(content, -1)) != len(ends.FindAllString(content, -1)):
 		return "the diagram has not one end for each part that it begins"
 	}
 	return ""

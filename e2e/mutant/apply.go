@@ -26,16 +26,16 @@ type Broken struct {
 // manifests are in its folder config.
 func (m Mutant) Apply(ctx context.Context, root, config, work string) (Broken, error) {
 	tree := filepath.Join(work, "tree")
+	broken := Broken{Tree: tree}
+	if slices.ContainsFunc(m.Files, func(file string) bool { return strings.HasPrefix(file, config+"/") }) {
+		broken.Manifests = filepath.Join(tree, config)
+		if err := os.CopyFS(broken.Manifests, os.DirFS(filepath.Join(root, config))); err != nil {
+			return Broken{}, fmt.Errorf("copying the manifests that %s breaks: %w", m.Name, err)
+		}
+	}
 	for _, file := range m.Files {
 		if err := copyFile(filepath.Join(root, file), filepath.Join(tree, file)); err != nil {
 			return Broken{}, fmt.Errorf("copying what %s breaks: %w", m.Name, err)
-		}
-	}
-	broken := Broken{Tree: tree}
-	if m.breaks(config) {
-		broken.Manifests = filepath.Join(tree, config)
-		if err := copyMissing(filepath.Join(root, config), broken.Manifests); err != nil {
-			return Broken{}, fmt.Errorf("copying the manifests that %s breaks: %w", m.Name, err)
 		}
 	}
 	if err := m.spoil(ctx, tree, work); err != nil {
@@ -75,10 +75,6 @@ func (m Mutant) spoil(ctx context.Context, tree, work string) error {
 	return nil
 }
 
-func (m Mutant) breaks(folder string) bool {
-	return slices.ContainsFunc(m.Files, func(file string) bool { return strings.HasPrefix(file, folder+"/") })
-}
-
 // writeOverlay writes the JSON that `go help build` describes under -overlay: which file is read in place of which.
 func writeOverlay(replaced map[string]string, path string) error {
 	content, err := json.Marshal(map[string]any{"Replace": replaced})
@@ -86,23 +82,6 @@ func writeOverlay(replaced map[string]string, path string) error {
 		return err
 	}
 	return os.WriteFile(path, content, 0o644)
-}
-
-// copyMissing copies the files of a folder that are not at their destination yet.
-func copyMissing(from, to string) error {
-	return filepath.WalkDir(from, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		relative, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		if _, err := os.Stat(filepath.Join(to, relative)); err == nil {
-			return nil
-		}
-		return copyFile(path, filepath.Join(to, relative))
-	})
 }
 
 func copyFile(from, to string) error {

@@ -3,9 +3,9 @@
 package mutant
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
+	"net/mail"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -88,16 +88,12 @@ func Read(folder string) ([]Mutant, error) {
 }
 
 func parse(text []byte) (Mutant, error) {
-	head := map[string]string{}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() && lines.Text() != "" {
-		key, value, ok := strings.Cut(lines.Text(), ": ")
-		if !ok {
-			return Mutant{}, fmt.Errorf("line %q of its head is no `Name: value`", lines.Text())
-		}
-		head[key] = value
+	message, err := mail.ReadMessage(bytes.NewReader(text))
+	if err != nil {
+		return Mutant{}, fmt.Errorf("a line of its head is no `Name: value`: %w", err)
 	}
-	mutant := Mutant{Fault: head["Fault"], Test: head["Test"], Assertion: head["Assertion"]}
+	head := message.Header
+	mutant := Mutant{Fault: head.Get("Fault"), Test: head.Get("Test"), Assertion: head.Get("Assertion")}
 	if mutant.Fault == "" || mutant.Test == "" || mutant.Assertion == "" {
 		return Mutant{}, fmt.Errorf("its head must give Fault, Test and Assertion")
 	}

@@ -8,12 +8,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/bench"
+	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
 // measureFloor does without an operator what no operator can do without: it creates each Memcached and a Deployment for it, and
 // when all pods are there it writes one status for each.
 func (w *world) measureFloor(ctx context.Context, n int) (Result, error) {
 	w.say("floor, %d objects", n)
+	recorder, err := record.Start(ctx, w.client, namespace, memcached, appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	if err != nil {
+		return Result{}, err
+	}
+	defer recorder.Stop()
 	begin := time.Now()
 	if err := each(ctx, names(n), func(ctx context.Context, name string) error {
 		if err := w.client.Create(ctx, newMemcached(name)); err != nil {
@@ -24,8 +30,8 @@ func (w *world) measureFloor(ctx context.Context, n int) (Result, error) {
 		return Result{}, err
 	}
 	ready := make(chan error, 1)
-	go func() { ready <- w.untilAllAvailable(ctx, n) }()
-	if err := w.until(ctx, n, &appsv1.DeploymentList{}, &appsv1.Deployment{}, "available Deployments", hasAllPods); err != nil {
+	go func() { ready <- w.untilAllAvailable(ctx, recorder, n) }()
+	if err := w.until(ctx, recorder, n, "Deployment", "available Deployments", hasAllPods); err != nil {
 		return Result{}, err
 	}
 	if err := each(ctx, names(n), func(ctx context.Context, name string) error {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/bench"
@@ -47,7 +47,7 @@ func (w *world) measure(ctx context.Context, subject Subject, n int, withForeign
 	if err := each(ctx, names(n), func(ctx context.Context, name string) error { return w.client.Create(ctx, newMemcached(name)) }); err != nil {
 		return Result{}, err
 	}
-	if err := w.untilAllAvailable(ctx, n); err != nil {
+	if err := w.untilAllAvailable(ctx, recorder, n); err != nil {
 		return Result{}, err
 	}
 	result.Available = time.Since(begin)
@@ -149,10 +149,15 @@ func (w *world) quietWrites(ctx context.Context, user string) (int, error) {
 // repairs changes Deployments one after the other and times how long each stays changed.
 func (w *world) repairs(ctx context.Context, n int) ([]time.Duration, error) {
 	w.say("  changing %d Deployments", w.options.Repairs)
+	recorder, err := record.Start(ctx, w.client, namespace, appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	if err != nil {
+		return nil, err
+	}
+	defer recorder.Stop()
 	random := rand.New(rand.NewPCG(1, 2)) // the same ones in every run
 	var times []time.Duration
 	for range w.options.Repairs {
-		took, err := w.repair(ctx, names(n)[random.IntN(n)])
+		took, err := w.repair(ctx, recorder, names(n)[random.IntN(n)])
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +166,7 @@ func (w *world) repairs(ctx context.Context, n int) ([]time.Duration, error) {
 	return times, nil
 }
 
-func (w *world) repair(ctx context.Context, name string) (time.Duration, error) {
+func (w *world) repair(ctx context.Context, recorder *record.Recorder, name string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, fmt.Errorf("the Deployment %s is not repaired", name))
 	defer cancel()
 	deployment := bench.NewDeployment(namespace, name, size)
@@ -169,26 +174,15 @@ func (w *world) repair(ctx context.Context, name string) (time.Duration, error) 
 		return 0, err
 	}
 	begin := time.Now()
-	events, err := w.client.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(namespace), &client.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", name),
-	})
+	patched, err := strconv.ParseUint(deployment.ResourceVersion, 10, 64)
 	if err != nil {
 		return 0, err
 	}
-	defer events.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return 0, context.Cause(ctx)
-		case event, open := <-events.ResultChan():
-			if !open {
-				return 0, errors.New("the watch ended")
-			}
-			if d, ok := event.Object.(*appsv1.Deployment); ok && event.Type != watch.Deleted && *d.Spec.Replicas == size {
-				return time.Since(begin), nil
-			}
-		}
-	}
+	err = recorder.Until(ctx, 0, func(v record.Version) bool {
+		replicas, _, _ := unstructured.NestedInt64(v.Object.Object, "spec", "replicas")
+		return v.Object.GetName() == name && v.Revision > patched && !v.Deleted && replicas == size
+	})
+	return time.Since(begin), err
 }
 
 // restart starts the operator anew, and returns how much it wrote then and what is alive on its heap.

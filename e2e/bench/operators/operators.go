@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -27,7 +26,7 @@ var memcached = schema.GroupVersionKind{Group: "cache.example.com", Version: "v1
 
 // Options say what is measured.
 type Options struct {
-	// Subjects are measured one after the other, and before them the floor, with the first one's CustomResourceDefinition.
+	// Subjects are measured one after the other. The floor's Memcacheds are those of the first one's CustomResourceDefinition.
 	Subjects []Subject
 	// Objects are the numbers of objects, each measured on clusters of its own.
 	Objects []int
@@ -51,35 +50,36 @@ func Measure(ctx context.Context, o Options) ([]Result, error) {
 	if len(o.Subjects) == 0 || len(o.Objects) == 0 {
 		return nil, errors.New("measure operators: name at least one and a number of objects")
 	}
-	definitions, err := os.MkdirTemp("", "bench-operators-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(definitions)
 	var results []Result
-	for _, n := range o.Objects {
-		result, err := withWorld(ctx, o, o.Subjects[0], filepath.Join(definitions, "floor"), func(w *world) (Result, error) {
-			return w.measureFloor(ctx, n)
-		})
+	add := func(name string, subject Subject, n int, work func(*world) (Result, error)) error {
+		result, err := withWorld(ctx, o, subject, work)
 		if err != nil {
-			return nil, fmt.Errorf("measure the floor with %d objects: %w", n, err)
+			return fmt.Errorf("measure %s with %d objects: %w", name, n, err)
 		}
 		results = append(results, result)
+		return nil
+	}
+	for _, n := range o.Objects {
+		if err := add(floor, o.Subjects[0], n, func(w *world) (Result, error) { return w.measureFloor(ctx, n) }); err != nil {
+			return nil, err
+		}
 		for _, subject := range o.Subjects {
-			result, err := withWorld(ctx, o, subject, filepath.Join(definitions, subject.Name), func(w *world) (Result, error) {
-				return w.measure(ctx, subject, n, n == slices.Min(o.Objects))
-			})
-			if err != nil {
-				return nil, fmt.Errorf("measure %s with %d objects: %w", subject.Name, n, err)
+			withForeign := n == slices.Min(o.Objects)
+			if err := add(subject.Name, subject, n, func(w *world) (Result, error) { return w.measure(ctx, subject, n, withForeign) }); err != nil {
+				return nil, err
 			}
-			results = append(results, result)
 		}
 	}
 	return results, nil
 }
 
 // withWorld does some work on a cluster of its own that serves the subject's Memcacheds.
-func withWorld(ctx context.Context, o Options, subject Subject, definitions string, work func(*world) (Result, error)) (result Result, err error) {
+func withWorld(ctx context.Context, o Options, subject Subject, work func(*world) (Result, error)) (result Result, err error) {
+	definitions, err := os.MkdirTemp("", "bench-operators-")
+	if err != nil {
+		return Result{}, err
+	}
+	defer os.RemoveAll(definitions)
 	if err := subject.Manifests.WriteDefinitions(definitions); err != nil {
 		return Result{}, err
 	}

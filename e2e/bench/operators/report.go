@@ -99,25 +99,12 @@ func figure(value float64, unit string) string {
 
 // Aims holds a subject's results with the largest number of objects against the aims.
 func Aims(results []Result, subject string) []bench.Aim {
-	var most, bare, other *Result
-	for i := range results {
-		r := &results[i]
-		if r.Subject == subject && (most == nil || r.Objects > most.Objects) {
-			most = r
-		}
-	}
-	if most == nil {
+	own := slices.DeleteFunc(slices.Clone(results), func(r Result) bool { return r.Subject != subject })
+	if len(own) == 0 {
 		return nil
 	}
-	for i := range results {
-		switch r := &results[i]; {
-		case r.Objects != most.Objects || r.Subject == subject:
-		case r.Subject == floor:
-			bare = r
-		default:
-			other = r
-		}
-	}
+	byObjects := func(a, b Result) int { return a.Objects - b.Objects }
+	least, most := slices.MinFunc(own, byObjects), slices.MaxFunc(own, byObjects)
 	of := fmt.Sprintf(" with %d objects", most.Objects)
 	aims := []bench.Aim{
 		bench.NewAim("writes per object, mean,"+of, most.WritesMean, writesMeanLimit, ""),
@@ -129,17 +116,21 @@ func Aims(results []Result, subject string) []bench.Aim {
 		bench.NewAim("reconciles per object"+of, most.Reconciles, reconcilesLimit, ""),
 		bench.NewAim("peak memory"+of, most.PeakMemory, memoryLimit, "MiB"),
 	}
-	if bare != nil {
-		aims = append(aims, bench.NewAim("time to the floor's"+of, most.Available.Seconds()/bare.Available.Seconds(), timeLimit, ""))
-	}
-	if other != nil {
-		aims = append(aims, bench.NewAim("CPU time to the "+other.Subject+"'s"+of, most.CPU.Seconds()/other.CPU.Seconds(), cpuLimit, ""))
-	}
-	if heap, told := heapPerObject(results, subject); told {
-		aims = append(aims, bench.NewAim("heap per object", heap, heapLimit, "KiB"))
-	}
 	for _, r := range results {
-		if r.Subject == subject && r.Foreign > 0 {
+		switch {
+		case r.Objects != most.Objects || r.Subject == subject:
+		case r.Subject == floor:
+			aims = append(aims, bench.NewAim("time to the floor's"+of, most.Available.Seconds()/r.Available.Seconds(), timeLimit, ""))
+		default:
+			aims = append(aims, bench.NewAim("CPU time to the "+r.Subject+"'s"+of, most.CPU.Seconds()/r.CPU.Seconds(), cpuLimit, ""))
+		}
+	}
+	if least.Objects < most.Objects {
+		slope := (most.Heap - least.Heap) * 1024 / float64(most.Objects-least.Objects)
+		aims = append(aims, bench.NewAim("heap per object", slope, heapLimit, "KiB"))
+	}
+	for _, r := range own {
+		if r.Foreign > 0 {
 			aims = append(aims, bench.NewAim(fmt.Sprintf("heap for %d Deployments of others", r.Foreign), r.ForeignHeap, foreignHeapLimit, "MiB"))
 		}
 	}

@@ -44,25 +44,3 @@ type Result struct {
 
 // operator says that the result is of an operator, not of the floor.
 func (r Result) operator() bool { return r.Requests != nil }
-
-// heapPerObject is the slope of the heap between the smallest and the largest number of objects, in KiB; false if the results
-// of the subject do not tell.
-func heapPerObject(results []Result, subject string) (float64, bool) {
-	var least, most *Result
-	for i := range results {
-		r := &results[i]
-		if r.Subject != subject || !r.operator() {
-			continue
-		}
-		if least == nil || r.Objects < least.Objects {
-			least = r
-		}
-		if most == nil || r.Objects > most.Objects {
-			most = r
-		}
-	}
-	if least == nil || least.Objects == most.Objects {
-		return 0, false
-	}
-	return (most.Heap - least.Heap) * 1024 / float64(most.Objects-least.Objects), true
-}

@@ -6,21 +6,17 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
 // clients is how many requests are made at once.
@@ -89,50 +85,40 @@ func each(ctx context.Context, names []string, do func(context.Context, string) 
 }
 
 // untilAllAvailable returns when all Deployments have all of their pods, and the Memcacheds say so.
-func (w *world) untilAllAvailable(ctx context.Context, n int) error {
-	if err := w.until(ctx, n, &appsv1.DeploymentList{}, &appsv1.Deployment{}, "available Deployments", hasAllPods); err != nil {
+func (w *world) untilAllAvailable(ctx context.Context, recorder *record.Recorder, n int) error {
+	if err := w.until(ctx, recorder, n, "Deployment", "available Deployments", hasAllPods); err != nil {
 		return err
 	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(memcached.GroupVersion().WithKind(memcached.Kind + "List"))
-	return w.until(ctx, n, list, &unstructured.Unstructured{}, "Memcacheds that say Available=True", func(object apiruntime.Object) bool {
-		u, ok := object.(*unstructured.Unstructured)
-		return ok && framework.IsTrue(u, "Available")
+	return w.until(ctx, recorder, n, memcached.Kind, "Memcacheds that say Available=True", func(object *unstructured.Unstructured) bool {
+		return framework.IsTrue(object, "Available")
 	})
 }
 
-func hasAllPods(object apiruntime.Object) bool {
-	d, ok := object.(*appsv1.Deployment)
-	return ok && d.Status.ObservedGeneration >= d.Generation && d.Status.AvailableReplicas == size
+func hasAllPods(deployment *unstructured.Unstructured) bool {
+	observed, _, _ := unstructured.NestedInt64(deployment.Object, "status", "observedGeneration")
+	available, _, _ := unstructured.NestedInt64(deployment.Object, "status", "availableReplicas")
+	return observed >= deployment.GetGeneration() && available == size
 }
 
 // until returns when n objects of a kind are as they should be.
-func (w *world) until(ctx context.Context, n int, list client.ObjectList, object apiruntime.Object, what string, good func(apiruntime.Object) bool) error {
+func (w *world) until(ctx context.Context, recorder *record.Recorder, n int, kind, what string, good func(*unstructured.Unstructured) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
-			fresh := list.DeepCopyObject().(client.ObjectList)
-			return fresh, w.client.List(ctx, fresh, &client.ListOptions{Namespace: namespace, Raw: &o})
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return w.client.Watch(ctx, list.DeepCopyObject().(client.ObjectList), &client.ListOptions{Namespace: namespace, Raw: &o})
-		},
-	}
 	seen := map[string]bool{}
 	told := time.Now()
-	_, err := watchtools.UntilWithSync(ctx, lw, object, nil, func(event watch.Event) (bool, error) {
-		name := event.Object.(client.Object).GetName()
-		if event.Type != watch.Deleted && good(event.Object) {
+	err := recorder.Until(ctx, 0, func(v record.Version) bool {
+		switch name := v.Object.GetName(); {
+		case v.Object.GetKind() != kind:
+		case !v.Deleted && good(v.Object):
 			seen[name] = true
-		} else {
+		default:
 			delete(seen, name)
 		}
 		if time.Since(told) > 5*time.Second {
 			told = time.Now()
 			w.say("  %d of %d %s", len(seen), n, what)
 		}
-		return len(seen) == n, nil
+		return len(seen) == n
 	})
 	if err != nil {
 		return fmt.Errorf("%d of %d %s: %w", len(seen), n, what, err)

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
-	"time"
+
+	"github.com/rogpeppe/go-internal/cache"
 )
 
 // write writes a file below root, for its owner alone.
@@ -35,7 +35,7 @@ func repository(t *testing.T) string {
 }
 
 // recalled returns how many of the two mutants of the repository are known to be killed.
-func recalled(t *testing.T, root string, k kills) int {
+func recalled(t *testing.T, root string, k *cache.Cache) int {
 	t.Helper()
 	target, err := newTarget(root, "operator=suite", false, regexp.MustCompile(""))
 	if err != nil {
@@ -52,7 +52,7 @@ func recalled(t *testing.T, root string, k kills) int {
 }
 
 // remembered tries both mutants of the repository.
-func remembered(t *testing.T, root string, k kills, passed bool, meanwhile func()) {
+func remembered(t *testing.T, root string, k *cache.Cache, passed bool, meanwhile func()) {
 	t.Helper()
 	tried, err := newTarget(root, "operator=suite", false, regexp.MustCompile(""))
 	if err != nil {
@@ -69,7 +69,7 @@ func remembered(t *testing.T, root string, k kills, passed bool, meanwhile func(
 
 func TestKillsAreRemembered(t *testing.T) {
 	root, nothing := repository(t), func() {}
-	k := kills(filepath.Join(t.TempDir(), "mutants"))
+	k := killsIn(filepath.Join(t.TempDir(), "mutants"))
 	expect := func(want int, what string) {
 		t.Helper()
 		if got := recalled(t, root, k); got != want {
@@ -100,35 +100,29 @@ func TestKillsAreRemembered(t *testing.T) {
 	expect(1, "with another patch")
 }
 
-// A store that is damaged or can't be written is one that remembers nothing.
+// TestKillsAreForgotten damages what was remembered, and takes the folder away.
 func TestKillsAreForgotten(t *testing.T) {
 	folder := t.TempDir()
-	k := kills(filepath.Join(folder, "mutants"))
-	for i := range 4 {
-		key := fmt.Sprint(i)
-		k.add(key)
-		if !k.has(key) {
-			t.Errorf("expected %s to be there", key)
-		}
-		if err := os.Chtimes(filepath.Join(string(k), key), time.Time{}, time.Unix(int64(i), 0)); err != nil {
-			t.Fatal(err)
-		}
+	k := killsIn(filepath.Join(folder, "mutants"))
+	key := cache.ActionID{1}
+	if err := k.PutBytes(key, nil); err != nil {
+		t.Fatal(err)
 	}
-	write(t, string(k), "3", "")
-	if k.has("3") {
-		t.Error("expected that a damaged file is no kill")
+	if _, _, err := k.GetBytes(key); err != nil {
+		t.Fatal(err)
 	}
-	k.forget(2)
-	for key, want := range map[string]bool{"0": false, "1": false, "2": true} {
-		if k.has(key) != want {
-			t.Errorf("%s: expected that of four the newest two are kept", key)
-		}
+	entries, err := filepath.Glob(filepath.Join(folder, "mutants", "01", "*-a"))
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("the entries are %q, %v", entries, err)
+	}
+	if err := os.Truncate(entries[0], 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := k.GetBytes(key); err == nil {
+		t.Error("expected that a damaged entry is not a kill")
 	}
 	write(t, folder, "file", "")
-	blocked := kills(filepath.Join(folder, "file"))
-	blocked.add("1")
-	blocked.forget(0)
-	if blocked.has("1") || kills("").has("") {
-		t.Error("expected nothing to be remembered")
+	if killsIn(filepath.Join(folder, "file")) != nil {
+		t.Error("expected a file in place of the folder to remember nothing")
 	}
 }

@@ -31,7 +31,7 @@ func newTarget(root, pair string, rights bool, names *regexp.Regexp) (*target, e
 	if !ok || operator == "" || folder == "" {
 		return nil, fmt.Errorf("%q is no OPERATOR=SUITE: give two folders, such as operator=e2e/memcached", pair)
 	}
-	t := &target{operator: filepath.ToSlash(operator), folder: filepath.ToSlash(folder), root: root}
+	t := &target{operator: path.Clean(filepath.ToSlash(operator)), folder: path.Clean(filepath.ToSlash(folder)), root: root}
 	var err error
 	if rights {
 		t.mutants, err = withoutEachRight(root, folder)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rogpeppe/go-internal/cache"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/example/operator-testbed/e2e/mutant"
@@ -21,7 +22,7 @@ type trying struct {
 	parallel int
 	healthy  bool
 	alone    bool
-	kills    kills
+	kills    *cache.Cache // nil remembers nothing
 
 	told     sync.Mutex
 	killed   int
@@ -89,7 +90,7 @@ func (how *trying) try(ctx context.Context, targets []*target) error {
 
 // recall leaves of the target's mutants those that are not known to be killed.
 func (how *trying) recall(t *target) error {
-	if how.kills == "" {
+	if how.kills == nil {
 		return nil
 	}
 	var left []mutant.Mutant
@@ -98,7 +99,7 @@ func (how *trying) recall(t *target) error {
 		if err != nil {
 			return err
 		}
-		if !how.kills.has(key) {
+		if _, _, err := how.kills.GetBytes(key); err != nil {
 			left = append(left, m)
 			continue
 		}
@@ -112,6 +113,9 @@ func (how *trying) recall(t *target) error {
 // remember keeps the kills of those targets whose healthy operator passed: a kill is worth nothing without. What was changed
 // meanwhile may not be what was tried.
 func (how *trying) remember(targets []*target) {
+	if how.kills == nil {
+		return
+	}
 	for _, t := range targets {
 		if !t.passed || len(t.killed) == 0 {
 			continue
@@ -121,7 +125,7 @@ func (how *trying) remember(targets []*target) {
 		}
 		for _, m := range t.killed {
 			if key, err := t.key(m); err == nil {
-				how.kills.add(key)
+				_ = how.kills.PutBytes(key, nil) // or the mutant is tried again
 			}
 		}
 	}

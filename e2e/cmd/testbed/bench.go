@@ -11,8 +11,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/example/operator-testbed/e2e/bench"
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 )
 
 func newBench() *cobra.Command {
@@ -71,7 +71,7 @@ func withRuns(command *cobra.Command, usual int, measure func(ctx context.Contex
 }
 
 func benchCluster(ctx context.Context, runs int) (bench.Report, error) {
-	root, err := repository.Root(".")
+	root, err := cluster.Root(ctx)
 	if err != nil {
 		return bench.Report{}, err
 	}
@@ -96,7 +96,7 @@ func benchCluster(ctx context.Context, runs int) (bench.Report, error) {
 }
 
 func benchKind(ctx context.Context, runs int) (bench.Report, error) {
-	root, err := repository.Root(".")
+	root, err := cluster.Root(ctx)
 	if err != nil {
 		return bench.Report{}, err
 	}

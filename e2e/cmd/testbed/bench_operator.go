@@ -13,9 +13,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/example/operator-testbed/e2e/bench/operators"
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
@@ -74,7 +74,7 @@ const (
 )
 
 func benchOperator(ctx context.Context, flags benchOperatorFlags) ([]operators.Result, error) {
-	root, err := repository.Root(".")
+	root, err := cluster.Root(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 	"github.com/example/operator-testbed/e2e/conformance"
 	"github.com/example/operator-testbed/e2e/conformance/image"
 	"github.com/example/operator-testbed/e2e/demo"
@@ -53,7 +53,7 @@ program, because nothing here could run a container.`,
 var errNotConformant = errors.New("not every point holds")
 
 func runConformance(ctx context.Context, flags conformanceFlags) error {
-	root, err := repository.Root(".")
+	root, err := cluster.Root(ctx)
 	if err != nil {
 		return err
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 	"github.com/example/operator-testbed/e2e/demo"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
@@ -30,7 +30,7 @@ func newDemo(g *global) *cobra.Command {
 }
 
 func runDemo(ctx context.Context, g *global) error {
-	root, err := repository.Root(".")
+	root, err := cluster.Root(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func runDemo(ctx context.Context, g *global) error {
 			"the cluster "+g.name+" was up before, and still is")
 	}
 	out.line("\n%s", state.Picture(screen.Style()))
-	out.line("%s", demo.Next(*state.Memcached, ofName(g.name)))
+	out.line("%s", demo.Next(state.Memcached.Name, ofName(g.name)))
 	out.line("%s (after %.1f s)", state.Verdict(), time.Since(out.begin).Seconds())
 	return nil
 }

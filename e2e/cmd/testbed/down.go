@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,33 +13,35 @@ import (
 	"github.com/example/operator-testbed/kind/home"
 )
 
-func newDown(g *global) *cobra.Command {
+// newDown makes the command that takes a cluster down. What has become of it, take says.
+func newDown(noun string, take func(context.Context) (became string, err error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Take the cluster down, with everything that runs on it",
+		Short: "Take the " + noun + " down, with everything that runs on it",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			ctx, out := command.Context(), command.OutOrStdout()
-			cluster, err := embedded.Attach(g.name)
-			if notUp := new(embedded.NotUpError); errors.As(err, &notUp) {
-				fmt.Fprintf(out, "No cluster called %s is up: there is nothing to take down.\n", g.name)
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			if err := cluster.Destroy(ctx); err != nil {
-				return err
-			}
-			cache, err := home.Cache()
+			became, err := take(command.Context())
 			if err != nil {
 				return err
 			}
 			tidy()
-			fmt.Fprintf(out, "The cluster %s is down. Nothing of it is left but what was built, in %s.\n", g.name, cache)
+			fmt.Fprintln(command.OutOrStdout(), became)
 			return nil
 		},
 	}
+}
+
+// down takes an embedded cluster down.
+func down(ctx context.Context, name string) (became string, err error) {
+	cluster, err := embedded.Attach(name)
+	if errors.As(err, new(*embedded.NotUpError)) {
+		return "No cluster called " + name + " is up: there is nothing to take down.", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	cache, err := home.Cache()
+	return fmt.Sprintf("The cluster %s is down. Nothing of it is left but what was built, in %s.", name, cache), errors.Join(err, cluster.Destroy(ctx))
 }
 
 // tidy removes the folders of the state if nothing is in them any more. Other

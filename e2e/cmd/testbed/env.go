@@ -1,22 +1,25 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 )
 
-func newEnv(g *global) *cobra.Command {
+// newEnv makes the command that prints what a shell needs to use a cluster that is up: the one that attach returns.
+func newEnv(noun, setting string, attach func(context.Context) (support.E2EClusterProvider, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "env",
-		Short: `Print what a shell needs to use the cluster: eval "$(make -s env)"`,
+		Short: fmt.Sprintf(`Print what a shell needs to use the %s: eval "$(make -s env%s)"`, noun, setting),
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			cluster, err := g.attachReady(command.Context())
+			cluster, err := attach(command.Context())
 			if err != nil {
 				return err
 			}

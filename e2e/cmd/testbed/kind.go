@@ -9,9 +9,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/kind"
-	"github.com/example/operator-testbed/e2e/demo"
 )
 
 func newKind(g *global) *cobra.Command {
@@ -19,78 +19,35 @@ func newKind(g *global) *cobra.Command {
 		Use:   "kind",
 		Short: "The same for a kind cluster, whose nodes run containers",
 	}
-	command.AddCommand(newKindUp(g), newKindDown(g), newKindEnv(g), newKindCheck(), newKindWith(g), newKindPrepare(), newKindLoad(g), newKindStock(g))
-	return command
-}
-
-// onKind is what a make command needs to be about a kind cluster.
-func onKind(name string) string { return " CLUSTER=kind" + ofName(name) }
-
-func newKindUp(g *global) *cobra.Command {
-	return &cobra.Command{
-		Use:   "up",
-		Short: "Bring a kind cluster up and leave it running",
-		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			ctx, out := command.Context(), newReport(demo.ScreenOn(os.Stdout))
-			cluster := kind.NewProvider()
-			cluster.WithName(g.name).WithOpts(kind.WithProgress(out.steps("Cluster")), kind.WithRegistry())
-			_, err := cluster.Create(ctx)
-			if alreadyUp := new(kind.AlreadyUpError); errors.As(err, &alreadyUp) {
-				return fmt.Errorf("the kind cluster %s is already up: use it with eval \"$(make -s env%s)\", or take it down first with make down%[2]s", g.name, onKind(g.name))
-			}
-			if err != nil {
-				return afterStop(ctx, err, "nothing is left running")
-			}
-			out.step("Cluster", "%s is up", g.name)
-			out.line("")
-			out.line("kubectl for it, in this shell:  eval \"$(make -s env%s)\"", onKind(g.name))
-			out.line("The operator, as an image:      make docker-build docker-push deploy%s", onKind(g.name))
-			out.line("To take it down:                make down%s", onKind(g.name))
-			return nil
-		},
-	}
-}
-
-func newKindDown(g *global) *cobra.Command {
-	return &cobra.Command{
-		Use:   "down",
-		Short: "Take the kind cluster down, with everything that runs on it",
-		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			ctx, out := command.Context(), command.OutOrStdout()
+	command.AddCommand(
+		newUp(g, "kind cluster", onKind, "The operator, as an image:      make docker-build docker-push deploy%s",
+			func(ctx context.Context, out *report) error {
+				cluster := kind.NewProvider()
+				cluster.WithName(g.name).WithOpts(kind.WithProgress(out.steps("Cluster")), kind.WithRegistry())
+				if _, err := cluster.Create(ctx); err != nil {
+					return err
+				}
+				out.step("Cluster", "%s is up", g.name)
+				return nil
+			}),
+		newDown("kind cluster", func(ctx context.Context) (string, error) {
 			_, attached := kind.Attach(ctx, g.name)
 			// One that is not up may have begun to be.
 			cluster := kind.NewProvider()
 			cluster.WithName(g.name)
-			if err := cluster.Destroy(ctx); err != nil {
-				return err
-			}
-			tidy()
+			became := "The kind cluster %s is down. Nothing of it is left but its images, in Docker."
 			if errors.As(attached, new(*kind.NotUpError)) {
-				fmt.Fprintf(out, "No kind cluster called %s is up, and nothing is left of one.\n", g.name)
-				return nil
+				became = "No kind cluster called %s is up, and nothing is left of one."
 			}
-			fmt.Fprintf(out, "The kind cluster %s is down. Nothing of it is left but its images, in Docker.\n", g.name)
-			return nil
-		},
-	}
+			return fmt.Sprintf(became, g.name), cluster.Destroy(ctx)
+		}),
+		newEnv("kind cluster", onKind, func(ctx context.Context) (support.E2EClusterProvider, error) { return kind.Attach(ctx, g.name) }),
+		newKindCheck(), newKindWith(g), newKindPrepare(), newKindLoad(g), newKindStock(g))
+	return command
 }
 
-func newKindEnv(g *global) *cobra.Command {
-	return &cobra.Command{
-		Use:   "env",
-		Short: `Print what a shell needs to use the kind cluster`,
-		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			cluster, err := kind.Attach(command.Context(), g.name)
-			if err != nil {
-				return err
-			}
-			return printExports(command, cluster.GetKubeconfig())
-		},
-	}
-}
+// onKind is what a make command needs to be about a kind cluster, besides its name.
+const onKind = " CLUSTER=kind"
 
 func newKindCheck() *cobra.Command {
 	return &cobra.Command{

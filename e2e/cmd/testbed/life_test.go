@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 )
 
 // bed is a place of its own for clusters, and the commands to run there.
@@ -31,7 +31,7 @@ func newBed(t *testing.T) bed {
 	if os.Getenv("CLUSTER") != "embedded" {
 		t.Skip("this test brings clusters up: run it with make test, or CLUSTER=embedded")
 	}
-	root, err := repository.Root(".")
+	root, err := cluster.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,10 +71,10 @@ func (e stoppedError) Error() string { return e.stopped.Error() + ": " + e.becam
 func (e stoppedError) Unwrap() error { return e.stopped }
 
 // afterStop returns err, or, if a signal ended ctx, an error that says so and
-// what became of the work.
+// what became of the work, unless err says that already.
 func afterStop(ctx context.Context, err error, became string) error {
 	var bySignal stopped
-	if !errors.As(context.Cause(ctx), &bySignal) {
+	if !errors.As(context.Cause(ctx), &bySignal) || errors.As(err, new(stoppedError)) {
 		return err
 	}
 	return stoppedError{stopped: bySignal, became: became}

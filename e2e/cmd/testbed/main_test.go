@@ -10,8 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 )
 
 func TestMain(m *testing.M) {
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs the scripts in testdata/script: what the commands and the
 // make targets say, and how they exit, where no cluster is up.
 func TestScripts(t *testing.T) {
-	root, err := repository.Root(".")
+	root, err := cluster.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+	"github.com/example/operator-testbed/e2e/cluster"
 )
 
 // TestProgressPassesSignalsOn stops scripts/with-progress in each way, and
 // expects that what it runs ends too, with what that started.
 func TestProgressPassesSignalsOn(t *testing.T) {
 	t.Parallel()
-	root, err := repository.Root(".")
+	root, err := cluster.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestProgressPassesSignalsOn(t *testing.T) {
 // TestProgressOutlivesItsTerminal hangs scripts/with-progress and what it runs up where nohup has hangups ignored.
 func TestProgressOutlivesItsTerminal(t *testing.T) {
 	t.Parallel()
-	root, err := repository.Root(".")
+	root, err := cluster.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

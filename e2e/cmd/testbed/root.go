@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 )
@@ -47,9 +48,9 @@ The targets of the Makefile call it: "make" lists them.`,
 	root.PersistentFlags().StringVar(&g.name, "name", embedded.DefaultName, "name of the cluster")
 	root.AddCommand(
 		newDemo(&g),
-		newUp(&g),
-		newDown(&g),
-		newEnv(&g),
+		newUp(&g, "cluster", "", "", func(ctx context.Context, out *report) error { return up(ctx, &g, out) }),
+		newDown("cluster", func(ctx context.Context) (string, error) { return down(ctx, g.name) }),
+		newEnv("cluster", "", func(ctx context.Context) (support.E2EClusterProvider, error) { return g.attachReady(ctx) }),
 		newStatus(&g),
 		newLogs(&g),
 		newRun(&g),

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/existing"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
@@ -33,7 +33,7 @@ func newRun(g *global) *cobra.Command {
 }
 
 func runOperator(ctx context.Context, g *global, folder string, onExisting bool, debugger operator.Debugger) error {
-	root, err := repository.Root(".")
+	root, err := cluster.Root(ctx)
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,12 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+	"github.com/example/operator-testbed/e2e/cluster"
 )
 
 // TestRunningTests reports what `go test -json` is doing from what it has printed so far.
 func TestRunningTests(t *testing.T) {
-	root, err := repository.Root(".")
+	root, err := cluster.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestRunningTests(t *testing.T) {
 
 // TestParts prints what each part took, and ends with the first that fails.
 func TestParts(t *testing.T) {
-	root, err := repository.Root(".")
+	root, err := cluster.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

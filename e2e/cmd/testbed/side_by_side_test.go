@@ -11,14 +11,14 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
+	"github.com/example/operator-testbed/e2e/cluster"
 )
 
 // sideBySide is scripts/side-by-side, two at a time, with a script for these names: one that is quick, one that stays until it is
 // interrupted, and one that fails when that one runs. What stays holds the named pipe open that is returned.
 func sideBySide(t *testing.T, names ...string) (cmd *exec.Cmd, pipe string) {
 	t.Helper()
-	root, err := repository.Root(".")
+	root, err := cluster.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

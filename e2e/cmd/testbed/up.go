@@ -9,39 +9,50 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/demo"
 )
 
-func newUp(g *global) *cobra.Command {
+// newUp makes the command that brings a cluster up and leaves it running. Messages call the cluster noun; a make command is about
+// it by the setting, besides its name. The hint is a line on what else can be done with it.
+func newUp(g *global, noun, setting, hint string, create func(context.Context, *report) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   "up",
-		Short: "Bring a cluster up and leave it running",
+		Short: "Bring a " + noun + " up and leave it running",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return up(command.Context(), g)
+			ctx, out, about := command.Context(), newReport(demo.ScreenOn(os.Stdout)), setting+ofName(g.name)
+			err := create(ctx, out)
+			if errors.As(err, new(*embedded.AlreadyUpError)) || errors.As(err, new(*kind.AlreadyUpError)) {
+				return fmt.Errorf("the %s %s is already up: use it with eval \"$(make -s env%s)\", or take it down first with make down%[3]s", noun, g.name, about)
+			}
+			if err != nil {
+				return afterStop(ctx, err, "nothing is left running")
+			}
+			out.line("")
+			out.line("kubectl for it, in this shell:  eval \"$(make -s env%s)\"", about)
+			if hint != "" {
+				out.line(hint, about)
+			}
+			out.line("To take it down:                make down%s", about)
+			return nil
 		},
 	}
 }
 
-func up(ctx context.Context, g *global) error {
-	out := newReport(demo.ScreenOn(os.Stdout))
+// up brings up an embedded cluster that stays.
+func up(ctx context.Context, g *global, out *report) error {
 	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
 		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
 	}
 	cluster, err := create(ctx, g, out)
-	if alreadyUp := new(embedded.AlreadyUpError); errors.As(err, &alreadyUp) {
-		return fmt.Errorf("the cluster %s is already up: use it with eval \"$(make -s env%s)\", or take it down first with make down%[2]s", g.name, ofName(g.name))
-	}
 	if err != nil {
-		return afterStop(ctx, err, "nothing is left running")
+		return err
 	}
 	if err := leave(ctx, cluster); err != nil {
 		return err
 	}
 	out.step("Cluster", "%s is up: Kubernetes %s", g.name, embedded.Version)
-	out.line("")
-	out.line("kubectl for it, in this shell:  eval \"$(make -s env%s)\"", ofName(g.name))
-	out.line("To take it down:                make down%s", ofName(g.name))
 	return nil
 }
 

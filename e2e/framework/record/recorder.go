@@ -78,6 +78,36 @@ func (r *Recorder) Versions() []Version {
 	return versions
 }
 
+// Since waits until more than n versions are recorded, and returns those that were recorded after the first n, in the order in
+// which the recorder saw them.
+func (r *Recorder) Since(ctx context.Context, n int) ([]Version, error) {
+	for {
+		r.mu.Lock()
+		versions, news := slices.Clone(r.versions[n:]), r.news
+		r.mu.Unlock()
+		if len(versions) > 0 {
+			return versions, nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// Until returns when accept says that it has seen enough. It gets the versions that were recorded after the first n, one after the
+// other as Since returns them.
+func (r *Recorder) Until(ctx context.Context, n int, accept func(Version) bool) error {
+	for {
+		versions, err := r.Since(ctx, n)
+		if err != nil || slices.ContainsFunc(versions, accept) {
+			return err
+		}
+		n += len(versions)
+	}
+}
+
 // CaughtUp waits until all is recorded that is true now, of every kind, and returns what Versions does. The recorder must not have
 // been stopped.
 func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {

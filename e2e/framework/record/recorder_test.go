@@ -187,6 +187,36 @@ func TestAWatchThatEndsIsTakenUp(t *testing.T) {
 	expectTold(t, r, "a@12 b@13 a@25 b@30-")
 }
 
+// TestSince waits for versions in the order in which they come.
+func TestSince(t *testing.T) {
+	s := newServer(pods)
+	s.has(pods, list{revision: "10", items: []unstructured.Unstructured{*object("Pod", "a", 7)}})
+	r := start(t, s, pods)
+	pod := s.watched(t, pods)
+	pod.Modify(object("Pod", "a", 15))
+	pod.Add(object("Pod", "b", 12))
+	heard(pod)
+	for n, want := range []string{"a@7 a@15 b@12", "a@15 b@12", "b@12"} {
+		if got, err := r.Since(t.Context(), n); err != nil || told(got) != want {
+			t.Errorf("after %d versions: %s, %v; expected %s", n, told(got), err, want)
+		}
+	}
+	go pod.Delete(object("Pod", "b", 16))
+	var seen []record.Version
+	if err := r.Until(t.Context(), 1, func(v record.Version) bool {
+		seen = append(seen, v)
+		return v.Deleted
+	}); err != nil || told(seen) != "a@15 b@12 b@16-" {
+		t.Errorf("waited for %s, %v; expected the end of b", told(seen), err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	cancel(enough)
+	if err := r.Until(ctx, 4, func(record.Version) bool { return true }); !errors.Is(err, enough) {
+		t.Errorf("waiting has ended with %v, expected %v", err, enough)
+	}
+}
+
 func TestCaughtUp(t *testing.T) {
 	s := newServer(pods, services)
 	s.has(pods, list{revision: "10", items: []unstructured.Unstructured{*object("Pod", "a", 7), *object("Pod", "b", 8)}})

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"strings"
 )
 
@@ -34,66 +35,46 @@ func Declarations(file, content string, names []string) (string, error) {
 }
 
 // Declaration returns a declaration, and the comment above it; nil if there is none of that name.
-func Declaration(file *ast.File, name string) (ast.Node, *ast.CommentGroup) {
-	owner, member, isMember := strings.Cut(name, ".")
+func Declaration(file *ast.File, name string) (found ast.Node, doc *ast.CommentGroup) {
+	is := func(declared string, node ast.Node, above *ast.CommentGroup) {
+		if declared == name {
+			found, doc = node, above
+		}
+	}
 	for _, d := range file.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if (!isMember && d.Recv == nil && d.Name.Name == name) || (isMember && d.Recv != nil && receiver(d) == owner && d.Name.Name == member) {
-				return d, d.Doc
-			}
+			is(receiver(d)+d.Name.Name, d, d.Doc)
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
 				switch spec := spec.(type) {
 				case *ast.TypeSpec:
-					if spec.Name.Name != owner {
-						continue
-					}
-					if !isMember {
-						return d, d.Doc
-					}
-					if field, doc := structField(spec, member); field != nil {
-						return field, doc
+					is(spec.Name.Name, d, d.Doc)
+					if of, isStruct := spec.Type.(*ast.StructType); isStruct {
+						for _, field := range of.Fields.List {
+							for _, n := range field.Names {
+								is(spec.Name.Name+"."+n.Name, field, field.Doc)
+							}
+						}
 					}
 				case *ast.ValueSpec:
 					for _, n := range spec.Names {
-						if n.Name == name {
-							return d, d.Doc
-						}
+						is(n.Name, d, d.Doc)
 					}
 				}
 			}
 		}
 	}
-	return nil, nil
+	return found, doc
 }
 
-// receiver is the name of the type that a method belongs to.
-func receiver(method *ast.FuncDecl) string {
-	of := method.Recv.List[0].Type
-	if pointer, is := of.(*ast.StarExpr); is {
-		of = pointer.X
+// receiver is the name of the type that a method belongs to, with a dot behind it; empty for a function.
+func receiver(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
 	}
-	if generic, is := of.(*ast.IndexExpr); is {
-		of = generic.X
-	}
-	if name, is := of.(*ast.Ident); is {
-		return name.Name
-	}
-	return ""
-}
-
-func structField(spec *ast.TypeSpec, name string) (ast.Node, *ast.CommentGroup) {
-	if of, is := spec.Type.(*ast.StructType); is {
-		for _, field := range of.Fields.List {
-			for _, n := range field.Names {
-				if n.Name == name {
-					return field, field.Doc
-				}
-			}
-		}
-	}
-	return nil, nil
+	name, _, _ := strings.Cut(types.ExprString(f.Recv.List[0].Type), "[")
+	return strings.TrimPrefix(name, "*") + "."
 }
 
 // Dedent removes the indentation that all lines share, and gives the text exactly one newline at its end.

@@ -110,23 +110,8 @@ func byName(f *file) map[string]ast.Decl {
 
 // receiverType is the name of the type that a method is of.
 func receiverType(method *ast.FuncDecl) string {
-	expression := method.Recv.List[0].Type
-	for {
-		switch e := expression.(type) {
-		case *ast.StarExpr:
-			expression = e.X
-		case *ast.ParenExpr:
-			expression = e.X
-		case *ast.IndexExpr:
-			expression = e.X
-		case *ast.IndexListExpr:
-			expression = e.X
-		case *ast.Ident:
-			return e.Name
-		default:
-			return ""
-		}
-	}
+	name, _, _ := strings.Cut(types.ExprString(method.Recv.List[0].Type), "[")
+	return strings.Trim(name, "(*)")
 }
 
 // compareFunction notes a function whose body differs.

@@ -23,7 +23,7 @@ func Root(ctx context.Context) (string, error) {
 		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = errors.New(strings.TrimSpace(string(failed.Stderr)))
 		}
-		return "", fmt.Errorf("find the module %s: %w: run this inside a clone of its repository", module, err)
+		return "", fmt.Errorf("find the module %s: %w: this directory is not in a clone of operator-testbed: change to one and try again", module, err)
 	}
 	return strings.TrimSpace(string(root)), nil
 }

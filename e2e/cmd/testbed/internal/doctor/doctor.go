@@ -11,9 +11,7 @@ import "time"
 // Facts are what was seen on a machine. The zero value of a figure means that
 // this machine does not tell.
 type Facts struct {
-	// OS is runtime.GOOS.
-	OS string
-	// PackageManager is the first known one on PATH (apt-get, dnf, ...), or "".
+	// PackageManager is the first known one on PATH (apt-get, dnf, macOS's xcode-select, ...), or "".
 	PackageManager string
 
 	Go, Make, Git Tool

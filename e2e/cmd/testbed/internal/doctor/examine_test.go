@@ -17,7 +17,6 @@ func sound() doctor.Facts {
 		return doctor.Folder{Path: path, Free: 50 * gib, Writable: true}
 	}
 	return doctor.Facts{
-		OS:               "linux",
 		PackageManager:   "apt-get",
 		Go:               doctor.Tool{Path: "/usr/local/go/bin/go", Version: "go1.26.8"},
 		Make:             doctor.Tool{Path: "/usr/bin/make", Version: "GNU Make 4.3"},
@@ -66,7 +65,7 @@ func TestExamine(t *testing.T) {
 			"make", doctor.Lacking, "not on PATH", "sudo apt-get install -y make"},
 		{"no git, Fedora", func(f *doctor.Facts) { f.Git, f.PackageManager = doctor.Tool{}, "dnf" },
 			"git", doctor.Lacking, "not on PATH", "sudo dnf install -y git"},
-		{"no git, macOS", func(f *doctor.Facts) { f.Git, f.OS, f.PackageManager = doctor.Tool{}, "darwin", "" },
+		{"no git, macOS", func(f *doctor.Facts) { f.Git, f.PackageManager = doctor.Tool{}, "xcode-select" },
 			"git", doctor.Lacking, "not on PATH", "xcode-select --install"},
 		{"no git, unknown system", func(f *doctor.Facts) { f.Git, f.PackageManager = doctor.Tool{}, "" },
 			"git", doctor.Lacking, "not on PATH", "package manager"},

@@ -33,8 +33,7 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 		return Facts{}, err
 	}
 	facts := Facts{
-		OS:             runtime.GOOS,
-		PackageManager: firstOnPath("apt-get", "dnf", "apk", "pacman", "zypper"),
+		PackageManager: firstOnPath("xcode-select", "apt-get", "dnf", "apk", "pacman", "zypper"),
 		Go:             lookUp(ctx, "go", "env", "GOVERSION"),
 		Make:           lookUp(ctx, "make", "--version"),
 		Git:            lookUp(ctx, "git", "--version"),
@@ -57,8 +56,7 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 	}
 	gatherSystem(&facts)
 	if network {
-		proxy := tryProxy(ctx, goEnv("GOPROXY"))
-		facts.Proxy = &proxy
+		facts.Proxy = new(tryProxy(ctx, goEnv("GOPROXY")))
 	}
 	return facts, nil
 }
@@ -104,19 +102,12 @@ func output(ctx context.Context, name string, args ...string) string {
 
 // lookAtFolder looks at a folder, or at the nearest one above it that exists.
 func lookAtFolder(path string) Folder {
+	var disk unix.Statfs_t
 	existing := path
-	for {
-		if _, err := os.Stat(existing); err == nil || existing == filepath.Dir(existing) {
-			break
-		}
+	for unix.Statfs(existing, &disk) != nil && existing != filepath.Dir(existing) {
 		existing = filepath.Dir(existing)
 	}
-	folder := Folder{Path: path, Writable: unix.Access(existing, unix.W_OK) == nil}
-	var disk unix.Statfs_t
-	if err := unix.Statfs(existing, &disk); err == nil {
-		folder.Free = disk.Bavail * uint64(disk.Bsize)
-	}
-	return folder
+	return Folder{Path: path, Writable: unix.Access(existing, unix.W_OK) == nil, Free: disk.Bavail * uint64(disk.Bsize)}
 }
 
 // tryLoopback connects to itself over 127.0.0.1 on a free port.
@@ -144,21 +135,24 @@ func tryProxy(ctx context.Context, setting string) Proxy {
 	proxy.URL = strings.TrimSuffix(first, "/") + "/k8s.io/apimachinery/@v/v0.37.0.info"
 	ctx, cancel := context.WithTimeout(ctx, proxyPatience)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, proxy.URL, nil)
+	proxy.Took, proxy.Err = answer(ctx, proxy.URL)
+	return proxy
+}
+
+// answer returns how long a server takes to answer, or why it does not.
+func answer(ctx context.Context, url string) (time.Duration, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		proxy.Err = fmt.Errorf("GOPROXY=%s is no address: %w", setting, err)
-		return proxy
+		return 0, fmt.Errorf("GOPROXY names no address: %w", err)
 	}
 	begin := time.Now()
 	response, err := http.DefaultClient.Do(request)
-	proxy.Took = time.Since(begin)
 	if err != nil {
-		proxy.Err = fmt.Errorf("the module proxy does not answer: %w", err)
-		return proxy
+		return 0, fmt.Errorf("the module proxy does not answer: %w", err)
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		proxy.Err = fmt.Errorf("%s answered %s", proxy.URL, response.Status)
+		return 0, fmt.Errorf("%s answered %s", url, response.Status)
 	}
-	return proxy
+	return time.Since(begin), nil
 }

@@ -1,9 +1,8 @@
 package doctor
 
 import (
-	"bufio"
-	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -13,27 +12,19 @@ func gatherSystem(f *Facts) {
 	f.InotifyInstances = number("/proc/sys/fs/inotify/max_user_instances")
 	f.InotifyWatches = number("/proc/sys/fs/inotify/max_user_watches")
 
-	meminfo, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return
-	}
-	defer meminfo.Close()
-	for scanner := bufio.NewScanner(meminfo); scanner.Scan(); {
-		var kib uint64
-		if _, err := fmt.Sscanf(scanner.Text(), "MemAvailable: %d kB", &kib); err == nil {
-			f.MemoryAvailable = kib << 10
-		}
+	meminfo, _ := os.ReadFile("/proc/meminfo")
+	if found := available.FindSubmatch(meminfo); found != nil {
+		kib, _ := strconv.ParseUint(string(found[1]), 10, 64)
+		f.MemoryAvailable = kib << 10
 	}
 }
 
+// available finds the memory, in KiB, that programs can still get.
+var available = regexp.MustCompile(`(?m)^MemAvailable: +(\d+) kB$`)
+
+// number returns what a file of /proc holds, or 0.
 func number(path string) uint64 {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0
-	}
-	n, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
-	if err != nil {
-		return 0
-	}
+	data, _ := os.ReadFile(path)
+	n, _ := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
 	return n
 }

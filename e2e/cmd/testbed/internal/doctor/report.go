@@ -3,24 +3,24 @@ package doctor
 import (
 	"fmt"
 	"io"
+	"text/tabwriter"
 )
 
 // Report writes the findings, each with its mend below it, and a last sentence.
 // It returns how many things are lacking.
 func Report(w io.Writer, findings []Finding) int {
-	var subject, lacking int
+	lacking := 0
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
-		subject = max(subject, len(f.Subject))
-	}
-	for _, f := range findings {
-		fmt.Fprintf(w, "%-7s  %-*s  %s\n", f.Verdict, subject, f.Subject, f.Found)
+		fmt.Fprintf(table, "%-7s\t%s\t%s\n", f.Verdict, f.Subject, f.Found)
 		if f.Mend != "" {
-			fmt.Fprintf(w, "%-7s  %-*s  mend: %s\n", "", subject, "", f.Mend)
+			fmt.Fprintf(table, "\t\tmend: %s\n", f.Mend)
 		}
 		if f.Verdict == Lacking {
 			lacking++
 		}
 	}
+	table.Flush()
 	switch lacking {
 	case 0:
 		fmt.Fprintln(w, "This machine has all that the testbed needs.")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -32,20 +33,8 @@ func lastLines(content []byte, n int) []byte {
 	if n < 0 {
 		return content
 	}
-	begin := len(content)
-	if begin > 0 && content[begin-1] == '\n' && n > 0 {
-		begin--
-	}
-	for ; n > 0; n-- {
-		begin = bytes.LastIndexByte(content[:begin], '\n')
-		if begin < 0 {
-			return content
-		}
-	}
-	if begin < len(content) {
-		begin++ // behind the line end that was found
-	}
-	return content[begin:]
+	lines := slices.Collect(bytes.Lines(content))
+	return bytes.Join(lines[max(0, len(lines)-n):], nil)
 }
 
 // Follow writes what is added to a file after offset until ctx ends, and what

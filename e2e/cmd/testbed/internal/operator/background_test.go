@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
-	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/repository"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
@@ -26,7 +26,7 @@ func TestEnsure(t *testing.T) {
 		t.Skip("this test brings a cluster up: run it with make test, or CLUSTER=embedded")
 	}
 	t.Setenv("TESTBED_STATE", filepath.Join(t.TempDir(), "state"))
-	root, err := repository.Root(".")
+	root, err := cluster.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
