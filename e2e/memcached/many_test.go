@@ -40,7 +40,7 @@ func TestMany(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(ownOperator).
 		Assess("become Available, all of them", func(ctx context.Context, s *framework.Scope) {
-			if s.RealKubelet {
+			if s.Cluster.RunsPods {
 				many = running
 			}
 			mark = s.Mark()

@@ -65,17 +65,10 @@ func (e *NotUpError) Error() string {
 	return fmt.Sprintf("no embedded cluster called %s is up: create it first", e.Name)
 }
 
-// Kind returns "embedded".
-func (p *Provider) Kind() string { return Kind }
-
-// RealKubelet returns false: pods run nothing, kwok plays their status.
-func (p *Provider) RealKubelet() bool { return false }
-
-// ReachesLoopback returns true: the API server is a process on this machine.
-func (p *Provider) ReachesLoopback() bool { return true }
-
-// Supervisor returns the supervisor of the cluster's processes, which may run
-// others beside them; nil while the cluster is not up.
+// Supervisor returns the supervisor of the cluster's processes, which are
+// called like the components ([KubeAPIServer], ...) and do their work again as
+// soon as they run. It may run others beside them. It is nil while the cluster
+// is not up.
 func (p *Provider) Supervisor() *supervisor.Supervisor { return p.sup }
 
 // AuditLog returns the path of the API server's audit log: one event of

@@ -38,11 +38,8 @@ func NewProvider(kubeconfig, context string) *Provider {
 	return &Provider{kubeconfig: kubeconfig, context: context}
 }
 
-// Kind returns "existing".
-func (p *Provider) Kind() string { return Kind }
-
-// RealKubelet is false where kwok plays the nodes, as it does on an embedded cluster that somebody leads us to by its kubeconfig.
-func (p *Provider) RealKubelet() bool { return !p.simulated }
+// RunsPods is false where kwok plays the nodes, as it does on an embedded cluster that somebody leads us to by its kubeconfig.
+func (p *Provider) RunsPods() bool { return !p.simulated }
 
 // SetDefaults returns the provider: it has its defaults from the start.
 func (p *Provider) SetDefaults() support.E2EClusterProvider { return p }

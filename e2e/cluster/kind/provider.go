@@ -96,15 +96,6 @@ func (e *NotUpError) Error() string {
 // errForeign says that somebody else's containers have the names that the cluster's would have.
 var errForeign = errors.New("this testbed did not make it, so it is left alone")
 
-// Kind returns "kind".
-func (p *Provider) Kind() string { return Kind }
-
-// RealKubelet returns true.
-func (p *Provider) RealKubelet() bool { return true }
-
-// ReachesLoopback returns false: the API server's loopback is its container's.
-func (p *Provider) ReachesLoopback() bool { return false }
-
 // AuditLog returns the path of the API server's audit log, which its node writes into a folder of this machine.
 func (p *Provider) AuditLog() string { return p.layout.auditLog() }
 

@@ -83,7 +83,7 @@ func TestPodsFailing(t *testing.T) {
 	}
 	stage.Feature("failing pods").
 		Setup(func(ctx context.Context, s *framework.Scope) {
-			if s.RealKubelet {
+			if s.Cluster.RunsPods {
 				s.Skip("a real kubelet runs the pod and can't be told to let it crash")
 			}
 			mc = create(ctx, s, "cache", 1)
