@@ -38,23 +38,20 @@ type Options struct {
 
 // New returns a provider for the kind of cluster, which is "embedded", "kind" or "existing".
 func New(which string, o Options) (Provider, error) {
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
 	switch which {
 	case embedded.Kind:
 		p := embedded.NewProvider()
-		p.WithOpts(embedded.WithCRDs(o.CRDs...))
-		if o.Progress != nil {
-			p.WithOpts(embedded.WithProgress(o.Progress))
-		}
+		p.WithOpts(embedded.WithCRDs(o.CRDs...), embedded.WithProgress(o.Progress))
 		if o.Attached != "" {
 			p.WithOpts(embedded.Attached(o.Attached))
 		}
 		return embeddedCluster{p}, nil
 	case kind.Kind:
 		p := kind.NewProvider()
-		p.WithOpts(kind.Temporary())
-		if o.Progress != nil {
-			p.WithOpts(kind.WithProgress(o.Progress))
-		}
+		p.WithOpts(kind.Temporary(), kind.WithProgress(o.Progress))
 		if o.Keep {
 			p.WithOpts(kind.Keep())
 		}

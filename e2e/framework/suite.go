@@ -331,8 +331,7 @@ func (s *Suite) binary(ctx context.Context) (string, error) {
 
 // connect replaces e2e-framework's client, which is limited to five requests a second, by one without a limit.
 func (s *Suite) connect(cfg *envconf.Config) error {
-	s.config = rest.CopyConfig(s.cluster.KubernetesRestConfig())
-	s.config.QPS = -1
+	s.config = s.cluster.KubernetesRestConfig()
 	framework, err := klient.New(s.config)
 	if err != nil {
 		return err

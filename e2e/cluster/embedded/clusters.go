@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
@@ -89,7 +90,7 @@ func (p *Provider) attach() error {
 	if err != nil {
 		return err
 	}
-	config, err := restConfig(l.kubeconfig())
+	config, err := provider.RestConfig(l.kubeconfig())
 	if err != nil {
 		return err
 	}

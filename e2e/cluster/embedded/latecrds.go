@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
@@ -37,7 +38,7 @@ func watchLateCRDs(ctx context.Context, s *supervisor.Server, raw json.RawMessag
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return err
 	}
-	config, err := restConfig(args.Kubeconfig)
+	config, err := provider.RestConfig(args.Kubeconfig)
 	if err != nil {
 		return err
 	}

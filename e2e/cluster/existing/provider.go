@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 )
 
 // Kind is the name of this kind of cluster.
@@ -55,10 +57,7 @@ func (p *Provider) WithPath(string) support.E2EClusterProvider { return p }
 
 // WithOpts applies options; none is known for this kind.
 func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvider {
-	for _, opt := range opts {
-		opt(p)
-	}
-	return p
+	return provider.WithOpts(p, opts)
 }
 
 // Create sees that the API server answers and that the cluster is not somebody's who has another Memcached, and returns the path
@@ -156,8 +155,5 @@ func (p *Provider) WaitForControlPlane(context.Context, klient.Client) error { r
 
 // KubernetesRestConfig returns how the kubeconfig reaches the cluster; nil before Create.
 func (p *Provider) KubernetesRestConfig() *rest.Config {
-	if p.config == nil {
-		return nil
-	}
-	return rest.CopyConfig(p.config)
+	return provider.Copy(p.config)
 }
