@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,7 +56,7 @@ func watchLateCRDs(ctx context.Context, s *supervisor.Server, raw json.RawMessag
 		}
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: crdWatch(client.CustomResourceDefinitions()),
+		ListerWatcher: crdWatch(client),
 		ObjectType:    &apiextensionsv1.CustomResourceDefinition{},
 		Handler: cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(object any, initial bool) {
@@ -117,7 +118,7 @@ type establishedCRDs map[types.UID]bool
 
 // learn reports whether the CRD is Established and wasn't when last seen.
 func (e establishedCRDs) learn(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	if !established(crd) || e[crd.UID] {
+	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) || e[crd.UID] {
 		return false
 	}
 	e[crd.UID] = true

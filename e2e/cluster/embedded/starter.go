@@ -165,7 +165,7 @@ func (s *starter) startEarly(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.untilOK(ctx, "/readyz") })
 	group.Go(func() error {
-		if err := installCRDs(ctx, crds.CustomResourceDefinitions(), s.crds); err != nil {
+		if err := installCRDs(ctx, crds, s.crds); err != nil {
 			return err
 		}
 		// After these CRDs, which are not late, and before kube-controller-manager, so that it sees every CRD that one may have
