@@ -51,9 +51,9 @@ func checkDeploymentAgrees(ctx context.Context, s *scope) {
 	s.must(s.client.Get(ctx, client.ObjectKeyFromObject(object), object))
 	since := s.revision(object)
 
-	controllers := s.cluster.Component(embedded.KubeControllerManager)
-	s.must(controllers.Pause(ctx))
-	defer func() { s.alsoFails(controllers.Resume(context.WithoutCancel(ctx))) }()
+	processes := s.cluster.Supervisor()
+	s.must(processes.Pause(ctx, embedded.KubeControllerManager))
+	defer func() { s.alsoFails(processes.Resume(context.WithoutCancel(ctx), embedded.KubeControllerManager)) }()
 	restore()
 	// An operator may delay its reaction to a pod that becomes ready. After a restart, it reconciles every object at once, and has
 	// done so when it has reacted to two changes, one after the other.
@@ -62,7 +62,7 @@ func checkDeploymentAgrees(ctx context.Context, s *scope) {
 		s.change(ctx, other, func() { s.mapping.setSize(other, size) })
 		s.expect().Object(ctx, s.deployment("other"), gomega.HaveField("Spec.Replicas", gomega.HaveValue(gomega.BeEquivalentTo(size))))
 	}
-	s.must(controllers.Resume(ctx))
+	s.must(processes.Resume(ctx, embedded.KubeControllerManager))
 	s.available(ctx, object, 1)
 
 	for _, early := range s.early(ctx, object, framework.CountedBy(s.deployment("cache").Name)) {

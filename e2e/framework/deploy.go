@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
@@ -15,18 +14,14 @@ import (
 // process must be stopped: see [runner.Operator.Stop]. It skips the test where pods are only said to run, or nodes take no image.
 func (s *Scope) Deploy(ctx context.Context, replicas int) {
 	s.Helper()
-	if s.deploy == nil {
-		s.Skip("the operator is not deployed as an image here: its executable was given in $OPERATOR, or the nodes of this cluster run no image that is brought to them; make e2e shows it")
-	}
+	s.needs(s.deploy != nil, "the operator is not deployed as an image here: its executable was given in $OPERATOR, or the nodes of this cluster run no image that is brought to them; make e2e shows it")
 	s.deployFrom(ctx, s.manifests, replicas)
 }
 
 func (s *Scope) deployFrom(ctx context.Context, m runner.Manifests, replicas int) {
 	s.Helper()
 	deployed, err := s.deploy(ctx, m, replicas, nil)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
 	s.Deployed, s.Webhooks = deployed, m.HasWebhooks()
 	s.Cleanup(func() {
 		if err := deployed.Remove(context.WithoutCancel(ctx)); err != nil {
@@ -40,16 +35,12 @@ func (s *Scope) deployFrom(ctx context.Context, m runner.Manifests, replicas int
 func (s *Scope) Install(ctx context.Context, m runner.Manifests, changes ...runner.Change) {
 	s.Helper()
 	if s.Image != "" {
-		if err := s.Operator.Stop(ctx); err != nil {
-			s.Fatal(err)
-		}
+		s.must(s.Operator.Stop(ctx))
 		s.deployFrom(ctx, m, 1)
 		return
 	}
 	s.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx)) })
-	if err := s.Operator.Install(ctx, m, changes...); err != nil {
-		s.Fatal(err)
-	}
+	s.must(s.Operator.Install(ctx, m, changes...))
 }
 
 // Reinstall runs the process as the suite's own manifests install it, as at first, and restores the CustomResourceDefinitions.
@@ -62,8 +53,7 @@ func (s *Scope) Reinstall(ctx context.Context) {
 
 // deploys says whether the operator is deployed as an image: one of an executable that was given would not be of it.
 func (s *Suite) deploys() bool {
-	_, takes := s.cluster.(support.E2EClusterProviderWithImageLoader)
-	return takes && s.realKubelet() && s.options.Project != "" && os.Getenv("OPERATOR") == ""
+	return s.cluster.Capabilities().LoadImage != nil && s.options.Project != "" && os.Getenv("OPERATOR") == ""
 }
 
 // image is what the operator's image is called.

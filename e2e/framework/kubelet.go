@@ -14,27 +14,21 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
-	"sigs.k8s.io/e2e-framework/support"
-
-	"github.com/example/operator-testbed/e2e/cluster"
 )
 
 // NeedsKubelet skips the test where pods are only said to run, which what it looks at, as the reason says, does not go with.
 func (s *Scope) NeedsKubelet(reason string) {
 	s.Helper()
-	if !s.RealKubelet {
-		s.Skipf("pods are only said to run on this cluster: %s; make e2e shows it", reason)
-	}
+	s.needs(s.Cluster.RunsPods, "pods are only said to run on this cluster: %s; make e2e shows it", reason)
 }
 
 // NeedsImage brings an image that a manifest names to the nodes, where they are brought any. It skips the test where the image
 // can't be had.
 func (s *Scope) NeedsImage(ctx context.Context, image string) {
 	s.Helper()
-	if stocker, ok := s.cluster.(cluster.Stocker); ok {
-		if err := stocker.StockAs(ctx, image); err != nil {
-			s.Skipf("the image %s is not to be had: %v", image, err)
-		}
+	if s.Cluster.StockAs != nil {
+		err := s.Cluster.StockAs(ctx, image)
+		s.needs(err == nil, "the image %s is not to be had: %v", image, err)
 	}
 }
 
@@ -42,13 +36,8 @@ func (s *Scope) NeedsImage(ctx context.Context, image string) {
 // none.
 func (s *Scope) LoadImageArchive(ctx context.Context, archive string) {
 	s.Helper()
-	loader, ok := s.cluster.(support.E2EClusterProviderWithImageLoader)
-	if !ok {
-		s.Skip("the nodes of this cluster pull their images themselves, so none can be brought to them")
-	}
-	if err := loader.LoadImageArchive(ctx, archive); err != nil {
-		s.Fatal(err)
-	}
+	s.needs(s.Cluster.LoadImageArchive != nil, "the nodes of this cluster pull their images themselves, so none can be brought to them")
+	s.must(s.Cluster.LoadImageArchive(ctx, archive))
 }
 
 // Dial connects to a port of a pod, as `kubectl port-forward` does. The connection ends with the test.
@@ -56,17 +45,13 @@ func (s *Scope) Dial(ctx context.Context, pod *corev1.Pod, port int32) net.Conn 
 	s.Helper()
 	url := s.clientset().CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(s.Config)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
 	forwarding, stop := context.WithCancel(ctx)
 	s.Cleanup(stop)
 	ready := make(chan struct{})
 	forwarder, err := portforward.NewOnAddresses(spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url),
 		[]string{"127.0.0.1"}, []string{"0:" + strconv.Itoa(int(port))}, forwarding.Done(), ready, io.Discard, io.Discard)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
 	ended := make(chan error, 1)
 	go func() { ended <- forwarder.ForwardPorts() }()
 	select {
@@ -75,13 +60,9 @@ func (s *Scope) Dial(ctx context.Context, pod *corev1.Pod, port int32) net.Conn 
 		s.Fatalf("forwarding port %d of the pod %s: %v", port, pod.Name, err)
 	}
 	ports, err := forwarder.GetPorts()
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", ports[0].Local))
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
 	s.Cleanup(func() { connection.Close() })
 	return connection
 }
@@ -124,30 +105,26 @@ func (s *Scope) follow(ctx context.Context, pod *corev1.Pod, text string) string
 // reach.
 func (s *Scope) Signal(ctx context.Context, pod *corev1.Pod, program, signal string) {
 	s.Helper()
-	host, ok := s.cluster.(cluster.Host)
-	if !ok {
-		s.Skip("the processes of this cluster's pods are out of a test's reach, so none can be killed here")
-	}
-	if err := host.Signal(ctx, pod, program, signal); err != nil {
-		s.Fatal(err)
-	}
+	s.needs(s.Cluster.Signal != nil, "the processes of this cluster's pods are out of a test's reach, so none can be killed here")
+	s.must(s.Cluster.Signal(ctx, pod, program, signal))
 }
 
-// Nodes returns what stops and starts the cluster's nodes. It skips the test where nothing does.
-func (s *Scope) Nodes() cluster.Nodes {
+// StopNode stops a node of the cluster as a loss of power does. It skips the test where nodes are out of reach.
+func (s *Scope) StopNode(ctx context.Context, node string) {
 	s.Helper()
-	nodes, ok := s.cluster.(cluster.Nodes)
-	if !ok {
-		s.Skip("the nodes of this cluster are out of a test's reach, so none can be stopped here")
-	}
-	return nodes
+	s.needs(s.Cluster.StopNode != nil, "the nodes of this cluster are out of a test's reach, so none can be stopped here")
+	s.must(s.Cluster.StopNode(ctx, node))
+}
+
+// StartNode starts a node that StopNode has stopped.
+func (s *Scope) StartNode(ctx context.Context, node string) {
+	s.Helper()
+	s.must(s.Cluster.StartNode(ctx, node))
 }
 
 func (s *Scope) clientset() *kubernetes.Clientset {
 	s.Helper()
 	clientset, err := kubernetes.NewForConfig(s.Config)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
 	return clientset
 }

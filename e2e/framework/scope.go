@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"github.com/example/operator-testbed/e2e/cluster"
-	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/record"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -40,8 +39,8 @@ type Scope struct {
 	History *record.Recorder
 	// Audit is the API server's audit log, or nil where the cluster keeps none.
 	Audit *audit.Log
-	// RealKubelet is false where pods are only said to run.
-	RealKubelet bool
+	// Cluster is what can be done with the cluster.
+	Cluster cluster.Capabilities
 	// Webhooks is false where the API server can't call the operator's webhooks, so that it runs without them.
 	Webhooks bool
 	// Deployed is the operator as an image in pods, or nil where it runs as a process.
@@ -50,7 +49,7 @@ type Scope struct {
 	Image string
 
 	timeout   time.Duration
-	cluster   cluster.Provider
+	provider  cluster.Provider
 	manifests runner.Manifests
 	deploy    func(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
 }
@@ -69,7 +68,7 @@ func (s *Scope) With(t *testing.T) *Scope {
 
 func (s *Scope) expecter(t T) *Expecter {
 	e := NewExpecter(t, s.Client).Within(s.timeout).Expecting(os.Getenv("TESTBED_EXPECTED"))
-	if s.RealKubelet { // pods that take their time are what its timeout is about
+	if s.Cluster.RunsPods { // pods that take their time are what its timeout is about
 		return e
 	}
 	return e.Paced()
@@ -80,34 +79,49 @@ func (s *Scope) expecter(t T) *Expecter {
 func (s *Scope) Errors(replica int) []string {
 	s.Helper()
 	log, err := os.ReadFile(s.Operator.Replicas()[replica].LogFile())
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
 	return lastErrors(log, s.Namespace, s.Namespace[:strings.LastIndex(s.Namespace, "-")+1], 10)
 }
 
-// Component returns a handle on a component of the cluster, to break it and to mend it. Only features that run alone may do so.
-// It skips the test where the components are out of reach.
-func (s *Scope) Component(name string) *embedded.Component {
+// must fails the test on an error.
+func (s *Scope) must(err error) {
 	s.Helper()
-	breakable, ok := s.cluster.(cluster.Breakable)
-	if !ok {
-		s.Skipf("this cluster's components are out of a test's reach, so %s can't be broken here", name)
+	if err != nil {
+		s.Fatal(err)
 	}
-	return breakable.Component(name)
+}
+
+// needs skips the test unless it can go on, and says why.
+func (s *Scope) needs(able bool, format string, args ...any) {
+	s.Helper()
+	if !able {
+		s.Skipf(format, args...)
+	}
+}
+
+// NeedsControl skips the test where the component of the cluster is out of a test's reach.
+func (s *Scope) NeedsControl(component string) {
+	s.Helper()
+	s.needs(s.Cluster.Control != nil, "this cluster's components are out of a test's reach, so %s can't be broken here", component)
+}
+
+// Control acts on a component of the cluster, such as [cluster.KubeAPIServer]. Only features that run alone may do so. It skips the
+// test where NeedsControl does. A component that it pauses goes on when the test is over, if not before.
+func (s *Scope) Control(ctx context.Context, component string, action cluster.Action) {
+	s.Helper()
+	s.NeedsControl(component)
+	s.must(s.Cluster.Control(ctx, component, action))
+	if action == cluster.Pause {
+		s.Cleanup(func() { _ = s.Cluster.Control(context.WithoutCancel(ctx), component, cluster.Resume) })
+	}
 }
 
 // Compact makes etcd forget all versions but the last of each object. Only features that run alone may do so. It skips the test
 // where etcd is out of reach.
 func (s *Scope) Compact(ctx context.Context) {
 	s.Helper()
-	compactor, ok := s.cluster.(cluster.Compactor)
-	if !ok {
-		s.Skip("this cluster's etcd is out of a test's reach, so it can't be compacted here")
-	}
-	if err := compactor.Compact(ctx); err != nil {
-		s.Fatal(err)
-	}
+	s.needs(s.Cluster.Compact != nil, "this cluster's etcd is out of a test's reach, so it can't be compacted here")
+	s.must(s.Cluster.Compact(ctx))
 }
 
 // Bounded returns a context that ends when an assertion gives up, for what a test waits for by itself. Such a test says what it
@@ -126,9 +140,7 @@ func (s *Scope) Versions(ctx context.Context) []record.Version {
 	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
 	defer cancel()
 	versions, err := s.History.CaughtUp(ctx)
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
 	return versions
 }
 
@@ -139,38 +151,30 @@ func (s *Scope) ControlPlane(ctx context.Context) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
 	defer cancel()
-	if err := s.cluster.WaitForControlPlane(ctx, nil); err != nil {
+	if err := s.provider.WaitForControlPlane(ctx, nil); err != nil {
 		s.Fatalf("waiting until the API server is ready again: %v", err)
 	}
-	for _, controllers := range []string{embedded.KubeControllerManager, embedded.KubeScheduler} {
-		if err := s.Component(controllers).Restart(ctx); err != nil {
-			s.Fatal(err)
-		}
+	for _, controllers := range []string{cluster.KubeControllerManager, cluster.KubeScheduler} {
+		s.Control(ctx, controllers, cluster.Restart)
 	}
 }
 
 // NeedsAudit skips the test where the cluster keeps no audit log to count requests in.
 func (s *Scope) NeedsAudit() {
 	s.Helper()
-	if s.Audit == nil {
-		s.Skip("this cluster keeps no audit log that a test could read, so requests can't be counted here")
-	}
+	s.needs(s.Audit != nil, "this cluster keeps no audit log that a test could read, so requests can't be counted here")
 }
 
 // NeedsSimulation skips the test where pods really run, which what it does, as the reason says, does not go with.
 func (s *Scope) NeedsSimulation(reason string) {
 	s.Helper()
-	if s.RealKubelet {
-		s.Skipf("pods really run on this cluster: %s", reason)
-	}
+	s.needs(!s.Cluster.RunsPods, "pods really run on this cluster: %s", reason)
 }
 
 // NeedsWebhooks skips the test where the API server can't call the operator's webhooks.
 func (s *Scope) NeedsWebhooks() {
 	s.Helper()
-	if !s.Webhooks {
-		s.Skip("the API server of this cluster can't call webhooks of a process on this machine")
-	}
+	s.needs(s.Webhooks, "the API server of this cluster can't call webhooks of a process on this machine")
 }
 
 // Mark returns the place in the audit log at which counting begins. It skips the test where there is no such log.
@@ -178,9 +182,7 @@ func (s *Scope) Mark() audit.Mark {
 	s.Helper()
 	s.NeedsAudit()
 	mark, err := s.Audit.Now()
-	if err != nil {
-		s.Fatal(err)
-	}
+	s.must(err)
 	return mark
 }
 
@@ -205,10 +207,11 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 	if err != nil {
 		return ctx, err
 	}
+	can := s.cluster.Capabilities()
 	scope := &Scope{
 		T: t, Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Kubeconfig: s.cluster.GetKubeconfig(), Operator: s.operator, History: recorder, Audit: s.auditLog(),
-		RealKubelet: s.realKubelet(), Webhooks: s.webhooks() || s.deployed != nil && s.manifests.HasWebhooks(), Deployed: s.deployed,
-		timeout: s.timeout, cluster: s.cluster, manifests: s.manifests,
+		Cluster: can, Webhooks: can.CallsHost || s.deployed != nil && s.manifests.HasWebhooks(), Deployed: s.deployed,
+		timeout: s.timeout, provider: s.cluster, manifests: s.manifests,
 	}
 	if s.deploys() {
 		scope.deploy, scope.Image = s.deploy, s.image()

@@ -48,7 +48,6 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
 	"sigs.k8s.io/e2e-framework/pkg/types"
-	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/kind"
@@ -185,8 +184,8 @@ func (s *Suite) left() []string {
 	for _, folder := range s.artifacts {
 		lines = append(lines, "What was seen of a failure: "+folder)
 	}
-	if keeper, ok := s.cluster.(cluster.Keeper); ok && keeper.Kept() != "" {
-		lines = append(lines, keeper.Kept())
+	if kept := s.cluster.Capabilities().Kept; kept != "" {
+		lines = append(lines, kept)
 	}
 	return lines
 }
@@ -301,7 +300,7 @@ func (s *Suite) start(name string) env.Func {
 			return ctx, err
 		}
 		if s.timeout == 0 {
-			s.timeout = defaultTimeout(s.realKubelet())
+			s.timeout = defaultTimeout(s.cluster.Capabilities().RunsPods)
 		}
 		if s.options.Kustomization == "" {
 			return ctx, nil
@@ -311,8 +310,8 @@ func (s *Suite) start(name string) env.Func {
 }
 
 // defaultTimeout is how long an assertion waits unless told otherwise: pods that really run take a small machine long.
-func defaultTimeout(realKubelet bool) time.Duration {
-	if realKubelet {
+func defaultTimeout(runsPods bool) time.Duration {
+	if runsPods {
 		return Slow
 	}
 	return Converge
@@ -329,8 +328,7 @@ func (s *Suite) binary(ctx context.Context) (string, error) {
 
 // connect replaces e2e-framework's client, which is limited to five requests a second, by one without a limit.
 func (s *Suite) connect(cfg *envconf.Config) error {
-	s.config = rest.CopyConfig(s.cluster.KubernetesRestConfig())
-	s.config.QPS = -1
+	s.config = s.cluster.KubernetesRestConfig()
 	framework, err := klient.New(s.config)
 	if err != nil {
 		return err
@@ -342,7 +340,7 @@ func (s *Suite) connect(cfg *envconf.Config) error {
 
 // kustomization returns the folder of the manifests for this cluster.
 func (s *Suite) kustomization() (string, error) {
-	if s.webhooks() && s.options.Local != "" {
+	if s.cluster.Capabilities().CallsHost && s.options.Local != "" {
 		local, err := s.Manifests(s.options.Local)
 		if err != nil {
 			return "", err
@@ -390,31 +388,31 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	}
 	s.operator, err = runner.Start(ctx, runner.Options{
 		Name: "operator", Config: s.config, Supervisor: processes, Manifests: manifests, Binary: binary,
-		Webhooks: s.webhooks(), Env: s.operand,
+		Webhooks: s.cluster.Capabilities().CallsHost, Env: s.operand,
 	})
 	return err
 }
 
 // stock brings the operator's image to the nodes, and what the operator deploys, where that is for us to do.
 func (s *Suite) stock(ctx context.Context) error {
-	if loader, ok := s.cluster.(support.E2EClusterProviderWithImageLoader); ok && s.deploys() {
-		if err := loader.LoadImage(ctx, s.image()); err != nil {
+	can := s.cluster.Capabilities()
+	if s.deploys() {
+		if err := can.LoadImage(ctx, s.image()); err != nil {
 			return err
 		}
 	}
-	stocker, ok := s.cluster.(cluster.Stocker)
-	if !ok || s.options.Operand.Variable == "" {
+	if can.Stock == nil || s.options.Operand.Variable == "" {
 		return nil
 	}
-	image, err := stocker.Stock(ctx, s.options.Operand.Variable, s.options.Operand.Image)
+	image, err := can.Stock(ctx, s.options.Operand.Variable, s.options.Operand.Image)
 	s.operand = []string{s.options.Operand.Variable + "=" + image}
 	return err
 }
 
 // supervisor returns the cluster's supervisor, or an own one where the cluster has none.
 func (s *Suite) supervisor(ctx context.Context) (*supervisor.Supervisor, error) {
-	if supervised, ok := s.cluster.(cluster.Supervised); ok && supervised.Supervisor() != nil {
-		return supervised.Supervisor(), nil
+	if processes := s.cluster.Capabilities().Processes; processes != nil {
+		return processes, nil
 	}
 	var err error
 	s.own, err = supervisor.Start(ctx, supervisor.Options{Dir: filepath.Join(s.work, "processes")})
@@ -454,20 +452,8 @@ const removeTimeout = 2 * time.Minute
 
 // auditLog returns the cluster's audit log, or nil where it keeps none.
 func (s *Suite) auditLog() *audit.Log {
-	if auditor, ok := s.cluster.(cluster.Auditor); ok {
-		return audit.Open(auditor.AuditLog())
+	if path := s.cluster.Capabilities().AuditLog; path != "" {
+		return audit.Open(path)
 	}
 	return nil
-}
-
-// webhooks says whether the operator's webhooks can be called; a cluster that does not say can't reach this machine.
-func (s *Suite) webhooks() bool {
-	neighbor, ok := s.cluster.(cluster.Neighbor)
-	return ok && neighbor.ReachesLoopback()
-}
-
-// realKubelet says whether pods run anything; a cluster that does not say has real nodes.
-func (s *Suite) realKubelet() bool {
-	kubelets, ok := s.cluster.(cluster.Kubelets)
-	return !ok || kubelets.RealKubelet()
 }

@@ -25,7 +25,7 @@ import (
 // shortLease makes the next leader wait for seconds, where a real one may take its time. A leader that can't renew its lease in
 // time ends, and an API server beside pods that start may keep it waiting for longer than one that has a machine to itself.
 func shortLease(s *framework.Scope) runner.Change {
-	if s.RealKubelet {
+	if s.Cluster.RunsPods {
 		return runner.WithArgs("--leader-election-lease-duration=20s", "--leader-election-renew-deadline=15s", "--leader-election-retry-period=1s")
 	}
 	return runner.WithArgs("--leader-election-lease-duration=6s", "--leader-election-renew-deadline=5s", "--leader-election-retry-period=500ms")

@@ -42,7 +42,7 @@ func TestMany(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(ownOperator)
 	framework.Given(feature, func(_ context.Context, s *framework.Scope) crowd {
-		if s.RealKubelet {
+		if s.Cluster.RunsPods {
 			return crowd{running, s.Mark()}
 		}
 		return crowd{simulated, s.Mark()}

@@ -2,7 +2,6 @@ package memcached
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -21,7 +20,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -36,9 +35,7 @@ func TestOutage(t *testing.T) {
 	framework.Given(feature, created("cache", 1)).
 		Setup(settled).
 		Assess("the API server is killed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			if err := s.Component(embedded.KubeAPIServer).Kill(ctx); err != nil {
-				s.Fatal(err)
-			}
+			s.Control(ctx, cluster.KubeAPIServer, cluster.Kill)
 			s.ControlPlane(ctx)
 			resize(ctx, s, mc, 3)
 			settled(ctx, s, mc)
@@ -57,15 +54,14 @@ func TestLongOutage(t *testing.T) {
 		WithLabel("disruptive", "cluster").
 		Setup(ownOperator).
 		Assess("ends the operator, and the next one goes on", func(ctx context.Context, s *framework.Scope) {
-			server := s.Component(embedded.KubeAPIServer)
+			s.NeedsControl(cluster.KubeAPIServer)
 			restart(ctx, s, shortLease(s))
 			mc := create(ctx, s, "cache", 1)
 			settled(ctx, s, mc)
-			if err := server.Stop(ctx); err != nil {
-				s.Fatal(err)
-			}
+			s.Control(ctx, cluster.KubeAPIServer, cluster.Stop)
 			how, err := s.Operator.Replicas()[0].Ended(ctx)
-			if err := errors.Join(err, server.Start(ctx)); err != nil {
+			s.Control(ctx, cluster.KubeAPIServer, cluster.Start)
+			if err != nil {
 				s.Fatal(err)
 			}
 			if how.Code != 1 {
@@ -92,7 +88,7 @@ func TestCompaction(t *testing.T) {
 		WithLabel("disruptive", "cluster").
 		Setup(ownOperator).
 		Assess("while the operator is cut off is made up for", func(ctx context.Context, s *framework.Scope) {
-			server, etcd := s.Component(embedded.KubeAPIServer), s.Component(embedded.Etcd)
+			s.NeedsControl(cluster.KubeAPIServer)
 			way := behindWire(ctx, s, longLease)
 			bereft, changed, same := create(ctx, s, "bereft", 1), create(ctx, s, "changed", 1), create(ctx, s, "same", 1)
 			settled(ctx, s, bereft)
@@ -108,14 +104,10 @@ func TestCompaction(t *testing.T) {
 			framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace),
 				client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(bereft.UID)})
 
-			if err := server.Pause(ctx); err != nil {
-				s.Fatal(err)
-			}
-			s.Cleanup(func() { _ = server.Resume(context.WithoutCancel(ctx)) }) // where the test does not come to it
+			s.Control(ctx, cluster.KubeAPIServer, cluster.Pause)
 			s.Compact(ctx)
-			if err := errors.Join(etcd.Restart(ctx), server.Resume(ctx)); err != nil {
-				s.Fatal(err)
-			}
+			s.Control(ctx, cluster.Etcd, cluster.Restart)
+			s.Control(ctx, cluster.KubeAPIServer, cluster.Resume)
 			for _, seen := range []*seen{memcacheds, deployments} {
 				seen.untilForgotten(ctx, s)
 			}

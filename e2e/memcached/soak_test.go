@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/record"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -194,21 +194,17 @@ var acts = map[string]struct {
 		return nil
 	}},
 	// Not drawn with the others: once in a round at most.
-	"kill the API server": {0, killed(embedded.KubeAPIServer)},
-	"kill etcd":           {0, killed(embedded.Etcd)},
+	"kill the API server": {0, killed(cluster.KubeAPIServer)},
+	"kill etcd":           {0, killed(cluster.Etcd)},
 }
 
 func killed(component string) func(context.Context, *framework.Scope, act) error {
 	return func(ctx context.Context, s *framework.Scope, _ act) error {
-		if err := s.Component(component).Kill(ctx); err != nil {
-			s.Fatal(err)
-		}
+		s.Control(ctx, component, cluster.Kill)
 		s.ControlPlane(ctx)
 		// kwok v0.8.0 retries a request only if the connection was refused or the server was busy (shouldRetry in
 		// pkg/kwok/controllers), so an outage can make it forget a pod's deletion. A kubelet would retry.
-		if err := s.Component(embedded.Kwok).Restart(ctx); err != nil {
-			s.Fatal(err)
-		}
+		s.Control(ctx, cluster.Kwok, cluster.Restart)
 		return nil
 	}
 }

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -125,17 +125,11 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeZero()))
 
-			controllers := s.Component(embedded.KubeControllerManager)
-			if err := controllers.Pause(ctx); err != nil {
-				s.Fatal(err)
-			}
-			s.Cleanup(func() { _ = controllers.Resume(context.WithoutCancel(ctx)) }) // where the test does not come to it
+			s.Control(ctx, cluster.KubeControllerManager, cluster.Pause)
 			release()
 			resize(ctx, s, later, 2)
 			framework.WaitForObject(ctx, s, deploymentOf(later), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2)))) // the operator has come so far
-			if err := controllers.Resume(ctx); err != nil {
-				s.Fatal(err)
-			}
+			s.Control(ctx, cluster.KubeControllerManager, cluster.Resume)
 			settled(ctx, s, mc)
 			settled(ctx, s, later)
 			neverEarly(s, mc, s.Versions(ctx), readyPods(mc.UID), framework.CountedBy(mc.Name))

@@ -8,9 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
 )
 
 // Cluster is an embedded cluster that is up.
@@ -89,7 +90,7 @@ func (p *Provider) attach() error {
 	if err != nil {
 		return err
 	}
-	config, err := restConfig(l.kubeconfig())
+	config, err := provider.RestConfig(l.kubeconfig())
 	if err != nil {
 		return err
 	}
@@ -124,18 +125,12 @@ func (p *Provider) attachAndReset(ctx context.Context) (string, error) {
 // take keeps others from attaching to the cluster, as long as this process
 // lives, or until leave.
 func (p *Provider) take() error {
-	file, err := os.OpenFile(p.layout.path("in-use"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = &InUseError{Name: p.name}
-		}
-		return errors.Join(err, file.Close())
+	file, err := lock.Exclusive(p.layout.path("in-use"), os.O_CREATE)
+	if errors.Is(err, lock.ErrHeld) {
+		return &InUseError{Name: p.name}
 	}
 	p.inUse = file
-	return nil
+	return err
 }
 
 // leave does the work of Destroy for a cluster that stays up: it ends what

@@ -20,7 +20,7 @@ import (
 	"github.com/example/operator-testbed/e2e/loopback"
 )
 
-// TestComponents breaks one cluster in every way that its handles offer, step by step, beside another that must not notice.
+// TestComponents breaks one cluster in every way that its supervisor offers, step by step, beside another that must not notice.
 func TestComponents(t *testing.T) {
 	other := sharedBed(t)
 	// The first port that it tries is taken.
@@ -44,7 +44,7 @@ func TestComponents(t *testing.T) {
 	address := b.cluster.KubernetesRestConfig().Host
 	for _, component := range []string{embedded.KubeAPIServer, embedded.Etcd, embedded.KubeControllerManager, embedded.KubeScheduler, embedded.Kwok} {
 		before := b.process(t, component)
-		b.do(t, component, (*embedded.Component).Kill)
+		b.do(t, component, (*supervisor.Supervisor).Kill)
 		name := "killed-" + component
 		// Answered as soon as the API server and etcd are back.
 		b.expect(t).Object(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, Not(BeNil()))
@@ -64,7 +64,7 @@ func TestComponents(t *testing.T) {
 	b.settles(t, namespace, "before")
 
 	// A stopped one stays so until it is started: without a scheduler no pod gets a node.
-	b.do(t, embedded.KubeScheduler, (*embedded.Component).Stop)
+	b.do(t, embedded.KubeScheduler, (*supervisor.Supervisor).Stop)
 	if p := b.process(t, embedded.KubeScheduler); p.State != supervisor.Stopped {
 		t.Errorf("expected the scheduler to be stopped, got %+v", p)
 	}
@@ -74,18 +74,18 @@ func TestComponents(t *testing.T) {
 	if pod.Spec.NodeName != "" {
 		t.Errorf("expected no node without a scheduler, got %s", pod.Spec.NodeName)
 	}
-	b.do(t, embedded.KubeScheduler, (*embedded.Component).Start)
+	b.do(t, embedded.KubeScheduler, (*supervisor.Supervisor).StartAgain)
 	b.settles(t, namespace, "unscheduled")
 
 	restarts := b.process(t, embedded.KubeControllerManager).Restarts
-	b.do(t, embedded.KubeControllerManager, (*embedded.Component).Restart)
+	b.do(t, embedded.KubeControllerManager, (*supervisor.Supervisor).Restart)
 	if p := b.process(t, embedded.KubeControllerManager); p.State != supervisor.Running || p.Restarts != restarts+1 {
 		t.Errorf("expected one more restart than %d, got %+v", restarts, p)
 	}
 
 	// A paused one answers nothing, and goes on as if nothing had been.
 	paused := b.process(t, embedded.KubeAPIServer)
-	b.do(t, embedded.KubeAPIServer, (*embedded.Component).Pause)
+	b.do(t, embedded.KubeAPIServer, (*supervisor.Supervisor).Pause)
 	if p := b.process(t, embedded.KubeAPIServer); p.State != supervisor.Paused {
 		t.Errorf("expected kube-apiserver to be paused, got %+v", p)
 	}
@@ -94,14 +94,14 @@ func TestComponents(t *testing.T) {
 	if err := b.List(short, &corev1.NodeList{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("expected no answer from a paused kube-apiserver, got %v", err)
 	}
-	b.do(t, embedded.KubeAPIServer, (*embedded.Component).Resume)
+	b.do(t, embedded.KubeAPIServer, (*supervisor.Supervisor).Resume)
 	b.create(t, deployment(namespace, "resumed", 1))
 	b.settles(t, namespace, "resumed")
 	if p := b.process(t, embedded.KubeAPIServer); p.PID != paused.PID || p.State != supervisor.Running {
 		t.Errorf("expected the same kube-apiserver as before the pause, before: %+v, after: %+v", paused, p)
 	}
 
-	if err := b.cluster.Component("kube-proxy").Kill(t.Context()); err == nil || !strings.Contains(err.Error(), `there is no process called "kube-proxy"`) {
+	if err := b.cluster.Supervisor().Kill(t.Context(), "kube-proxy"); err == nil || !strings.Contains(err.Error(), `there is no process called "kube-proxy"`) {
 		t.Errorf("expected a sentence about what is not there, got %v", err)
 	}
 	for _, component := range []string{embedded.Etcd, embedded.KubeAPIServer, embedded.KubeControllerManager} {
@@ -111,15 +111,10 @@ func TestComponents(t *testing.T) {
 	}
 }
 
-func TestComponentOfNoCluster(t *testing.T) {
+func TestCompactNoCluster(t *testing.T) {
 	t.Parallel()
-	for what, err := range map[string]error{
-		"kill":    embedded.NewProvider().Component(embedded.Etcd).Kill(t.Context()),
-		"compact": embedded.NewProvider().Compact(t.Context()),
-	} {
-		if !errors.As(err, new(*embedded.NotUpError)) {
-			t.Errorf("%s: expected a *NotUpError, got %v", what, err)
-		}
+	if err := embedded.NewProvider().Compact(t.Context()); !errors.As(err, new(*embedded.NotUpError)) {
+		t.Errorf("expected a *NotUpError, got %v", err)
 	}
 }
 
@@ -147,9 +142,9 @@ func (b *bed) settles(t *testing.T, namespace, name string) {
 	b.expect(t).DeploymentSize(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, 1)
 }
 
-func (b *bed) do(t *testing.T, component string, act func(*embedded.Component, context.Context) error) {
+func (b *bed) do(t *testing.T, component string, act func(*supervisor.Supervisor, context.Context, string) error) {
 	t.Helper()
-	if err := act(b.cluster.Component(component), t.Context()); err != nil {
+	if err := act(b.cluster.Supervisor(), t.Context(), component); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/fields"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -48,18 +48,12 @@ func readCRDs(paths []string) ([]*apiextensionsv1.CustomResourceDefinition, erro
 
 func yamlFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
 	}
-	if !info.IsDir() {
-		return []string{path}, nil
-	}
-	var files []string
-	entries, err := os.ReadDir(path)
-	for _, entry := range entries {
-		if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(entry.Name())) && entry.Type()&fs.ModeDir == 0 {
-			files = append(files, filepath.Join(path, entry.Name()))
-		}
+	files, err := fs.Glob(os.DirFS(path), "*.y*ml")
+	for i := range files {
+		files[i] = filepath.Join(path, files[i])
 	}
 	return files, err
 }
@@ -98,7 +92,7 @@ func readCRDFile(crds []*apiextensionsv1.CustomResourceDefinition, path string) 
 
 // installCRDs creates the CRDs, all at once, and returns when they are
 // Established.
-func installCRDs(ctx context.Context, client apiextensions.CustomResourceDefinitionInterface, crds []*apiextensionsv1.CustomResourceDefinition) error {
+func installCRDs(ctx context.Context, client apiextensions.ApiextensionsV1Interface, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	if len(crds) == 0 {
 		return nil
 	}
@@ -107,7 +101,7 @@ func installCRDs(ctx context.Context, client apiextensions.CustomResourceDefinit
 	for _, crd := range crds {
 		missing[crd.Name] = true
 		group.Go(func() error {
-			if _, err := client.Create(ctx, crd, metav1.CreateOptions{}); err != nil {
+			if _, err := client.CustomResourceDefinitions().Create(ctx, crd, metav1.CreateOptions{}); err != nil {
 				return fmt.Errorf("install the CRD %s: %w", crd.Name, err)
 			}
 			return nil
@@ -119,10 +113,11 @@ func installCRDs(ctx context.Context, client apiextensions.CustomResourceDefinit
 	_, err := watchtools.UntilWithSync(ctx, crdWatch(client), &apiextensionsv1.CustomResourceDefinition{}, nil,
 		func(event watch.Event) (bool, error) {
 			crd := event.Object.(*apiextensionsv1.CustomResourceDefinition)
-			if established(crd) {
+			if apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
 				delete(missing, crd.Name)
-			} else if conflict := nameConflict(crd); missing[crd.Name] && conflict != "" {
-				return false, fmt.Errorf("%s: %s", crd.Name, conflict) // for as long as the other one is there
+			} else if missing[crd.Name] && apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) {
+				// Another one has these names, and for as long as it is there.
+				return false, fmt.Errorf("%s: %s", crd.Name, apihelpers.FindCRDCondition(crd, apiextensionsv1.NamesAccepted).Message)
 			}
 			return len(missing) == 0, nil
 		})
@@ -132,27 +127,6 @@ func installCRDs(ctx context.Context, client apiextensions.CustomResourceDefinit
 	return nil
 }
 
-func crdWatch(client apiextensions.CustomResourceDefinitionInterface) *cache.ListWatch {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, o)
-		},
-		WatchFuncWithContext: client.Watch,
-	}
-}
-
-func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-	})
-}
-
-// nameConflict says which of the CRD's names another one has already, if so.
-func nameConflict(crd *apiextensionsv1.CustomResourceDefinition) string {
-	for _, c := range crd.Status.Conditions {
-		if c.Type == apiextensionsv1.NamesAccepted && c.Status == apiextensionsv1.ConditionFalse {
-			return c.Message
-		}
-	}
-	return ""
+func crdWatch(client apiextensions.ApiextensionsV1Interface) *cache.ListWatch {
+	return cache.NewListWatchFromClient(client.RESTClient(), "customresourcedefinitions", metav1.NamespaceNone, fields.Everything())
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
@@ -50,7 +51,7 @@ func (p *Provider) create(ctx context.Context) error {
 	s := &starter{name: p.name, options: p.options, layout: l, assets: assets, crds: crds, sup: sup, store: store}
 	err = s.start(ctx)
 	if err == nil {
-		p.config, err = restConfig(l.kubeconfig())
+		p.config, err = provider.RestConfig(l.kubeconfig())
 	}
 	if errors.Is(err, syscall.ENOSPC) { // ours; a component's is in its log
 		err = errors.New(fullDisk(string(l)))

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 )
 
 // PortAttempts is how many ports are tried.
@@ -12,7 +14,7 @@ const PortAttempts = portAttempts
 
 // WithPort lets a test choose the API server's port.
 func WithPort(choose func() (int, error)) support.ClusterOpts {
-	return option(func(o *options) { o.port = choose })
+	return provider.Option(func(p *Provider) { p.options.port = choose })
 }
 
 // Stored returns what the etcd of the cluster in a folder holds, by key.
@@ -32,5 +34,5 @@ func Stored(ctx context.Context, dir string) (all map[string]string, err error) 
 
 // WithStores lets a test choose the directory of the stores.
 func WithStores(dir string) support.ClusterOpts {
-	return option(func(o *options) { o.stores = dir })
+	return provider.Option(func(p *Provider) { p.options.stores = dir })
 }

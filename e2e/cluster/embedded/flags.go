@@ -64,7 +64,7 @@ func process(component string, assets string, l layout, port int) supervisor.Pro
 		Path:    filepath.Join(assets, component),
 		Dir:     string(l),
 		Env:     environment(os.Environ()),
-		Restart: supervisor.Always,
+		Restart: true,
 	}
 	switch component {
 	case Etcd:

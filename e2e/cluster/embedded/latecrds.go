@@ -6,11 +6,13 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
@@ -37,7 +39,7 @@ func watchLateCRDs(ctx context.Context, s *supervisor.Server, raw json.RawMessag
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return err
 	}
-	config, err := restConfig(args.Kubeconfig)
+	config, err := provider.RestConfig(args.Kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func watchLateCRDs(ctx context.Context, s *supervisor.Server, raw json.RawMessag
 		}
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: crdWatch(client.CustomResourceDefinitions()),
+		ListerWatcher: crdWatch(client),
 		ObjectType:    &apiextensionsv1.CustomResourceDefinition{},
 		Handler: cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: func(object any, initial bool) {
@@ -116,7 +118,7 @@ type establishedCRDs map[types.UID]bool
 
 // learn reports whether the CRD is Established and wasn't when last seen.
 func (e establishedCRDs) learn(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	if !established(crd) || e[crd.UID] {
+	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) || e[crd.UID] {
 		return false
 	}
 	e[crd.UID] = true

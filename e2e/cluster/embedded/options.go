@@ -5,6 +5,7 @@ import (
 
 	"sigs.k8s.io/e2e-framework/support"
 
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/loopback"
 )
 
@@ -25,46 +26,33 @@ func defaults() options {
 	return options{version: Version, nodes: 2, progress: io.Discard, port: loopback.FreePort}
 }
 
-// option makes an option for this provider from a change of its options.
-func option(change func(*options)) support.ClusterOpts {
-	return func(p support.E2EClusterProvider) {
-		if p, ok := p.(*Provider); ok {
-			change(&p.options)
-		}
-	}
-}
-
 // WithCRDs installs the CustomResourceDefinitions in these files and folders
 // as soon as the API server answers. They are Established when Create returns,
 // and the garbage collector knows them from its start.
 func WithCRDs(paths ...string) support.ClusterOpts {
-	return option(func(o *options) { o.crds = append(o.crds, paths...) })
+	return provider.Option(func(p *Provider) { p.options.crds = append(p.options.crds, paths...) })
 }
 
 // WithNodes sets the number of simulated nodes: node-0, node-1, ... There are 2
 // unless told otherwise.
 func WithNodes(n int) support.ClusterOpts {
-	return option(func(o *options) { o.nodes = n })
+	return provider.Option(func(p *Provider) { p.options.nodes = n })
 }
 
 // Detached lets the cluster outlive the program that creates it. Others find
 // it with Attach.
 func Detached() support.ClusterOpts {
-	return option(func(o *options) { o.detached = true })
+	return provider.Option(func(p *Provider) { p.options.detached = true })
 }
 
 // Attached makes Create reset the cluster of that name, which must be up, in
 // place of creating one; the error is an *InUseError while another program has
 // it so. Destroy leaves it up.
 func Attached(name string) support.ClusterOpts {
-	return func(p support.E2EClusterProvider) {
-		if p, ok := p.(*Provider); ok {
-			p.name, p.options.attached = name, true
-		}
-	}
+	return provider.Option(func(p *Provider) { p.name, p.options.attached = name, true })
 }
 
 // WithProgress writes a short line to w for each step of Create.
 func WithProgress(w io.Writer) support.ClusterOpts {
-	return option(func(o *options) { o.progress = w })
+	return provider.Option(func(p *Provider) { p.options.progress = w })
 }

@@ -7,9 +7,11 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"math/big"
 	"net"
 	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
 // Files in the pki folder.
@@ -25,72 +27,45 @@ const (
 type pki map[string][]byte
 
 // newPKI makes a CA, the API server's certificate and the key that signs the
-// tokens of service accounts. ECDSA keys take well under a millisecond.
+// tokens of service accounts. ECDSA keys take well under a millisecond. The
+// certificate is valid for a year: no cluster of ours lives that long. All
+// start an hour ago, so that a clock that is set back a little does no harm.
 func newPKI(now time.Time) (pki, error) {
+	start := now.Add(-time.Hour)
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	ca := &x509.Certificate{
-		Subject:               pkix.Name{CommonName: "operator-testbed"},
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-	}
-	caDER, err := sign(ca, ca, caKey, caKey, now)
+	ca, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "operator-testbed", NotBefore: start}, caKey)
 	if err != nil {
-		return nil, err
-	}
-	if ca, err = x509.ParseCertificate(caDER); err != nil {
 		return nil, err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	certDER, err := sign(&x509.Certificate{
+	server, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		Subject:     pkix.Name{CommonName: KubeAPIServer},
+		NotBefore:   start,
+		NotAfter:    now.AddDate(1, 0, 0),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
 			"kubernetes.default.svc.cluster.local"},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}, ca, key, caKey, now)
+	}, ca, key.Public(), caKey)
 	if err != nil {
 		return nil, err
 	}
-	accounts, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
 		return nil, err
 	}
-	files := pki{
-		caCert:     encode("CERTIFICATE", caDER),
-		serverCert: encode("CERTIFICATE", certDER),
-	}
-	for name, key := range map[string]*ecdsa.PrivateKey{serverKey: key, accountKey: accounts} {
-		der, err := x509.MarshalECPrivateKey(key)
-		if err != nil {
-			return nil, err
-		}
-		files[name] = encode("EC PRIVATE KEY", der)
-	}
-	return files, nil
+	accounts, err := keyutil.MakeEllipticPrivateKeyPEM()
+	return pki{caCert: encode(ca.Raw), serverCert: encode(server), serverKey: keyPEM, accountKey: accounts}, err
 }
 
-// sign signs a certificate for the public half of key. It is valid for a year:
-// no cluster of ours lives that long. It starts an hour ago, so that a clock
-// that is set back a little does no harm.
-func sign(template, parent *x509.Certificate, key, parentKey *ecdsa.PrivateKey, now time.Time) ([]byte, error) {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, err
-	}
-	template.SerialNumber = serial
-	template.NotBefore = now.Add(-time.Hour)
-	template.NotAfter = now.AddDate(1, 0, 0)
-	return x509.CreateCertificate(rand.Reader, template, parent, key.Public(), parentKey)
-}
-
-func encode(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+// encode returns a certificate in PEM.
+func encode(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der})
 }

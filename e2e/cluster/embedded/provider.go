@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/support"
 
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
@@ -65,17 +65,10 @@ func (e *NotUpError) Error() string {
 	return fmt.Sprintf("no embedded cluster called %s is up: create it first", e.Name)
 }
 
-// Kind returns "embedded".
-func (p *Provider) Kind() string { return Kind }
-
-// RealKubelet returns false: pods run nothing, kwok plays their status.
-func (p *Provider) RealKubelet() bool { return false }
-
-// ReachesLoopback returns true: the API server is a process on this machine.
-func (p *Provider) ReachesLoopback() bool { return true }
-
-// Supervisor returns the supervisor of the cluster's processes, which may run
-// others beside them; nil while the cluster is not up.
+// Supervisor returns the supervisor of the cluster's processes, which are
+// called like the components ([KubeAPIServer], ...) and do their work again as
+// soon as they run. It may run others beside them. It is nil while the cluster
+// is not up.
 func (p *Provider) Supervisor() *supervisor.Supervisor { return p.sup }
 
 // AuditLog returns the path of the API server's audit log: one event of
@@ -113,10 +106,7 @@ func (p *Provider) WithPath(path string) support.E2EClusterProvider {
 
 // WithOpts applies options of this package; others have no effect.
 func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvider {
-	for _, opt := range opts {
-		opt(p)
-	}
-	return p
+	return provider.WithOpts(p, opts)
 }
 
 // Create starts the cluster and returns the path of its kubeconfig, once the
@@ -160,10 +150,7 @@ func (p *Provider) GetKubectlContext() string { return contextName(p.name) }
 // KubernetesRestConfig returns the administrator's access, without a limit on
 // requests per second; nil while the cluster is not up.
 func (p *Provider) KubernetesRestConfig() *rest.Config {
-	if p.config == nil {
-		return nil
-	}
-	return rest.CopyConfig(p.config)
+	return provider.Copy(p.config)
 }
 
 // WaitForControlPlane returns when the API server is ready: at once after
@@ -187,7 +174,11 @@ func (p *Provider) ExportLogs(_ context.Context, dest string) error {
 		return err
 	}
 	for _, path := range append(logs, p.AuditLog()) {
-		if err := copyFile(path, filepath.Join(dest, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dest, filepath.Base(path)), log, 0o644)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("export the logs of the embedded cluster %s: %w", p.name, err)
 		}
 	}
@@ -229,18 +220,4 @@ func (p *Provider) Destroy(ctx context.Context) error {
 	}
 	p.sup, p.config = nil, nil
 	return nil
-}
-
-func copyFile(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }

@@ -65,7 +65,7 @@ func (p *Provider) reset(ctx context.Context) (err error) {
 	}
 	touched := map[string]bool{}
 	// Before kube-apiserver is asked: a webhook may keep it from becoming ready.
-	if _, err := cleanStore(ctx, etcd, baseline, touched); err != nil {
+	if _, _, err := cleanStore(ctx, etcd, baseline, touched); err != nil {
 		return err
 	}
 	if err := p.haveRun(ctx, processes, KubeAPIServer); err != nil {
@@ -126,23 +126,23 @@ func (p *Provider) endOthers(ctx context.Context) error {
 	return nil
 }
 
-// clean undoes what was changed since the baseline, until both etcd and
-// kube-apiserver say that nothing is left: a controller that was about to write
+// clean undoes what was changed since the baseline, until kube-apiserver sees
+// that and etcd still holds nothing else: a controller that was about to write
 // may still do so. It adds the keys that it has changed to touched.
 func (p *Provider) clean(ctx context.Context, etcd *etcdClient, baseline contents, touched map[string]bool) error {
-	for {
-		now, err := cleanStore(ctx, etcd, baseline, touched)
+	for changed := true; changed; {
+		revision, _, err := cleanStore(ctx, etcd, baseline, touched)
+		if err == nil {
+			err = p.catchUp(ctx, revision, touched)
+		}
+		if err == nil {
+			_, changed, err = cleanStore(ctx, etcd, baseline, touched)
+		}
 		if err != nil {
 			return err
 		}
-		differs, err := p.disagrees(ctx, now, touched)
-		if err != nil || differs == "" {
-			return err
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("kube-apiserver still serves %s: %w", differs, context.Cause(ctx))
-		}
 	}
+	return nil
 }
 
 // store is etcd, as far as it is needed to clean it.
@@ -151,12 +151,12 @@ type store interface {
 	apply(context.Context, []change) error
 }
 
-// cleanStore returns the contents once they are the baseline's. It adds what it
-// has changed to touched.
-func cleanStore(ctx context.Context, etcd store, baseline contents, touched map[string]bool) (contents, error) {
+// cleanStore makes the contents the baseline's. It returns the revision at which
+// they are, and whether it had to change them, and adds the keys to touched.
+func cleanStore(ctx context.Context, etcd store, baseline contents, touched map[string]bool) (revision int64, changed bool, err error) {
 	left := "something"
 	for {
-		now, _, err := etcd.read(ctx)
+		now, at, err := etcd.read(ctx)
 		var plan []change
 		if err == nil {
 			plan = resetPlan(baseline, now)
@@ -167,11 +167,12 @@ func cleanStore(ctx context.Context, etcd store, baseline contents, touched map[
 			err = etcd.apply(ctx, plan)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s is left: %w", left, err)
+			return 0, false, fmt.Errorf("%s is left: %w", left, err)
 		}
 		if len(plan) == 0 {
-			return now, nil
+			return at, changed, nil
 		}
+		changed = true
 		for _, change := range plan {
 			touched[change.key] = true
 		}

@@ -123,18 +123,21 @@ func TestCleanStore(t *testing.T) {
 		}
 	}
 	touched := map[string]bool{}
-	now, err := cleanStore(t.Context(), &fakeStore{contents: dirty()}, baseline, touched)
-	if err != nil || len(resetPlan(baseline, now)) > 0 || len(touched) != 3 {
-		t.Errorf("expected the baseline after three changes, got %v, %v, touched %v", now, err, touched)
+	etcd := &fakeStore{contents: dirty()}
+	for _, dirty := range []bool{true, false} {
+		_, changed, err := cleanStore(t.Context(), etcd, baseline, touched)
+		if err != nil || changed != dirty || len(resetPlan(baseline, etcd.contents)) > 0 || len(touched) != 3 {
+			t.Errorf("expected the baseline after three changes, got %v, %t, %v, touched %v", etcd.contents, changed, err, touched)
+		}
 	}
 
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, errors.New("too long"))
 	defer cancel()
-	_, err = cleanStore(ctx, &fakeStore{contents: dirty(), stubborn: "/registry/configmaps/default/stays"}, baseline, touched)
+	_, _, err := cleanStore(ctx, &fakeStore{contents: dirty(), stubborn: "/registry/configmaps/default/stays"}, baseline, touched)
 	if want := "ConfigMap default/stays is left: too long"; err == nil || err.Error() != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}
-	_, err = cleanStore(ctx, &fakeStore{contents: dirty()}, baseline, touched) // which has no time at all
+	_, _, err = cleanStore(ctx, &fakeStore{contents: dirty()}, baseline, touched) // which has no time at all
 	if want := "ConfigMap default/stays, Service default/goes, ConfigMap default/kept is left: too long"; err == nil || err.Error() != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}

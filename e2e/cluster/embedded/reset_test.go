@@ -28,7 +28,7 @@ func TestReset(t *testing.T) {
 	for _, broken := range [][]string{nil, {embedded.KubeScheduler}, nil, {embedded.Kwok, embedded.KubeControllerManager}, {embedded.KubeAPIServer, embedded.Etcd}, nil} {
 		b.mess(t)
 		for _, component := range broken {
-			b.do(t, component, (*embedded.Component).Stop)
+			b.do(t, component, (*supervisor.Supervisor).Stop)
 		}
 		if err := b.cluster.Reset(t.Context()); err != nil {
 			t.Fatal(err)

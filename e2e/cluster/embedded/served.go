@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,12 +17,10 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// disagrees asks kube-apiserver for the names of all objects of each kind of
-// which something was touched, and of what every suite looks at. It returns the
-// name of one that is served and not stored, or the other way round; empty when
-// there is none. To answer, kube-apiserver brings its watch cache up to what
-// etcd holds, which is what its clients see from then on.
-func (p *Provider) disagrees(ctx context.Context, now contents, touched map[string]bool) (string, error) {
+// catchUp has kube-apiserver bring its watch caches up to what etcd held at a
+// revision, which is what its clients see from then on: those of each kind of
+// which something was touched, and of what every suite looks at.
+func (p *Provider) catchUp(ctx context.Context, revision int64, touched map[string]bool) error {
 	prefixes := map[string]bool{registry + "namespaces/": true, nodeKeys: true, registry + "pods/": true}
 	for key := range touched {
 		if prefix := kindPrefix(key); !renewed(key) && !staysAfterReset(key, nil) {
@@ -31,62 +29,39 @@ func (p *Provider) disagrees(ctx context.Context, now contents, touched map[stri
 	}
 	resources, err := discovery.NewDiscoveryClientForConfig(p.config)
 	if err != nil {
-		return "", err
+		return err
 	}
 	served, err := resources.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return "", fmt.Errorf("ask kube-apiserver what it serves: %w", err)
+		return fmt.Errorf("ask kube-apiserver what it serves: %w", err)
 	}
 	client, err := metadata.NewForConfig(p.config)
 	if err != nil {
-		return "", err
+		return err
 	}
-	var mu sync.Mutex
-	differs := ""
+	upToDate := metav1.ListOptions{
+		ResourceVersion: strconv.FormatInt(revision, 10), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, list := range served {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return "", err
+			return err
 		}
 		for _, r := range list.APIResources {
-			prefix := storedUnder(version.Group, r.Name)
-			if !prefixes[prefix] || !slices.Contains(r.Verbs, "list") {
+			if !prefixes[storedUnder(version.Group, r.Name)] || !slices.Contains(r.Verbs, "list") {
 				continue
 			}
 			group.Go(func() error {
-				objects, err := client.Resource(version.WithResource(r.Name)).List(ctx, metav1.ListOptions{})
+				_, err := client.Resource(version.WithResource(r.Name)).List(ctx, upToDate)
 				if err != nil && !apierrors.IsNotFound(err) {
 					return fmt.Errorf("ask kube-apiserver for all %s: %w", r.Name, err)
-				}
-				if name := difference(prefix, now, objects); name != "" {
-					mu.Lock()
-					defer mu.Unlock()
-					differs = r.Kind + " " + name
 				}
 				return nil
 			})
 		}
 	}
-	return differs, group.Wait()
-}
-
-// difference returns the name of an object that is only among those stored
-// under the prefix or only among those listed; empty when there is none.
-func difference(prefix string, stored contents, listed *metav1.PartialObjectMetadataList) string {
-	names := map[string]bool{}
-	for _, object := range listed.Items {
-		name := strings.TrimPrefix(object.Namespace+"/"+object.Name, "/")
-		if names[name] = true; stored[prefix+name].Value == nil {
-			return name
-		}
-	}
-	for key := range stored {
-		if name, ok := strings.CutPrefix(key, prefix); ok && !names[name] {
-			return name
-		}
-	}
-	return ""
+	return group.Wait()
 }
 
 // oddlyStored are the resources that kube-apiserver does not store under their

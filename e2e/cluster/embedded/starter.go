@@ -16,6 +16,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/cluster/internal/until"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
@@ -164,7 +165,7 @@ func (s *starter) startEarly(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.untilOK(ctx, "/readyz") })
 	group.Go(func() error {
-		if err := installCRDs(ctx, crds.CustomResourceDefinitions(), s.crds); err != nil {
+		if err := installCRDs(ctx, crds, s.crds); err != nil {
 			return err
 		}
 		// After these CRDs, which are not late, and before kube-controller-manager, so that it sees every CRD that one may have
@@ -198,7 +199,9 @@ func (s *starter) untilNodesReady(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (s *starter) config() (*rest.Config, error) { return restConfig(s.layout.kubeconfigOf(self)) }
+func (s *starter) config() (*rest.Config, error) {
+	return provider.RestConfig(s.layout.kubeconfigOf(self))
+}
 
 // untilOK returns when the API server answers a path with 200.
 func (s *starter) untilOK(ctx context.Context, path string) error {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/kind/home"
 )
@@ -81,14 +83,7 @@ func ensureStore(ctx context.Context, stores, assets string) (string, error) {
 
 // writable reports whether files can be made in a directory, which is made if it is missing.
 func writable(dir string) bool {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return false
-	}
-	probe, err := os.CreateTemp(dir, "")
-	if err != nil {
-		return false
-	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name())) == nil
+	return os.MkdirAll(dir, 0o755) == nil && unix.Access(dir, unix.W_OK) == nil
 }
 
 // replace writes a file as a whole: a reader never sees half of it.

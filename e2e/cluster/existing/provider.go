@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/support"
+
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 )
 
 // Kind is the name of this kind of cluster.
@@ -36,11 +38,8 @@ var _ support.E2EClusterProvider = &Provider{}
 // ~/.kube/config.
 func NewProvider() *Provider { return &Provider{} }
 
-// Kind returns "existing".
-func (p *Provider) Kind() string { return Kind }
-
-// RealKubelet is false where kwok plays the nodes, as it does on an embedded cluster that somebody leads us to by its kubeconfig.
-func (p *Provider) RealKubelet() bool { return !p.simulated }
+// RunsPods is false where kwok plays the nodes, as it does on an embedded cluster that somebody leads us to by its kubeconfig.
+func (p *Provider) RunsPods() bool { return !p.simulated }
 
 // SetDefaults returns the provider: it has its defaults from the start.
 func (p *Provider) SetDefaults() support.E2EClusterProvider { return p }
@@ -56,10 +55,7 @@ func (p *Provider) WithPath(string) support.E2EClusterProvider { return p }
 
 // WithOpts applies options; none is known for this kind.
 func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvider {
-	for _, opt := range opts {
-		opt(p)
-	}
-	return p
+	return provider.WithOpts(p, opts)
 }
 
 // Create sees that the API server answers and that the cluster is not somebody's who has another Memcached, and returns the path
@@ -148,8 +144,5 @@ func (p *Provider) WaitForControlPlane(context.Context, klient.Client) error { r
 
 // KubernetesRestConfig returns how the kubeconfig reaches the cluster; nil before Create.
 func (p *Provider) KubernetesRestConfig() *rest.Config {
-	if p.config == nil {
-		return nil
-	}
-	return rest.CopyConfig(p.config)
+	return provider.Copy(p.config)
 }

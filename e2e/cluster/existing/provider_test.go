@@ -61,7 +61,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-func TestRealKubelet(t *testing.T) {
+func TestRunsPods(t *testing.T) {
 	for kubelet, runs := range map[string]bool{"v1.37.0": true, "kwok-v0.8.0": false} {
 		t.Run(kubelet, func(t *testing.T) {
 			g := NewWithT(t)
@@ -69,7 +69,7 @@ func TestRealKubelet(t *testing.T) {
 			p := existing.NewProvider()
 			_, err := p.Create(t.Context())
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(p.RealKubelet()).To(Equal(runs))
+			g.Expect(p.RunsPods()).To(Equal(runs))
 		})
 	}
 }

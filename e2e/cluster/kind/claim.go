@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
 )
@@ -27,18 +28,22 @@ func errClaimed(name string) error {
 
 // claim claims the cluster.
 func (p *Provider) claim() (*claim, error) {
+	file, err := locked(p.layout.claim(), lock.Exclusive)
+	if errors.Is(err, lock.ErrHeld) {
+		err = errClaimed(p.name)
+	}
+	return &claim{file}, err
+}
+
+// locked locks a file that it makes, with its directory, where it is not there.
+func locked(path string, take func(path string, flags int) (*os.File, error)) (*os.File, error) {
 	for {
-		if err := os.MkdirAll(string(p.layout), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, err
 		}
-		file, err := lock.Exclusive(p.layout.claim(), os.O_CREATE)
-		switch {
-		case err == nil:
-			return &claim{file}, nil
-		case errors.Is(err, lock.ErrHeld):
-			return nil, errClaimed(p.name)
-		case !errors.Is(err, fs.ErrNotExist): // the folder was removed after we made it
-			return nil, err
+		file, err := take(path, os.O_CREATE)
+		if !errors.Is(err, fs.ErrNotExist) { // else it was removed before it was locked
+			return file, err
 		}
 	}
 }

@@ -10,10 +10,11 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/support"
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
+
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 )
 
 // Kind is the name of this kind of cluster.
@@ -42,32 +43,23 @@ func NewProvider() *Provider {
 
 // WithProgress writes a short line to w for each step.
 func WithProgress(w io.Writer) support.ClusterOpts {
-	return option(func(p *Provider) { p.progress = w })
+	return provider.Option(func(p *Provider) { p.progress = w })
 }
 
 // Keep makes Destroy leave the cluster as it is; see Kept.
 func Keep() support.ClusterOpts {
-	return option(func(p *Provider) { p.keep = true })
+	return provider.Option(func(p *Provider) { p.keep = true })
 }
 
 // Temporary makes the cluster go with this process: where that is killed before it calls Destroy, the next that makes a cluster
 // removes it.
 func Temporary() support.ClusterOpts {
-	return option(func(p *Provider) { p.temporary = true })
+	return provider.Option(func(p *Provider) { p.temporary = true })
 }
 
 // Attached makes Create return the cluster of that name, which must be up, and Destroy leave it up.
 func Attached(name string) support.ClusterOpts {
-	return option(func(p *Provider) { p.name, p.attached = name, true })
-}
-
-// option makes an option for this provider.
-func option(change func(*Provider)) support.ClusterOpts {
-	return func(p support.E2EClusterProvider) {
-		if p, ok := p.(*Provider); ok {
-			change(p)
-		}
-	}
+	return provider.Option(func(p *Provider) { p.name, p.attached = name, true })
 }
 
 // AlreadyUpError says that a cluster of that name is up.
@@ -96,15 +88,6 @@ func (e *NotUpError) Error() string {
 // errForeign says that somebody else's containers have the names that the cluster's would have.
 var errForeign = errors.New("this testbed did not make it, so it is left alone")
 
-// Kind returns "kind".
-func (p *Provider) Kind() string { return Kind }
-
-// RealKubelet returns true.
-func (p *Provider) RealKubelet() bool { return true }
-
-// ReachesLoopback returns false: the API server's loopback is its container's.
-func (p *Provider) ReachesLoopback() bool { return false }
-
 // AuditLog returns the path of the API server's audit log, which its node writes into a folder of this machine.
 func (p *Provider) AuditLog() string { return p.layout.auditLog() }
 
@@ -131,10 +114,7 @@ func (p *Provider) WithPath(string) support.E2EClusterProvider { return p }
 
 // WithOpts applies options of this package; others have no effect.
 func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvider {
-	for _, opt := range opts {
-		opt(p)
-	}
-	return p
+	return provider.WithOpts(p, opts)
 }
 
 // Create makes a cluster of kind/cluster.yaml and returns the path of its kubeconfig, once the nodes, CoreDNS and the storage
@@ -191,7 +171,7 @@ func (p *Provider) attach(ctx context.Context) error {
 	if !there || said == unfinished {
 		return &NotUpError{Name: p.name}
 	}
-	p.config, err = restConfig(p.GetKubeconfig())
+	p.config, err = provider.RestConfig(p.GetKubeconfig())
 	return err
 }
 
@@ -207,10 +187,7 @@ func (p *Provider) GetKubectlContext() string { return "kind-" + inKind(p.name) 
 // KubernetesRestConfig returns the administrator's access, without a limit on requests per second; nil while the cluster is not
 // up.
 func (p *Provider) KubernetesRestConfig() *rest.Config {
-	if p.config == nil {
-		return nil
-	}
-	return rest.CopyConfig(p.config)
+	return provider.Copy(p.config)
 }
 
 // WaitForControlPlane does nothing: Create returns when the cluster is ready.
@@ -324,19 +301,10 @@ func (p *Provider) find(ctx context.Context) (err error) {
 
 // administrator returns the administrator's way to the cluster.
 func (p *Provider) administrator() (*rest.Config, kubernetes.Interface, error) {
-	config, err := restConfig(p.GetKubeconfig())
+	config, err := provider.RestConfig(p.GetKubeconfig())
 	if err != nil {
 		return nil, nil, err
 	}
 	client, err := kubernetes.NewForConfig(config)
 	return config, client, err
-}
-
-func restConfig(path string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig %s: %w", path, err)
-	}
-	config.QPS = -1 // no limit of the client's own
-	return config, nil
 }

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/gorun"
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 )
 
 // Registry is the local registry, as this machine and the nodes call it. The nodes know it by its container's name; see hosts.
@@ -37,7 +38,7 @@ const (
 // WithRegistry has the local registry beside the cluster: what is pushed to it, the nodes pull. The last cluster that goes takes
 // it along.
 func WithRegistry() support.ClusterOpts {
-	return option(func(p *Provider) { p.registry = true })
+	return provider.Option(func(p *Provider) { p.registry = true })
 }
 
 // startRegistry starts the registry unless it runs. One that was stopped still has what was pushed to it.

@@ -14,18 +14,8 @@ import (
 // share keeps what all clusters of the testbed share, their network and the registry, from being removed until release is called.
 // Whoever makes a cluster calls it before the first container is there, which keeps them from then on.
 func (l layout) share() (release func(), err error) {
-	for {
-		if err := os.MkdirAll(l.neighbors(), 0o700); err != nil {
-			return nil, err
-		}
-		file, err := lock.Shared(l.shared(), os.O_CREATE)
-		if err == nil {
-			return func() { _ = file.Close() }, nil
-		}
-		if !errors.Is(err, fs.ErrNotExist) { // the file was removed while we waited for it
-			return nil, err
-		}
-	}
+	file, err := locked(l.shared(), lock.Shared)
+	return func() { _ = file.Close() }, err
 }
 
 // removeShared removes the registry with the last cluster of the testbed, and the network with the last container in it. It

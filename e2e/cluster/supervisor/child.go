@@ -96,7 +96,7 @@ func (c *child) spawn(r *run) error {
 	return nil
 }
 
-// reap waits for the end of a run and applies the restart policy.
+// reap waits for the end of a run, after which a process with Restart starts again.
 func (c *child) reap(r *run) {
 	_ = r.cmd.Wait() // how it ended is in ProcessState
 	// What it started and left behind in its group goes too.
@@ -108,7 +108,7 @@ func (c *child) reap(r *run) {
 	switch {
 	case !c.wanted:
 		c.state = Stopped
-	case c.spec.Restart != Always || c.host.closing.Load():
+	case !c.spec.Restart || c.host.closing.Load():
 		c.state = Exited
 	default:
 		c.backOff(time.Since(r.started))
@@ -174,7 +174,7 @@ func (c *child) restart(ctx context.Context) error {
 }
 
 // kill ends the present run by SIGKILL and returns when it has ended. What
-// comes next is up to the restart policy.
+// comes next is up to its Restart.
 func (c *child) kill(ctx context.Context) error {
 	r, err := c.running()
 	if err != nil {

@@ -6,17 +6,6 @@ import (
 	"time"
 )
 
-// RestartPolicy says what happens when a process ends by itself or is killed.
-type RestartPolicy string
-
-const (
-	// Never leaves it ended. It is the default.
-	Never RestartPolicy = "Never"
-	// Always starts it again, after a pause that grows while it keeps ending
-	// early.
-	Always RestartPolicy = "Always"
-)
-
 // Process is what to run.
 type Process struct {
 	// Name is unique in its group and names the log file: lower-case letters,
@@ -31,8 +20,9 @@ type Process struct {
 	Env []string `json:"env,omitempty"`
 	// Dir is the working folder; empty means the caller's.
 	Dir string `json:"dir,omitempty"`
-	// Restart is the restart policy; empty means Never.
-	Restart RestartPolicy `json:"restart,omitempty"`
+	// Restart starts it again when it exits or is killed, after a pause that
+	// grows while it keeps exiting early.
+	Restart bool `json:"restart,omitempty"`
 	// Grace is how long it may take to end after a SIGTERM before it gets a
 	// SIGKILL. Zero means SIGKILL at once, which suits a process that has no
 	// state worth saving.
@@ -103,8 +93,6 @@ func (p Process) validate() error {
 		return fmt.Errorf("%q is no name for a process: use lower-case letters, digits, '.' and '-'", p.Name)
 	case p.Path == "":
 		return fmt.Errorf("process %s has no Path", p.Name)
-	case p.Restart != "" && p.Restart != Never && p.Restart != Always:
-		return fmt.Errorf("process %s has the restart policy %q: use %s or %s", p.Name, p.Restart, Never, Always)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func TestExitStatus(t *testing.T) {
 		t.Errorf("expected the signal killed, got %v, %v", exit, err)
 	}
 	if got := status(t, s, "sleeps"); got.State != supervisor.Exited {
-		t.Errorf("expected a killed process with the policy Never to stay Exited, got %+v", got)
+		t.Errorf("expected a killed process that is not to be restarted to stay Exited, got %+v", got)
 	}
 }
 
@@ -97,10 +97,10 @@ func TestEnvironmentAndFolder(t *testing.T) {
 	}
 }
 
-func TestRestartPolicyAlways(t *testing.T) {
+func TestStartsAgain(t *testing.T) {
 	s := start(t)
 	p := sleeper("comes-back")
-	p.Restart = supervisor.Always
+	p.Restart = true
 	first := run(t, s, p)
 	if err := s.Kill(t.Context(), "comes-back"); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestRestartPolicyAlways(t *testing.T) {
 		got := status(t, s, "comes-back")
 		return got.State == supervisor.Running && got.Restarts == 1 && got.PID != first.PID
 	})
-	// Stopped is stopped, whatever the policy.
+	// Stopped is stopped.
 	if err := s.Stop(t.Context(), "comes-back"); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestRestartPolicyAlways(t *testing.T) {
 func TestStopInBackOff(t *testing.T) {
 	s := start(t)
 	p := shell("crashes", "exit 1")
-	p.Restart = supervisor.Always
+	p.Restart = true
 	run(t, s, p)
 	eventually(t, "the pause after the second end", func() bool {
 		got := status(t, s, "crashes")
@@ -339,7 +339,6 @@ func TestRefusals(t *testing.T) {
 		"a name with a slash":    s.Run(ctx, sleeper("../escape")),
 		"no such program":        s.Run(ctx, supervisor.Process{Name: "none", Path: "/no/such/program"}),
 		"no program":             s.Run(ctx, supervisor.Process{Name: "none", Path: os.DevNull}),
-		"an unknown policy":      s.Run(ctx, supervisor.Process{Name: "none", Path: "sleep", Restart: "Sometimes"}),
 		"a process nobody knows": s.Stop(ctx, "nobody"),
 		"killing an ended one":   s.Kill(ctx, "ended"),
 		"pausing an ended one":   s.Pause(ctx, "ended"),

@@ -267,8 +267,8 @@ func (s *Supervisor) Restart(ctx context.Context, name string) error {
 	return s.act(ctx, "restart", name)
 }
 
-// Kill ends a process by SIGKILL and returns when it is gone. Its restart
-// policy decides what comes next.
+// Kill ends a process by SIGKILL and returns when it is gone. It starts again
+// if its Restart says so.
 func (s *Supervisor) Kill(ctx context.Context, name string) error { return s.act(ctx, "kill", name) }
 
 // Pause holds a process and its process group where they are (SIGSTOP).

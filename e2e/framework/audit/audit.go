@@ -1,8 +1,8 @@
 // Package audit reads the API server's audit log. The log is the witness of what an operator really
 // asked for: it counts requests where they arrive, so neither a cache nor a client can hide one.
 //
-// The log is a file of JSON lines in the format of k8s.io/apiserver's audit.k8s.io/v1 Event. Clusters that
-// keep one implement cluster.Auditor.
+// The log is a file of JSON lines in the format of k8s.io/apiserver's audit.k8s.io/v1 Event. A cluster that
+// keeps one has its path in cluster.Capabilities.
 package audit
 
 import (

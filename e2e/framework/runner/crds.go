@@ -2,21 +2,21 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
@@ -71,7 +71,7 @@ func defineMissing(ctx context.Context, config *rest.Config, m Manifests) error 
 	}
 	missing := slices.DeleteFunc(m.Select(definition), func(wanted *unstructured.Unstructured) bool {
 		return slices.ContainsFunc(present.Items, func(d apiextensionsv1.CustomResourceDefinition) bool {
-			return d.Name == wanted.GetName() && established(&d)
+			return d.Name == wanted.GetName() && apihelpers.IsCRDConditionTrue(&d, apiextensionsv1.Established)
 		})
 	})
 	return define(ctx, config, c, missing)
@@ -98,7 +98,7 @@ func define(ctx context.Context, config *rest.Config, c client.WithWatch, defini
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	for _, d := range definitions {
-		present, err := awaitEstablished(ctx, c, d.GetName())
+		present, err := awaitEstablished(ctx, c, d)
 		if err == nil {
 			err = untilDiscovered(ctx, resources, present)
 		}
@@ -127,32 +127,15 @@ func untilDiscovered(ctx context.Context, resources discovery.DiscoveryInterface
 	return nil
 }
 
-func awaitEstablished(ctx context.Context, c client.WithWatch, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
-	// Without a resource version, a watch begins with what there is.
-	events, err := c.Watch(ctx, &apiextensionsv1.CustomResourceDefinitionList{},
-		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", name)})
-	if err != nil {
-		return nil, err
-	}
-	defer events.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case event, open := <-events.ResultChan():
-			if !open {
-				return nil, errors.New("the watch ended")
-			}
-			d, ok := event.Object.(*apiextensionsv1.CustomResourceDefinition)
-			if ok && event.Type != watch.Deleted && established(d) {
-				return d, nil
-			}
-		}
-	}
-}
-
-func established(d *apiextensionsv1.CustomResourceDefinition) bool {
-	return slices.ContainsFunc(d.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+// awaitEstablished returns the CustomResourceDefinition once it is Established.
+func awaitEstablished(ctx context.Context, c client.WithWatch, d *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	present := &apiextensionsv1.CustomResourceDefinition{}
+	_, err := watchtools.UntilWithSync(ctx, only(c, d), &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(event.Object.(*unstructured.Unstructured).Object, present)
+		return event.Type != watch.Deleted && apihelpers.IsCRDConditionTrue(present, apiextensionsv1.Established), err
 	})
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return present, err
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,10 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -34,7 +36,7 @@ func stale(ctx context.Context, c client.Client, definitions []*unstructured.Uns
 			return nil, fmt.Errorf("looking for %s %s: %w", definition, d.GetName(), err)
 		}
 		before := present.Generation
-		if err := replaceSpec(ctx, c, present, d, client.DryRunAll); err != nil {
+		if err := replaceSpec(ctx, c, present, d.Object["spec"], client.DryRunAll); err != nil {
 			return nil, err
 		}
 		if present.Generation != before {
@@ -44,15 +46,15 @@ func stale(ctx context.Context, c client.Client, definitions []*unstructured.Uns
 	return changed, nil
 }
 
-// replaceSpec gives a CustomResourceDefinition that is there the spec of another one, whole: applying it would leave fields that
-// it lacks, and that belong to somebody else.
-func replaceSpec(ctx context.Context, c client.Client, present client.Object, d *unstructured.Unstructured, how ...client.PatchOption) error {
-	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": d.Object["spec"]}})
+// replaceSpec gives a CustomResourceDefinition that is there another spec, whole: applying it would leave fields that it lacks, and
+// that belong to somebody else.
+func replaceSpec(ctx context.Context, c client.Client, present client.Object, spec any, how ...client.PatchOption) error {
+	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": spec}})
 	if err == nil {
 		err = c.Patch(ctx, present, client.RawPatch(types.JSONPatchType, patch), append(how, fieldOwner)...)
 	}
 	if err != nil {
-		return fmt.Errorf("updating %s %s: %w", definition, d.GetName(), err)
+		return fmt.Errorf("updating %s %s: %w", definition, present.GetName(), err)
 	}
 	return nil
 }
@@ -62,30 +64,28 @@ func replaceSpec(ctx context.Context, c client.Client, present client.Object, d 
 // deprecated shows in a warning with every answer, which changes together with the schema: so the new spec comes with a
 // warning of its own first, and without it when that has been seen.
 func replaceServed(ctx context.Context, config *rest.Config, c client.Client, definitions []*unstructured.Unstructured) error {
-	if len(definitions) == 0 {
-		return nil
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, replaceTimeout, fmt.Errorf("it took longer than %v", replaceTimeout))
 	defer cancel()
-	http, err := rest.HTTPClientFor(config)
+	quiet := rest.CopyConfig(config)
+	quiet.WarningHandler = rest.NoWarnings{}
+	resources, err := discovery.NewDiscoveryClientForConfig(quiet)
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	defer http.CloseIdleConnections()
 	for _, d := range definitions {
-		token := rand.Text()
-		marked, path, err := deprecate(d, token)
+		warning := rand.Text()
+		marked, path, err := deprecate(d, warning)
 		if err != nil {
 			return err
 		}
 		for _, step := range []struct {
-			spec  *unstructured.Unstructured
+			spec  any
 			warns bool
-		}{{marked, true}, {d, false}} {
+		}{{marked, true}, {d.Object["spec"], false}} {
 			if err := replaceSpec(ctx, c, d.DeepCopy(), step.spec); err != nil {
 				return err
 			}
-			if err := untilWarning(ctx, http, config.Host+path, token, step.warns); err != nil {
+			if err := untilWarning(ctx, resources.RESTClient(), path, warning, step.warns); err != nil {
 				return fmt.Errorf("waiting until the API server serves %s as it is now: %w", d.GetName(), err)
 			}
 		}
@@ -93,57 +93,38 @@ func replaceServed(ctx context.Context, config *rest.Config, c client.Client, de
 	return nil
 }
 
-// deprecate returns the CustomResourceDefinition with a warning in a version that is served, and where to ask for an object of
-// that version.
-func deprecate(d *unstructured.Unstructured, warning string) (marked *unstructured.Unstructured, path string, err error) {
-	marked = d.DeepCopy()
-	versions, _, err := unstructured.NestedSlice(marked.Object, "spec", "versions")
-	if err != nil {
-		return nil, "", err
+// deprecate returns the spec of a CustomResourceDefinition with a warning in a version that is served, and where to ask for an
+// object of that version.
+func deprecate(d *unstructured.Unstructured, warning string) (marked *apiextensionsv1.CustomResourceDefinitionSpec, path string, err error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object, crd); err != nil {
+		return nil, "", fmt.Errorf("reading %s %s: %w", definition, d.GetName(), err)
 	}
-	at := slices.IndexFunc(versions, func(v any) bool {
-		version, ok := v.(map[string]any)
-		return ok && version["served"] == true
-	})
+	at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
 	if at < 0 {
 		return nil, "", fmt.Errorf("%s %s serves no version", definition, d.GetName())
 	}
-	version := versions[at].(map[string]any)
-	version["deprecated"], version["deprecationWarning"] = true, warning
-	if err := unstructured.SetNestedSlice(marked.Object, versions, "spec", "versions"); err != nil {
-		return nil, "", err
+	version := &crd.Spec.Versions[at]
+	version.Deprecated, version.DeprecationWarning = true, &warning
+	namespace := ""
+	if crd.Spec.Scope == apiextensionsv1.NamespaceScoped {
+		namespace = "namespaces/default/"
 	}
-	field := func(path ...string) string {
-		text, _, _ := unstructured.NestedString(d.Object, path...)
-		return text
-	}
-	path = fmt.Sprintf("/apis/%s/%s/", field("spec", "group"), version["name"])
-	if field("spec", "scope") == string(apiextensionsv1.NamespaceScoped) {
-		path += "namespaces/default/"
-	}
-	return marked, path + field("spec", "names", "plural") + "/none", nil
+	return &crd.Spec, fmt.Sprintf("/apis/%s/%s/%s%s/none", crd.Spec.Group, version.Name, namespace, crd.Spec.Names.Plural), nil
 }
 
 // untilWarning asks until the answers have the warning, or have it no more.
-func untilWarning(ctx context.Context, c *http.Client, url, warning string, wanted bool) error {
+func untilWarning(ctx context.Context, c rest.Interface, path, warning string, wanted bool) error {
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return err
+		answer := c.Get().AbsPath(path).Do(ctx)
+		err := answer.Error()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-		response, err := c.Do(request)
-		if err != nil {
-			if ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			return err
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("GET %s: %w", path, err)
 		}
-		response.Body.Close()
-		if response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden {
-			return fmt.Errorf("GET %s: %s", url, response.Status)
-		}
-		warned := slices.ContainsFunc(response.Header.Values("Warning"), func(w string) bool { return strings.Contains(w, warning) })
-		if warned == wanted {
+		if slices.ContainsFunc(answer.Warnings(), func(w net.WarningHeader) bool { return strings.Contains(w.Text, warning) }) == wanted {
 			return nil
 		}
 	}

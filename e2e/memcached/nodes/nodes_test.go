@@ -62,9 +62,7 @@ func TestNodeFailure(t *testing.T) {
 		return cache{mc, pods.Items[0].Spec.NodeName}
 	}).
 		Assess("that goes takes its pods with it, and the status says so", func(ctx context.Context, s *framework.Scope, c cache) {
-			if err := s.Nodes().StopNode(ctx, c.node); err != nil {
-				s.Fatal(err)
-			}
+			s.StopNode(ctx, c.node)
 			framework.WaitForConditions(ctx, s, c.mc, available(metav1.ConditionFalse))
 		}).
 		Assess("that is away leaves them to the others", func(ctx context.Context, s *framework.Scope, c cache) {
@@ -73,9 +71,7 @@ func TestNodeFailure(t *testing.T) {
 			framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(ready, And(HaveLen(3), Not(ContainElement(c.node)))), client.InNamespace(s.Namespace))
 		}).
 		Assess("that is back ends what it still ran", func(ctx context.Context, s *framework.Scope, c cache) {
-			if err := s.Nodes().StartNode(ctx, c.node); err != nil {
-				s.Fatal(err)
-			}
+			s.StartNode(ctx, c.node)
 			framework.WaitForObjects(ctx, s, &corev1.PodList{}, And(HaveLen(3), WithTransform(ready, HaveLen(3))), client.InNamespace(s.Namespace))
 			framework.WaitForConditions(ctx, s, c.mc, available(metav1.ConditionTrue))
 		}).

@@ -40,7 +40,7 @@ func TestQuiet(t *testing.T) {
 func TestFailingImage(t *testing.T) {
 	stage.Feature("an image that can't be pulled").
 		Assess("is told of at once", func(ctx context.Context, s *framework.Scope) {
-			if s.RealKubelet {
+			if s.Cluster.RunsPods {
 				s.Skip("real nodes may have other work to do, and are not cordoned")
 			}
 			restart(ctx, s, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1"))

@@ -97,7 +97,7 @@ func leaseOf(s *framework.Scope) *coordinationv1.Lease {
 // shortLease makes the next leader wait for seconds. A leader that can't renew its lease in time ends, so it is not as short
 // where an API server shares its machine with pods that start.
 func shortLease(s *framework.Scope) runner.Change {
-	if s.RealKubelet {
+	if s.Cluster.RunsPods {
 		return runner.WithArgs("--leader-election-lease-duration=20s")
 	}
 	return runner.WithArgs("--leader-election-lease-duration=6s")

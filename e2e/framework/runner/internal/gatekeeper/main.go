@@ -5,16 +5,18 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
@@ -25,74 +27,62 @@ func main() {
 	flag.Parse()
 
 	ended := make(chan error)
-	if *metrics != "0" {
-		mux := http.NewServeMux()
-		mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
-			served := 0
-			if *webhook != "" {
-				served = 1
-			}
-			fmt.Fprintf(w, "gatekeeper_webhook_served %d\n", served)
-		})
-		listener, err := net.Listen("tcp", *metrics)
+	listen := func(address string, serve func(net.Listener) error) {
+		listener, err := net.Listen("tcp", address)
 		if err != nil {
 			log.Fatal(err)
 		}
-		go func() { ended <- http.Serve(listener, mux) }()
+		go func() { ended <- serve(listener) }()
+	}
+	if *metrics != "0" {
+		listen(*metrics, func(l net.Listener) error {
+			return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				fmt.Fprintf(w, "gatekeeper_webhook_served %d\n", min(len(*webhook), 1))
+			}))
+		})
 	}
 	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
-		listener, err := webhookListener(*webhook)
-		if err != nil {
-			log.Fatal(err)
-		}
-		go func() { ended <- http.Serve(listener, webhooks()) }()
+		listen(*webhook, func(l net.Listener) error {
+			return http.ServeTLS(l, webhooks(), os.Getenv("TLS_CERT_FILE"), os.Getenv("TLS_KEY_FILE"))
+		})
 	}
 	// Last, for it says that all the others are there.
-	go func() {
-		ended <- http.ListenAndServe(*health, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	}()
+	listen(*health, func(l net.Listener) error {
+		return http.Serve(l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	})
 	log.Fatal(<-ended)
-}
-
-// webhookListener serves TLS with the certificate that the environment names.
-func webhookListener(address string) (net.Listener, error) {
-	certificate, err := tls.LoadX509KeyPair(os.Getenv("TLS_CERT_FILE"), os.Getenv("TLS_KEY_FILE"))
-	if err != nil {
-		return nil, err
-	}
-	return tls.Listen("tcp", address, &tls.Config{Certificates: []tls.Certificate{certificate}})
 }
 
 func webhooks() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/sign", &admission.Webhook{Handler: admission.HandlerFunc(sign)})
-	mux.Handle("/check", &admission.Webhook{Handler: admission.HandlerFunc(check)})
+	mux.Handle("/sign", admission.WithDefaulter(clientgoscheme.Scheme, gatekeeper{}))
+	mux.Handle("/check", admission.WithValidator(clientgoscheme.Scheme, gatekeeper{}))
 	return mux
 }
 
-func sign(_ context.Context, request admission.Request) admission.Response {
-	var object corev1.ConfigMap
-	if err := json.Unmarshal(request.Object.Raw, &object); err != nil {
-		return admission.Errored(http.StatusBadRequest, err)
-	}
-	if object.Annotations == nil {
-		object.Annotations = map[string]string{}
-	}
-	object.Annotations["signed-by"] = fmt.Sprint(os.Getpid())
-	signed, err := json.Marshal(object)
-	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, err)
-	}
-	return admission.PatchResponseFromRaw(request.Object.Raw, signed)
+// gatekeeper judges ConfigMaps.
+type gatekeeper struct{}
+
+// Default signs the object.
+func (gatekeeper) Default(_ context.Context, object *corev1.ConfigMap) error {
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, "signed-by", strconv.Itoa(os.Getpid()))
+	return nil
 }
 
-func check(_ context.Context, request admission.Request) admission.Response {
-	var object corev1.ConfigMap
-	if err := json.Unmarshal(request.Object.Raw, &object); err != nil {
-		return admission.Errored(http.StatusBadRequest, err)
-	}
+// ValidateCreate refuses what is forbidden.
+func (gatekeeper) ValidateCreate(_ context.Context, object *corev1.ConfigMap) (admission.Warnings, error) {
 	if reason, ok := object.Data["forbidden"]; ok {
-		return admission.Denied("data.forbidden: the gatekeeper does not like it: " + reason)
+		return nil, errors.New("data.forbidden: the gatekeeper does not like it: " + reason)
 	}
-	return admission.Allowed("")
+	return nil, nil
+}
+
+// ValidateUpdate refuses what is forbidden.
+func (g gatekeeper) ValidateUpdate(ctx context.Context, _, object *corev1.ConfigMap) (admission.Warnings, error) {
+	return g.ValidateCreate(ctx, object)
+}
+
+// ValidateDelete refuses nothing.
+func (gatekeeper) ValidateDelete(context.Context, *corev1.ConfigMap) (admission.Warnings, error) {
+	return nil, nil
 }

@@ -1,0 +1,45 @@
+// Package provider is what the implementations of e2e-framework's support.E2EClusterProvider have in common.
+package provider
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/e2e-framework/support"
+)
+
+// Option returns an option for providers of type P. It has no effect on others.
+func Option[P support.E2EClusterProvider](change func(P)) support.ClusterOpts {
+	return func(p support.E2EClusterProvider) {
+		if p, ok := p.(P); ok {
+			change(p)
+		}
+	}
+}
+
+// WithOpts applies the options to the provider and returns it.
+func WithOpts(p support.E2EClusterProvider, opts []support.ClusterOpts) support.E2EClusterProvider {
+	for _, opt := range opts {
+		opt(p)
+	}
+	return p
+}
+
+// RestConfig returns the access that a kubeconfig file gives, without a limit on requests per second: the API server has its own.
+func RestConfig(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig %s: %w", kubeconfig, err)
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+// Copy returns a copy of the access to a cluster, or nil where there is none.
+func Copy(config *rest.Config) *rest.Config {
+	if config == nil {
+		return nil
+	}
+	return rest.CopyConfig(config)
+}
