@@ -60,7 +60,7 @@ func TestRunForADebugger(t *testing.T) {
 	hit := client.Go("RPCServer.Command", map[string]any{"name": "continue"}, &state, nil)
 
 	shell := func(script string) (string, error) {
-		out, err := b.command("bash", "-c", "set -euo pipefail\neval \"$(make -s env)\"\n"+script).CombinedOutput()
+		out, err := b.command("bash", "-c", "set -euo pipefail\neval \"$(make -s env 2>/dev/null)\"\n"+script).CombinedOutput()
 		return string(out), err
 	}
 	if out, err := shell("kubectl apply -k operator/config/samples"); err != nil {

@@ -139,7 +139,7 @@ func TestDiff(t *testing.T) {
 		ContainSubstring("\n-  - get\n"),
 		Not(ContainSubstring("cmd/main.go")), // which differs in the chapter's name alone
 	))
-	g.Expect(exercises.Diff(t.Context(), root, "", 0, &out)).To(MatchError(ContainSubstring("use one of 00-control-loop, ")))
+	g.Expect(exercises.Diff(t.Context(), root, "", 0, &out)).To(MatchError(ContainSubstring("one of 00-control-loop, ")))
 	g.Expect(exercises.Diff(t.Context(), root, "01-custom-resource", 0, &out)).To(MatchError(ContainSubstring("builds on no other chapter")))
 
 	out.Reset()
