@@ -27,7 +27,6 @@ var stage = suite.New(suite.Options{
 	CRDs:          []string{"../../config/crd/bases"},
 	Package:       "../../cmd",
 	Kustomization: "../../config/default",
-	Local:         "../../config/local",
 	Project:       "../..",
 	Patience:      []string{"--leader-election-lease-duration=60s"},
 	Sample:        "../../config/samples",
