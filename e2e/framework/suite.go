@@ -71,11 +71,9 @@ type Options struct {
 	// Kustomization is in.
 	Config string
 	// Kustomization is the folder of the manifests that install the operator, or its CustomResourceDefinitions where there is
-	// nothing to run. Empty means that there is nothing to install.
+	// nothing to run. Empty means that there is nothing to install. Where the API server can call webhooks of a process, what
+	// [runner.Local] finds beside it serves in its place.
 	Kustomization string
-	// Local is the folder of the manifests that install the operator as a process whose webhooks the API server can call, where
-	// they differ from those of Kustomization. Where there is no such folder, Kustomization serves.
-	Local string
 	// Operand is the image that the operator deploys, and the environment variable that tells it of another. Where nodes have no
 	// registry, one is brought to them.
 	Operand Operand
@@ -338,24 +336,13 @@ func (s *Suite) connect(cfg *envconf.Config) error {
 	return err
 }
 
-// kustomization returns the folder of the manifests for this cluster.
-func (s *Suite) kustomization() (string, error) {
-	if s.cluster.Capabilities().CallsHost && s.options.Local != "" {
-		local, err := s.Manifests(s.options.Local)
-		if err != nil {
-			return "", err
-		}
-		if _, err := os.Stat(local); err == nil {
-			return local, nil
-		}
-	}
-	return s.Manifests(s.options.Kustomization)
-}
-
 func (s *Suite) runOperator(ctx context.Context, binary string) error {
-	kustomization, err := s.kustomization()
+	kustomization, err := s.Manifests(s.options.Kustomization)
 	if err != nil {
 		return err
+	}
+	if s.cluster.Capabilities().CallsHost {
+		kustomization = runner.Local(kustomization)
 	}
 	manifests, err := runner.Render(kustomization)
 	if err != nil {

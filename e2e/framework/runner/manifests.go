@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,6 +24,16 @@ import (
 // Manifests are the objects that install an operator, as `kubectl kustomize` renders them.
 type Manifests struct {
 	objects []*unstructured.Unstructured
+}
+
+// Local returns the folder called local beside a kustomization, which installs the operator as a process whose webhooks can be
+// called, with a certificate of this machine's. Where there is none, the kustomization itself serves.
+func Local(kustomization string) string {
+	local := filepath.Join(filepath.Dir(kustomization), "local")
+	if _, err := os.Stat(local); err != nil {
+		return kustomization
+	}
+	return local
 }
 
 // Render builds the kustomization in dir with the kustomize that kubectl has inside.

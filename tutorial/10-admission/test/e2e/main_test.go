@@ -26,7 +26,6 @@ var stage = framework.New(framework.Options{
 	CRDs:          []string{"../../config/crd/bases"},
 	Package:       "../../cmd",
 	Kustomization: "../../config/default",
-	Local:         "../../config/local",
 	Project:       "../..",
 	Patience:      []string{"--leader-election-lease-duration=60s"},
 	Sample:        "../../config/samples",

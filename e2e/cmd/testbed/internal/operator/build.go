@@ -43,7 +43,7 @@ func build(ctx context.Context, root, folder, suffix string, flags ...string) (P
 	if _, err := os.Stat(filepath.Join(at, "cmd")); err != nil {
 		return Program{}, fmt.Errorf("there is no operator to run in %s: it has no folder cmd", folder)
 	}
-	manifests, err := runner.Render(kustomization(at))
+	manifests, err := runner.Render(runner.Local(filepath.Join(at, "config", "default")))
 	if err != nil {
 		return Program{}, err
 	}
@@ -62,15 +62,6 @@ func build(ctx context.Context, root, folder, suffix string, flags ...string) (P
 		return Program{}, err
 	}
 	return Program{Binary: binary, Manifests: manifests}, nil
-}
-
-// kustomization returns the folder of what installs the operator in a folder to run on this machine.
-func kustomization(operator string) string {
-	local := filepath.Join(operator, "config", "local")
-	if _, err := os.Stat(local); err == nil {
-		return local
-	}
-	return filepath.Join(operator, "config", "default")
 }
 
 // digest tells one build of an executable from another.
