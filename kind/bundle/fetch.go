@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -188,5 +190,7 @@ func sumOfFile(file string) (string, error) {
 		return "", err
 	}
 	defer in.Close()
-	return copySum(io.Discard, in)
+	hash := sha256.New()
+	_, err = io.Copy(hash, in)
+	return hex.EncodeToString(hash.Sum(nil)), err
 }

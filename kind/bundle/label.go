@@ -8,19 +8,16 @@ import (
 	"strings"
 )
 
-// The names in a bundle. The label comes first, so that a bundle of another kind
-// of machine is refused at once; the sums come last, so that one that was cut
-// short has none.
+// The names in a bundle. The label comes first, so that a bundle for another kind of machine is refused at once.
 const (
 	labelName  = "bundle.json"
-	sumsName   = "SHA256SUMS"
 	modulesDir = "modules/"
 	clusterDir = "kubernetes/"
 	imagesName = "images.tar"
 )
 
 // format is raised when an older unpack can't read what pack writes, or an older bundle is of no use.
-const format = 3
+const format = 4
 
 // label says what machines a bundle is for.
 type label struct {

@@ -4,8 +4,6 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,62 +98,38 @@ func write(ctx context.Context, path string, contents label, files []file) (err 
 	if err != nil {
 		return err
 	}
-	if err := writeBytes(w, labelName, data); err != nil {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: labelName, Size: int64(len(data)), Mode: 0o644}); err != nil {
 		return err
 	}
-	var sums strings.Builder
-	fmt.Fprintf(&sums, "%s  %s\n", sumOf(data), labelName)
+	if _, err := w.Write(data); err != nil {
+		return err
+	}
 	for _, f := range files {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		sum, err := writeFile(w, f)
-		if err != nil {
+		if err := writeFile(w, f); err != nil {
 			return err
 		}
-		fmt.Fprintf(&sums, "%s  %s\n", sum, f.name)
-	}
-	if err := writeBytes(w, sumsName, []byte(sums.String())); err != nil {
-		return err
 	}
 	return errors.Join(w.Close(), compressed.Close())
 }
 
-// writeFile writes a file and returns its checksum.
-func writeFile(w *tar.Writer, f file) (string, error) {
-	info, err := os.Stat(f.source)
-	if err != nil {
-		return "", err
-	}
+func writeFile(w *tar.Writer, f file) error {
 	in, err := os.Open(f.source)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
 	// With the time of its change, to the nanosecond: by it the cache knows a program that it has checked.
 	header := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: info.Size(), Mode: int64(info.Mode().Perm() | 0o200), ModTime: info.ModTime(), Format: tar.FormatPAX}
 	if err := w.WriteHeader(header); err != nil {
-		return "", err
-	}
-	return copySum(w, in)
-}
-
-func writeBytes(w *tar.Writer, name string, data []byte) error {
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o644}); err != nil {
 		return err
 	}
-	_, err := w.Write(data)
+	_, err = io.Copy(w, in)
 	return err
-}
-
-// copySum copies in to out and returns its checksum.
-func copySum(out io.Writer, in io.Reader) (string, error) {
-	hash := sha256.New()
-	_, err := io.Copy(io.MultiWriter(out, hash), in)
-	return hex.EncodeToString(hash.Sum(nil)), err
-}
-
-func sumOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

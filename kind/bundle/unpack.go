@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -86,8 +85,8 @@ func damaged(err error) error {
 	return fmt.Errorf("%w (%w)", errDamaged, err)
 }
 
-// read writes the files of a bundle that are for this machine into a folder and returns its label, once every file, also of those
-// that are for others, is known to be what was packed.
+// read writes the files of a bundle that are for this machine into a folder and returns its label. It reads all of the bundle,
+// even what is for others, because gzip's checksum comes last.
 func read(ctx context.Context, bundle, folder, version string) (label, error) {
 	in, err := os.Open(bundle)
 	if err != nil {
@@ -102,79 +101,56 @@ func read(ctx context.Context, bundle, folder, version string) (label, error) {
 	defer root.Close()
 	compressed, err := gzip.NewReader(bufio.NewReaderSize(in, 1<<20))
 	if err != nil {
-		return label{}, fmt.Errorf("it is no bundle: %w", err)
+		return label{}, fmt.Errorf("it is not a bundle: %w", err)
+	}
+	entries := tar.NewReader(compressed)
+	header, err := entries.Next()
+	if err != nil {
+		return label{}, damaged(err)
+	}
+	if header.Name != labelName {
+		return label{}, fmt.Errorf("it is not a bundle: it starts with %s", header.Name)
 	}
 	var contents label
-	sums := map[string]string{}
-	for entries := tar.NewReader(compressed); ; {
+	if err := json.NewDecoder(entries).Decode(&contents); err != nil {
+		return label{}, damaged(err)
+	}
+	if err := contents.fits(here, version); err != nil {
+		return label{}, err
+	}
+	for {
 		if ctx.Err() != nil {
 			return label{}, ctx.Err()
 		}
 		header, err := entries.Next()
-		if err != nil { // io.EOF included: the sums were to come
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil && !contents.isForOthers(header.Name) {
+			err = extract(root, header, entries)
+		}
+		if err != nil {
 			return label{}, damaged(err)
 		}
-		switch {
-		case header.Name == sumsName:
-			listed, err := readSums(entries)
-			if err != nil || !maps.Equal(listed, sums) {
-				return label{}, errDamaged
-			}
-			return contents, nil
-		case header.Name == labelName:
-			data, err := io.ReadAll(entries)
-			if err != nil || json.Unmarshal(data, &contents) != nil {
-				return label{}, errDamaged
-			}
-			if err := contents.fits(here, version); err != nil {
-				return label{}, err
-			}
-			sums[labelName] = sumOf(data)
-		case contents.Format == 0:
-			return label{}, fmt.Errorf("it is no bundle: it begins with %s", header.Name)
-		case contents.isForOthers(header.Name):
-			if sums[header.Name], err = skip(entries); err != nil {
-				return label{}, damaged(err)
-			}
-		default:
-			if sums[header.Name], err = extract(root, header, entries); err != nil {
-				return label{}, damaged(err)
-			}
-		}
 	}
+	// The checksum is behind the archive, and gzip compares it when all is read.
+	if _, err := io.Copy(io.Discard, compressed); err != nil {
+		return label{}, damaged(err)
+	}
+	return contents, nil
 }
 
-// skip returns the checksum that writeFile gave an entry.
-func skip(content io.Reader) (string, error) { return copySum(io.Discard, content) }
-
-// extract writes an entry below root, and returns the checksum that writeFile gave it.
-func extract(root *os.Root, header *tar.Header, content io.Reader) (string, error) {
+// extract writes an entry below root.
+func extract(root *os.Root, header *tar.Header, content io.Reader) error {
 	if err := root.MkdirAll(path.Dir(header.Name), 0o755); err != nil {
-		return "", err
+		return err
 	}
 	out, err := root.OpenFile(header.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, header.FileInfo().Mode().Perm())
 	if err != nil {
-		return "", err
+		return err
 	}
-	sum, err := copySum(out, content)
-	if err := errors.Join(err, out.Close()); err != nil {
-		return "", err
-	}
-	return sum, root.Chtimes(header.Name, header.ModTime, header.ModTime)
-}
-
-// readSums reads what sha256sum calls checksum lines: SUM, two blanks, NAME.
-func readSums(r io.Reader) (map[string]string, error) {
-	sums := map[string]string{}
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		sum, name, found := strings.Cut(lines.Text(), "  ")
-		if !found {
-			return nil, errDamaged
-		}
-		sums[name] = sum
-	}
-	return sums, lines.Err()
+	_, err = io.Copy(out, content)
+	return errors.Join(err, out.Close(), root.Chtimes(header.Name, header.ModTime, header.ModTime))
 }
 
 // place moves the files below one folder into another, and counts those that were not there.

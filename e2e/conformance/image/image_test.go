@@ -284,9 +284,9 @@ func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ source, why string }{
 		"no such file":                {"./operator.tar", "the image ./operator.tar can't be read: no such file or directory"},
 		"no name":                     {"No/Such", "there is no file No/Such, and no image can have that name"},
-		"a file that is no image":     {written(t, "notes.txt", []byte("notes")), "notes.txt is no image: it can't be read as an archive"},
-		"an archive of other things":  {packed(t, filepath.Dir(written(t, "notes.txt", nil))), "is no image: the archive has neither manifest.json"},
-		"a folder that is no layout":  {t.TempDir(), "is no image: the folder has no file oci-layout"},
+		"a file that is no image":     {written(t, "notes.txt", []byte("notes")), "notes.txt is not an image: it can't be read as an archive"},
+		"an archive of other things":  {packed(t, filepath.Dir(written(t, "notes.txt", nil))), "is not an image: the archive has no oci-layout, and no manifest.json"},
+		"a folder that is no layout":  {t.TempDir(), "is not an image: the folder has no file oci-layout"},
 		"two images":                  {saved(t, operator(t), of2(t)), "holds 2 images: save the operator's alone"},
 		"an empty layout":             {inLayout(t, empty.Index), "holds no image"},
 		"another architecture":        {of(other, run, executable(t, other, false)), "is for linux/" + other + ", and this machine runs linux/" + runtime.GOARCH},

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func open(ctx context.Context, source, work string) (v1.Image, error) {
 	case err == nil && info.IsDir():
 		return openLayout(source, source)
 	case err == nil:
-		return openArchive(source, work)
+		return openArchive(ctx, source, work)
 	case !errors.Is(err, fs.ErrNotExist) || isPath(source):
 		return nil, fmt.Errorf("the image %s can't be read: %w", source, withoutPath(err))
 	}
@@ -67,16 +68,16 @@ func withoutPath(err error) error {
 	return err
 }
 
-// IsProgram says whether a file is no image but an executable of this machine, which needs not be taken out of anything.
-func IsProgram(path string) bool {
-	path, err := filepath.Abs(path) // or a name alone would be looked for on $PATH
+// IsProgram reports whether a file is not an image but an executable of this machine, which needs no taking out of an image.
+func IsProgram(file string) bool {
+	file, err := filepath.Abs(file) // or a name alone would be looked for on $PATH
 	if err != nil {
 		return false
 	}
-	if _, err := exec.LookPath(path); err != nil {
+	if _, err := exec.LookPath(file); err != nil {
 		return false
 	}
-	archive, err := unzipped(path)
+	archive, err := unzipped(file)
 	if err != nil {
 		return false
 	}
@@ -86,8 +87,8 @@ func IsProgram(path string) bool {
 }
 
 // unzipped opens a file, and decompresses it if that is what it needs.
-func unzipped(path string) (io.ReadCloser, error) {
-	file, err := os.Open(path)
+func unzipped(archive string) (io.ReadCloser, error) {
+	file, err := os.Open(archive)
 	if err != nil {
 		return nil, err
 	}
@@ -110,91 +111,72 @@ const (
 	ociLayout      = "oci-layout"
 )
 
-func openArchive(source, work string) (v1.Image, error) {
-	there, err := names(source)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s is no image: it can't be read as an archive, as `docker save` writes one: %w", source, withoutPath(err))
-	case there[ociLayout]:
-		folder, err := os.MkdirTemp(work, "layout-")
-		if err != nil {
-			return nil, err
-		}
-		if err := unpack(source, folder); err != nil {
-			return nil, fmt.Errorf("unpacking the image %s: %w", source, err)
-		}
+func openArchive(ctx context.Context, source, work string) (v1.Image, error) {
+	folder, err := os.MkdirTemp(work, "layout-")
+	if err != nil {
+		return nil, err
+	}
+	if err := unpack(ctx, source, folder); err != nil {
+		return nil, fmt.Errorf("%s is not an image: it can't be read as an archive, as `docker save` writes one: %w", source, withoutPath(err))
+	}
+	if _, err := os.Stat(filepath.Join(folder, ociLayout)); err == nil {
 		return openLayout(source, folder)
-	case !there[dockerManifest]:
-		return nil, fmt.Errorf("%s is no image: the archive has neither %s, which `docker save` writes, nor %s", source, dockerManifest, ociLayout)
 	}
 	opener := func() (io.ReadCloser, error) { return unzipped(source) }
 	manifest, err := tarball.LoadManifest(opener)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no image: reading its %s: %w", source, dockerManifest, err)
+		return nil, fmt.Errorf("%s is not an image: the archive has no %s, and no %s as `docker save` writes it: %w", source, ociLayout, dockerManifest, err)
 	}
 	if len(manifest) != 1 {
 		return nil, severalImages(source, len(manifest))
 	}
 	img, err := tarball.Image(opener, nil)
-	if err != nil {
-		return nil, fmt.Errorf("reading the image %s: %w", source, err)
-	}
-	return choose(source, []candidate{{image: img}})
+	return choose(source, []candidate{{image: img}}, err)
 }
 
-// names returns what is in an archive.
-func names(archive string) (map[string]bool, error) {
-	there := map[string]bool{}
-	err := each(archive, func(header *tar.Header, _ io.Reader) error {
-		there[filepath.ToSlash(filepath.Clean(header.Name))] = true
-		return nil
-	})
-	return there, err
-}
-
-// unpack writes an archive's folders and regular files, of which a layout consists, to a folder.
-func unpack(archive, folder string) error {
+// unpack writes an archive's regular files, of which a layout consists, to a folder.
+func unpack(ctx context.Context, archive, folder string) error {
 	root, err := os.OpenRoot(folder) // nothing is written outside of it
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return each(archive, func(header *tar.Header, content io.Reader) error {
-		switch name := filepath.Clean(header.Name); header.Typeflag {
-		case tar.TypeDir:
-			return root.MkdirAll(name, 0o755)
-		case tar.TypeReg:
-			if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-				return err
-			}
-			file, err := root.Create(name)
-			if err != nil {
-				return err
-			}
-			_, err = io.Copy(file, content)
-			return errors.Join(err, file.Close())
-		default:
-			return nil
-		}
-	})
-}
-
-// each goes through an archive.
-func each(archive string, do func(*tar.Header, io.Reader) error) error {
-	file, err := unzipped(archive)
+	content, err := unzipped(archive)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	for entries := tar.NewReader(file); ; {
-		header, err := entries.Next()
-		if errors.Is(err, io.EOF) {
+	return walk(ctx, content, func(name string, header *tar.Header, content io.Reader) error {
+		if header.Typeflag != tar.TypeReg {
 			return nil
 		}
+		name = strings.TrimPrefix(name, "/")
+		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		file, err := root.Create(name)
 		if err != nil {
 			return err
 		}
-		if err := do(header, entries); err != nil {
+		_, err = io.Copy(file, content)
+		return errors.Join(err, file.Close())
+	})
+}
+
+// walk calls do with each file of an archive, under its absolute path, until it returns fs.SkipAll. It closes the archive.
+func walk(ctx context.Context, archive io.ReadCloser, do func(name string, header *tar.Header, content io.Reader) error) error {
+	defer archive.Close()
+	for entries := tar.NewReader(archive); ; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		header, err := entries.Next()
+		if err == nil {
+			err = do(path.Join("/", header.Name), header, entries)
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, fs.SkipAll) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -202,13 +184,14 @@ func each(archive string, do func(*tar.Header, io.Reader) error) error {
 
 func openLayout(source, folder string) (v1.Image, error) {
 	if _, err := os.Stat(filepath.Join(folder, ociLayout)); err != nil {
-		return nil, fmt.Errorf("%s is no image: the folder has no file %s", source, ociLayout)
+		return nil, fmt.Errorf("%s is not an image: the folder has no file %s", source, ociLayout)
 	}
 	index, err := layout.ImageIndexFromPath(folder)
 	if err != nil {
 		return nil, fmt.Errorf("reading the image %s: %w", source, withoutPath(err))
 	}
-	return chooseOf(source, index)
+	candidates, err := imagesIn(index)
+	return choose(source, candidates, err)
 }
 
 // pullPatience is how long a registry may take to answer at all.
@@ -227,16 +210,14 @@ func pull(ctx context.Context, source string) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("there is no file %s, and the image of that name can't be pulled: %w; one that only Docker has becomes an archive by `docker save -o operator.tar %s`", source, err, source)
 	}
-	if descriptor.MediaType.IsIndex() {
-		index, err := descriptor.ImageIndex()
-		if err != nil {
-			return nil, fmt.Errorf("reading the image %s: %w", source, err)
-		}
-		return chooseOf(source, index)
+	if !descriptor.MediaType.IsIndex() {
+		img, err := descriptor.Image()
+		return choose(source, []candidate{{image: img}}, err)
 	}
-	img, err := descriptor.Image()
+	index, err := descriptor.ImageIndex()
 	if err != nil {
 		return nil, fmt.Errorf("reading the image %s: %w", source, err)
 	}
-	return choose(source, []candidate{{image: img}})
+	candidates, err := imagesIn(index)
+	return choose(source, candidates, err)
 }

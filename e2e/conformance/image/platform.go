@@ -18,15 +18,6 @@ type candidate struct {
 	platform *v1.Platform
 }
 
-// chooseOf returns the image in an index that is for this machine.
-func chooseOf(source string, index v1.ImageIndex) (v1.Image, error) {
-	candidates, err := imagesIn(index)
-	if err != nil {
-		return nil, fmt.Errorf("reading the image %s: %w", source, err)
-	}
-	return choose(source, candidates)
-}
-
 // imagesIn returns the images in an index and in those that it holds, as an archive of an image for several platforms does.
 func imagesIn(index v1.ImageIndex) ([]candidate, error) {
 	manifest, err := index.IndexManifest()
@@ -60,8 +51,11 @@ func imagesIn(index v1.ImageIndex) ([]candidate, error) {
 	return found, nil
 }
 
-// choose returns the only candidate that is for this machine.
-func choose(source string, candidates []candidate) (v1.Image, error) {
+// choose returns the only candidate that is for this machine, unless reading them has failed.
+func choose(source string, candidates []candidate, err error) (v1.Image, error) {
+	if err != nil {
+		return nil, fmt.Errorf("reading the image %s: %w", source, err)
+	}
 	var fitting []v1.Image
 	var others []string
 	for _, c := range candidates {

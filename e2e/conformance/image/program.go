@@ -2,11 +2,13 @@ package image
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -71,7 +73,7 @@ func commandLine(config v1.Config, command []string, hasArgs bool) []string {
 // find returns the path, in the image, of the file that a program's name leads to.
 func (i Image) find(ctx context.Context, program string, config v1.Config) (string, error) {
 	regular, links := map[string]bool{}, map[string]string{}
-	err := i.each(ctx, func(name string, header *tar.Header, _ io.Reader) (bool, error) {
+	err := walk(ctx, mutate.Extract(i.image), func(name string, header *tar.Header, _ io.Reader) error {
 		switch header.Typeflag {
 		case tar.TypeReg:
 			regular[name] = true
@@ -80,10 +82,10 @@ func (i Image) find(ctx context.Context, program string, config v1.Config) (stri
 		case tar.TypeLink:
 			links[name] = path.Join("/", header.Linkname)
 		}
-		return true, nil
+		return nil
 	})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("reading the layers of the image %s: %w", i.source, err)
 	}
 	for _, place := range places(program, config) {
 		if file := resolve(links, place); regular[file] {
@@ -138,38 +140,18 @@ func resolve(links map[string]string, file string) string {
 
 // take writes a file of the image.
 func (i Image) take(ctx context.Context, file, to string) error {
-	return i.each(ctx, func(name string, _ *tar.Header, content io.Reader) (bool, error) {
+	executable, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	err = walk(ctx, mutate.Extract(i.image), func(name string, _ *tar.Header, content io.Reader) error {
 		if name != file {
-			return true, nil
-		}
-		executable, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-		if err != nil {
-			return false, err
-		}
-		_, err = io.Copy(executable, content)
-		return false, errors.Join(err, executable.Close())
-	})
-}
-
-// each goes through the image's files, as the uppermost layers have them, until it is told to stop.
-func (i Image) each(ctx context.Context, do func(name string, header *tar.Header, content io.Reader) (more bool, err error)) error {
-	content := mutate.Extract(i.image)
-	defer content.Close()
-	for entries := tar.NewReader(content); ; {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		header, err := entries.Next()
-		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("reading the layers of the image %s: %w", i.source, err)
-		}
-		if more, err := do(path.Join("/", header.Name), header, entries); err != nil || !more {
-			return err
-		}
-	}
+		_, err := io.Copy(executable, content)
+		return cmp.Or(err, fs.SkipAll)
+	})
+	return errors.Join(err, executable.Close())
 }
 
 // machines are the architectures of Linux, as Go calls them.

@@ -29,66 +29,55 @@ func routes(nodes []node, host netip.Addr) map[netip.Prefix]netip.Addr {
 
 // syncRoutes makes our routes those that are wanted.
 func syncRoutes(wanted map[netip.Prefix]netip.Addr) error {
-	present, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: protocol}, netlink.RT_FILTER_PROTOCOL)
+	list, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: protocol}, netlink.RT_FILTER_PROTOCOL)
 	if err != nil {
 		return fmt.Errorf("listing the routes: %w", err)
 	}
+	present := gateways(list)
 	var failed []error
 	for destination, gateway := range wanted {
-		if contains(present, destination, gateway) {
+		if present[destination] == gateway {
 			continue
 		}
-		if err := netlink.RouteReplace(&netlink.Route{Dst: ipNet(destination), Gw: gateway.AsSlice(), Protocol: protocol}); err != nil {
+		if err := netlink.RouteReplace(route(destination, gateway)); err != nil {
 			failed = append(failed, fmt.Errorf("adding the route to %s via %s: %w", destination, gateway, err))
 			continue
 		}
 		slog.Info("added a route", "to", destination, "via", gateway)
 	}
-	for _, route := range stale(present, wanted) {
-		// ESRCH says that it is gone already.
-		if err := netlink.RouteDel(&route); err != nil && !errors.Is(err, syscall.ESRCH) {
-			failed = append(failed, fmt.Errorf("removing the route to %s: %w", route.Dst, err))
+	for destination, gateway := range present {
+		if _, isWanted := wanted[destination]; isWanted {
 			continue
 		}
-		slog.Info("removed a route", "to", route.Dst)
+		// ESRCH says that it is gone already.
+		if err := netlink.RouteDel(route(destination, gateway)); err != nil && !errors.Is(err, syscall.ESRCH) {
+			failed = append(failed, fmt.Errorf("removing the route to %s: %w", destination, err))
+			continue
+		}
+		slog.Info("removed a route", "to", destination)
 	}
 	return errors.Join(failed...)
 }
 
-// stale are the routes that lead to nodes that are not there.
-func stale(present []netlink.Route, wanted map[netip.Prefix]netip.Addr) []netlink.Route {
-	var routes []netlink.Route
-	for _, route := range present {
-		destination, ok := prefix(route.Dst)
-		if _, isWanted := wanted[destination]; !ok || !isWanted {
-			routes = append(routes, route)
+// gateways are where routes lead, by their destinations.
+func gateways(list []netlink.Route) map[netip.Prefix]netip.Addr {
+	found := map[netip.Prefix]netip.Addr{}
+	for _, r := range list {
+		destination, err := netip.ParsePrefix(r.Dst.String())
+		gateway, ok := netip.AddrFromSlice(r.Gw)
+		if err == nil && ok {
+			found[destination] = gateway.Unmap()
 		}
 	}
-	return routes
+	return found
 }
 
-func contains(present []netlink.Route, destination netip.Prefix, gateway netip.Addr) bool {
-	for _, route := range present {
-		to, ok := prefix(route.Dst)
-		via, _ := netip.AddrFromSlice(route.Gw)
-		if ok && to == destination && via.Unmap() == gateway {
-			return true
-		}
-	}
-	return false
+func route(destination netip.Prefix, gateway netip.Addr) *netlink.Route {
+	return &netlink.Route{Dst: ipNet(destination), Gw: gateway.AsSlice(), Protocol: protocol}
 }
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
-}
-
-func prefix(n *net.IPNet) (netip.Prefix, bool) {
-	if n == nil {
-		return netip.Prefix{}, false
-	}
-	address, ok := netip.AddrFromSlice(n.IP)
-	bits, _ := n.Mask.Size()
-	return netip.PrefixFrom(address.Unmap(), bits), ok
 }
 
 // linkMTU is the MTU of the link that has an address: what is sent between nodes

@@ -4,18 +4,22 @@ package archive
 
 import (
 	"archive/tar"
-	"crypto/sha256"
-	"encoding/hex"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 // Image is one image of an archive.
@@ -40,39 +44,7 @@ type File struct {
 	Mode    int64
 }
 
-// config is an image's configuration, as the OCI image specification has it.
-type config struct {
-	Architecture string      `json:"architecture"`
-	OS           string      `json:"os"`
-	Config       runConfig   `json:"config"`
-	RootFS       rootFS      `json:"rootfs"`
-	History      []fromLayer `json:"history"`
-}
-
-type runConfig struct {
-	Env        []string `json:"Env,omitempty"`
-	Entrypoint []string `json:"Entrypoint,omitempty"`
-	StopSignal string   `json:"StopSignal,omitempty"`
-}
-
-type rootFS struct {
-	Type    string   `json:"type"`
-	DiffIDs []string `json:"diff_ids"`
-}
-
-type fromLayer struct {
-	CreatedBy string `json:"created_by"`
-}
-
-// manifest is an entry of an archive's manifest.json.
-type manifest struct {
-	Config   string
-	RepoTags []string
-	Layers   []string
-}
-
-// Write makes an archive for linux on an architecture. It needs space for another
-// copy of the layers in the archive's folder while it works.
+// Write makes an archive for linux on an architecture.
 //
 // The archive's first entry is the old "repositories", which newer tools ignore:
 // kind reads an archive's names there, while of a manifest.json it reads those of
@@ -88,110 +60,71 @@ func Write(file, architecture string, images []Image) (err error) {
 		}
 	}()
 
-	var written []string // layers of ours
-	defer func() {
-		for _, layer := range written {
-			_ = os.Remove(layer)
-		}
-	}()
-	layers := map[string]string{} // the file of each layer, by digest
-	configs := map[string][]byte{}
-	repositories := map[string]map[string]string{}
-	var manifests []manifest
+	named := map[name.Reference]v1.Image{}
+	repositories := map[string]map[string]string{} // kind reads names and tags, and no value
 	for _, image := range images {
-		repository, tag, err := split(image.Name)
+		tag, err := name.NewTag(image.Name)
 		if err != nil {
 			return err
 		}
-		c := config{
-			Architecture: architecture,
-			OS:           "linux",
-			Config:       runConfig{Env: image.Env, Entrypoint: image.Entrypoint, StopSignal: image.StopSignal},
-			RootFS:       rootFS{Type: "layers"},
-		}
-		m := manifest{RepoTags: []string{image.Name}}
-		add := func(layer string) error {
-			digest, err := digestOf(layer)
-			if err != nil {
-				return err
-			}
-			layers[digest] = layer
-			c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, "sha256:"+digest)
-			c.History = append(c.History, fromLayer{CreatedBy: "operator-testbed"})
-			m.Layers = append(m.Layers, digest+"/layer.tar")
-			return nil
-		}
-		if image.Base != "" {
-			if err := add(image.Base); err != nil {
-				return err
-			}
-		}
-		if len(image.Files) > 0 {
-			layer, err := writeLayer(filepath.Dir(file), image.Files)
-			written = append(written, layer)
-			if err != nil {
-				return err
-			}
-			if err := add(layer); err != nil {
-				return err
-			}
-		}
-		encoded, err := json.Marshal(c)
-		if err != nil {
+		if named[tag], err = image.assemble(architecture); err != nil {
 			return err
 		}
-		sum := sha256.Sum256(encoded)
-		id := hex.EncodeToString(sum[:])
-		m.Config = id + ".json"
-		configs[m.Config] = encoded
-		manifests = append(manifests, m)
+		repository := strings.TrimSuffix(image.Name, ":"+tag.TagStr())
 		if repositories[repository] == nil {
 			repositories[repository] = map[string]string{}
 		}
-		repositories[repository][tag] = id
+		repositories[repository][tag.TagStr()] = ""
 	}
-
-	w := tar.NewWriter(out)
-	if err := writeJSON(w, "repositories", repositories); err != nil {
-		return err
-	}
-	if err := writeJSON(w, "manifest.json", manifests); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(configs)) {
-		if err := AddBytes(w, name, configs[name], 0o644); err != nil {
-			return err
-		}
-	}
-	for _, digest := range slices.Sorted(maps.Keys(layers)) {
-		if err := AddFile(w, digest+"/layer.tar", layers[digest], 0o644); err != nil {
-			return err
-		}
-	}
-	return w.Close()
-}
-
-// split takes a full name apart.
-func split(name string) (repository, tag string, err error) {
-	i := strings.LastIndex(name, ":")
-	if i < 0 || strings.Contains(name[i:], "/") {
-		return "", "", fmt.Errorf("the image name %s has no tag", name)
-	}
-	return name[:i], name[i+1:], nil
-}
-
-// writeLayer writes a layer into a new file in a folder: the same bytes for the
-// same files.
-func writeLayer(dir string, files []File) (string, error) {
-	f, err := os.CreateTemp(dir, "layer-*.tar")
+	encoded, err := json.Marshal(repositories)
 	if err != nil {
-		return "", err
+		return err
 	}
-	w := tar.NewWriter(f)
-	err = writeFiles(w, files)
-	return f.Name(), errors.Join(err, w.Close(), f.Close())
+	w := tar.NewWriter(out)
+	if err := AddBytes(w, "repositories", encoded, 0o644); err != nil {
+		return err
+	}
+	if err := w.Flush(); err != nil { // not Close: the archive goes on
+		return err
+	}
+	return tarball.MultiRefWrite(named, out)
 }
 
+// assemble makes the image of its layers.
+func (i Image) assemble(architecture string) (v1.Image, error) {
+	var openers []tarball.Opener
+	if i.Base != "" {
+		openers = append(openers, func() (io.ReadCloser, error) { return os.Open(i.Base) })
+	}
+	if len(i.Files) > 0 {
+		openers = append(openers, func() (io.ReadCloser, error) {
+			r, w := io.Pipe()
+			go func() { w.CloseWithError(writeFiles(tar.NewWriter(w), i.Files)) }()
+			return r, nil
+		})
+	}
+	var layers []v1.Layer
+	for _, opener := range openers {
+		// An archive stays on this machine, and is read a moment later.
+		layer, err := tarball.LayerFromOpener(opener, tarball.WithCompressionLevel(gzip.NoCompression))
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, layer)
+	}
+	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		Architecture: architecture,
+		OS:           "linux",
+		Config:       v1.Config{Env: i.Env, Entrypoint: i.Entrypoint, StopSignal: i.StopSignal},
+		RootFS:       v1.RootFS{Type: "layers"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mutate.AppendLayers(img, layers...)
+}
+
+// writeFiles writes a layer: the same bytes for the same files.
 func writeFiles(w *tar.Writer, files []File) error {
 	files = slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	made := map[string]bool{}
@@ -216,7 +149,7 @@ func writeFiles(w *tar.Writer, files []File) error {
 			return err
 		}
 	}
-	return nil
+	return w.Close()
 }
 
 // parents are the folders that a file is in, the outermost first.
@@ -227,25 +160,4 @@ func parents(name string) []string {
 	}
 	slices.Reverse(dirs)
 	return dirs
-}
-
-func writeJSON(w *tar.Writer, name string, content any) error {
-	data, err := json.Marshal(content)
-	if err != nil {
-		return err
-	}
-	return AddBytes(w, name, data, 0o644)
-}
-
-func digestOf(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

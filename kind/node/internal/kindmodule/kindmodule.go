@@ -9,15 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/example/operator-testbed/kind/build/program"
@@ -42,45 +37,26 @@ func Find(ctx context.Context, ownModule string) (Module, error) {
 	return Module{Dir: dir, Version: version}, nil
 }
 
+var imageConstant = regexp.MustCompile(`(?m)^\s*(?:const\s+)?\w+Image\s*=\s*"([^"]+)"`)
+
 // Images are the names of the images that kind puts into every node for its own
 // manifests: network and storage.
 func (m Module) Images() ([]string, error) {
 	var images []string
 	for _, name := range []string{"const_cni.go", "const_storage.go"} {
 		file := filepath.Join(m.Dir, "pkg", "build", "nodeimage", name)
-		found, err := imageConstants(file)
+		source, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
 		}
+		found := imageConstant.FindAllStringSubmatch(string(source), -1)
 		if len(found) == 0 {
 			return nil, fmt.Errorf("kind %s names no image in %s: its source has changed, and kind/node must follow", m.Version, file)
 		}
-		images = append(images, found...)
-	}
-	return images, nil
-}
-
-// imageConstants are the values of a file's string constants that are called
-// ...Image.
-func imageConstants(file string) ([]string, error) {
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	var images []string
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 || !strings.HasSuffix(spec.Names[0].Name, "Image") {
-			return true
+		for _, constant := range found {
+			images = append(images, constant[1])
 		}
-		if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
-			if value, err := strconv.Unquote(literal.Value); err == nil {
-				images = append(images, value)
-			}
-		}
-		return true
-	})
-	slices.Sort(images)
+	}
 	return images, nil
 }
 
@@ -103,51 +79,39 @@ func (m Module) SandboxImage() (string, error) {
 
 func (m Module) files() string { return filepath.Join(m.Dir, "images", "base", "files") }
 
-// executable are the folders whose files kind's Dockerfile makes executable: the
+// CopyFiles copies the files of kind's base image into a new folder, with their
+// modes: kind's Dockerfile makes those in folders called bin executable, and the
 // module cache knows no such bit.
-var executable = []string{"usr/local/bin", "kind/bin"}
-
-// CopyFiles copies the files of kind's base image into a folder, with their modes.
 func (m Module) CopyFiles(to string) error {
-	return filepath.WalkDir(m.files(), func(path string, entry fs.DirEntry, err error) error {
+	if err := os.CopyFS(to, os.DirFS(m.files())); err != nil {
+		return err
+	}
+	if err := m.adapt(filepath.Join(to, containerdConfig)); err != nil {
+		return err
+	}
+	return filepath.WalkDir(to, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
-		}
-		name, err := filepath.Rel(m.files(), path)
-		if err != nil {
-			return err
-		}
-		target := filepath.Join(to, name)
-		if entry.IsDir() {
-			return os.MkdirAll(target, 0o755)
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if filepath.ToSlash(name) == containerdConfig {
-			if data, err = m.adapt(data); err != nil {
-				return err
-			}
 		}
 		mode := fs.FileMode(0o644)
-		if slices.Contains(executable, filepath.ToSlash(filepath.Dir(name))) {
+		if entry.IsDir() || filepath.Base(filepath.Dir(path)) == "bin" {
 			mode = 0o755
 		}
-		if err := os.WriteFile(target, data, mode); err != nil {
-			return err
-		}
-		return os.Chmod(target, mode) // whatever the umask is
+		return os.Chmod(path, mode) // whatever the umask is
 	})
 }
 
 // adapt changes containerd's configuration in one point: a machine that may not
 // lower the oom_score_adj of a process, such as a container without
 // CAP_SYS_RESOURCE, starts pods all the same. Where it may, nothing changes.
-func (m Module) adapt(config []byte) ([]byte, error) {
+func (m Module) adapt(file string) error {
+	config, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
 	adapted := bytes.Replace(config, []byte("restrict_oom_score_adj = false"), []byte("restrict_oom_score_adj = true"), 1)
 	if bytes.Equal(adapted, config) {
-		return nil, fmt.Errorf("kind %s sets no restrict_oom_score_adj in %s: its source has changed, and kind/node must follow", m.Version, containerdConfig)
+		return fmt.Errorf("kind %s sets no restrict_oom_score_adj in %s: its source has changed, and kind/node must follow", m.Version, containerdConfig)
 	}
-	return adapted, nil
+	return os.WriteFile(file, adapted, 0o644)
 }

@@ -33,7 +33,7 @@ func TestImages(t *testing.T) {
 		}
 		names = append(names, repository)
 	}
-	if want := []string{"kindnetd", "local-path-helper", "local-path-provisioner"}; !slices.Equal(names, want) {
+	if want := []string{"kindnetd", "local-path-provisioner", "local-path-helper"}; !slices.Equal(names, want) {
 		t.Errorf("got %q, expected %q", names, want)
 	}
 }
@@ -71,7 +71,11 @@ func TestFilesAreCopiedWithTheirModes(t *testing.T) {
 
 func TestChangedSourceIsRefused(t *testing.T) {
 	m := Module{Dir: t.TempDir(), Version: "v9"}
-	if _, err := m.adapt([]byte("version = 3\n")); err == nil || !strings.Contains(err.Error(), "kind/node must follow") {
+	config := filepath.Join(m.Dir, "config.toml")
+	if err := os.WriteFile(config, []byte("version = 3\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.adapt(config); err == nil || !strings.Contains(err.Error(), "kind/node must follow") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -33,7 +33,11 @@ func TestReleaseHasKubernetesLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := release{version: "v1.37.0", dir: filepath.Join(dir, "release"), programs: []string{kubeadm}}
-	if err := r.writeImages([]archive.Image{{Name: "registry.k8s.io/pause:3"}}, "amd64"); err != nil {
+	images := []archive.Image{{Name: "registry.k8s.io/pause:3"}}
+	for _, name := range archiveNames {
+		images = append(images, archive.Image{Name: "registry.k8s.io/" + name + ":v1.37.0"})
+	}
+	if err := r.writeImages(images, "amd64"); err != nil {
 		t.Fatal(err)
 	}
 	file, err := r.pack(filepath.Join(dir, "server.tar.gz"))
