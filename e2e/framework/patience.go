@@ -188,7 +188,7 @@ func pace(ctx context.Context, c client.WithWatch) (time.Duration, error) {
 		defer cancel()
 		_ = c.Delete(ctx, deployment, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	}()
-	for state, err := range watch.Follow(ctx, c, &appsv1.DeploymentList{}, named(client.ObjectKeyFromObject(deployment))...) {
+	for state, err := range watch.Follow(ctx, c, &appsv1.DeploymentList{}, watch.Named(client.ObjectKeyFromObject(deployment))...) {
 		if started := state.Objects(); err == nil && len(started) > 0 && started[0].(*appsv1.Deployment).Status.AvailableReplicas > 0 {
 			return time.Since(begun), nil
 		}

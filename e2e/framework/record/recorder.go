@@ -55,7 +55,7 @@ func Start(ctx context.Context, c client.WithWatch, namespace string, kinds ...s
 	ctx, stop := context.WithCancel(ctx)
 	r := &Recorder{client: c, namespace: namespace, kinds: kinds, news: make(chan struct{}), stop: stop}
 	for _, kind := range kinds {
-		next, stop := iter.Pull2(watch.Follow(ctx, c, listOf(kind), client.InNamespace(namespace)))
+		next, stop := iter.Pull2(watch.Follow(ctx, c, watch.ListOf(kind), client.InNamespace(namespace)))
 		state, err, _ := next()
 		if err != nil {
 			stop()
@@ -120,7 +120,7 @@ func (r *Recorder) Until(ctx context.Context, n int, accept func(Version) bool) 
 // been stopped.
 func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {
 	for _, kind := range r.kinds {
-		list := listOf(kind)
+		list := watch.ListOf(kind)
 		if err := r.client.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
 			return nil, fmt.Errorf("looking whether all of %s in %s is recorded: %w", kind.Kind, r.namespace, err)
 		}
@@ -180,12 +180,6 @@ func (r *Recorder) record(versions []watch.Version) {
 	}
 	close(r.news)
 	r.news = make(chan struct{})
-}
-
-func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	return list
 }
 
 func toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {
