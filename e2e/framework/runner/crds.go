@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,7 +44,7 @@ func (m Manifests) WriteDefinitions(folder string) error {
 // Define applies the CustomResourceDefinitions of the manifests and returns when the API server serves all of them, as they are
 // now where they were there before.
 func Define(ctx context.Context, config *rest.Config, m Manifests) error {
-	c, err := definitionClient(config)
+	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
 	}
@@ -61,7 +60,7 @@ func Define(ctx context.Context, config *rest.Config, m Manifests) error {
 
 // defineMissing is Define for those that are not there. Any that is just becoming Established is waited for.
 func defineMissing(ctx context.Context, config *rest.Config, m Manifests) error {
-	c, err := definitionClient(config)
+	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
 	}
@@ -75,18 +74,6 @@ func defineMissing(ctx context.Context, config *rest.Config, m Manifests) error 
 		})
 	})
 	return define(ctx, config, c, missing)
-}
-
-func definitionClient(config *rest.Config) (client.WithWatch, error) {
-	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering the API types: %w", err)
-	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the cluster: %w", err)
-	}
-	return c, nil
 }
 
 func define(ctx context.Context, config *rest.Config, c client.WithWatch, definitions []*unstructured.Unstructured) error {
