@@ -140,10 +140,12 @@ type patientClient struct {
 	asking context.Context
 }
 
+// List lists until asking ends.
 func (c patientClient) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	return c.WithWatch.List(c.asking, list, opts...)
 }
 
+// Watch watches until asking ends.
 func (c patientClient) Watch(_ context.Context, list client.ObjectList, opts ...client.ListOption) (apiwatch.Interface, error) {
 	return c.WithWatch.Watch(c.asking, list, opts...)
 }

@@ -174,7 +174,10 @@ func TestFollowEndsWithItsContextOrItsLoop(t *testing.T) {
 		for _, a := range []answer{{version: "10"}, {err: errors.New("connection refused")}} {
 			s := &server{answers: []answer{a}}
 			states := 0
-			for range watch.Follow(ctx, s, &corev1.PodList{}) {
+			for _, err := range watch.Follow(ctx, s, &corev1.PodList{}) {
+				if !errors.Is(err, a.err) {
+					t.Errorf("it yields %v, expected %v", err, a.err)
+				}
 				if states++; ctx.Err() == nil {
 					break
 				}
