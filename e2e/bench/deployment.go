@@ -8,12 +8,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // replicas is the size of the Deployment that is waited for.
@@ -26,27 +24,15 @@ const availableLimit = time.Minute
 func untilAvailable(ctx context.Context, config *rest.Config) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, availableLimit, fmt.Errorf("the Deployment was not Available within %v", availableLimit))
 	defer cancel()
-	client, err := kubernetes.NewForConfig(config)
+	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
 	}
-	deployments := client.AppsV1().Deployments(metav1.NamespaceDefault)
-	created, err := deployments.Create(ctx, NewDeployment(metav1.NamespaceDefault, clusterName, replicas), metav1.CreateOptions{})
-	if err != nil {
+	deployment := NewDeployment(metav1.NamespaceDefault, clusterName, replicas)
+	if err := c.Create(ctx, deployment); err != nil {
 		return err
 	}
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, created.Name).String()
-	watcher := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-		o.FieldSelector = only
-		return deployments.Watch(ctx, o)
-	}}
-	_, err = watchtools.Until(ctx, created.ResourceVersion, watcher, func(event watch.Event) (bool, error) {
-		current, ok := event.Object.(*appsv1.Deployment)
-		return ok && available(current), nil
-	})
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
+	_, err = watch.Object(ctx, c, &appsv1.DeploymentList{}, client.ObjectKeyFromObject(deployment), available)
 	return err
 }
 

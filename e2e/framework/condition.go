@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // Condition says what a condition in an object's status must be.
@@ -42,7 +44,7 @@ func (e *Expecter) Condition(ctx context.Context, obj client.Object, conditions 
 	e.t.Helper()
 	gvk := e.kindOf(obj)
 	key := client.ObjectKeyFromObject(obj)
-	e.settle(ctx, subject(gvk, key), e.listOf(gvk), named(key), func(objects []client.Object) error {
+	e.settle(ctx, subject(gvk, key), e.listOf(gvk), watch.Named(key), func(objects []client.Object) error {
 		if len(objects) == 0 {
 			return errAbsent
 		}

@@ -6,6 +6,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // DeploymentSize waits until the Deployment asks for size replicas and has exactly that many pods, all of its
@@ -13,7 +15,7 @@ import (
 func (e *Expecter) DeploymentSize(ctx context.Context, key client.ObjectKey, size int32) {
 	e.t.Helper()
 	gvk := appsv1.SchemeGroupVersion.WithKind("Deployment")
-	e.settle(ctx, subject(gvk, key), &appsv1.DeploymentList{}, named(key), func(objects []client.Object) error {
+	e.settle(ctx, subject(gvk, key), &appsv1.DeploymentList{}, watch.Named(key), func(objects []client.Object) error {
 		if len(objects) == 0 {
 			return errAbsent
 		}

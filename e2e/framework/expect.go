@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // The named timeouts. Success takes as long as the cluster does, so they are generous: a loaded two-core
@@ -49,15 +51,26 @@ func (e *Expecter) Within(timeout time.Duration) *Expecter {
 // Patient returns a copy of the Expecter that does not give up before timeout, however little time it was told to take.
 func (e *Expecter) Patient(timeout time.Duration) *Expecter { return e.Within(max(e.timeout, timeout)) }
 
-// settle waits until accept returns nil for what follow sees, and fails the test with accept's last words
+// acceptFunc returns what is still wrong with the objects, or nil when nothing is. It is called in the order in which
+// the API server changed the objects, once for every change.
+type acceptFunc func(objects []client.Object) error
+
+// settle waits until accept returns nil for the listed objects, and fails the test with accept's last error
 // otherwise. The subject begins the message.
 func (e *Expecter) settle(ctx context.Context, subject string, list client.ObjectList, opts []client.ListOption, accept acceptFunc) {
 	e.t.Helper()
 	p, stop := e.patience(ctx, subject)
 	defer stop()
-	if err := follow(p, e.client, list, opts, accept); err != nil {
-		e.t.Fatalf("%s", p.failure())
+	for state, err := range watch.Follow(p.over, patientClient{e.client, p.asking}, list, opts...) {
+		if err == nil {
+			err = accept(state.Objects())
+		}
+		if err == nil {
+			return
+		}
+		p.saw(err)
 	}
+	e.t.Fatalf("%s", p.failure())
 }
 
 // subject names an object the way kubectl users do: "Deployment ns/name".

@@ -8,10 +8,11 @@ import (
 
 	"github.com/onsi/gomega/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 var errAbsent = errors.New("expected it to exist; last seen: it does not")
@@ -24,7 +25,7 @@ func (e *Expecter) Object(ctx context.Context, obj client.Object, matcher types.
 	gvk := e.kindOf(obj)
 	key := client.ObjectKeyFromObject(obj)
 	var found client.Object
-	e.settle(ctx, subject(gvk, key), e.listOf(gvk), named(key), func(objects []client.Object) error {
+	e.settle(ctx, subject(gvk, key), e.listOf(gvk), watch.Named(key), func(objects []client.Object) error {
 		if len(objects) == 0 {
 			return errAbsent
 		}
@@ -40,7 +41,7 @@ func (e *Expecter) Gone(ctx context.Context, objs ...client.Object) {
 	for _, obj := range objs {
 		gvk := e.kindOf(obj)
 		key := client.ObjectKeyFromObject(obj)
-		e.settle(ctx, subject(gvk, key), e.listOf(gvk), named(key), noneLeft)
+		e.settle(ctx, subject(gvk, key), e.listOf(gvk), watch.Named(key), noneLeft)
 	}
 }
 
@@ -87,25 +88,14 @@ func match(actual any, matcher types.GomegaMatcher) error {
 	}
 }
 
-// named selects the one object of that name by the API server's own index.
-func named(key client.ObjectKey) []client.ListOption {
-	return []client.ListOption{
-		client.InNamespace(key.Namespace),
-		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", key.Name)},
-	}
-}
-
 // listOf returns an empty list of the kind: typed where the scheme has one, so that matchers see typed objects.
 func (e *Expecter) listOf(gvk schema.GroupVersionKind) client.ObjectList {
-	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
-	if list, err := e.client.Scheme().New(listKind); err == nil {
+	if list, err := e.client.Scheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List")); err == nil {
 		if typed, ok := list.(client.ObjectList); ok {
 			return typed
 		}
 	}
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(listKind)
-	return list
+	return watch.ListOf(gvk)
 }
 
 func describeList(list client.ObjectList, opts []client.ListOption) string {

@@ -12,7 +12,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 const (
@@ -38,7 +41,7 @@ type patience struct {
 	expecter *Expecter
 	ctx      context.Context // the test's
 	asking   context.Context // of a request
-	over     chan struct{}   // closed when it is time to give up
+	over     context.Context // ends when it is time to give up
 	begin    func()
 	begun    time.Time
 	subject  string
@@ -53,17 +56,23 @@ func (e *Expecter) patience(ctx context.Context, subject string) (p *patience, s
 		longest += slowest
 	}
 	asking, cancel := context.WithTimeout(ctx, longest)
-	p = &patience{expecter: e, ctx: ctx, asking: asking, over: make(chan struct{}), subject: subject}
+	over, giveUp := context.WithCancelCause(ctx)
+	p = &patience{expecter: e, ctx: ctx, asking: asking, over: over, subject: subject}
 	p.begin = sync.OnceFunc(func() {
 		p.begun = time.Now()
-		go p.run()
+		go func() {
+			p.run()
+			giveUp(errors.New(p.why()))
+		}()
 	})
-	return p, cancel
+	return p, func() {
+		cancel()
+		giveUp(nil)
+	}
 }
 
-// run closes over when the time is up.
+// run returns when the time is up.
 func (p *patience) run() {
-	defer close(p.over)
 	e := p.expecter
 	if e.expected != "" {
 		p.spend(min(e.timeout, early), fewTurns)
@@ -89,11 +98,14 @@ func (p *patience) spend(d time.Duration, turns int) {
 	p.wait(min(time.Duration(turns)*took, slowest) - time.Since(p.begun))
 }
 
-// saw notes what is wrong.
+// saw notes what is wrong. It does not replace what was seen before by an answer that was cut off.
 func (p *patience) saw(err error) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last = err
+	if p.last == nil || p.asking.Err() == nil {
+		p.last = err
+	}
+	p.mu.Unlock()
+	p.begin()
 }
 
 // failure is what the assertion says if it ends now.
@@ -110,21 +122,6 @@ func (p *patience) wait(d time.Duration) {
 	}
 }
 
-// pause waits, and reports whether there is patience left.
-func (p *patience) pause(d time.Duration) bool {
-	select {
-	case <-p.over:
-		return false
-	default:
-	}
-	select {
-	case <-time.After(d):
-		return true
-	case <-p.over:
-		return false
-	}
-}
-
 // why says why an assertion ended.
 func (p *patience) why() string {
 	if p.ctx.Err() != nil {
@@ -135,6 +132,22 @@ func (p *patience) why() string {
 		return fmt.Sprintf("gave up after %s", waited.Round(time.Second))
 	}
 	return fmt.Sprintf("gave up after %s", p.expecter.timeout)
+}
+
+// patientClient makes requests that only asking ends: an assertion that gives up has the answer to its last one.
+type patientClient struct {
+	client.WithWatch
+	asking context.Context
+}
+
+// List lists until asking ends.
+func (c patientClient) List(_ context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	return c.WithWatch.List(c.asking, list, opts...)
+}
+
+// Watch watches until asking ends.
+func (c patientClient) Watch(_ context.Context, list client.ObjectList, opts ...client.ListOption) (apiwatch.Interface, error) {
+	return c.WithWatch.Watch(c.asking, list, opts...)
 }
 
 // Paced returns a copy of the Expecter that waits longer where the cluster is slow, which is found out when the time is
@@ -177,28 +190,19 @@ func pace(ctx context.Context, c client.WithWatch) (time.Duration, error) {
 		defer cancel()
 		_ = c.Delete(ctx, deployment, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	}()
-	patient := &patience{ctx: ctx, asking: ctx, over: make(chan struct{}), begin: func() {}}
-	stop := context.AfterFunc(ctx, func() { close(patient.over) })
-	defer stop()
-	err := follow(patient, c, &appsv1.DeploymentList{}, named(client.ObjectKeyFromObject(deployment)), func(objects []client.Object) error {
-		if len(objects) == 0 || objects[0].(*appsv1.Deployment).Status.AvailableReplicas == 0 {
-			return errAbsent
+	for state, err := range watch.Follow(ctx, c, &appsv1.DeploymentList{}, watch.Named(client.ObjectKeyFromObject(deployment))...) {
+		if started := state.Objects(); err == nil && len(started) > 0 && started[0].(*appsv1.Deployment).Status.AvailableReplicas > 0 {
+			return time.Since(begun), nil
 		}
-		return nil
-	})
-	return time.Since(begun), err
+	}
+	return 0, ctx.Err()
 }
 
 // Bounded returns a context that ends when an assertion that begins now gives up, for what a test waits for by other means.
 func (e *Expecter) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	p, stop := e.patience(ctx, "")
 	p.begin()
-	bounded, cancel := context.WithCancelCause(ctx)
-	go func() {
-		<-p.over
-		cancel(errors.New(p.why()))
-	}()
-	return bounded, stop
+	return p.over, stop
 }
 
 // Until asks again and again until there is no error, for what can't be watched: a port, a file, what the API server
@@ -207,18 +211,12 @@ func (e *Expecter) Until(ctx context.Context, subject string, ask func(context.C
 	e.t.Helper()
 	p, stop := e.patience(ctx, subject)
 	defer stop()
-	for seen := false; ; seen = true {
+	for range watch.Poll(p.over, askAgain) {
 		err := ask(p.asking)
 		if err == nil {
 			return
 		}
-		if !seen || p.asking.Err() == nil { // else the answer was cut off
-			p.saw(err)
-		}
-		p.begin()
-		if !p.pause(askAgain) {
-			e.t.Fatalf("%s", p.failure())
-			return
-		}
+		p.saw(err)
 	}
+	e.t.Fatalf("%s", p.failure())
 }

@@ -8,8 +8,9 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // readyAfter is the annotation by which the nodes of an embedded cluster know how long a pod takes until it is ready.
@@ -48,14 +49,17 @@ func delayPods(ctx context.Context, c client.Client, delay time.Duration) error 
 		}
 	}
 	// Nothing in the API tells when an API server has taken a policy up: only a request does.
-	//nolint:forbidigo // there is nothing to watch
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for range watch.Poll(ctx, 100*time.Millisecond) {
 		probe := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "probe-"},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "memcached"}}},
 		}
 		// Before there is a default ServiceAccount, pods are refused.
-		err := c.Create(ctx, probe, client.DryRunAll)
-		return err == nil && probe.Annotations[readyAfter] != "", nil
-	})
+		if err := c.Create(ctx, probe, client.DryRunAll); err == nil && probe.Annotations[readyAfter] != "" {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
 }

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	admissionregistration "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // sentinels make one object of each kind that kube-apiserver's admission goes
@@ -148,15 +149,12 @@ func (p *Provider) admissionForgets(ctx context.Context, kinds map[string]bool) 
 // untilRefused returns when what is labeled with the name is refused for it.
 func untilRefused(ctx context.Context, client kubernetes.Interface, name string) error {
 	trial := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "reset", Labels: map[string]string{sentinelLabel: name}}}
-	for {
-		_, err := client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, trial, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	var err error
+	for range watch.Poll(ctx, healthPoll) {
+		_, err = client.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, trial, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err != nil && strings.Contains(err.Error(), name) && ctx.Err() == nil {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("kube-apiserver does not see %s; it answered last: %w", name, err)
-		case <-time.After(healthPoll):
-		}
 	}
+	return fmt.Errorf("kube-apiserver does not see %s; it answered last: %w", name, err)
 }

@@ -18,10 +18,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // readCRDs reads the CustomResourceDefinitions in YAML files and in the YAML
@@ -92,7 +93,7 @@ func readCRDFile(crds []*apiextensionsv1.CustomResourceDefinition, path string) 
 
 // installCRDs creates the CRDs, all at once, and returns when they are
 // Established.
-func installCRDs(ctx context.Context, client apiextensions.ApiextensionsV1Interface, crds []*apiextensionsv1.CustomResourceDefinition) error {
+func installCRDs(ctx context.Context, c client.WithWatch, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	if len(crds) == 0 {
 		return nil
 	}
@@ -101,7 +102,7 @@ func installCRDs(ctx context.Context, client apiextensions.ApiextensionsV1Interf
 	for _, crd := range crds {
 		missing[crd.Name] = true
 		group.Go(func() error {
-			if _, err := client.CustomResourceDefinitions().Create(ctx, crd, metav1.CreateOptions{}); err != nil {
+			if err := c.Create(ctx, crd.DeepCopy()); err != nil {
 				return fmt.Errorf("install the CRD %s: %w", crd.Name, err)
 			}
 			return nil
@@ -110,17 +111,22 @@ func installCRDs(ctx context.Context, client apiextensions.ApiextensionsV1Interf
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	_, err := watchtools.UntilWithSync(ctx, crdWatch(client), &apiextensionsv1.CustomResourceDefinition{}, nil,
-		func(event watch.Event) (bool, error) {
-			crd := event.Object.(*apiextensionsv1.CustomResourceDefinition)
+	var taken error
+	err := watch.Until(ctx, c, &apiextensionsv1.CustomResourceDefinitionList{}, func(objects []client.Object) bool {
+		for _, object := range objects {
+			crd := object.(*apiextensionsv1.CustomResourceDefinition)
 			if apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
 				delete(missing, crd.Name)
 			} else if missing[crd.Name] && apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) {
 				// Another one has these names, and for as long as it is there.
-				return false, fmt.Errorf("%s: %s", crd.Name, apihelpers.FindCRDCondition(crd, apiextensionsv1.NamesAccepted).Message)
+				taken = fmt.Errorf("%s: %s", crd.Name, apihelpers.FindCRDCondition(crd, apiextensionsv1.NamesAccepted).Message)
 			}
-			return len(missing) == 0, nil
-		})
+		}
+		return len(missing) == 0 || taken != nil
+	})
+	if taken != nil {
+		err = taken
+	}
 	if err != nil {
 		return fmt.Errorf("wait until the CRDs are Established: %w", err)
 	}

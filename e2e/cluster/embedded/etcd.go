@@ -12,7 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // etcdSocket is the file of etcd's client socket, in its folder.
@@ -127,17 +128,13 @@ func (c *etcdClient) read(ctx context.Context) (contents, int64, error) {
 
 // untilUp returns when etcd answers, after a start.
 func (c *etcdClient) untilUp(ctx context.Context) error {
-	for {
-		err := c.call(ctx, "maintenance/status", struct{}{}, &struct{}{})
-		if err == nil {
+	var err error
+	for range watch.Poll(ctx, healthPoll) {
+		if err = c.call(ctx, "maintenance/status", struct{}{}, &struct{}{}); err == nil {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("etcd does not answer: %w", err)
-		case <-time.After(healthPoll):
-		}
 	}
+	return fmt.Errorf("etcd does not answer: %w", err)
 }
 
 // changed returns when kube-apiserver has stored something after the revision.

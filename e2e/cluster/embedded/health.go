@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // healthPoll is the pause between two questions whether the API server answers
@@ -20,17 +22,12 @@ func untilOK(ctx context.Context, config *rest.Config, path string) error {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	for {
-		err := ask(ctx, client, config.Host+path)
-		if err == nil {
+	for range watch.Poll(ctx, healthPoll) {
+		if err = ask(ctx, client, config.Host+path); err == nil {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the last answer to %s was: %w", path, err)
-		case <-time.After(healthPoll):
-		}
 	}
+	return fmt.Errorf("the last answer to %s was: %w", path, err)
 }
 
 func ask(ctx context.Context, client *http.Client, url string) error {

@@ -12,9 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/until"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 func isComponent(process string) bool { return slices.Contains(components, process) }
@@ -116,19 +118,23 @@ func (p *Provider) restart(ctx context.Context, etcd *etcdClient, names []string
 			return fmt.Errorf("start %s: %w", name, err)
 		}
 	}
-	client, err := kubernetes.NewForConfig(p.config)
+	clients, err := kubernetes.NewForConfig(p.config)
 	if err != nil {
 		return err
 	}
 	const name = "after-repair"
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+	if _, err := clients.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	if _, err := client.AppsV1().Deployments(name).Create(ctx, trialDeployment(name), metav1.CreateOptions{}); err != nil {
+	if _, err := clients.AppsV1().Deployments(name).Create(ctx, trialDeployment(name), metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return until.Object(ctx, client.AppsV1().RESTClient(), "deployments", name, name, func(d *appsv1.Deployment) bool {
+	c, err := watch.NewClient(p.config)
+	if err != nil {
+		return err
+	}
+	return until.Object(ctx, c, &appsv1.DeploymentList{}, client.ObjectKey{Namespace: name, Name: name}, func(d *appsv1.Deployment) bool {
 		return d.Status.AvailableReplicas == 1
 	})
 }

@@ -11,14 +11,15 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/cluster/internal/until"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // starter brings one cluster up under its supervisor. The order was measured:
@@ -154,7 +155,7 @@ func (s *starter) startEarly(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	crds, err := apiextensions.NewForConfig(config)
+	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func (s *starter) startEarly(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.untilOK(ctx, "/readyz") })
 	group.Go(func() error {
-		if err := installCRDs(ctx, crds, s.crds); err != nil {
+		if err := installCRDs(ctx, c, s.crds); err != nil {
 			return err
 		}
 		// After these CRDs, which are not late, and before kube-controller-manager, so that it sees every CRD that one may have
@@ -185,15 +186,15 @@ func (s *starter) untilNodesReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client, err := corev1client.NewForConfig(config)
+	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return until.NodesReady(ctx, client.RESTClient(), s.options.nodes) })
+	group.Go(func() error { return until.NodesReady(ctx, c, s.options.nodes) })
 	// Pods run as it, unless they name another one.
 	group.Go(func() error {
-		return until.Object(ctx, client.RESTClient(), "serviceaccounts", metav1.NamespaceDefault, "default",
+		return until.Object(ctx, c, &corev1.ServiceAccountList{}, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "default"},
 			func(*corev1.ServiceAccount) bool { return true })
 	})
 	return group.Wait()

@@ -116,7 +116,7 @@ func (p *Provider) start(ctx context.Context, cluster *v1alpha4.Cluster, image s
 	fmt.Fprintln(p.progress, "wait until nodes, CoreDNS and storage are ready")
 	waiting, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("it took longer than %v", readyTimeout))
 	defer cancel()
-	if err := untilReady(waiting, client, len(cluster.Nodes)); err != nil {
+	if err := untilReady(waiting, config, len(cluster.Nodes)); err != nil {
 		return err
 	}
 	p.config = config

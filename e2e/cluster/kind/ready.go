@@ -5,19 +5,23 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/until"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // untilReady returns when count nodes are Ready and the cluster's own Deployments are Available.
-func untilReady(ctx context.Context, client kubernetes.Interface, count int) error {
+func untilReady(ctx context.Context, config *rest.Config, count int) error {
+	c, err := watch.NewClient(config)
+	if err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return until.NodesReady(ctx, client.CoreV1().RESTClient(), count) })
-	for namespace, name := range map[string]string{"kube-system": "coredns", "local-path-storage": "local-path-provisioner"} {
-		group.Go(func() error {
-			return until.Object(ctx, client.AppsV1().RESTClient(), "deployments", namespace, name, available)
-		})
+	group.Go(func() error { return until.NodesReady(ctx, c, count) })
+	for _, key := range []client.ObjectKey{{Namespace: "kube-system", Name: "coredns"}, {Namespace: "local-path-storage", Name: "local-path-provisioner"}} {
+		group.Go(func() error { return until.Object(ctx, c, &appsv1.DeploymentList{}, key, available) })
 	}
 	return group.Wait()
 }

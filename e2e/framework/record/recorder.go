@@ -8,19 +8,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // Version is one version of one object.
@@ -55,12 +55,20 @@ func Start(ctx context.Context, c client.WithWatch, namespace string, kinds ...s
 	ctx, stop := context.WithCancel(ctx)
 	r := &Recorder{client: c, namespace: namespace, kinds: kinds, news: make(chan struct{}), stop: stop}
 	for _, kind := range kinds {
-		from, err := r.list(ctx, kind)
+		next, stop := iter.Pull2(watch.Follow(ctx, c, watch.ListOf(kind), client.InNamespace(namespace)))
+		state, err, _ := next()
 		if err != nil {
+			stop()
 			r.Stop()
 			return nil, fmt.Errorf("recording %s in %s: %w", kind.Kind, namespace, err)
 		}
-		r.done.Go(func() { r.follow(ctx, kind, from) })
+		r.record(state.New)
+		r.done.Go(func() {
+			defer stop()
+			for state, _, open := next(); open; state, _, open = next() { // an API server that is away is asked again
+				r.record(state.New)
+			}
+		})
 	}
 	return r, nil
 }
@@ -112,7 +120,7 @@ func (r *Recorder) Until(ctx context.Context, n int, accept func(Version) bool) 
 // been stopped.
 func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {
 	for _, kind := range r.kinds {
-		list := listOf(kind)
+		list := watch.ListOf(kind)
 		if err := r.client.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
 			return nil, fmt.Errorf("looking whether all of %s in %s is recorded: %w", kind.Kind, r.namespace, err)
 		}
@@ -159,85 +167,19 @@ func (r *Recorder) recorded() ([]Version, <-chan struct{}) {
 	}), r.news
 }
 
-func (r *Recorder) list(ctx context.Context, kind schema.GroupVersionKind) (resourceVersion string, err error) {
-	list := listOf(kind)
-	if err := r.client.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
-		return "", err
-	}
-	listed := map[types.UID]bool{}
-	for i := range list.Items {
-		listed[list.Items[i].GetUID()] = true
-		r.record(&list.Items[i], false)
-	}
-	for _, object := range Before(r.Versions(), kind.Kind, math.MaxUint64) {
-		if listed[object.GetUID()] {
-			continue
-		}
-		last := object.DeepCopy() // it went when nobody watched
-		last.SetResourceVersion(list.GetResourceVersion())
-		r.record(last, true)
-	}
-	return list.GetResourceVersion(), nil
-}
-
-// reconnect is the pause before an API server that closed a watch is asked again.
-const reconnect = 100 * time.Millisecond
-
-// follow records from a resource version on. Where a watch can't go on from where it ended (the history was compacted),
-// it lists anew: versions in between are lost then, which no reader can mend, but for the end of what is there no more.
-func (r *Recorder) follow(ctx context.Context, kind schema.GroupVersionKind, from string) {
-	for ctx.Err() == nil {
-		from = r.watch(ctx, kind, from)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(reconnect):
-		}
-		if from == "" {
-			from, _ = r.list(ctx, kind) // an API server that is away is asked again in the next round
-		}
-	}
-}
-
-// watch records until the watch ends and returns the last resource version it saw, or "" when that one is of no more use.
-func (r *Recorder) watch(ctx context.Context, kind schema.GroupVersionKind, from string) string {
-	options := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: from}}
-	events, err := r.client.Watch(ctx, listOf(kind), client.InNamespace(r.namespace), options)
-	if err != nil {
-		return from
-	}
-	defer context.AfterFunc(ctx, events.Stop)()
-	defer events.Stop()
-	for event := range events.ResultChan() {
-		if event.Type == watch.Error {
-			return ""
-		}
-		object, err := toUnstructured(event.Object)
-		if err != nil || event.Type == watch.Bookmark {
-			continue
-		}
-		from = object.GetResourceVersion()
-		r.record(object, event.Type == watch.Deleted)
-	}
-	return from
-}
-
-func (r *Recorder) record(object *unstructured.Unstructured, deleted bool) {
-	revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
-	if err != nil {
-		return // an API server without etcd has no revisions to order by
-	}
+func (r *Recorder) record(versions []watch.Version) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.versions = append(r.versions, Version{Revision: revision, Seen: time.Now(), Deleted: deleted, Object: object})
+	for _, v := range versions {
+		object, err := toUnstructured(v.Object)
+		revision, noRevision := strconv.ParseUint(v.Object.GetResourceVersion(), 10, 64)
+		if err != nil || noRevision != nil {
+			continue // an API server without etcd has no revisions to order by
+		}
+		r.versions = append(r.versions, Version{Revision: revision, Seen: time.Now(), Deleted: v.Deleted, Object: object})
+	}
 	close(r.news)
 	r.news = make(chan struct{})
-}
-
-func listOf(kind schema.GroupVersionKind) *unstructured.UnstructuredList {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	return list
 }
 
 func toUnstructured(object runtime.Object) (*unstructured.Unstructured, error) {

@@ -307,7 +307,7 @@ func TestStartNamesWhatCannotBeListed(t *testing.T) {
 		s.has(services, list{err: errors.New("forbidden")})
 	}()
 	_, err := record.Start(t.Context(), s, "feature", pods, services)
-	if err == nil || err.Error() != "recording Service in feature: forbidden" {
+	if err == nil || err.Error() != "recording Service in feature: listing failed: forbidden" {
 		t.Errorf("got %v", err)
 	}
 	if w := <-begins; !w.IsStopped() {

@@ -12,13 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // definition is the kind of a CRD.
@@ -45,7 +44,7 @@ func (m Manifests) WriteDefinitions(folder string) error {
 // Define applies the CustomResourceDefinitions of the manifests and returns when the API server serves all of them, as they are
 // now where they were there before.
 func Define(ctx context.Context, config *rest.Config, m Manifests) error {
-	c, err := definitionClient(config)
+	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
 	}
@@ -61,7 +60,7 @@ func Define(ctx context.Context, config *rest.Config, m Manifests) error {
 
 // defineMissing is Define for those that are not there. Any that is just becoming Established is waited for.
 func defineMissing(ctx context.Context, config *rest.Config, m Manifests) error {
-	c, err := definitionClient(config)
+	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
 	}
@@ -75,18 +74,6 @@ func defineMissing(ctx context.Context, config *rest.Config, m Manifests) error 
 		})
 	})
 	return define(ctx, config, c, missing)
-}
-
-func definitionClient(config *rest.Config) (client.WithWatch, error) {
-	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("registering the API types: %w", err)
-	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the cluster: %w", err)
-	}
-	return c, nil
 }
 
 func define(ctx context.Context, config *rest.Config, c client.WithWatch, definitions []*unstructured.Unstructured) error {
@@ -113,15 +100,22 @@ func define(ctx context.Context, config *rest.Config, c client.WithWatch, defini
 // it where objects of the kind are.
 func untilDiscovered(ctx context.Context, resources discovery.DiscoveryInterface, d *apiextensionsv1.CustomResourceDefinition) error {
 	for _, version := range d.Spec.Versions {
-		for listed := !version.Served; !listed; {
+		if !version.Served {
+			continue
+		}
+		listed := false
+		for range watch.Poll(ctx, askAgain) {
 			list, err := resources.ServerResourcesForGroupVersion(d.Spec.Group + "/" + version.Name)
 			if err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
 			listed = err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == d.Spec.Names.Plural })
+			if listed {
+				break
+			}
+		}
+		if !listed {
+			return context.Cause(ctx)
 		}
 	}
 	return nil
@@ -129,13 +123,8 @@ func untilDiscovered(ctx context.Context, resources discovery.DiscoveryInterface
 
 // awaitEstablished returns the CustomResourceDefinition once it is Established.
 func awaitEstablished(ctx context.Context, c client.WithWatch, d *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
-	present := &apiextensionsv1.CustomResourceDefinition{}
-	_, err := watchtools.UntilWithSync(ctx, only(c, d), &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
-		err := runtime.DefaultUnstructuredConverter.FromUnstructured(event.Object.(*unstructured.Unstructured).Object, present)
-		return event.Type != watch.Deleted && apihelpers.IsCRDConditionTrue(present, apiextensionsv1.Established), err
-	})
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return present, err
+	return watch.Object(ctx, c, &apiextensionsv1.CustomResourceDefinitionList{}, client.ObjectKeyFromObject(d),
+		func(present *apiextensionsv1.CustomResourceDefinition) bool {
+			return apihelpers.IsCRDConditionTrue(present, apiextensionsv1.Established)
+		})
 }

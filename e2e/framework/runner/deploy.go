@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // deployTimeout bounds the wait for the pods of an operator that is deployed, and for its webhooks. A small machine that has
@@ -141,17 +141,10 @@ func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
 // untilAvailable waits until a Deployment has all its pods, all as it wants them now, and they are available.
 func untilAvailable(ctx context.Context, c client.WithWatch, deployment *unstructured.Unstructured) error {
 	var last appsv1.DeploymentStatus
-	_, err := watchtools.UntilWithSync(ctx, only(c, deployment), &unstructured.Unstructured{}, nil, func(event watch.Event) (bool, error) {
-		var d appsv1.Deployment
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(event.Object.(*unstructured.Unstructured).Object, &d); err != nil {
-			return false, err
-		}
+	_, err := watch.Object(ctx, c, &appsv1.DeploymentList{}, client.ObjectKeyFromObject(deployment), func(d *appsv1.Deployment) bool {
 		last = d.Status
-		return event.Type != watch.Deleted && complete(&d), nil
+		return complete(d)
 	})
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
 	if err != nil {
 		return fmt.Errorf("waiting for %d pods of %s: %d are available%s: %w",
 			replicas(deployment), client.ObjectKeyFromObject(deployment), last.AvailableReplicas, refused(last), err)
@@ -183,16 +176,14 @@ func complete(d *appsv1.Deployment) bool {
 // untilAnswered tries until webhooks are answered. The way from the API server to a pod that is ready is made by kube-proxy, a
 // moment later, which nobody can watch.
 func untilAnswered(ctx context.Context, c client.Client, trial client.Object) error {
-	for {
-		err := c.Create(ctx, trial.DeepCopyObject().(client.Object), client.DryRunAll)
-		if err == nil {
+	var err error
+	for range watch.Poll(ctx, askAgain) {
+		if err = c.Create(ctx, trial.DeepCopyObject().(client.Object), client.DryRunAll); err == nil {
 			return nil
 		}
-		if ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx), err)
-		}
-		if !strings.Contains(err.Error(), "failed calling webhook") {
+		if ctx.Err() == nil && !strings.Contains(err.Error(), "failed calling webhook") {
 			return fmt.Errorf("asking the webhooks: %w", err)
 		}
 	}
+	return errors.Join(context.Cause(ctx), err)
 }

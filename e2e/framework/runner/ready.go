@@ -11,13 +11,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 const (
 	// readyTimeout bounds the wait for the operator's readiness probe to succeed.
 	readyTimeout = 60 * time.Second
-	// readyPoll is how often the probe is made: a probe is asked, as a kubelet does it; there is nothing to watch.
-	readyPoll = 20 * time.Millisecond
+	// askAgain is the pause between two requests where there is nothing to watch, such as for a readiness probe.
+	askAgain = 20 * time.Millisecond
 	// portTries is how often a replica gets other ports when somebody has taken one of them before it could listen there.
 	portTries = 5
 )
@@ -29,35 +31,25 @@ var errPortTaken = errors.New("a port was taken meanwhile")
 func (r *Replica) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("no success within %s", readyTimeout))
 	defer cancel()
-	exited := make(chan struct{})
+	alive, exited := context.WithCancel(ctx)
 	go func() {
-		defer close(exited)
+		defer exited()
 		_, _ = r.supervisor().Wait(ctx, r.name) // ends by the process's exit or by ctx, which are told apart below
 	}()
-	for {
+	for range watch.Poll(alive, askAgain) {
 		if probe(ctx, r.at.health) {
 			return nil
 		}
-		select {
-		case <-exited:
-			if ctx.Err() == nil {
-				words := r.lastWords()
-				err := fmt.Errorf("the operator %s ended before it was ready: %s", r.name, words)
-				if strings.Contains(words, "address already in use") {
-					err = fmt.Errorf("%w: %w", errPortTaken, err)
-				}
-				return err
-			}
-			return r.notReady(ctx)
-		case <-ctx.Done():
-			return r.notReady(ctx)
-		case <-time.After(readyPoll):
-		}
 	}
-}
-
-func (r *Replica) notReady(ctx context.Context) error {
-	return fmt.Errorf("the operator %s is not ready: %w: %s", r.name, context.Cause(ctx), r.lastWords())
+	words := r.lastWords()
+	if ctx.Err() != nil {
+		return fmt.Errorf("the operator %s is not ready: %w: %s", r.name, context.Cause(ctx), words)
+	}
+	err := fmt.Errorf("the operator %s ended before it was ready: %s", r.name, words)
+	if strings.Contains(words, "address already in use") {
+		err = fmt.Errorf("%w: %w", errPortTaken, err)
+	}
+	return err
 }
 
 // probe makes the readiness probe at the address.

@@ -7,15 +7,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // Absent returns those objects of the manifests that are not on the cluster: what Start is going to add to it, but for the
@@ -58,34 +54,6 @@ func Remove(ctx context.Context, config *rest.Config, objects []*unstructured.Un
 }
 
 func untilGone(ctx context.Context, c client.WithWatch, object *unstructured.Unstructured) error {
-	alreadyGone := func(store cache.Store) (bool, error) { return len(store.List()) == 0, nil }
-	_, err := watchtools.UntilWithSync(ctx, only(c, object), &unstructured.Unstructured{}, alreadyGone, func(event watch.Event) (bool, error) {
-		return event.Type == watch.Deleted, nil
-	})
-	return err
-}
-
-// only lists and watches one object, of any kind.
-func only(c client.WithWatch, object *unstructured.Unstructured) *cache.ListWatch {
-	list := func() *unstructured.UnstructuredList {
-		l := &unstructured.UnstructuredList{}
-		l.SetGroupVersionKind(object.GroupVersionKind().GroupVersion().WithKind(object.GetKind() + "List"))
-		return l
-	}
-	options := func(o metav1.ListOptions) *client.ListOptions {
-		return &client.ListOptions{
-			Namespace:     object.GetNamespace(),
-			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, object.GetName()),
-			Raw:           &o,
-		}
-	}
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			l := list()
-			return l, c.List(ctx, l, options(o))
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return c.Watch(ctx, list(), options(o))
-		},
-	}
+	return watch.Until(ctx, c, watch.ListOf(object.GroupVersionKind()), func(objects []client.Object) bool { return len(objects) == 0 },
+		watch.Named(client.ObjectKeyFromObject(object))...)
 }

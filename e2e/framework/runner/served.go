@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // replaceTimeout bounds the wait until another version of a CustomResourceDefinition is served. It takes some milliseconds.
@@ -115,17 +117,14 @@ func deprecate(d *unstructured.Unstructured, warning string) (marked *apiextensi
 
 // untilWarning asks until the answers have the warning, or have it no more.
 func untilWarning(ctx context.Context, c rest.Interface, path, warning string, wanted bool) error {
-	for {
+	for range watch.Poll(ctx, askAgain) {
 		answer := c.Get().AbsPath(path).Do(ctx)
-		err := answer.Error()
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err := answer.Error(); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 			return fmt.Errorf("GET %s: %w", path, err)
 		}
-		if slices.ContainsFunc(answer.Warnings(), func(w net.WarningHeader) bool { return strings.Contains(w.Text, warning) }) == wanted {
+		if ctx.Err() == nil && slices.ContainsFunc(answer.Warnings(), func(w net.WarningHeader) bool { return strings.Contains(w.Text, warning) }) == wanted {
 			return nil
 		}
 	}
+	return context.Cause(ctx)
 }

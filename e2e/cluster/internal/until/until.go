@@ -7,32 +7,20 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// NodesReady returns when count nodes are Ready and free of the taint that says otherwise. The client is that of the core API.
-func NodesReady(ctx context.Context, core cache.Getter, count int) error {
+// NodesReady returns when count nodes are Ready and free of the taint that says otherwise.
+func NodesReady(ctx context.Context, c client.WithWatch, count int) error {
 	if count == 0 {
 		return nil
 	}
-	nodes := cache.NewListWatchFromClient(core, "nodes", metav1.NamespaceAll, fields.Everything())
-	ready := map[string]bool{}
-	_, err := watchtools.UntilWithSync(ctx, nodes, &corev1.Node{}, nil, func(event watch.Event) (bool, error) {
-		node := event.Object.(*corev1.Node)
-		if event.Type != watch.Deleted && nodeReady(node) {
-			ready[node.Name] = true
-		} else {
-			delete(ready, node.Name)
-		}
-		return len(ready) >= count, nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait until %d nodes are Ready: %w", count, reason(ctx, err))
+	if err := watch.Until(ctx, c, &corev1.NodeList{}, func(nodes []client.Object) bool {
+		return len(slices.DeleteFunc(nodes, func(node client.Object) bool { return !nodeReady(node.(*corev1.Node)) })) >= count
+	}); err != nil {
+		return fmt.Errorf("wait until %d nodes are Ready: %w", count, err)
 	}
 	return nil
 }
@@ -44,25 +32,10 @@ func nodeReady(node *corev1.Node) bool {
 		})
 }
 
-// Object returns when the object of a name is there and as it should be. The client is that of its API, such as
-// AppsV1().RESTClient() for the resource deployments.
-func Object[T runtime.Object](ctx context.Context, api cache.Getter, resource, namespace, name string, asItShould func(T) bool) error {
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name)
-	var kind T
-	_, err := watchtools.UntilWithSync(ctx, cache.NewListWatchFromClient(api, resource, namespace, only), kind, nil,
-		func(event watch.Event) (bool, error) {
-			return event.Type != watch.Deleted && asItShould(event.Object.(T)), nil
-		})
-	if err != nil {
-		return fmt.Errorf("wait for %s of %s in %s: %w", name, resource, namespace, reason(ctx, err))
+// Object returns when the object of a name exists and is as it should be.
+func Object[T client.Object](ctx context.Context, c client.WithWatch, list client.ObjectList, key client.ObjectKey, asItShould func(T) bool) error {
+	if last, err := watch.Object(ctx, c, list, key, asItShould); err != nil {
+		return fmt.Errorf("wait for the %T %s: %w", last, key, err)
 	}
 	return nil
-}
-
-// reason is why ctx has ended, if it has.
-func reason(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
 }
