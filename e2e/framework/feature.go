@@ -15,6 +15,7 @@ type Step func(ctx context.Context, s *Scope)
 type Feature struct {
 	suite   *Suite
 	builder *features.FeatureBuilder
+	result  *result // of the run that is going on
 }
 
 // Feature returns an empty feature of that name. It runs when Test or TestAlone is called.
@@ -30,37 +31,53 @@ func (f *Feature) WithLabel(key, value string) *Feature {
 
 // Setup adds a step that prepares the feature.
 func (f *Feature) Setup(step Step) *Feature {
-	f.builder.Setup(step.run)
+	f.builder.Setup(f.run("", step))
 	return f
 }
 
 // Assess adds a step that checks a claim.
 func (f *Feature) Assess(claim string, step Step) *Feature {
-	f.builder.Assess(claim, step.run)
+	f.builder.Assess(claim, f.run(claim, step))
 	return f
 }
 
 // Test runs the feature in a namespace of its own, beside others.
 func (f *Feature) Test(t *testing.T) {
 	t.Helper()
-	f.suite.test(t, true, f.builder.Feature())
+	f.test(t, true)
 }
 
 // TestAlone runs a disruptive feature: one that restarts the operator or breaks the cluster. No other feature runs meanwhile: the
 // testing package holds parallel tests back until all others are done.
 func (f *Feature) TestAlone(t *testing.T) {
 	t.Helper()
-	f.suite.test(t, false, f.builder.Feature())
+	f.test(t, false)
 }
 
-// run adapts the step to e2e-framework. Until the step's own cleanup is over, the scope speaks for the step's test.
-func (step Step) run(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	s := ctx.Value(scopeKey{}).(*Scope)
-	outer := s.T
-	s.T = t
-	t.Cleanup(func() { s.T = outer })
-	step(ctx, s)
-	return ctx
+// test runs the feature and reports its result.
+func (f *Feature) test(t *testing.T, parallel bool) {
+	t.Helper()
+	feature := f.builder.Feature()
+	f.result = f.suite.report(t, feature)
+	f.suite.test(t, parallel, feature, f.result)
+}
+
+// run adapts a step to e2e-framework. Until the step's own cleanup is over, the scope speaks for the step's test.
+func (f *Feature) run(claim string, step Step) features.Func {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		f.result.begin()
+		s := ctx.Value(scopeKey{}).(*Scope)
+		test, outer := s.T, s.step
+		s.T, s.step, s.result = t, claim, f.result
+		t.Cleanup(func() {
+			if t.Failed() {
+				s.result.note(DoesNotHold, claim, "")
+			}
+			s.T, s.step = test, outer
+		})
+		step(ctx, s)
+		return ctx
+	}
 }
 
 // Given returns f as a feature about what given returns: its steps are handed that. given runs before the steps that are added to the

@@ -48,6 +48,8 @@ type Scope struct {
 	// Image is what the operator's image is called on nodes that have it; empty where the operator is not deployed.
 	Image string
 
+	step      string  // the claim of the step that runs now; empty for a Setup step
+	result    *result // of the feature
 	timeout   time.Duration
 	provider  cluster.Provider
 	manifests runner.Manifests
@@ -56,7 +58,7 @@ type Scope struct {
 
 // Expect returns the assertions, on behalf of the step that runs now.
 func (s *Scope) Expect() *Expecter {
-	return s.expecter(s.T)
+	return s.expecter(s)
 }
 
 // With returns the scope on behalf of a subtest of the step.

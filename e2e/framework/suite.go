@@ -21,6 +21,8 @@
 // through four more: $OPERATOR names an executable to test in place of the one the suite builds, $MANIFESTS a copy of the
 // operator's config folder, $TESTBED_TIMEOUT how long an assertion waits, which is longer on a machine that is busy, and
 // $TESTBED_EXPECTED a part of what one must fail with, which then waits less.
+//
+// $TESTBED_REPORT names a file, by an absolute path, to which a suite appends a line of JSON for each feature: see [Result].
 package framework
 
 import (
@@ -188,14 +190,16 @@ func (s *Suite) left() []string {
 	return lines
 }
 
-func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature) {
+func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature, r *result) {
 	t.Helper()
 	if s.skip != "" {
+		r.note(NotTried, "", s.skip)
 		t.Skip(s.skip)
 	}
 	if parallel {
 		t.Parallel() // returns when all that run alone are done
 		if err := s.beside(); err != nil {
+			r.note(NotTried, "", err.Error())
 			t.Fatal(err)
 		}
 	} else {
