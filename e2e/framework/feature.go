@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
@@ -65,7 +66,9 @@ func (f *Feature) test(t *testing.T, parallel bool) {
 // run adapts a step to e2e-framework. Until the step's own cleanup is over, the scope speaks for the step's test.
 func (f *Feature) run(claim string, step Step) features.Func {
 	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-		f.result.begin()
+		if f.result.began.IsZero() {
+			f.result.began = time.Now()
+		}
 		s := ctx.Value(scopeKey{}).(*Scope)
 		test, outer := s.T, s.step
 		s.T, s.step, s.result = t, claim, f.result
@@ -83,15 +86,16 @@ func (f *Feature) run(claim string, step Step) features.Func {
 // Given returns f as a feature about what given returns: its steps are handed that. given runs before the steps that are added to the
 // feature that is returned, and after those that f has. Labels are f's.
 func Given[F any](f *Feature, given func(ctx context.Context, s *Scope) F) *FeatureOf[F] {
-	of := &FeatureOf[F]{feature: f}
+	of := &FeatureOf[F]{Feature: f}
 	f.Setup(func(ctx context.Context, s *Scope) { of.given = given(ctx, s) })
 	return of
 }
 
-// FeatureOf is a feature about a value of type F.
+// FeatureOf is a feature about a value of type F. Test and TestAlone run it as they run any [Feature].
 type FeatureOf[F any] struct {
-	feature *Feature
-	given   F
+	*Feature
+
+	given F
 }
 
 // StepOf is one step of a feature about a value of type F.
@@ -99,28 +103,16 @@ type StepOf[F any] func(ctx context.Context, s *Scope, given F)
 
 // Setup adds a step that prepares the feature.
 func (f *FeatureOf[F]) Setup(step StepOf[F]) *FeatureOf[F] {
-	f.feature.Setup(f.with(step))
+	f.Feature.Setup(f.with(step))
 	return f
 }
 
 // Assess adds a step that checks a claim.
 func (f *FeatureOf[F]) Assess(claim string, step StepOf[F]) *FeatureOf[F] {
-	f.feature.Assess(claim, f.with(step))
+	f.Feature.Assess(claim, f.with(step))
 	return f
 }
 
 func (f *FeatureOf[F]) with(step StepOf[F]) Step {
 	return func(ctx context.Context, s *Scope) { step(ctx, s, f.given) }
-}
-
-// Test runs the feature as [Feature.Test] does.
-func (f *FeatureOf[F]) Test(t *testing.T) {
-	t.Helper()
-	f.feature.Test(t)
-}
-
-// TestAlone runs the feature as [Feature.TestAlone] does.
-func (f *FeatureOf[F]) TestAlone(t *testing.T) {
-	t.Helper()
-	f.feature.TestAlone(t)
 }

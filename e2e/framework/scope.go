@@ -56,24 +56,11 @@ type Scope struct {
 	deploy    func(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
 }
 
-// Expect returns the assertions, on behalf of the step that runs now.
-func (s *Scope) Expect() *Expecter {
-	return s.expecter(s)
-}
-
 // With returns the scope on behalf of a subtest of the step.
 func (s *Scope) With(t *testing.T) *Scope {
 	of := *s
 	of.T = t
 	return &of
-}
-
-func (s *Scope) expecter(t T) *Expecter {
-	e := NewExpecter(t, s.Client).Within(s.timeout).Expecting(os.Getenv("TESTBED_EXPECTED"))
-	if s.Cluster.RunsPods { // pods that take their time are what its timeout is about
-		return e
-	}
-	return e.Paced()
 }
 
 // Errors returns the last distinct errors that the replica of that number has logged, without those about other features'
@@ -125,16 +112,6 @@ func (s *Scope) Compact(ctx context.Context) {
 	s.needs(s.Cluster.Compact != nil, "this cluster's etcd is out of a test's reach, so it can't be compacted here")
 	s.must(s.Cluster.Compact(ctx))
 }
-
-// Bounded returns a context that ends when an assertion gives up, for what a test waits for by itself. Such a test says what it
-// has last seen, which the context's error does not.
-func (s *Scope) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return s.expecter(nil).Bounded(ctx)
-}
-
-// recoverTimeout bounds what has to work for a feature to go on, whoever is to blame that it does not. It is a safety net, and
-// does not shrink with the time that an assertion is given.
-const recoverTimeout = 3 * time.Minute
 
 // Versions returns every version of the recorded objects until now.
 func (s *Scope) Versions(ctx context.Context) []record.Version {

@@ -314,7 +314,7 @@ func (s *Suite) start(name string) env.Func {
 // defaultTimeout is how long an assertion waits unless told otherwise: pods that really run take a small machine long.
 func defaultTimeout(runsPods bool) time.Duration {
 	if runsPods {
-		return Slow
+		return convergeOnNodes
 	}
 	return Converge
 }
@@ -437,9 +437,6 @@ func (s *Suite) destroy(ctx context.Context, _ *envconf.Config) (context.Context
 	}
 	return ctx, err
 }
-
-// removeTimeout bounds the clean-up of a cluster that lives on: a namespace goes when all that is in it has gone.
-const removeTimeout = 2 * time.Minute
 
 // auditLog returns the cluster's audit log, or nil where it keeps none.
 func (s *Suite) auditLog() *audit.Log {

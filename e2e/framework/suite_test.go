@@ -202,7 +202,7 @@ func TestArtifactsFolder(t *testing.T) {
 	}
 }
 
-func TestTellLast(t *testing.T) {
+func TestPrintLast(t *testing.T) {
 	const want = "What was seen of a failure: /a\nWhat was seen of a failure: /b\n"
 	t.Setenv("TESTBED_FAILURES", "")
 	var out bytes.Buffer
