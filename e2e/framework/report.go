@@ -1,10 +1,7 @@
 package framework
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -61,9 +58,10 @@ type Result struct {
 
 // result is what is known so far of a feature. A step's goroutines and subtests share it.
 type result struct {
-	mu    sync.Mutex
-	line  Result    // without an outcome as long as nothing has failed or was skipped
 	began time.Time // zero before the first step
+
+	mu   sync.Mutex
+	line Result // without an outcome as long as nothing has failed or was skipped
 }
 
 // report returns the result of a feature, of which it appends a line to the report when the test is done.
@@ -78,15 +76,6 @@ func (s *Suite) report(t *testing.T, feature types.Feature) *result {
 		}
 	})
 	return r
-}
-
-// begin notes that a step runs.
-func (r *result) begin() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.began.IsZero() {
-		r.began = time.Now()
-	}
 }
 
 // note notes that a step has failed or was skipped, and why. The first failure counts or, without one, the first skip.
@@ -108,35 +97,25 @@ func (r *result) note(outcome Outcome, step, text string) {
 
 // appendTo appends the line to the file, in one write, so that suites can share a file.
 func (r *result) appendTo(path string, failed bool) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	tried := !r.began.IsZero()
-	switch {
-	case path == "" || !failed && !tried && r.line.Outcome == "": // left out
-		return nil
-	case failed && !tried:
-		r.line.Outcome = NotTried
-		r.line.Reason = cmp.Or(r.line.Reason, "the test failed before the feature's first step; its output says why")
-	case failed:
-		r.line.Outcome = DoesNotHold
-	default:
-		r.line.Outcome = cmp.Or(r.line.Outcome, Holds)
-	}
 	if tried {
 		r.line.Took = time.Since(r.began).Round(time.Millisecond).String()
 	}
-	var line bytes.Buffer
-	encoder := json.NewEncoder(&line)
-	encoder.SetEscapeHTML(false) // people read it, too
-	if err := encoder.Encode(r.line); err != nil {
-		return err
+	switch {
+	case path == "" || !failed && !tried && r.line.Outcome == "": // left out
+		return nil
+	case failed && tried:
+		r.note(DoesNotHold, "", "")
+	case failed:
+		r.note(NotTried, "", "the test failed before the feature's first step; its output says why")
+	default:
+		r.note(Holds, "", "")
 	}
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	line, err := json.Marshal(r.line)
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(line.Bytes())
-	return errors.Join(err, file.Close())
+	return appendTo(path, string(line)+"\n")
 }
 
 var (

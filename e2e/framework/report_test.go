@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/e2e-framework/pkg/env"
@@ -139,8 +140,7 @@ func TestReport(t *testing.T) {
 func TestReportIsAppendedTo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.jsonl")
 	for range 2 {
-		r := &result{}
-		r.begin()
+		r := &result{began: time.Now()}
 		if err := r.appendTo(path, false); err != nil {
 			t.Fatal(err)
 		}
@@ -149,8 +149,7 @@ func TestReportIsAppendedTo(t *testing.T) {
 	if err != nil || strings.Count(string(content), "\n") != 2 {
 		t.Errorf("expected two lines, got %q, %v", content, err)
 	}
-	r := &result{}
-	r.begin()
+	r := &result{began: time.Now()}
 	if err := r.appendTo(filepath.Join(path, "beneath"), false); err == nil {
 		t.Error("no error for a file that can't be there")
 	}

@@ -172,7 +172,7 @@ func (s *Suite) Run(m *testing.M) int {
 	}
 	s.env = environment
 	code := s.env.Run(m)
-	if err := tellLast(s.left(), os.Stderr); err != nil {
+	if err := printLast(s.left(), os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: saying what it has left, %q: %v\n", s.options.Name, s.left(), err)
 	}
 	return code
