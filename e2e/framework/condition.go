@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Condition says what a condition in an object's status must be.
+// Condition is what a condition in an object's status must be.
 type Condition struct {
 	// Type is the condition's type, such as "Available".
 	Type string
@@ -23,7 +23,7 @@ type Condition struct {
 	Message string
 }
 
-// String reads like `Available=True/AllReplicasReady "message"`.
+// String returns the condition as text for a message, such as `Available=True/AllReplicasReady "message"`.
 func (c Condition) String() string {
 	text := fmt.Sprintf("%s=%s", c.Type, c.Status)
 	if c.Reason != "" {
@@ -67,7 +67,8 @@ func (c Condition) holds(conditions []metav1.Condition, generation int64) bool {
 	return false
 }
 
-// ConditionsOf returns status.conditions of any object whose conditions are metav1.Conditions; none is no error.
+// ConditionsOf returns status.conditions of an object whose conditions are metav1.Conditions. Without conditions it returns nil and no
+// error; conditions of another form are an error.
 func ConditionsOf(obj client.Object) ([]metav1.Condition, error) {
 	var typed struct {
 		Status struct {
@@ -84,13 +85,14 @@ func ConditionsOf(obj client.Object) ([]metav1.Condition, error) {
 	return typed.Status.Conditions, nil
 }
 
-// IsTrue reports whether the object's status says that the condition is True.
+// IsTrue reports whether the object's status has the condition with the status True, of whatever generation. It is false for conditions
+// that can't be read.
 func IsTrue(obj client.Object, conditionType string) bool {
 	conditions, err := ConditionsOf(obj)
 	return err == nil && meta.IsStatusConditionTrue(conditions, conditionType)
 }
 
-// DescribeConditions reads like `Available=False/Creating (generation 2) "1 of 3 pods is ready", ...`.
+// DescribeConditions returns the conditions as text for a message: `Available=False/Creating (generation 2) "1 of 3 pods is ready", ...`.
 func DescribeConditions(conditions []metav1.Condition) string {
 	if len(conditions) == 0 {
 		return "no conditions"

@@ -9,47 +9,48 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 )
 
-// Step is one step of a feature.
+// Step is one step of a feature. It fails, is skipped, and registers cleanup through the scope.
 type Step func(ctx context.Context, s *Scope)
 
-// Feature is a feature of e2e-framework whose steps get the feature's scope.
+// Feature is a feature of e2e-framework whose steps get the feature's scope: its labels, and e2e-framework's flags that choose features
+// and assessments, work as usual. It runs when Test or TestAlone is called.
 type Feature struct {
 	suite   *Suite
 	builder *features.FeatureBuilder
 	result  *result // of the run that is going on
 }
 
-// Feature returns an empty feature of that name. It runs when Test or TestAlone is called.
+// Feature returns a feature of that name without steps.
 func (s *Suite) Feature(name string) *Feature {
 	return &Feature{suite: s, builder: features.New(name)}
 }
 
-// WithLabel adds a label, by which e2e-framework's flags choose features.
+// WithLabel adds a label, by which e2e-framework's flag -labels chooses features, and returns f.
 func (f *Feature) WithLabel(key, value string) *Feature {
 	f.builder.WithLabel(key, value)
 	return f
 }
 
-// Setup adds a step that prepares the feature.
+// Setup adds a step that prepares the feature, and returns f. If it fails for good, the feature ends.
 func (f *Feature) Setup(step Step) *Feature {
 	f.builder.Setup(f.run("", step))
 	return f
 }
 
-// Assess adds a step that checks a claim.
+// Assess adds a step that checks a claim, which is a subtest of that name, and returns f.
 func (f *Feature) Assess(claim string, step Step) *Feature {
 	f.builder.Assess(claim, f.run(claim, step))
 	return f
 }
 
-// Test runs the feature in a namespace of its own, beside others.
+// Test runs the feature in a namespace of its own, in parallel with other features.
 func (f *Feature) Test(t *testing.T) {
 	t.Helper()
 	f.test(t, true)
 }
 
-// TestAlone runs a disruptive feature: one that restarts the operator or breaks the cluster. No other feature runs meanwhile: the
-// testing package holds parallel tests back until all others are done.
+// TestAlone runs a feature that restarts the operator or breaks the cluster. No other feature of the suite runs meanwhile: the testing
+// package runs parallel tests when all others are done.
 func (f *Feature) TestAlone(t *testing.T) {
 	t.Helper()
 	f.test(t, false)
@@ -83,31 +84,31 @@ func (f *Feature) run(claim string, step Step) features.Func {
 	}
 }
 
-// Given returns f as a feature about what given returns: its steps are handed that. given runs before the steps that are added to the
-// feature that is returned, and after those that f has. Labels are f's.
+// Given returns f as a feature whose steps get the value that given returns. given runs as a Setup step: after the steps that f has, and
+// before those that are added to the feature that Given returns. Add labels to f.
 func Given[F any](f *Feature, given func(ctx context.Context, s *Scope) F) *FeatureOf[F] {
 	of := &FeatureOf[F]{Feature: f}
 	f.Setup(func(ctx context.Context, s *Scope) { of.given = given(ctx, s) })
 	return of
 }
 
-// FeatureOf is a feature about a value of type F. Test and TestAlone run it as they run any [Feature].
+// FeatureOf is a [Feature] whose steps get a value of type F.
 type FeatureOf[F any] struct {
 	*Feature
 
 	given F
 }
 
-// StepOf is one step of a feature about a value of type F.
+// StepOf is one step of a feature whose steps get a value of type F.
 type StepOf[F any] func(ctx context.Context, s *Scope, given F)
 
-// Setup adds a step that prepares the feature.
+// Setup is [Feature.Setup] with a step that gets the value.
 func (f *FeatureOf[F]) Setup(step StepOf[F]) *FeatureOf[F] {
 	f.Feature.Setup(f.with(step))
 	return f
 }
 
-// Assess adds a step that checks a claim.
+// Assess is [Feature.Assess] with a step that gets the value.
 func (f *FeatureOf[F]) Assess(claim string, step StepOf[F]) *FeatureOf[F] {
 	f.Feature.Assess(claim, f.with(step))
 	return f

@@ -26,7 +26,7 @@ func WaitForMetrics(ctx context.Context, s *Scope, scrape func(context.Context) 
 	})
 }
 
-// ParseMetrics reads Prometheus's text format. It returns the value of each sample by its name and labels, which are in alphabetical
+// ParseMetrics reads metrics in Prometheus's text format, and returns an error if r does not hold that. It returns the value of each sample by its name and labels, which are in alphabetical
 // order: requests_total{code="200", verb="get"}.
 func ParseMetrics(r io.Reader) (map[string]float64, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)

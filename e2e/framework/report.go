@@ -24,7 +24,7 @@ const (
 	Holds Outcome = "holds"
 	// DoesNotHold means that a step has failed.
 	DoesNotHold Outcome = "does not hold"
-	// DoesNotApply means that no step has failed, and that one was skipped because the operator has nothing that it is about.
+	// DoesNotApply means that no step has failed, and that one was skipped because the operator lacks the feature that it is about.
 	DoesNotApply Outcome = "does not apply"
 	// NotTried means that no step has failed, and that one was skipped because it could not be tried on this cluster, or that the
 	// feature's steps were not reached.
@@ -39,8 +39,9 @@ type Result struct {
 	Feature string `json:"feature"`
 	Test    string `json:"test"`
 	// Labels are the feature's labels. A label with several values has them in one text, with commas between them.
-	Labels  map[string]string `json:"labels,omitempty"`
-	Outcome Outcome           `json:"outcome"`
+	Labels map[string]string `json:"labels,omitempty"`
+	// Outcome is what became of the feature.
+	Outcome Outcome `json:"outcome"`
 	// Step is the claim of the step that failed first or, where none did, that was skipped first. It is empty for a Setup step.
 	Step string `json:"step,omitempty"`
 	// Expected and Seen are the two halves of Message. They are empty where it has no such halves.
@@ -52,7 +53,7 @@ type Result struct {
 	Reason string `json:"reason,omitempty"`
 	// Seed is $TESTBED_SEED of the run; zero where that is not set.
 	Seed int64 `json:"seed,omitempty"`
-	// Took is how long the feature ran, such as "1.2s".
+	// Took is how long the feature ran, as time.Duration writes it, such as "1.2s". It is empty where the feature was not tried.
 	Took string `json:"took"`
 }
 
@@ -147,40 +148,41 @@ func (s *Scope) Fatalf(format string, args ...any) {
 	s.T.Fatalf(format, args...)
 }
 
-// Fatal is Fatalf for arguments in their default formats, with spaces between them.
+// Fatal is [Scope.Fatalf] with the arguments in their default formats, and spaces between them.
 func (s *Scope) Fatal(args ...any) {
 	s.Helper()
 	s.Fatalf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 }
 
-// Errorf is Fatalf for a test that goes on.
+// Errorf fails the test of the step that runs now, which goes on, and notes the message for the report, as [Scope.Fatalf] does.
 func (s *Scope) Errorf(format string, args ...any) {
 	s.Helper()
 	s.result.note(DoesNotHold, s.step, strings.TrimSpace(fmt.Sprintf(format, args...)))
 	s.T.Errorf(format, args...)
 }
 
-// Error is Errorf for arguments in their default formats, with spaces between them.
+// Error is [Scope.Errorf] with the arguments in their default formats, and spaces between them.
 func (s *Scope) Error(args ...any) {
 	s.Helper()
 	s.Errorf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 }
 
-// Skipf skips the test of the step that runs now, because it can't be tried on this cluster, and notes the reason for the report.
+// Skipf skips the test of the step that runs now because it can't be tried on this cluster. The report says [NotTried], with the message
+// as the reason.
 func (s *Scope) Skipf(format string, args ...any) {
 	s.Helper()
 	s.result.note(NotTried, s.step, fmt.Sprintf(format, args...))
 	s.T.Skipf(format, args...)
 }
 
-// Skip is Skipf for arguments in their default formats, with spaces between them.
+// Skip is [Scope.Skipf] with the arguments in their default formats, and spaces between them.
 func (s *Scope) Skip(args ...any) {
 	s.Helper()
 	s.Skipf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 }
 
-// DoesNotApply skips the test of the step that runs now, because the operator has nothing that it is about, and notes the reason for
-// the report.
+// DoesNotApply skips the test of the step that runs now because the operator lacks the feature that the step is about. The report says
+// [DoesNotApply], with the reason.
 func (s *Scope) DoesNotApply(reason string) {
 	s.Helper()
 	s.result.note(DoesNotApply, s.step, reason)

@@ -27,8 +27,8 @@ func (w Writes) read() ([]auditv1.Event, error) {
 	return w.Log.Since(w.Since, filters...)
 }
 
-// VerifyWrites checks that there are not more than limit such writes, lists them when there are, and returns them. It does not wait:
-// call it behind a barrier, when the operator is known to be done.
+// VerifyWrites checks that there are at most limit such writes, and returns them. A failure lists them. It does not wait: call it when
+// the operator is known to be done, for example because it has reconciled an object that was created later.
 func VerifyWrites(_ context.Context, s *Scope, limit int, writes Writes) []auditv1.Event {
 	s.Helper()
 	events, err := writes.read()

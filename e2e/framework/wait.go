@@ -42,7 +42,7 @@ type ObjectsInput struct {
 	Matcher types.GomegaMatcher
 }
 
-// WaitForObjects waits until the listed objects match.
+// WaitForObjects waits until the objects that the list and its options select match.
 func WaitForObjects(ctx context.Context, s *Scope, in ObjectsInput) {
 	s.Helper()
 	settle(ctx, s, describeList(in.List, in.Options), in.List, in.Options, func(objects []client.Object) error {
@@ -59,7 +59,7 @@ func WaitForDeletion(ctx context.Context, s *Scope, objs ...client.Object) {
 	}
 }
 
-// WaitForNone waits until the list is empty.
+// WaitForNone waits until no object of the list's kind exists that the options select.
 //
 //	framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace))
 func WaitForNone(ctx context.Context, s *Scope, list client.ObjectList, opts ...client.ListOption) {

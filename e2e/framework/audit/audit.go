@@ -102,7 +102,7 @@ func (l *Log) Since(mark Mark, filters ...Filter) ([]auditv1.Event, error) {
 	}
 }
 
-// parse returns the event in line, or nil when line is empty or tells of a stage before the request's end: a
+// parse returns the event in line, or nil when line is empty or is about a stage before the request's end: a
 // request is counted once, when it is done.
 func parse(line []byte) (*auditv1.Event, error) {
 	if len(bytes.TrimSpace(line)) == 0 {

@@ -140,7 +140,7 @@ func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {
 	return r.Versions(), nil
 }
 
-// behind names an object of which the versions do not tell what the live ones do, or returns "".
+// behind names an object whose last recorded version differs from the live one, or returns "".
 func behind(versions []Version, kind string, live []unstructured.Unstructured) string {
 	last := lastBefore(versions, kind, math.MaxUint64)
 	for _, object := range live {
