@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -23,68 +22,67 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
-// keepTimeout bounds what is done for a test that has failed already.
-const keepTimeout = 2 * time.Minute
-
-// keep writes down what there is to see of a failure, in a folder that is named in the end.
+// keep writes what there is to see of a failure to a directory, which is printed in the end, and logs the last errors and warnings.
+// What could not be kept is logged, and must not hide the failure that it is about.
 func (s *Suite) keep(scope *Scope) {
-	ctx, cancel := context.WithTimeout(context.Background(), keepTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), artifactsTimeout)
 	defer cancel()
 	folder, err := artifactsFolder(s.options.Name, scope.Name())
 	if err != nil {
 		scope.Logf("keeping what is seen of the failure: %v", err)
 		return
 	}
-	logs := map[string]string{}
-	if scope.Operator != nil {
-		for _, replica := range scope.Operator.Replicas() {
-			logs[replica.Name()] = replica.LogFile()
-		}
-	}
 	seen := failure{
 		client: s.client, kinds: s.options.Record, namespace: scope.Namespace,
-		versions: scope.History.Versions(), logs: logs, audit: scope.Audit,
+		versions: scope.History.Versions(), logs: map[string]string{}, audit: scope.Audit,
 	}
-	// A failure to keep something is told, and must not hide the failure that it is about.
-	if err := seen.write(ctx, folder); err != nil {
-		scope.Logf("keeping what is seen of the failure: %v", err)
+	if scope.Operator != nil {
+		for _, replica := range scope.Operator.Replicas() {
+			seen.logs[replica.Name()] = replica.LogFile()
+		}
 	}
-	for replica := range logs {
-		// What could not be kept has been reported.
-		log, _ := os.ReadFile(filepath.Join(folder, replica+".log"))
+	err = seen.write(ctx, folder)
+	for replica := range seen.logs {
+		log, _ := os.ReadFile(filepath.Join(folder, replica+".log")) // write has noticed
 		if errs := lastErrors(log, scope.Namespace, s.options.Name+"-", 3); len(errs) > 0 {
 			scope.Logf("the last errors in %s.log:\n%s", replica, strings.Join(errs, "\n"))
 		}
 	}
 	events := &eventsv1.EventList{}
-	if err := s.client.List(ctx, events, client.InNamespace(scope.Namespace)); err != nil {
-		scope.Logf("keeping what is seen of the failure: %v", err)
-	}
+	err = errors.Join(err, s.client.List(ctx, events, client.InNamespace(scope.Namespace)))
 	if warnings := lastWarnings(events.Items, 3); len(warnings) > 0 {
 		scope.Logf("the last warnings about objects in the namespace:\n%s", strings.Join(warnings, "\n"))
+	}
+	if err != nil {
+		scope.Logf("keeping what is seen of the failure: %v", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.artifacts = append(s.artifacts, folder)
 }
 
-// tellLast tells the lines: in the file that $TESTBED_FAILURES names, for a script that has the last word (see
-// scripts/failures), or else here.
-func tellLast(lines []string, out io.Writer) error {
-	if path := os.Getenv("TESTBED_FAILURES"); path != "" && len(lines) > 0 {
-		file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		out = file
+// printLast prints the lines to the file that $TESTBED_FAILURES names, for a script that prints last (see scripts/failures), or else
+// to out.
+func printLast(lines []string, out io.Writer) error {
+	if len(lines) == 0 {
+		return nil
 	}
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(out, line); err != nil {
-			return err
-		}
+	text := strings.Join(lines, "\n") + "\n"
+	if path := os.Getenv("TESTBED_FAILURES"); path != "" {
+		return appendTo(path, text)
 	}
-	return nil
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+// appendTo appends text to a file in one write, so that several processes can share the file.
+func appendTo(path, text string) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
 }
 
 // artifactsFolder makes a folder for a failed test: in $TESTBED_ARTIFACTS, or else among the temporary files.

@@ -7,14 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// Condition says what a condition in an object's status must be.
+// Condition is what a condition in an object's status must be.
 type Condition struct {
 	// Type is the condition's type, such as "Available".
 	Type string
@@ -26,7 +23,7 @@ type Condition struct {
 	Message string
 }
 
-// String reads like `Available=True/AllReplicasReady "message"`.
+// String returns the condition as text for a message, such as `Available=True/AllReplicasReady "message"`.
 func (c Condition) String() string {
 	text := fmt.Sprintf("%s=%s", c.Type, c.Status)
 	if c.Reason != "" {
@@ -38,21 +35,17 @@ func (c Condition) String() string {
 	return text
 }
 
-// Condition waits until the object's status has these conditions, all at once, each computed for the object's
-// current generation. A condition without observedGeneration does not count: nobody could tell which spec it is about.
-func (e *Expecter) Condition(ctx context.Context, obj client.Object, conditions ...Condition) {
-	e.t.Helper()
-	gvk := e.kindOf(obj)
-	key := client.ObjectKeyFromObject(obj)
-	e.settle(ctx, subject(gvk, key), e.listOf(gvk), watch.Named(key), func(objects []client.Object) error {
-		if len(objects) == 0 {
-			return errAbsent
-		}
-		seen, err := ConditionsOf(objects[0])
+// WaitForConditions waits until the status of the object of obj's type, namespace and name has these conditions, all at once, each
+// computed for the object's current generation. A condition without observedGeneration does not count: nothing says then which spec
+// it is about. It does not change obj.
+func WaitForConditions(ctx context.Context, s *Scope, obj client.Object, conditions ...Condition) {
+	s.Helper()
+	waitForObject(ctx, s, obj, func(found client.Object) error {
+		seen, err := ConditionsOf(found)
 		if err != nil {
 			return err
 		}
-		generation := objects[0].GetGeneration()
+		generation := found.GetGeneration()
 		for _, want := range conditions {
 			if !want.holds(seen, generation) {
 				return fmt.Errorf("expected %s of generation %d; last seen: %s", want, generation, DescribeConditions(seen))
@@ -74,32 +67,32 @@ func (c Condition) holds(conditions []metav1.Condition, generation int64) bool {
 	return false
 }
 
-// ConditionsOf returns status.conditions of any object whose conditions are metav1.Conditions; none is no error.
+// ConditionsOf returns status.conditions of an object whose conditions are metav1.Conditions. Without conditions it returns nil and no
+// error; conditions of another form are an error.
 func ConditionsOf(obj client.Object) ([]metav1.Condition, error) {
+	var typed struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(content, &typed)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the conditions of %s: %w", client.ObjectKeyFromObject(obj), err)
 	}
-	raw, _, err := unstructured.NestedSlice(content, "status", "conditions")
-	if err != nil {
-		return nil, fmt.Errorf("reading the conditions of %s: %w", client.ObjectKeyFromObject(obj), err)
-	}
-	var status struct {
-		Conditions []metav1.Condition `json:"conditions"`
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"conditions": raw}, &status); err != nil {
-		return nil, fmt.Errorf("reading the conditions of %s: %w", client.ObjectKeyFromObject(obj), err)
-	}
-	return status.Conditions, nil
+	return typed.Status.Conditions, nil
 }
 
-// IsTrue reports whether the object's status says that the condition is True.
+// IsTrue reports whether the object's status has the condition with the status True, of whatever generation. It is false for conditions
+// that can't be read.
 func IsTrue(obj client.Object, conditionType string) bool {
 	conditions, err := ConditionsOf(obj)
 	return err == nil && meta.IsStatusConditionTrue(conditions, conditionType)
 }
 
-// DescribeConditions reads like `Available=False/Creating (generation 2) "1 of 3 pods is ready", ...`.
+// DescribeConditions returns the conditions as text for a message: `Available=False/Creating (generation 2) "1 of 3 pods is ready", ...`.
 func DescribeConditions(conditions []metav1.Condition) string {
 	if len(conditions) == 0 {
 		return "no conditions"

@@ -10,8 +10,9 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
-// Deploy deploys the operator as an image with that many pods, until the test is done, and returns when they are available. The
-// process must be stopped: see [runner.Operator.Stop]. It skips the test where pods are only said to run, or nodes take no image.
+// Deploy deploys the operator as an image with that many pods until the test is done, sets s.Deployed, and returns when the pods are
+// available. Stop the process first: see [runner.Operator.Stop]. It skips the test where the operator is not deployed as an image: pods
+// are simulated, images can't be brought to the nodes, or $OPERATOR is an executable.
 func (s *Scope) Deploy(ctx context.Context, replicas int) {
 	s.Helper()
 	s.needs(s.deploy != nil, "the operator is not deployed as an image here: its executable was given in $OPERATOR, or the nodes of this cluster run no image that is brought to them; make e2e shows it")
@@ -30,8 +31,8 @@ func (s *Scope) deployFrom(ctx context.Context, m runner.Manifests, replicas int
 	})
 }
 
-// Install runs the operator as other manifests install it, until the test is done: deployed as its image where Image is set, and
-// otherwise as the process, with the changes.
+// Install runs the operator as other manifests install it, until the test is done: as an image where s.Image is set, and otherwise as a
+// process with the changes.
 func (s *Scope) Install(ctx context.Context, m runner.Manifests, changes ...runner.Change) {
 	s.Helper()
 	if s.Image != "" {
@@ -43,7 +44,7 @@ func (s *Scope) Install(ctx context.Context, m runner.Manifests, changes ...runn
 	s.must(s.Operator.Install(ctx, m, changes...))
 }
 
-// Reinstall runs the process as the suite's own manifests install it, as at first, and restores the CustomResourceDefinitions.
+// Reinstall runs the process as the suite's own manifests install it, and restores the CustomResourceDefinitions.
 func (s *Scope) Reinstall(ctx context.Context) {
 	s.Helper()
 	if err := s.Operator.Install(ctx, s.manifests); err != nil {
@@ -51,15 +52,15 @@ func (s *Scope) Reinstall(ctx context.Context) {
 	}
 }
 
-// deploys says whether the operator is deployed as an image: one of an executable that was given would not be of it.
+// deploys reports whether the operator is deployed as an image, which an executable in $OPERATOR is not in.
 func (s *Suite) deploys() bool {
 	return s.cluster.Capabilities().LoadImage != nil && s.options.Project != "" && os.Getenv("OPERATOR") == ""
 }
 
-// image is what the operator's image is called.
+// image returns the name of the operator's image.
 func (s *Suite) image() string { return "operator-testbed/operator-of-" + s.options.Name + ":suite" }
 
-// deploy deploys the operator as its image, which the nodes have.
+// deploy deploys the operator as its image, which is on the nodes.
 func (s *Suite) deploy(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) {
 	trial, err := s.sample()
 	if err != nil {
@@ -70,7 +71,7 @@ func (s *Suite) deploy(ctx context.Context, m runner.Manifests, replicas int, pa
 	})
 }
 
-// sample returns the object to ask webhooks about, or nil.
+// sample returns the object to send to webhooks, or nil.
 func (s *Suite) sample() (client.Object, error) {
 	if s.options.Sample == "" {
 		return nil, nil
@@ -87,7 +88,7 @@ func (s *Suite) sample() (client.Object, error) {
 	return sample, nil
 }
 
-// handOver has the image take over from the process, where the operator is deployed at all.
+// handOver stops the process and deploys the operator as an image, if it is deployed at all.
 func (s *Suite) handOver(ctx context.Context) error {
 	if !s.deploys() {
 		return nil

@@ -5,22 +5,18 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// DeploymentSize waits until the Deployment asks for size replicas and has exactly that many pods, all of its
+// WaitForDeployment waits until the Deployment of that namespace and name asks for size replicas and has exactly that many pods, all of its
 // current template, ready and available. A status that its controller computed for an earlier spec does not count.
-func (e *Expecter) DeploymentSize(ctx context.Context, key client.ObjectKey, size int32) {
-	e.t.Helper()
-	gvk := appsv1.SchemeGroupVersion.WithKind("Deployment")
-	e.settle(ctx, subject(gvk, key), &appsv1.DeploymentList{}, watch.Named(key), func(objects []client.Object) error {
-		if len(objects) == 0 {
-			return errAbsent
-		}
+func WaitForDeployment(ctx context.Context, s *Scope, key client.ObjectKey, size int32) {
+	s.Helper()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	waitForObject(ctx, s, deployment, func(found client.Object) error {
 		want := deploymentSize{spec: size, updated: size, ready: size, available: size, total: size, observed: true}
-		if got := sizeOf(objects[0].(*appsv1.Deployment)); got != want {
+		if got := sizeOf(found.(*appsv1.Deployment)); got != want {
 			return fmt.Errorf("expected %s; last seen: %s", want, got)
 		}
 		return nil

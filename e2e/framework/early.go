@@ -13,21 +13,25 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
-// Claim is a version of an object whose status says that as many pods are ready as it asks for.
+// Claim is a version of an object whose status claims that all its pods are ready.
 type Claim struct {
+	// Revision is the revision of the version.
 	Revision uint64
-	Size     int
-	// Ready is how many were ready just before, by each count.
+	// Size is how many pods the object asks for.
+	Size int
+	// Ready is how many pods were ready just before the revision, by each count that Early was given.
 	Ready []int
 }
 
+// String returns the claim as text for a message.
 func (c Claim) String() string {
 	return fmt.Sprintf("revision %d says so: of %d pods, %d were ready", c.Revision, c.Size, c.Ready)
 }
 
-// Early returns the versions of an object whose status was written to say that the condition is True although just before, by one
-// of the counts, fewer pods were ready than its size, a field such as spec.size. Versions that repeat a status do not count: the API
-// server does so when somebody changes the spec. The size is that of the generation that the condition is about.
+// Early returns the versions of the object with that UID whose status claims too early that the condition, such as "Available", is True:
+// just before, by one of the counts, fewer pods were ready than the object's size. size is the path of the field that holds it, such as
+// "spec.size"; its value in the generation that the condition is about counts. Versions that repeat the status before them are left out,
+// because the API server stores one when somebody changes the spec.
 func Early(versions []record.Version, uid types.UID, condition, size string, counts ...Count) []Claim {
 	var early []Claim
 	before := ""
@@ -54,10 +58,10 @@ func Early(versions []record.Version, uid types.UID, condition, size string, cou
 	return early
 }
 
-// Count returns how many pods were ready just before a revision.
+// Count returns how many pods were ready just before a revision. [ReadyPods] and [CountedBy] are counts.
 type Count func(versions []record.Version, revision uint64) int
 
-// ReadyPods counts the pods themselves.
+// ReadyPods is the [Count] that counts pods that are ready and not being deleted.
 func ReadyPods(versions []record.Version, revision uint64) int {
 	ready := 0
 	for _, pod := range record.Before(versions, "Pod", revision) {
@@ -73,7 +77,7 @@ func IsReady(pod *unstructured.Unstructured) bool {
 	return pod.GetDeletionTimestamp() == nil && IsTrue(pod, string(corev1.PodReady))
 }
 
-// CountedBy returns what the Deployment of that name counts.
+// CountedBy returns the [Count] that reads status.readyReplicas of the Deployment of that name.
 func CountedBy(name string) Count {
 	return func(versions []record.Version, revision uint64) int {
 		for _, deployment := range record.Before(versions, "Deployment", revision) {
@@ -85,7 +89,7 @@ func CountedBy(name string) Count {
 	}
 }
 
-// ReadyReplicas returns how many ready pods a Deployment counts.
+// ReadyReplicas returns status.readyReplicas of a Deployment; zero where that is not set.
 func ReadyReplicas(deployment *unstructured.Unstructured) int {
 	ready, _, _ := unstructured.NestedInt64(deployment.Object, "status", "readyReplicas")
 	return int(ready)

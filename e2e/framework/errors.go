@@ -18,38 +18,35 @@ var errorLine = regexp.MustCompile(`^\S.*?\bERROR\s+(.+)`)
 // lastErrors returns the last distinct errors in an operator's log, the last one last, and at most as many as most. A line about
 // another feature, whose namespace begins with prefix as well, says nothing about the feature in namespace.
 func lastErrors(log []byte, namespace, prefix string, most int) []string {
-	var found []string
-	lines := bytes.Split(log, []byte("\n"))
-	slices.Reverse(lines)
-	for _, line := range lines {
-		text := errorIn(line)
-		about := bytes.Contains(line, []byte(namespace)) || !bytes.Contains(line, []byte(prefix))
-		if text != "" && about && !slices.Contains(found, text) {
-			found = append(found, text)
-		}
-		if len(found) == most {
-			break
+	var texts []string
+	for line := range bytes.Lines(log) {
+		if bytes.Contains(line, []byte(namespace)) || !bytes.Contains(line, []byte(prefix)) {
+			texts = append(texts, errorIn(bytes.TrimSpace(line)))
 		}
 	}
-	slices.Reverse(found)
-	return found
+	return lastDistinct(texts, most)
 }
 
 // lastWarnings returns the notes of the last distinct warnings, the last one last, and at most as many as most. They say why
 // Kubernetes refuses what the operator asked for, such as pods that Pod Security does not admit.
 func lastWarnings(events []eventsv1.Event, most int) []string {
-	events = slices.DeleteFunc(slices.Clone(events), func(e eventsv1.Event) bool { return e.Type != corev1.EventTypeWarning })
-	slices.SortFunc(events, func(a, b eventsv1.Event) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
-	var found []string
-	for _, e := range events {
-		// The name of a pod that could not be created differs in each attempt, and a recorder marks those that it has combined.
-		note := podName.ReplaceAllString(strings.TrimPrefix(e.Note, "(combined from similar events): "), `pods "…"`)
-		text := fmt.Sprintf("%s %s: %s", e.Regarding.Kind, e.Reason, note)
-		if !slices.Contains(found, text) {
-			found = append(found, text)
+	var texts []string
+	for _, e := range slices.SortedFunc(slices.Values(events), func(a, b eventsv1.Event) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) }) {
+		if e.Type == corev1.EventTypeWarning {
+			// The name of a pod that could not be created differs in each attempt, and a recorder marks those that it has combined.
+			note := podName.ReplaceAllString(strings.TrimPrefix(e.Note, "(combined from similar events): "), `pods "…"`)
+			texts = append(texts, fmt.Sprintf("%s %s: %s", e.Regarding.Kind, e.Reason, note))
 		}
-		if len(found) == most {
-			break
+	}
+	return lastDistinct(texts, most)
+}
+
+// lastDistinct returns the last texts that differ and are not empty, the last one last, and at most as many as most.
+func lastDistinct(texts []string, most int) []string {
+	var found []string
+	for _, text := range slices.Backward(texts) {
+		if text != "" && !slices.Contains(found, text) && len(found) < most {
+			found = append(found, text)
 		}
 	}
 	slices.Reverse(found)

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Event says what an event about an object must be.
+// Event is what an event about an object must be.
 type Event struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
@@ -17,15 +17,16 @@ type Event struct {
 	Reason string
 	// Note must be part of the event's note (its message), unless it is empty.
 	Note string
-	// Times is how often it must have come about at least, which a series of events counts; zero means once.
+	// Times is how often it must have been recorded at least, which a series of events counts; zero means once.
 	Times int32
 }
 
-// Event waits until an event about the object, this very one by its UID, is recorded.
-func (e *Expecter) Event(ctx context.Context, about client.Object, want Event) {
-	e.t.Helper()
-	where := client.InNamespace(about.GetNamespace())
-	e.settle(ctx, subject(e.kindOf(about), client.ObjectKeyFromObject(about)), &eventsv1.EventList{}, []client.ListOption{where},
+// WaitForEvent waits until an event about the object is recorded, in the object's namespace. about must have the UID that the API
+// server gave it: an earlier object of the same name does not count.
+func WaitForEvent(ctx context.Context, s *Scope, about client.Object, want Event) {
+	s.Helper()
+	_, subject := listOf(s, about)
+	settle(ctx, s, subject, &eventsv1.EventList{}, []client.ListOption{client.InNamespace(about.GetNamespace())},
 		func(objects []client.Object) error {
 			var seen []string
 			for _, object := range objects {
@@ -46,7 +47,7 @@ func (e *Expecter) Event(ctx context.Context, about client.Object, want Event) {
 		})
 }
 
-// times is how often what an event tells of has come about.
+// times returns how often an event was recorded.
 func times(event *eventsv1.Event) int32 {
 	if event.Series == nil {
 		return 1

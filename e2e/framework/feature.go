@@ -3,107 +3,117 @@ package framework
 import (
 	"context"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 )
 
-// Step is one step of a feature.
+// Step is one step of a feature. It fails, is skipped, and registers cleanup through the scope.
 type Step func(ctx context.Context, s *Scope)
 
-// Feature is a feature of e2e-framework whose steps get the feature's scope.
+// Feature is a feature of e2e-framework whose steps get the feature's scope: its labels, and e2e-framework's flags that choose features
+// and assessments, work as usual. It runs when Test or TestAlone is called.
 type Feature struct {
 	suite   *Suite
 	builder *features.FeatureBuilder
+	result  *result // of the run that is going on
 }
 
-// Feature returns an empty feature of that name. It runs when Test or TestAlone is called.
+// Feature returns a feature of that name without steps.
 func (s *Suite) Feature(name string) *Feature {
 	return &Feature{suite: s, builder: features.New(name)}
 }
 
-// WithLabel adds a label, by which e2e-framework's flags choose features.
+// WithLabel adds a label, by which e2e-framework's flag -labels chooses features, and returns f.
 func (f *Feature) WithLabel(key, value string) *Feature {
 	f.builder.WithLabel(key, value)
 	return f
 }
 
-// Setup adds a step that prepares the feature.
+// Setup adds a step that prepares the feature, and returns f. If it fails for good, the feature ends.
 func (f *Feature) Setup(step Step) *Feature {
-	f.builder.Setup(step.run)
+	f.builder.Setup(f.run("", step))
 	return f
 }
 
-// Assess adds a step that checks a claim.
+// Assess adds a step that checks a claim, which is a subtest of that name, and returns f.
 func (f *Feature) Assess(claim string, step Step) *Feature {
-	f.builder.Assess(claim, step.run)
+	f.builder.Assess(claim, f.run(claim, step))
 	return f
 }
 
-// Test runs the feature in a namespace of its own, beside others.
+// Test runs the feature in a namespace of its own, in parallel with other features.
 func (f *Feature) Test(t *testing.T) {
 	t.Helper()
-	f.suite.test(t, true, f.builder.Feature())
+	f.test(t, true)
 }
 
-// TestAlone runs a disruptive feature: one that restarts the operator or breaks the cluster. No other feature runs meanwhile: the
-// testing package holds parallel tests back until all others are done.
+// TestAlone runs a feature that restarts the operator or breaks the cluster. No other feature of the suite runs meanwhile: the testing
+// package runs parallel tests when all others are done.
 func (f *Feature) TestAlone(t *testing.T) {
 	t.Helper()
-	f.suite.test(t, false, f.builder.Feature())
+	f.test(t, false)
 }
 
-// run adapts the step to e2e-framework. Until the step's own cleanup is over, the scope speaks for the step's test.
-func (step Step) run(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
-	s := ctx.Value(scopeKey{}).(*Scope)
-	outer := s.T
-	s.T = t
-	t.Cleanup(func() { s.T = outer })
-	step(ctx, s)
-	return ctx
+// test runs the feature and reports its result.
+func (f *Feature) test(t *testing.T, parallel bool) {
+	t.Helper()
+	feature := f.builder.Feature()
+	f.result = f.suite.report(t, feature)
+	f.suite.test(t, parallel, feature, f.result)
 }
 
-// Given returns f as a feature about what given returns: its steps are handed that. given runs before the steps that are added to the
-// feature that is returned, and after those that f has. Labels are f's.
+// run adapts a step to e2e-framework. Until the step's own cleanup is over, the scope speaks for the step's test.
+func (f *Feature) run(claim string, step Step) features.Func {
+	return func(ctx context.Context, t *testing.T, _ *envconf.Config) context.Context {
+		if f.result.began.IsZero() {
+			f.result.began = time.Now()
+		}
+		s := ctx.Value(scopeKey{}).(*Scope)
+		test, outer := s.T, s.step
+		s.T, s.step, s.result = t, claim, f.result
+		t.Cleanup(func() {
+			if t.Failed() {
+				s.result.note(DoesNotHold, claim, "")
+			}
+			s.T, s.step = test, outer
+		})
+		step(ctx, s)
+		return ctx
+	}
+}
+
+// Given returns f as a feature whose steps get the value that given returns. given runs as a Setup step: after the steps that f has, and
+// before those that are added to the feature that Given returns. Add labels to f.
 func Given[F any](f *Feature, given func(ctx context.Context, s *Scope) F) *FeatureOf[F] {
-	of := &FeatureOf[F]{feature: f}
+	of := &FeatureOf[F]{Feature: f}
 	f.Setup(func(ctx context.Context, s *Scope) { of.given = given(ctx, s) })
 	return of
 }
 
-// FeatureOf is a feature about a value of type F.
+// FeatureOf is a [Feature] whose steps get a value of type F.
 type FeatureOf[F any] struct {
-	feature *Feature
-	given   F
+	*Feature
+
+	given F
 }
 
-// StepOf is one step of a feature about a value of type F.
+// StepOf is one step of a feature whose steps get a value of type F.
 type StepOf[F any] func(ctx context.Context, s *Scope, given F)
 
-// Setup adds a step that prepares the feature.
+// Setup is [Feature.Setup] with a step that gets the value.
 func (f *FeatureOf[F]) Setup(step StepOf[F]) *FeatureOf[F] {
-	f.feature.Setup(f.with(step))
+	f.Feature.Setup(f.with(step))
 	return f
 }
 
-// Assess adds a step that checks a claim.
+// Assess is [Feature.Assess] with a step that gets the value.
 func (f *FeatureOf[F]) Assess(claim string, step StepOf[F]) *FeatureOf[F] {
-	f.feature.Assess(claim, f.with(step))
+	f.Feature.Assess(claim, f.with(step))
 	return f
 }
 
 func (f *FeatureOf[F]) with(step StepOf[F]) Step {
 	return func(ctx context.Context, s *Scope) { step(ctx, s, f.given) }
-}
-
-// Test runs the feature as [Feature.Test] does.
-func (f *FeatureOf[F]) Test(t *testing.T) {
-	t.Helper()
-	f.feature.Test(t)
-}
-
-// TestAlone runs the feature as [Feature.TestAlone] does.
-func (f *FeatureOf[F]) TestAlone(t *testing.T) {
-	t.Helper()
-	f.feature.TestAlone(t)
 }

@@ -16,14 +16,14 @@ import (
 	"k8s.io/client-go/transport/spdy"
 )
 
-// NeedsKubelet skips the test where pods are only said to run, which what it looks at, as the reason says, does not go with.
+// NeedsKubelet skips the test where pods are only simulated. The reason says what real pods are needed for.
 func (s *Scope) NeedsKubelet(reason string) {
 	s.Helper()
 	s.needs(s.Cluster.RunsPods, "pods are only said to run on this cluster: %s; make e2e shows it", reason)
 }
 
-// NeedsImage brings an image that a manifest names to the nodes, where they are brought any. It skips the test where the image
-// can't be had.
+// NeedsImage brings an image that a manifest names to the nodes, where nodes don't pull images themselves. It skips the test where the
+// image can't be fetched.
 func (s *Scope) NeedsImage(ctx context.Context, image string) {
 	s.Helper()
 	if s.Cluster.StockAs != nil {
@@ -32,15 +32,15 @@ func (s *Scope) NeedsImage(ctx context.Context, image string) {
 	}
 }
 
-// LoadImageArchive brings the images of an archive, such as docker save writes it, to the nodes. It skips the test where they take
-// none.
+// LoadImageArchive brings the images of an archive to the nodes. The archive is a file as docker save writes it. It skips the test where
+// nodes pull their images themselves.
 func (s *Scope) LoadImageArchive(ctx context.Context, archive string) {
 	s.Helper()
 	s.needs(s.Cluster.LoadImageArchive != nil, "the nodes of this cluster pull their images themselves, so none can be brought to them")
 	s.must(s.Cluster.LoadImageArchive(ctx, archive))
 }
 
-// Dial connects to a port of a pod, as `kubectl port-forward` does. The connection ends with the test.
+// Dial connects to a port of a pod, as `kubectl port-forward` does. The connection is closed when the test is done.
 func (s *Scope) Dial(ctx context.Context, pod *corev1.Pod, port int32) net.Conn {
 	s.Helper()
 	url := s.clientset().CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
@@ -67,8 +67,8 @@ func (s *Scope) Dial(ctx context.Context, pod *corev1.Pod, port int32) net.Conn 
 	return connection
 }
 
-// Logged follows the log of the pod's container, as `kubectl logs --follow` does, until a line has the text in it.
-func (s *Scope) Logged(ctx context.Context, pod *corev1.Pod, text string) {
+// WaitForLog follows the log of the pod's only container, as `kubectl logs --follow` does, until a line contains the text.
+func WaitForLog(ctx context.Context, s *Scope, pod *corev1.Pod, text string) {
 	s.Helper()
 	ctx, cancel := s.Bounded(ctx)
 	defer cancel()
@@ -77,8 +77,8 @@ func (s *Scope) Logged(ctx context.Context, pod *corev1.Pod, text string) {
 	}
 }
 
-// Tells says whether the log of the pod's container gets a line with the text in it, before ctx ends.
-func (s *Scope) Tells(ctx context.Context, pod *corev1.Pod, text string) bool {
+// LogHas reports whether a line in the log of the pod's only container contains the text. It waits for such a line until ctx ends.
+func (s *Scope) LogHas(ctx context.Context, pod *corev1.Pod, text string) bool {
 	s.Helper()
 	return strings.Contains(s.follow(ctx, pod, text), text)
 }
@@ -101,22 +101,22 @@ func (s *Scope) follow(ctx context.Context, pod *corev1.Pod, text string) string
 	return last
 }
 
-// Signal sends a signal, such as "KILL", to the processes in a pod that are called so. It skips the test where they are out of
-// reach.
+// Signal sends a signal, such as "KILL", to the processes of the program in a pod. It skips the test where tests can't reach the
+// processes of pods.
 func (s *Scope) Signal(ctx context.Context, pod *corev1.Pod, program, signal string) {
 	s.Helper()
 	s.needs(s.Cluster.Signal != nil, "the processes of this cluster's pods are out of a test's reach, so none can be killed here")
 	s.must(s.Cluster.Signal(ctx, pod, program, signal))
 }
 
-// StopNode stops a node of the cluster as a loss of power does. It skips the test where nodes are out of reach.
+// StopNode stops a node of the cluster as a power failure would. It skips the test where tests can't stop nodes.
 func (s *Scope) StopNode(ctx context.Context, node string) {
 	s.Helper()
 	s.needs(s.Cluster.StopNode != nil, "the nodes of this cluster are out of a test's reach, so none can be stopped here")
 	s.must(s.Cluster.StopNode(ctx, node))
 }
 
-// StartNode starts a node that StopNode has stopped.
+// StartNode starts a node that [Scope.StopNode] has stopped.
 func (s *Scope) StartNode(ctx context.Context, node string) {
 	s.Helper()
 	s.must(s.Cluster.StartNode(ctx, node))

@@ -11,13 +11,13 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Metrics waits until what a scrape finds matches: a program counts a write a moment after it was answered, and reports objects
-// from a cache.
+// WaitForMetrics waits until what scrape returns matches: a program counts a write a moment after it was answered, and reports
+// objects from a cache. Samples are as in [ParseMetrics].
 //
-//	e.Metrics(ctx, scrape, HaveKeyWithValue("requests_total", 3.0))
-func (e *Expecter) Metrics(ctx context.Context, scrape func(context.Context) (map[string]float64, error), matcher types.GomegaMatcher) {
-	e.t.Helper()
-	e.Until(ctx, "the metrics", func(ctx context.Context) error {
+//	framework.WaitForMetrics(ctx, s, scrape, HaveKeyWithValue("requests_total", 3.0))
+func WaitForMetrics(ctx context.Context, s *Scope, scrape func(context.Context) (map[string]float64, error), matcher types.GomegaMatcher) {
+	s.Helper()
+	WaitFor(ctx, s, "the metrics", func(ctx context.Context) error {
 		samples, err := scrape(ctx)
 		if err != nil {
 			return err
@@ -26,8 +26,8 @@ func (e *Expecter) Metrics(ctx context.Context, scrape func(context.Context) (ma
 	})
 }
 
-// ParseMetrics reads Prometheus's text format. It returns the samples by name and labels, which are in the order of the alphabet:
-// requests_total{code="200", verb="get"}.
+// ParseMetrics reads metrics in Prometheus's text format, and returns an error if r does not hold that. It returns the value of each sample by its name and labels, which are in alphabetical
+// order: requests_total{code="200", verb="get"}.
 func ParseMetrics(r io.Reader) (map[string]float64, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(r)

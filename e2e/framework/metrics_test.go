@@ -1,4 +1,4 @@
-package framework_test
+package framework
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	"github.com/example/operator-testbed/e2e/framework"
 )
 
 func TestMetrics(t *testing.T) {
@@ -41,8 +39,8 @@ func TestMetrics(t *testing.T) {
 			if tc.want == "" {
 				patience = time.Minute // it ends as soon as all is as expected
 			}
-			got := verdict(func(e framework.T) {
-				framework.NewExpecter(e, newClient(interceptor.Funcs{})).Within(patience).Metrics(t.Context(), scraping(tc.found...), HaveKeyWithValue("writes_total", 3.0))
+			got := verdict(newClient(interceptor.Funcs{}), patience, func(s *Scope) {
+				WaitForMetrics(t.Context(), s, scraping(tc.found...), HaveKeyWithValue("writes_total", 3.0))
 			})
 			if tc.want == "" {
 				NewWithT(t).Expect(got).To(BeEmpty())

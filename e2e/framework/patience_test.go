@@ -1,4 +1,4 @@
-package framework_test
+package framework
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-
-	"github.com/example/operator-testbed/e2e/framework"
 )
 
 // after waits as a slow API server does, whose client gives up when ctx ends.
@@ -35,15 +33,13 @@ func TestPatienceBeginsWithTheFirstAnswer(t *testing.T) {
 			return c.List(ctx, list, opts...)
 		},
 	}, deployment(3, 2))
-	got := verdict(func(rec framework.T) { framework.NewExpecter(rec, c).Within(brief).DeploymentSize(t.Context(), key, 3) })
+	got := verdict(c, brief, func(s *Scope) { WaitForDeployment(t.Context(), s, key, 3) })
 	g.Expect(got).To(ContainSubstring("last seen: spec.replicas 3, 3 pods (3 updated, 2 ready, 2 available)"))
 }
 
-func TestUntilNeverCutsAnAnswerOff(t *testing.T) {
+func TestWaitForNeverCutsAnAnswerOff(t *testing.T) {
 	g := NewWithT(t)
-	e := func(rec framework.T) *framework.Expecter {
-		return framework.NewExpecter(rec, newClient(interceptor.Funcs{})).Within(brief)
-	}
+	c := newClient(interceptor.Funcs{})
 	asked := 0
 	may := func(ctx context.Context) error {
 		if err := after(ctx, 3*brief); err != nil {
@@ -52,17 +48,17 @@ func TestUntilNeverCutsAnAnswerOff(t *testing.T) {
 		asked++
 		return errors.New("expected true; last seen: false")
 	}
-	got := verdict(func(rec framework.T) { e(rec).Until(t.Context(), "may ann create", may) })
+	got := verdict(c, brief, func(s *Scope) { WaitFor(t.Context(), s, "may ann create", may) })
 	g.Expect(got).To(Equal("may ann create: expected true; last seen: false (gave up after 50ms)"))
 	g.Expect(asked).To(Equal(2), "expected to be asked again as long as there is time")
 
-	g.Expect(verdict(func(rec framework.T) {
-		e(rec).Until(t.Context(), "an answer", func(context.Context) error { return nil })
+	g.Expect(verdict(c, brief, func(s *Scope) {
+		WaitFor(t.Context(), s, "an answer", func(context.Context) error { return nil })
 	})).To(BeEmpty())
 
 	canceled, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("Ctrl-C"))
-	got = verdict(func(rec framework.T) { e(rec).Until(canceled, "may ann create", may) })
+	got = verdict(c, brief, func(s *Scope) { WaitFor(canceled, s, "may ann create", may) })
 	g.Expect(got).To(HaveSuffix("(stopped: Ctrl-C)"))
 }
 
@@ -96,12 +92,9 @@ func TestPaced(t *testing.T) {
 					return c.Status().Update(ctx, deployment(3, 3))
 				},
 			}, deployment(3, 2))
-			got := verdict(func(rec framework.T) {
-				e := framework.NewExpecter(rec, c).Within(brief)
-				if tc.paced {
-					e = e.Paced()
-				}
-				e.DeploymentSize(t.Context(), key, 3)
+			got := verdict(c, brief, func(s *Scope) {
+				s.Cluster.RunsPods = !tc.paced
+				WaitForDeployment(t.Context(), s, key, 3)
 			})
 			if tc.want == "" {
 				g.Expect(got).To(BeEmpty())
@@ -134,8 +127,10 @@ func TestExpecting(t *testing.T) {
 					return c.Status().Update(ctx, deployment(3, 3))
 				},
 			}, deployment(3, 2))
-			got := verdict(func(rec framework.T) {
-				framework.NewExpecter(rec, c).Within(brief).Paced().Expecting(expected).DeploymentSize(t.Context(), key, 3)
+			t.Setenv("TESTBED_EXPECTED", expected)
+			got := verdict(c, brief, func(s *Scope) {
+				s.Cluster.RunsPods = false
+				WaitForDeployment(t.Context(), s, key, 3)
 			})
 			if want == "" {
 				g.Expect(got).To(BeEmpty(), "expected it to wait on: nothing was wrong that is expected")

@@ -21,61 +21,51 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
-// Scope is what a feature has to itself, and its way to what all share.
+// Scope is what a step works with: the feature's own namespace, the operator under test and the cluster. It also is the test of the
+// step that runs now: s.Fatalf, s.Cleanup and s.Skip are that test's, and [testing.T.Failed] says whether it has failed.
 type Scope struct {
 	// T is the test of the step that runs now.
 	*testing.T
-	// Namespace is the feature's own. It enforces the restricted Pod Security level, and goes with the feature.
+	// Namespace is the feature's own namespace. It enforces the restricted Pod Security level, and is deleted when the feature is done.
 	Namespace string
-	// Client is an administrator's, not limited in requests per second.
+	// Client has the permissions of an administrator. It is not limited in requests per second.
 	Client client.WithWatch
-	// Config is how Client reaches the cluster: for clients of the feature's own, who listen to warnings or are somebody else.
+	// Config is the configuration of Client, for clients of a feature's own: they read warnings, or act as another user.
 	Config *rest.Config
-	// Kubeconfig is the file by which programs reach the cluster as an administrator.
+	// Kubeconfig is the path of a kubeconfig with which programs reach the cluster as an administrator.
 	Kubeconfig string
 	// Operator is the operator under test, or nil where there is none. Only features that run alone may stop or restart it.
 	Operator *runner.Operator
-	// History records the namespace from before the feature's first step.
+	// History records every version of the objects of [Options.Record] in the namespace. It starts before the feature's first step.
 	History *record.Recorder
 	// Audit is the API server's audit log, or nil where the cluster keeps none.
 	Audit *audit.Log
-	// Cluster is what can be done with the cluster.
+	// Cluster says what the cluster can do.
 	Cluster cluster.Capabilities
-	// Webhooks is false where the API server can't call the operator's webhooks, so that it runs without them.
+	// Webhooks is false where the API server can't call the operator's webhooks, so that the operator runs without them.
 	Webhooks bool
-	// Deployed is the operator as an image in pods, or nil where it runs as a process.
+	// Deployed is the operator that runs as an image in pods, or nil where it runs as a process.
 	Deployed *runner.Deployed
-	// Image is what the operator's image is called on nodes that have it; empty where the operator is not deployed.
+	// Image is the name of the operator's image on the nodes. It is empty where the operator is not deployed as an image.
 	Image string
 
+	step      string  // the claim of the step that runs now; empty for a Setup step
+	result    *result // of the feature
 	timeout   time.Duration
 	provider  cluster.Provider
 	manifests runner.Manifests
 	deploy    func(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
 }
 
-// Expect returns the assertions, on behalf of the step that runs now.
-func (s *Scope) Expect() *Expecter {
-	return s.expecter(s.T)
-}
-
-// With returns the scope on behalf of a subtest of the step.
+// With returns a copy of the scope that speaks for t, a subtest of the step.
 func (s *Scope) With(t *testing.T) *Scope {
 	of := *s
 	of.T = t
 	return &of
 }
 
-func (s *Scope) expecter(t T) *Expecter {
-	e := NewExpecter(t, s.Client).Within(s.timeout).Expecting(os.Getenv("TESTBED_EXPECTED"))
-	if s.Cluster.RunsPods { // pods that take their time are what its timeout is about
-		return e
-	}
-	return e.Paced()
-}
-
-// Errors returns the last distinct errors that the replica of that number has logged, without those about other features'
-// namespaces.
+// Errors returns the messages of the last ten distinct errors, the latest one last, that a replica of the operator's process has logged,
+// without those about other features' namespaces. Replicas count from 0.
 func (s *Scope) Errors(replica int) []string {
 	s.Helper()
 	log, err := os.ReadFile(s.Operator.Replicas()[replica].LogFile())
@@ -83,7 +73,7 @@ func (s *Scope) Errors(replica int) []string {
 	return lastErrors(log, s.Namespace, s.Namespace[:strings.LastIndex(s.Namespace, "-")+1], 10)
 }
 
-// must fails the test on an error.
+// must fails the test if err is not nil.
 func (s *Scope) must(err error) {
 	s.Helper()
 	if err != nil {
@@ -91,7 +81,7 @@ func (s *Scope) must(err error) {
 	}
 }
 
-// needs skips the test unless it can go on, and says why.
+// needs skips the test with the message unless able is true.
 func (s *Scope) needs(able bool, format string, args ...any) {
 	s.Helper()
 	if !able {
@@ -99,14 +89,14 @@ func (s *Scope) needs(able bool, format string, args ...any) {
 	}
 }
 
-// NeedsControl skips the test where the component of the cluster is out of a test's reach.
+// NeedsControl skips the test where tests can't stop, kill or pause the component of the cluster, such as [cluster.Etcd].
 func (s *Scope) NeedsControl(component string) {
 	s.Helper()
 	s.needs(s.Cluster.Control != nil, "this cluster's components are out of a test's reach, so %s can't be broken here", component)
 }
 
-// Control acts on a component of the cluster, such as [cluster.KubeAPIServer]. Only features that run alone may do so. It skips the
-// test where NeedsControl does. A component that it pauses goes on when the test is over, if not before.
+// Control acts on a component of the cluster, such as [cluster.KubeAPIServer]. Only features that run alone may call it. It skips the
+// test where [Scope.NeedsControl] does. A component that it pauses is resumed when the test is done, if not before.
 func (s *Scope) Control(ctx context.Context, component string, action cluster.Action) {
 	s.Helper()
 	s.NeedsControl(component)
@@ -116,25 +106,16 @@ func (s *Scope) Control(ctx context.Context, component string, action cluster.Ac
 	}
 }
 
-// Compact makes etcd forget all versions but the last of each object. Only features that run alone may do so. It skips the test
-// where etcd is out of reach.
+// Compact makes etcd drop all versions of each object but the last one, so that watches that fell behind must list again. Only features
+// that run alone may call it. It skips the test where tests can't reach etcd.
 func (s *Scope) Compact(ctx context.Context) {
 	s.Helper()
 	s.needs(s.Cluster.Compact != nil, "this cluster's etcd is out of a test's reach, so it can't be compacted here")
 	s.must(s.Cluster.Compact(ctx))
 }
 
-// Bounded returns a context that ends when an assertion gives up, for what a test waits for by itself. Such a test says what it
-// has last seen, which the context's error does not.
-func (s *Scope) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return s.expecter(nil).Bounded(ctx)
-}
-
-// recoverTimeout bounds what has to work for a feature to go on, whoever is to blame that it does not. It is a safety net, and
-// does not shrink with the time that an assertion is given.
-const recoverTimeout = 3 * time.Minute
-
-// Versions returns every version of the recorded objects until now.
+// Versions returns every version of the objects of [Options.Record] in the namespace until now, ordered by revision. It waits until the
+// record has caught up with the API server.
 func (s *Scope) Versions(ctx context.Context) []record.Version {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
@@ -144,9 +125,9 @@ func (s *Scope) Versions(ctx context.Context) []record.Version {
 	return versions
 }
 
-// ControlPlane waits until the cluster's API server is ready, after it was away, and has Kubernetes' own controllers begin anew:
-// client-go lets a watch that broke wait longer with every outage, up to a minute, and forgets none for two minutes. One feature
-// after another that takes the API server away would wait for the controllers, not for the operator.
+// ControlPlane waits until the API server is ready again after an outage, and restarts Kubernetes' own controllers. client-go backs off
+// longer after each outage before it watches again, up to a minute, and resets that only after two minutes. Without the restart,
+// features that stop the API server one after another would wait for the controllers, not for the operator.
 func (s *Scope) ControlPlane(ctx context.Context) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
@@ -159,13 +140,13 @@ func (s *Scope) ControlPlane(ctx context.Context) {
 	}
 }
 
-// NeedsAudit skips the test where the cluster keeps no audit log to count requests in.
+// NeedsAudit skips the test where the cluster has no audit log that tests can read.
 func (s *Scope) NeedsAudit() {
 	s.Helper()
 	s.needs(s.Audit != nil, "this cluster keeps no audit log that a test could read, so requests can't be counted here")
 }
 
-// NeedsSimulation skips the test where pods really run, which what it does, as the reason says, does not go with.
+// NeedsSimulation skips the test where pods really run. The reason says why the test can't do with such pods.
 func (s *Scope) NeedsSimulation(reason string) {
 	s.Helper()
 	s.needs(!s.Cluster.RunsPods, "pods really run on this cluster: %s", reason)
@@ -177,7 +158,7 @@ func (s *Scope) NeedsWebhooks() {
 	s.needs(s.Webhooks, "the API server of this cluster can't call webhooks of a process on this machine")
 }
 
-// Mark returns the place in the audit log at which counting begins. It skips the test where there is no such log.
+// Mark returns the end of the audit log, for a later [Scope.Writes] to start at. It skips the test where there is no such log.
 func (s *Scope) Mark() audit.Mark {
 	s.Helper()
 	s.NeedsAudit()
@@ -186,7 +167,8 @@ func (s *Scope) Mark() audit.Mark {
 	return mark
 }
 
-// Writes returns what the operator has written in the feature's namespace since the mark.
+// Writes selects the operator's write requests in the feature's namespace since the mark, for [VerifyWrites] and [WaitForRequest]. A
+// request has to pass all filters.
 func (s *Scope) Writes(since audit.Mark, filters ...audit.Filter) Writes {
 	return Writes{
 		Log: s.Audit, Since: since, User: s.Operator.UserName(),
@@ -196,8 +178,8 @@ func (s *Scope) Writes(since audit.Mark, filters ...audit.Filter) Writes {
 
 type scopeKey struct{}
 
-// open makes a feature's namespace and begins to record it. What it opens, it closes when the test is done, however it ends:
-// e2e-framework skips its own teardown after a step that failed for good.
+// open creates a feature's namespace and starts to record it. It cleans up when the test is done: e2e-framework skips its own teardown
+// after a step that has called FailNow.
 func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ types.Feature) (context.Context, error) {
 	namespace, err := s.createNamespace(ctx)
 	if err != nil {

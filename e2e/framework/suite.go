@@ -1,5 +1,5 @@
-// Package framework is what the suites are written with: the cluster, the operator and a namespace for each feature, waiting for
-// what is expected, judging what happened, and keeping what was seen of a failure.
+// Package framework is what end-to-end suites are written with. It brings up a cluster and the operator under test, gives each
+// feature a namespace, waits for what is expected (WaitForX), checks what has happened (VerifyX), and keeps the evidence of a failure.
 //
 //	var memcached = framework.New(framework.Options{Name: "memcached", ...})
 //
@@ -13,14 +13,25 @@
 //			Test(t)
 //	}
 //
-// A suite runs on the cluster that $CLUSTER names, and is skipped where that is not set: plain `go test ./...` must compile
-// no Kubernetes. What is seen of a failure is kept in a folder in $TESTBED_ARTIFACTS, or among the temporary files, whose
-// path is printed last. $KEEP=1 leaves a kind cluster up, and $TESTBED_CLUSTER names a cluster of the kind that is up and
-// stays up, for several suites to run on, one after another: the CustomResourceDefinitions stay there, for the next suite to
-// upgrade them in place. An embedded one is reset before each suite. Ctrl-C ends the tests, and takes down what is up. Mutants run
-// through four more: $OPERATOR names an executable to test in place of the one the suite builds, $MANIFESTS a copy of the
-// operator's config folder, $TESTBED_TIMEOUT how long an assertion waits, which is longer on a machine that is busy, and
-// $TESTBED_EXPECTED a part of what one must fail with, which then waits less.
+// These environment variables configure a suite:
+//
+//   - CLUSTER names the cluster: embedded, kind or existing. A suite without it is skipped, because plain `go test ./...` must not
+//     compile Kubernetes.
+//   - TESTBED_ARTIFACTS is the directory for the evidence of failures; by default it is among the temporary files. The path of each
+//     failure's own directory is printed last.
+//   - TESTBED_REPORT is a file, given by its absolute path, to which the suite appends a line of JSON for each feature: see [Result].
+//   - KEEP=1 leaves a kind cluster up.
+//   - TESTBED_CLUSTER names a cluster that is up and stays up, so that several suites can run on it, one after another. An embedded
+//     cluster is reset before each suite, but for the CustomResourceDefinitions, which the next suite upgrades in place.
+//
+// Ctrl-C ends the tests and takes down what is up.
+//
+// Mutants and learners' checks use four more:
+//
+//   - OPERATOR is an executable to test instead of the one that the suite builds.
+//   - MANIFESTS is a copy of the operator's directory config.
+//   - TESTBED_TIMEOUT is how long an assertion waits, such as 10s. It waits longer on a busy machine.
+//   - TESTBED_EXPECTED is a part of the message that an assertion must fail with. An assertion that is wrong in this way waits less.
 package framework
 
 import (
@@ -57,47 +68,46 @@ import (
 	"github.com/example/operator-testbed/e2e/interrupt"
 )
 
-// Options say what a suite tests. Paths are relative to the suite's folder.
+// Options say what a suite tests. Paths are relative to the directory of the suite's package.
 type Options struct {
-	// Name names the suite's cluster and its artifacts.
+	// Name names the suite's cluster, its namespaces and its artifacts. It must be a valid name of a namespace.
 	Name string
-	// AddToScheme adds the operator's types to the suite's clients.
+	// AddToScheme are functions that add the operator's types to the scheme of [Scope.Client]. Kubernetes' own types are in it.
 	AddToScheme []func(*runtime.Scheme) error
-	// CRDs are files and folders of the operator's CustomResourceDefinitions.
+	// CRDs are files of the operator's CustomResourceDefinitions, and directories of such files.
 	CRDs []string
-	// Package is the operator's main package. Empty means that there is nothing to run.
+	// Package is the operator's main package, such as "../../cmd". Empty means that there is nothing to run.
 	Package string
-	// Config is the folder of the operator's manifests, of which $MANIFESTS may name a copy. Empty means the folder that
+	// Config is the directory of the operator's manifests, of which $MANIFESTS may name a copy. Empty means the directory that
 	// Kustomization is in.
 	Config string
-	// Kustomization is the folder of the manifests that install the operator, or its CustomResourceDefinitions where there is
-	// nothing to run. Empty means that there is nothing to install. Where the API server can call webhooks of a process, what
-	// [runner.Local] finds beside it serves in its place.
+	// Kustomization is the directory of the kustomization that installs the operator, or only its CustomResourceDefinitions where
+	// there is nothing to run. Empty means that there is nothing to install. Where the API server can call webhooks of a process,
+	// the kustomization that [runner.Local] finds beside it is used instead.
 	Kustomization string
-	// Operand is the image that the operator deploys, and the environment variable that tells it of another. Where nodes have no
-	// registry, one is brought to them.
+	// Operand is the image that the operator deploys. Where nodes have no registry, the image is brought to them.
 	Operand Operand
-	// Project is the folder whose Makefile makes the operator's image, with the target docker-build. Where nodes run an image that
-	// is brought to them, features that run beside others meet the operator deployed as this image; those that run alone have the
-	// process, which they may stop. Empty means that there is only the process.
+	// Project is the directory whose Makefile builds the operator's image, with the target docker-build. Where nodes run an image
+	// that is brought to them, features that run beside others use the operator that is deployed as this image. Features that run
+	// alone use the process, which they may stop. Empty means that there is only the process.
 	Project string
-	// Patience are arguments of the operator's, deployed for features that run beside others: many pods that start at once keep
-	// its API server from answering in time for a lease.
+	// Patience are additional arguments of the operator when it is deployed for features that run beside others: many pods that
+	// start at once can keep the API server from renewing a lease in time.
 	Patience []string
-	// Sample is a kustomization of one object, which the operator's webhooks are asked about to find out whether they answer
-	// yet. Empty means that it has none.
+	// Sample is the directory of a kustomization with one object. It is sent to the operator's webhooks, without being stored, to
+	// find out whether they answer yet. Empty means that the operator has no webhooks.
 	Sample string
-	// Nodes is a configuration of kind's, for a suite about nodes. It is skipped on all other clusters.
+	// Nodes is the file of a kind configuration, for a suite about nodes, which is skipped on other clusters.
 	Nodes string
-	// Record are the kinds that the operator's work shows in. They are recorded in each feature's namespace.
+	// Record are the kinds whose every version is recorded in each feature's namespace: see [Scope.History].
 	Record []schema.GroupVersionKind
 }
 
 // Operand is an image that an operator deploys.
 type Operand struct {
-	// Variable is the operator's environment variable that names it.
+	// Variable is the environment variable by which the operator is given another image.
 	Variable string
-	// Image is what the operator deploys when the variable is not set.
+	// Image is the image that the operator deploys when the variable is not set.
 	Image string
 }
 
@@ -119,11 +129,11 @@ type Suite struct {
 	config    *rest.Config
 	client    client.WithWatch
 	manifests runner.Manifests
-	operand   []string // the environment that tells the operator what to deploy
+	operand   []string // the environment that names the image that the operator deploys
 	operator  *runner.Operator
 	own       *supervisor.Supervisor       // where the cluster has none
-	added     []*unstructured.Unstructured // what a cluster that is not ours is to be rid of again
-	work      string                       // a folder for what is gone when Run returns
+	added     []*unstructured.Unstructured // what is removed at the end from a cluster that stays
+	work      string                       // a directory that is removed when Run returns
 	timeout   time.Duration                // of an assertion; zero before the cluster is known
 
 	// Set once, before the first test that runs beside others.
@@ -134,13 +144,13 @@ type Suite struct {
 	artifacts []string
 }
 
-// New returns a suite. Nothing happens before Run.
+// New returns a suite. Nothing is started before [Suite.Run].
 func New(o Options) *Suite {
 	return &Suite{options: o, scheme: runtime.NewScheme()}
 }
 
-// Run brings up the cluster and the operator, runs the tests and takes everything down again. It returns the exit code for
-// TestMain.
+// Run brings up the cluster and the operator, runs the package's tests and takes everything down again. It returns the exit code for
+// TestMain. Errors of the cluster and the operator are printed to stderr.
 func (s *Suite) Run(m *testing.M) int {
 	supervisor.Main()
 
@@ -170,7 +180,7 @@ func (s *Suite) Run(m *testing.M) int {
 	}
 	s.env = environment
 	code := s.env.Run(m)
-	if err := tellLast(s.left(), os.Stderr); err != nil {
+	if err := printLast(s.left(), os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: saying what it has left, %q: %v\n", s.options.Name, s.left(), err)
 	}
 	return code
@@ -188,14 +198,16 @@ func (s *Suite) left() []string {
 	return lines
 }
 
-func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature) {
+func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature, r *result) {
 	t.Helper()
 	if s.skip != "" {
+		r.note(NotTried, "", s.skip)
 		t.Skip(s.skip)
 	}
 	if parallel {
 		t.Parallel() // returns when all that run alone are done
 		if err := s.beside(); err != nil {
+			r.note(NotTried, "", err.Error())
 			t.Fatal(err)
 		}
 	} else {
@@ -204,8 +216,8 @@ func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature) {
 	s.env.Test(t, feature)
 }
 
-// mend starts the operator as it was at first where a feature that may have changed it has failed half-way, so that the next
-// ones speak for themselves.
+// mend restarts the operator as it was at first if a feature that may have changed it has failed half-way, so that the next features
+// start from the same state.
 func (s *Suite) mend(t *testing.T) {
 	if !t.Failed() || s.operator == nil {
 		return
@@ -263,7 +275,8 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 		Finish(s.stop, s.destroy), nil
 }
 
-// Manifests returns where a path of the operator's manifests is: in the copy that $MANIFESTS names, if it does.
+// Manifests returns the place of a file or directory of the operator's manifests: in the copy that $MANIFESTS names, or path itself
+// where that is not set. It is an error if path is not in [Options.Config].
 func (s *Suite) Manifests(path string) (string, error) {
 	copied := os.Getenv("MANIFESTS")
 	if copied == "" {
@@ -310,7 +323,7 @@ func (s *Suite) start(name string) env.Func {
 // defaultTimeout is how long an assertion waits unless told otherwise: pods that really run take a small machine long.
 func defaultTimeout(runsPods bool) time.Duration {
 	if runsPods {
-		return Slow
+		return convergeOnNodes
 	}
 	return Converge
 }
@@ -406,7 +419,7 @@ func (s *Suite) supervisor(ctx context.Context) (*supervisor.Supervisor, error) 
 	return s.own, err
 }
 
-// stop ends the operator, and removes what the suite has brought, where the cluster lives on.
+// stop stops the operator, and removes what the suite has installed, where the cluster stays.
 func (s *Suite) stop(ctx context.Context, _ *envconf.Config) (context.Context, error) {
 	if s.own == nil {
 		return ctx, nil
@@ -427,15 +440,12 @@ func (s *Suite) destroy(ctx context.Context, _ *envconf.Config) (context.Context
 	if s.own != nil && len(s.artifacts) > 0 {
 		err = s.cluster.ExportLogs(ending, filepath.Join(s.artifacts[0], "cluster"))
 	}
-	// e2e-framework tells nobody.
+	// e2e-framework does not print it.
 	if err = errors.Join(err, s.cluster.Destroy(ending)); err != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, err)
 	}
 	return ctx, err
 }
-
-// removeTimeout bounds the clean-up of a cluster that lives on: a namespace goes when all that is in it has gone.
-const removeTimeout = 2 * time.Minute
 
 // auditLog returns the cluster's audit log, or nil where it keeps none.
 func (s *Suite) auditLog() *audit.Log {

@@ -202,11 +202,11 @@ func TestArtifactsFolder(t *testing.T) {
 	}
 }
 
-func TestTellLast(t *testing.T) {
+func TestPrintLast(t *testing.T) {
 	const want = "What was seen of a failure: /a\nWhat was seen of a failure: /b\n"
 	t.Setenv("TESTBED_FAILURES", "")
 	var out bytes.Buffer
-	if err := tellLast([]string{"What was seen of a failure: /a", "What was seen of a failure: /b"}, &out); err != nil || out.String() != want {
+	if err := printLast([]string{"What was seen of a failure: /a", "What was seen of a failure: /b"}, &out); err != nil || out.String() != want {
 		t.Errorf("it says %q, %v, expected %q", &out, err, want)
 	}
 
@@ -217,7 +217,7 @@ func TestTellLast(t *testing.T) {
 	t.Setenv("TESTBED_FAILURES", path)
 	out.Reset()
 	for _, folder := range []string{"/a", "/b"} { // two suites
-		if err := tellLast([]string{"What was seen of a failure: " + folder}, &out); err != nil {
+		if err := printLast([]string{"What was seen of a failure: " + folder}, &out); err != nil {
 			t.Error(err)
 		}
 	}

@@ -2,90 +2,165 @@ package framework
 
 import (
 	"context"
-	"time"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
 
 	"github.com/onsi/gomega/types"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// Patient returns the scope with assertions that do not give up before timeout.
-func (s *Scope) Patient(timeout time.Duration) *Scope {
-	patient := *s
-	patient.timeout = max(s.timeout, timeout)
-	return &patient
-}
+var errAbsent = errors.New("expected it to exist; last seen: it does not")
 
-// WaitForObject waits until the object exists and matches, and fills obj with it.
+// WaitForObject waits until the object of obj's type, namespace and name exists and matches, and fills obj with it. The matcher gets
+// an object of obj's type.
+//
+//	framework.WaitForObject(ctx, s, memcached, HaveField("Status.Nodes", HaveLen(3)))
 func WaitForObject(ctx context.Context, s *Scope, obj client.Object, matcher types.GomegaMatcher) {
 	s.Helper()
-	s.Expect().Object(ctx, obj, matcher)
+	waitForObject(ctx, s, obj, func(found client.Object) error {
+		err := match(found, matcher)
+		if err == nil {
+			reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(found).Elem())
+		}
+		return err
+	})
 }
 
-// WaitForDeletion waits until none of the objects exists.
+// ObjectsInput says which objects WaitForObjects waits for.
+type ObjectsInput struct {
+	// List is an empty list of the kind, such as &corev1.PodList{}.
+	List client.ObjectList
+	// Options narrow the list, for example to a namespace.
+	Options []client.ListOption
+	// Matcher gets the objects as a []client.Object, sorted by namespace and name.
+	Matcher types.GomegaMatcher
+}
+
+// WaitForObjects waits until the objects that the list and its options select match.
+func WaitForObjects(ctx context.Context, s *Scope, in ObjectsInput) {
+	s.Helper()
+	settle(ctx, s, describeList(in.List, in.Options), in.List, in.Options, func(objects []client.Object) error {
+		return match(objects, in.Matcher)
+	})
+}
+
+// WaitForDeletion waits until no object of these types, namespaces and names exists.
 func WaitForDeletion(ctx context.Context, s *Scope, objs ...client.Object) {
 	s.Helper()
-	s.Expect().Gone(ctx, objs...)
+	for _, obj := range objs {
+		list, subject := listOf(s, obj)
+		settle(ctx, s, subject, list, watch.Named(client.ObjectKeyFromObject(obj)), noneLeft)
+	}
 }
 
-// WaitForConditions waits until the object's status has these conditions.
-func WaitForConditions(ctx context.Context, s *Scope, obj client.Object, conditions ...Condition) {
-	s.Helper()
-	s.Expect().Condition(ctx, obj, conditions...)
-}
-
-// WaitForDeployment waits until the Deployment has size pods.
-func WaitForDeployment(ctx context.Context, s *Scope, key client.ObjectKey, size int32) {
-	s.Helper()
-	s.Expect().DeploymentSize(ctx, key, size)
-}
-
-// WaitForNone waits until the list is empty.
+// WaitForNone waits until no object of the list's kind exists that the options select.
+//
+//	framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace))
 func WaitForNone(ctx context.Context, s *Scope, list client.ObjectList, opts ...client.ListOption) {
 	s.Helper()
-	s.Expect().NoneLeft(ctx, list, opts...)
+	settle(ctx, s, describeList(list, opts), list, opts, noneLeft)
 }
 
-// WaitForEvent waits until an event about the object is recorded.
-func WaitForEvent(ctx context.Context, s *Scope, about client.Object, want Event) {
-	s.Helper()
-	s.Expect().Event(ctx, about, want)
-}
-
-// WaitForObjects waits until the listed objects match.
-func WaitForObjects(ctx context.Context, s *Scope, list client.ObjectList, matcher types.GomegaMatcher, opts ...client.ListOption) {
-	s.Helper()
-	s.Expect().Objects(ctx, list, matcher, opts...)
-}
-
-// WaitFor asks again until there is no error.
+// WaitFor asks again and again until there is no error, for what can't be watched: a port, a file, what the API server would allow.
+// The subject begins the message, and the error continues it: "expected %s; last seen: %s".
 func WaitFor(ctx context.Context, s *Scope, subject string, ask func(context.Context) error) {
 	s.Helper()
-	s.Expect().Until(ctx, subject, ask)
+	p := newPatience(ctx, s, subject)
+	defer p.stop()
+	for range watch.Poll(p.over, askAgain) {
+		if p.done(ask(p.asking)) {
+			return
+		}
+	}
+	s.Fatalf("%s", p.failure())
 }
 
-// WaitForMetrics waits until what a scrape finds matches.
-func WaitForMetrics(ctx context.Context, s *Scope, scrape func(context.Context) (map[string]float64, error), matcher types.GomegaMatcher) {
+// settle waits until accept returns nil for the listed objects, and fails the test with accept's last error otherwise. accept is
+// called for every change, in the order in which the API server made them. The subject begins the message.
+func settle(ctx context.Context, s *Scope, subject string, list client.ObjectList, opts []client.ListOption, accept func([]client.Object) error) {
 	s.Helper()
-	s.Expect().Metrics(ctx, scrape, matcher)
+	p := newPatience(ctx, s, subject)
+	defer p.stop()
+	for state, err := range watch.Follow(p.over, patientClient{s.Client, p.asking}, list, opts...) {
+		if err == nil {
+			err = accept(state.Objects())
+		}
+		if p.done(err) {
+			return
+		}
+	}
+	s.Fatalf("%s", p.failure())
 }
 
-// WaitForRequest waits until one such write is in the audit log.
-func WaitForRequest(ctx context.Context, s *Scope, what string, writes Writes, pass audit.Filter) {
+// waitForObject is settle for the object of obj's type, namespace and name, which must exist.
+func waitForObject(ctx context.Context, s *Scope, obj client.Object, accept func(client.Object) error) {
 	s.Helper()
-	s.Expect().Logged(ctx, what, writes, pass)
+	list, subject := listOf(s, obj)
+	settle(ctx, s, subject, list, watch.Named(client.ObjectKeyFromObject(obj)), func(objects []client.Object) error {
+		if len(objects) == 0 {
+			return errAbsent
+		}
+		return accept(objects[0])
+	})
 }
 
-// VerifyWrites checks that there are at most limit such writes.
-func VerifyWrites(s *Scope, limit int, writes Writes) []auditv1.Event {
-	s.Helper()
-	return s.Expect().AtMost(limit, writes)
+func noneLeft(objects []client.Object) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	var left []string
+	for _, object := range objects {
+		left = append(left, fmt.Sprintf("%s (deletionTimestamp %v, finalizers %v)",
+			client.ObjectKeyFromObject(object), object.GetDeletionTimestamp(), object.GetFinalizers()))
+	}
+	return fmt.Errorf("expected it to be gone; last seen: %s", strings.Join(left, ", "))
 }
 
-// VerifyDistinctWrites checks that no two such writes are alike.
-func VerifyDistinctWrites(s *Scope, writes Writes) {
+// match returns gomega's message where the matcher does not match.
+func match(actual any, matcher types.GomegaMatcher) error {
+	ok, err := matcher.Match(actual)
+	if err == nil && !ok {
+		err = errors.New(matcher.FailureMessage(actual))
+	}
+	return err
+}
+
+// listOf returns an empty list of obj's kind, whose items have obj's type, and obj's name as users of kubectl write it: "Deployment
+// ns/name".
+func listOf(s *Scope, obj client.Object) (list client.ObjectList, subject string) {
 	s.Helper()
-	s.Expect().Distinct(writes)
+	gvk, err := apiutil.GVKForObject(obj, s.Client.Scheme())
+	if err != nil {
+		s.Fatalf("asserting on a %T: %v; add its types to the suite's scheme", obj, err)
+	}
+	list = watch.ListOf(gvk)
+	if _, ok := obj.(*unstructured.Unstructured); !ok {
+		typed, err := s.Client.Scheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+		s.must(err)
+		list = typed.(client.ObjectList)
+	}
+	return list, gvk.Kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(obj).String(), "/")
+}
+
+// describeList reads like "v1.PodList in ns with app=memcached".
+func describeList(list client.ObjectList, opts []client.ListOption) string {
+	var o client.ListOptions
+	o.ApplyOptions(opts)
+	what := strings.TrimPrefix(fmt.Sprintf("%T", list), "*")
+	if kind := list.GetObjectKind().GroupVersionKind().Kind; kind != "" {
+		what = kind
+	}
+	if o.Namespace != "" {
+		what += " in " + o.Namespace
+	}
+	if o.LabelSelector != nil && !o.LabelSelector.Empty() {
+		what += " with " + o.LabelSelector.String()
+	}
+	return what
 }

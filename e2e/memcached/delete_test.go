@@ -54,7 +54,7 @@ func TestDelete(t *testing.T) {
 			resize(ctx, s, held, 3)
 			damage(ctx, s, held, `{"metadata":{"labels":{"app.kubernetes.io/name":"other"}}}`)
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		Assess("and ends when that one is done", func(ctx context.Context, s *framework.Scope) {
 			held := named(s, "held")
@@ -90,7 +90,7 @@ func TestOrphan(t *testing.T) {
 			remove(ctx, s, mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 			framework.WaitForDeletion(ctx, s, mc)
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 			framework.WaitForObject(ctx, s, deploymentOf(mc), And(HaveField("UID", kept.UID), HaveField("OwnerReferences", BeEmpty())))
 			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), 2)
 		}).
@@ -113,7 +113,7 @@ func TestDeleteNamespace(t *testing.T) {
 			framework.WaitForDeletion(ctx, s, doomed)
 			barrier(ctx, s)
 			// Namespaces are emptied in no order: a Deployment may go first and be missed, and then a new one is refused.
-			framework.VerifyWrites(s, 3*attempts, within.Writes(mark))
+			framework.VerifyWrites(ctx, s, 3*attempts, within.Writes(mark))
 		}).
 		Test(t)
 }
@@ -141,7 +141,7 @@ func TestDeleteWithoutOperator(t *testing.T) {
 			mark := s.Mark()
 			restart(ctx, s)
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 			release(ctx, s, unborn)
 			framework.WaitForDeletion(ctx, s, unborn)
 			nothingLeft(ctx, s)

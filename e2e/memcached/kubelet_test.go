@@ -60,7 +60,7 @@ func TestServing(t *testing.T) {
 				s.Fatal(err)
 			}
 			remembers(ctx, s, &pod, 11211)
-			s.Logged(ctx, &pod, "get key")
+			framework.WaitForLog(ctx, s, &pod, "get key")
 		}).
 		Test(t)
 }

@@ -79,11 +79,13 @@ func TestLeader(t *testing.T) {
 			if err := two.first.Stop(ctx); err != nil {
 				s.Fatal(err)
 			}
-			framework.WaitForRequest(ctx, s, "that the first replica gives its lease back",
-				framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("first")}},
-				func(e *auditv1.Event) bool {
+			framework.WaitForRequest(ctx, s, framework.RequestInput{
+				What:   "that the first replica gives its lease back",
+				Writes: framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("first")}},
+				Match: func(e *auditv1.Event) bool {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
-				})
+				},
+			})
 			two.serve(ctx, s, "second")
 		}).
 		Assess("is followed when it is killed", func(ctx context.Context, s *framework.Scope, two *replicas) {
@@ -123,7 +125,7 @@ func TestLeader(t *testing.T) {
 			}
 			settled(ctx, s, mc)
 			two.serve(ctx, s, "second")
-			framework.VerifyWrites(s, 0, s.Writes(mark, audit.ByProgram("first")))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.ByProgram("first")))
 		}).
 		TestAlone(t)
 }
@@ -141,7 +143,7 @@ func (r *replicas) serve(ctx context.Context, s *framework.Scope, program string
 	mark, begin := s.Mark(), time.Now()
 	r.served++
 	settled(ctx, s, create(ctx, s, fmt.Sprintf("cache-%d", r.served), 1))
-	framework.VerifyWrites(s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
+	framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 }
 
 // followed stops the leader and waits until another replica leads. That takes as long as the lease lasts, however little time

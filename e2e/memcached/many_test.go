@@ -52,24 +52,24 @@ func TestMany(t *testing.T) {
 		}).
 		Assess("with few writes each", func(ctx context.Context, s *framework.Scope, many crowd) {
 			barrier(ctx, s)
-			framework.VerifyDistinctWrites(s, s.Writes(many.since, audit.Resource("memcacheds", "status")))
+			framework.VerifyDistinctWrites(ctx, s, s.Writes(many.since, audit.Resource("memcacheds", "status")))
 			perObject := map[string]int{}
-			for _, event := range framework.VerifyWrites(s, many.size*writeBudget, s.Writes(many.since, notThe(canary))) {
+			for _, event := range framework.VerifyWrites(ctx, s, many.size*writeBudget, s.Writes(many.since, notThe(canary))) {
 				perObject[subjectOf(&event)]++
 			}
 			for name, writes := range perObject {
 				if writes > writeBudget {
 					s.Errorf("Memcached %s: expected at most %d writes; last seen: %d", name, writeBudget, writes)
-					framework.VerifyWrites(s, writeBudget, s.Writes(many.since, the(name)))
+					framework.VerifyWrites(ctx, s, writeBudget, s.Writes(many.since, the(name)))
 				}
 			}
-			framework.VerifyWrites(s, 0, s.Writes(many.since, audit.Code(409)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(many.since, audit.Code(409)))
 		}).
 		Assess("and none when the operator restarts", func(ctx context.Context, s *framework.Scope, _ crowd) {
 			mark := s.Mark()
 			restart(ctx, s)
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		Assess("and go, all at once, without one", func(ctx context.Context, s *framework.Scope, many crowd) {
 			mark := s.Mark()
@@ -79,7 +79,7 @@ func TestMany(t *testing.T) {
 			framework.WaitForNone(ctx, s, &cachev1alpha1.MemcachedList{}, client.InNamespace(s.Namespace))
 			nothingLeft(ctx, s)
 			barrier(ctx, s)
-			framework.VerifyWrites(s, many.size, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(ctx, s, many.size, s.Writes(mark, notThe(canary)))
 		}).
 		TestAlone(t)
 }
@@ -100,7 +100,11 @@ func createMany(ctx context.Context, s *framework.Scope, many int) {
 		s.Fatal(err)
 	}
 	// How long so many take is up to the machine, also where a mutant leaves other assertions little time.
-	framework.WaitForObjects(ctx, s.Patient(framework.Converge), &cachev1alpha1.MemcachedList{}, And(HaveLen(many), WithTransform(notAvailable, BeEmpty())), client.InNamespace(s.Namespace))
+	framework.WaitForObjects(ctx, s.Patient(framework.Converge), framework.ObjectsInput{
+		List:    &cachev1alpha1.MemcachedList{},
+		Options: []client.ListOption{client.InNamespace(s.Namespace)},
+		Matcher: And(HaveLen(many), WithTransform(notAvailable, BeEmpty())),
+	})
 }
 
 // notAvailable returns the names of those Memcacheds that are not Available, for their current generation.
@@ -145,7 +149,7 @@ func TestFailingNeighbors(t *testing.T) {
 			}
 			barrier(ctx, s)
 			framework.WaitForNone(ctx, s, &appsv1.DeploymentList{}, client.InNamespace(full.Namespace))
-			framework.VerifyWrites(s, failing*attempts, full.Writes(mark, audit.Resource("deployments", "")))
+			framework.VerifyWrites(ctx, s, failing*attempts, full.Writes(mark, audit.Resource("deployments", "")))
 		}).
 		Test(t)
 }

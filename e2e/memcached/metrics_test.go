@@ -100,7 +100,7 @@ func TestMetrics(t *testing.T) {
 		}).
 		Assess("count what the API server was made to write, and each way to Available", func(ctx context.Context, s *framework.Scope, m measured) {
 			barrier(ctx, s)
-			written := framework.VerifyWrites(s, math.MaxInt, framework.Writes{Log: s.Audit, Since: m.since, User: s.Operator.UserName(), Filters: []audit.Filter{granted}})
+			written := framework.VerifyWrites(ctx, s, math.MaxInt, framework.Writes{Log: s.Audit, Since: m.since, User: s.Operator.UserName(), Filters: []audit.Filter{granted}})
 			want := counters(written)
 			for name, count := range want {
 				if count == 0 && name != takeOvers {

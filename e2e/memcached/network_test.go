@@ -46,8 +46,8 @@ func TestNetworkPolicy(t *testing.T) {
 		}
 	}).
 		Assess("without one, whoever wants to connects", func(ctx context.Context, s *framework.Scope, pods dialers) {
-			s.Logged(ctx, pods.stranger, "8081:open 8443:open 9443:open")
-			s.Logged(ctx, pods.scraper, "8081:open 8443:open 9443:open")
+			framework.WaitForLog(ctx, s, pods.stranger, "8081:open 8443:open 9443:open")
+			framework.WaitForLog(ctx, s, pods.scraper, "8081:open 8443:open 9443:open")
 		}).
 		Assess("with the operator's, metrics are for namespaces that are labeled so, and webhooks for all", func(ctx context.Context, s *framework.Scope, pods dialers) {
 			needsPolicies(ctx, s)
@@ -63,8 +63,8 @@ func TestNetworkPolicy(t *testing.T) {
 					s.Error(err)
 				}
 			})
-			s.Logged(ctx, pods.stranger, "8081:closed 8443:closed 9443:open")
-			s.Logged(ctx, pods.scraper, "8081:closed 8443:open 9443:open")
+			framework.WaitForLog(ctx, s, pods.stranger, "8081:closed 8443:closed 9443:open")
+			framework.WaitForLog(ctx, s, pods.scraper, "8081:closed 8443:open 9443:open")
 			// The API server calls the webhooks, and the kubelet makes its probes, all the same.
 			settled(ctx, s, create(ctx, s, "cache", 1))
 			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 1)
@@ -78,7 +78,7 @@ func needsPolicies(ctx context.Context, s *framework.Scope) {
 	server := dialing(ctx, s, s.Namespace)
 	framework.WaitForObject(ctx, s, server, HaveField("Status.PodIP", Not(BeEmpty())))
 	visitor := dialing(ctx, s, s.Namespace, server.Status.PodIP, "8080")
-	s.Logged(ctx, visitor, "8080:open")
+	framework.WaitForLog(ctx, s, visitor, "8080:open")
 	nobody := &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "nobody"},
 		Spec: networkingv1.NetworkPolicySpec{
@@ -89,7 +89,7 @@ func needsPolicies(ctx context.Context, s *framework.Scope) {
 	add(ctx, s, nobody)
 	bounded, cancel := context.WithTimeout(ctx, enforcement)
 	defer cancel()
-	if !s.Tells(bounded, visitor, "8080:closed") {
+	if !s.LogHas(bounded, visitor, "8080:closed") {
 		s.Skipf("the network of this cluster enforces no NetworkPolicy: nobody was to connect to a pod, and for %v everybody could", enforcement)
 	}
 }

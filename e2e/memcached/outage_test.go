@@ -41,7 +41,7 @@ func TestOutage(t *testing.T) {
 			settled(ctx, s, mc)
 			mark := s.Mark()
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		TestAlone(t)
 }
@@ -118,7 +118,7 @@ func TestCompaction(t *testing.T) {
 			truthful(ctx, s, changed)
 			truthful(ctx, s, bereft)
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, the(same.Name)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, the(same.Name)))
 			for _, resource := range []string{"memcacheds", "deployments"} {
 				ended, err := s.Audit.Since(mark, audit.ByUser(s.Operator.UserName()), audit.Resource(resource, ""), resumed)
 				if err != nil {
@@ -130,7 +130,7 @@ func TestCompaction(t *testing.T) {
 			}
 			mark = s.Mark()
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		TestAlone(t)
 }
@@ -219,7 +219,7 @@ func TestBehind(t *testing.T) {
 			release()
 			framework.WaitForObject(ctx, s, deploymentOf(b.mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
 			framework.WaitForConditions(ctx, s, b.mc, available, converged, healthy)
-			framework.VerifyDistinctWrites(s, s.Writes(mark, audit.Resource("memcacheds", "status")))
+			framework.VerifyDistinctWrites(ctx, s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 			mend()
 		}).
 		Assess("and a pod whose ReplicaSet it does not know yet is no loss", func(ctx context.Context, s *framework.Scope, b behind) {
@@ -385,7 +385,7 @@ func TestBrokenWatches(t *testing.T) {
 			}
 			mark := s.Mark()
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 			for _, mc := range served {
 				truthful(ctx, s, mc)
 			}

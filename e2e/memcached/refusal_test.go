@@ -59,9 +59,9 @@ func TestStranger(t *testing.T) {
 		Assess("is left alone, and told of once", func(ctx context.Context, s *framework.Scope, r rivals) {
 			degraded(ctx, s, r.mc, cachev1alpha1.ReasonNameTaken, "does not belong to this Memcached")
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(r.since, notThe(canary), audit.Resource("deployments", ""), audit.Not(creates)))
-			framework.VerifyWrites(s, 1, s.Writes(r.since, notThe(canary), audit.Resource("memcacheds", "status")))
-			framework.VerifyWrites(s, 1, s.Writes(r.since, notThe(canary), audit.Resource("events", "")))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(r.since, notThe(canary), audit.Resource("deployments", ""), audit.Not(creates)))
+			framework.VerifyWrites(ctx, s, 1, s.Writes(r.since, notThe(canary), audit.Resource("memcacheds", "status")))
+			framework.VerifyWrites(ctx, s, 1, s.Writes(r.since, notThe(canary), audit.Resource("events", "")))
 			framework.WaitForObject(ctx, s, deploymentOf(r.mc), And(
 				HaveField("UID", r.stranger.UID), HaveField("Generation", r.stranger.Generation), HaveField("Labels", r.stranger.Labels),
 				HaveField("OwnerReferences", BeEmpty())))

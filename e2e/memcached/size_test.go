@@ -72,7 +72,11 @@ func TestScale(t *testing.T) {
 			g.Expect(scale.Status.Selector).NotTo(BeEmpty(), "the selector, which would select every pod")
 			selector, err := labels.Parse(scale.Status.Selector)
 			g.Expect(err).NotTo(HaveOccurred())
-			framework.WaitForObjects(ctx, s, &corev1.PodList{}, HaveLen(3), client.InNamespace(s.Namespace), client.MatchingLabelsSelector{Selector: selector})
+			framework.WaitForObjects(ctx, s, framework.ObjectsInput{
+				List:    &corev1.PodList{},
+				Options: []client.ListOption{client.InNamespace(s.Namespace), client.MatchingLabelsSelector{Selector: selector}},
+				Matcher: HaveLen(3),
+			})
 		}).
 		Test(t)
 }

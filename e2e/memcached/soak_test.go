@@ -94,7 +94,7 @@ func soak(ctx context.Context, s *framework.Scope, seed, round uint64) {
 	}
 	mark := s.Mark()
 	barrier(ctx, s)
-	framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+	framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 	versions := s.Versions(ctx)[start:]
 	for uid, name := range memcachedsIn(versions) {
 		mc := named(s, name)

@@ -147,10 +147,14 @@ func TestPort(t *testing.T) {
 			slowPods(ctx, s, mc)
 			since := len(s.Versions(ctx))
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
-			framework.WaitForObjects(ctx, s, &corev1.PodList{}, And(HaveLen(2), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
-				HaveField("Args", ContainElements("-p", "11311")),
-				HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))),
-			))))), client.InNamespace(s.Namespace))
+			framework.WaitForObjects(ctx, s, framework.ObjectsInput{
+				List:    &corev1.PodList{},
+				Options: []client.ListOption{client.InNamespace(s.Namespace)},
+				Matcher: And(HaveLen(2), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
+					HaveField("Args", ContainElements("-p", "11311")),
+					HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))),
+				))))),
+			})
 			settled(ctx, s, mc)
 			rolledOutAvailable(ctx, s, mc, since)
 		}).

@@ -36,8 +36,8 @@ func TestConflictStorm(t *testing.T) {
 			}
 			s.Logf("%d writes of others", written())
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, audit.Code(409)))
-			framework.VerifyDistinctWrites(s, s.Writes(mark, audit.Resource("memcacheds", "status")))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.Code(409)))
+			framework.VerifyDistinctWrites(ctx, s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 			truthful(ctx, s, mc)
 		}).
 		Assess("and labels of others call for no write", func(ctx context.Context, s *framework.Scope) {
@@ -47,7 +47,7 @@ func TestConflictStorm(t *testing.T) {
 			barrier(ctx, s)
 			written()
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		Test(t)
 }
@@ -67,8 +67,8 @@ func TestForestalled(t *testing.T) {
 			resize(ctx, s, mc, 3)
 			settled(ctx, s, mc)
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, audit.Code(409)))
-			framework.VerifyDistinctWrites(s, s.Writes(mark, audit.Resource("memcacheds", "status")))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.Code(409)))
+			framework.VerifyDistinctWrites(ctx, s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 			truthful(ctx, s, mc)
 			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(mc), mc); err != nil {
 				s.Fatal(err)

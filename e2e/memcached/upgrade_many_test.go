@@ -50,13 +50,19 @@ func (i *installed) replace(ctx context.Context, s *framework.Scope, by framewor
 	s = servedBy(s, i.operator)
 	i.since = s.Mark()
 	by(ctx, s)
-	framework.WaitForObjects(ctx, s, &appsv1.DeploymentList{}, WithTransform(byField, Equal(map[bool]int{there: inUse})),
-		client.InNamespace(s.Namespace))
+	framework.WaitForObjects(ctx, s, framework.ObjectsInput{
+		List:    &appsv1.DeploymentList{},
+		Options: []client.ListOption{client.InNamespace(s.Namespace)},
+		Matcher: WithTransform(byField, Equal(map[bool]int{there: inUse})),
+	})
 	barrier(ctx, s)
-	framework.VerifyWrites(s, inUse*writes, s.Writes(i.since, notThe(canary)))
-	framework.VerifyWrites(s, 0, s.Writes(i.since, notThe(canary), audit.Not(audit.Resource("deployments", ""))))
-	framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(neverRestarted, ConsistOf(i.pods)),
-		client.InNamespace(s.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID})
+	framework.VerifyWrites(ctx, s, inUse*writes, s.Writes(i.since, notThe(canary)))
+	framework.VerifyWrites(ctx, s, 0, s.Writes(i.since, notThe(canary), audit.Not(audit.Resource("deployments", ""))))
+	framework.WaitForObjects(ctx, s, framework.ObjectsInput{
+		List:    &corev1.PodList{},
+		Options: []client.ListOption{client.InNamespace(s.Namespace), client.HasLabels{cachev1alpha1.LabelMemcachedUID}},
+		Matcher: WithTransform(neverRestarted, ConsistOf(i.pods)),
+	})
 }
 
 // TestUpgradeByInstaller owns the operator, which a newer install.yaml replaces.

@@ -61,8 +61,11 @@ func TestUpgrade(t *testing.T) {
 			Assess("and "+upgrade.same, func(ctx context.Context, s *framework.Scope, before *cache) {
 				settled(ctx, s, before.mc)
 				barrier(ctx, s)
-				framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(neverRestarted, upgrade.pods(before.pods)),
-					client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(before.mc.UID)})
+				framework.WaitForObjects(ctx, s, framework.ObjectsInput{
+					List:    &corev1.PodList{},
+					Options: []client.ListOption{client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(before.mc.UID)}},
+					Matcher: WithTransform(neverRestarted, upgrade.pods(before.pods)),
+				})
 			})
 	}
 	steps.TestAlone(t)

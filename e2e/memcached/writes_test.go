@@ -28,8 +28,8 @@ func TestWrites(t *testing.T) {
 			mark := s.Mark()
 			do(ctx, s)
 			barrier(ctx, s)
-			framework.VerifyWrites(s, limit, s.Writes(mark, notThe(canary)))
-			framework.VerifyDistinctWrites(s, s.Writes(mark, audit.Resource("memcacheds", "status")))
+			framework.VerifyWrites(ctx, s, limit, s.Writes(mark, notThe(canary)))
+			framework.VerifyDistinctWrites(ctx, s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 		}
 	}
 	memcached.Feature("few writes").
@@ -60,7 +60,7 @@ func TestWrites(t *testing.T) {
 		Assess("and none while nothing changes", func(ctx context.Context, s *framework.Scope) {
 			mark := s.Mark()
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 		}).
 		Assess("at most one to delete", func(ctx context.Context, s *framework.Scope) {
 			mark := s.Mark()
@@ -68,11 +68,11 @@ func TestWrites(t *testing.T) {
 			remove(ctx, s, mc)
 			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 1, s.Writes(mark, notThe(canary)))
+			framework.VerifyWrites(ctx, s, 1, s.Writes(mark, notThe(canary)))
 		}).
 		Assess("and never one that is in conflict", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsAudit()
-			framework.VerifyWrites(s, 0, s.Writes(audit.Mark{}, audit.Code(409)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(audit.Mark{}, audit.Code(409)))
 		}).
 		TestAlone(t)
 }
@@ -102,7 +102,7 @@ func TestRestart(t *testing.T) {
 		Assess("writes nothing", func(ctx context.Context, s *framework.Scope, since audit.Mark) {
 			restart(ctx, s)
 			barrier(ctx, s)
-			framework.VerifyWrites(s, 0, s.Writes(since, notThe(canary)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(since, notThe(canary)))
 		}).
 		Assess("and asks for nothing that it may not have", nothingForbidden).
 		TestAlone(t)
@@ -118,10 +118,13 @@ func barrier(ctx context.Context, s *framework.Scope) {
 	since := s.Mark()
 	mc := create(ctx, s, canary, 1)
 	settled(ctx, s, mc)
-	framework.WaitForRequest(ctx, s, "a status of the canary that says Available=True", s.Writes(since, the(canary), audit.Resource("memcacheds", "status")),
-		func(e *auditv1.Event) bool {
+	framework.WaitForRequest(ctx, s, framework.RequestInput{
+		What:   "a status of the canary that says Available=True",
+		Writes: s.Writes(since, the(canary), audit.Resource("memcacheds", "status")),
+		Match: func(e *auditv1.Event) bool {
 			return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), cachev1alpha1.ReasonAllReplicasReady)
-		})
+		},
+	})
 	remove(ctx, s, mc)
 	framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 }

@@ -53,7 +53,11 @@ func TestAuditLog(t *testing.T) {
 		filters := []audit.Filter{audit.InNamespace(namespace), audit.Resource(want.resource, want.subresource), verb(want.verb)}
 		entries := framework.Writes{Log: log, User: admin, Filters: filters}
 		if want.verb != "get" {
-			b.expect(t).Logged(ctx, name, entries, audit.All())
+			framework.WaitForRequest(ctx, b.scope(t), framework.RequestInput{
+				What:   name,
+				Writes: entries,
+				Match:  audit.All(),
+			})
 		}
 		events, err := log.Since(audit.Mark{}, append(filters, audit.ByUser(admin))...)
 		if err != nil {
@@ -73,11 +77,15 @@ func TestAuditLog(t *testing.T) {
 	}
 
 	// What an operator reads of other people's writes is there too, and by name.
-	b.expect(t).DeploymentSize(ctx, client.ObjectKeyFromObject(d), 2)
+	framework.WaitForDeployment(ctx, b.scope(t), client.ObjectKeyFromObject(d), 2)
 	for user, resource := range map[string]string{"kwok": "pods", "system:kube-controller-manager": "deployments"} {
-		b.expect(t).Logged(ctx, "status of "+resource+" with a body", framework.Writes{Log: log, User: user, Filters: []audit.Filter{
-			audit.InNamespace(namespace), audit.Resource(resource, "status"),
-		}}, func(e *auditv1.Event) bool { return e.RequestObject != nil })
+		framework.WaitForRequest(ctx, b.scope(t), framework.RequestInput{
+			What: "status of " + resource + " with a body",
+			Writes: framework.Writes{Log: log, User: user, Filters: []audit.Filter{
+				audit.InNamespace(namespace), audit.Resource(resource, "status"),
+			}},
+			Match: func(e *auditv1.Event) bool { return e.RequestObject != nil },
+		})
 	}
 }
 

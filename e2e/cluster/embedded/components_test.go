@@ -17,6 +17,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/loopback"
 )
 
@@ -47,7 +48,7 @@ func TestComponents(t *testing.T) {
 		b.do(t, component, (*supervisor.Supervisor).Kill)
 		name := "killed-" + component
 		// Answered as soon as the API server and etcd are back.
-		b.expect(t).Object(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, Not(BeNil()))
+		framework.WaitForObject(t.Context(), b.scope(t), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, Not(BeNil()))
 		b.create(t, deployment(namespace, name, 1))
 		b.settles(t, namespace, name)
 		if after := b.process(t, component); after.Restarts != before.Restarts+1 || after.PID == before.PID || after.State != supervisor.Running {
@@ -139,7 +140,7 @@ func (b *bed) expectStrangers(t *testing.T, other *bed) {
 // settles waits until the Deployment of one is Available.
 func (b *bed) settles(t *testing.T, namespace, name string) {
 	t.Helper()
-	b.expect(t).DeploymentSize(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, 1)
+	framework.WaitForDeployment(t.Context(), b.scope(t), types.NamespacedName{Namespace: namespace, Name: name}, 1)
 }
 
 func (b *bed) do(t *testing.T, component string, act func(*supervisor.Supervisor, context.Context, string) error) {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
 // TestCascade deletes owners of kinds that came with the cluster's start, and of kinds that came later.
@@ -29,7 +30,7 @@ func TestCascade(t *testing.T) {
 		b.create(t, lateCRD(i))
 	}
 	for i := range group {
-		b.expect(t).Object(t.Context(), lateCRD(i), WithTransform(isEstablished, BeTrue()))
+		framework.WaitForObject(t.Context(), b.scope(t), lateCRD(i), WithTransform(isEstablished, BeTrue()))
 	}
 	b.expectCascade(t, "Late0")
 	b.expectCascade(t, "Late2")
@@ -41,7 +42,7 @@ func TestCascade(t *testing.T) {
 		if err := b.Delete(t.Context(), lateCRD(i)); err != nil {
 			t.Error(err)
 		}
-		b.expect(t).Gone(t.Context(), lateCRD(i))
+		framework.WaitForDeletion(t.Context(), b.scope(t), lateCRD(i))
 	}
 }
 
@@ -90,10 +91,10 @@ func (b *bed) expectCascade(t *testing.T, kind string) {
 	owned := deployment(owner.GetNamespace(), "owned", 1)
 	owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}
 	b.create(t, owned)
-	b.expect(t).DeploymentSize(t.Context(), client.ObjectKeyFromObject(owned), 1)
+	framework.WaitForDeployment(t.Context(), b.scope(t), client.ObjectKeyFromObject(owned), 1)
 	if err := b.Delete(t.Context(), owner, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
-	b.expect(t).Gone(t.Context(), owner, owned)
-	b.expect(t).NoneLeft(t.Context(), &corev1.PodList{}, client.InNamespace(owner.GetNamespace()))
+	framework.WaitForDeletion(t.Context(), b.scope(t), owner, owned)
+	framework.WaitForNone(t.Context(), b.scope(t), &corev1.PodList{}, client.InNamespace(owner.GetNamespace()))
 }

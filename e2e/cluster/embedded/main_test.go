@@ -140,7 +140,8 @@ func expectNothingLeft(t *testing.T, name string) {
 	}
 }
 
-func (b *bed) expect(t *testing.T) *framework.Expecter { return framework.NewExpecter(t, b.WithWatch) }
+// scope returns what assertions on the cluster need.
+func (b *bed) scope(t *testing.T) *framework.Scope { return &framework.Scope{T: t, Client: b.WithWatch} }
 
 // namespace makes a namespace for one test.
 func (b *bed) namespace(t *testing.T) string {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
 // TestReset makes a mess in a cluster, again and again, which must be as new each time.
@@ -50,7 +51,7 @@ func TestReset(t *testing.T) {
 		b.expectAsNew(t, baseline)
 	}
 	b.create(t, deployment(metav1.NamespaceDefault, "after", 2))
-	b.expect(t).DeploymentSize(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "after"}, 2)
+	framework.WaitForDeployment(t.Context(), b.scope(t), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "after"}, 2)
 }
 
 // TestAttached uses a cluster that stays, as one suite after another does.
@@ -116,7 +117,7 @@ func (b *bed) mess(t *testing.T) {
 	for _, in := range []string{namespace, metav1.NamespaceDefault} {
 		d := deployment(in, "mess", 3)
 		b.create(t, d)
-		b.expect(t).DeploymentSize(t.Context(), client.ObjectKeyFromObject(d), 3)
+		framework.WaitForDeployment(t.Context(), b.scope(t), client.ObjectKeyFromObject(d), 3)
 		b.create(t, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "mess"}, Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"app": "mess"}, Ports: []corev1.ServicePort{{Port: 80}},
 		}})
@@ -262,7 +263,7 @@ func (b *bed) expectAsNew(t *testing.T, baseline map[string]string) {
 	// Nobody is asked any more, and what is new is done.
 	b.create(t, namespaceCalled("as-new"))
 	b.create(t, deployment("as-new", "new", 1))
-	b.expect(t).DeploymentSize(t.Context(), types.NamespacedName{Namespace: "as-new", Name: "new"}, 1)
+	framework.WaitForDeployment(t.Context(), b.scope(t), types.NamespacedName{Namespace: "as-new", Name: "new"}, 1)
 }
 
 func renewed(key string) bool {

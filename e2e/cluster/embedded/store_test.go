@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
 // TestStore starts a cluster that makes a store and a second one with the same store, and compares them.
@@ -94,5 +95,5 @@ func (b *bed) expectOwnPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}}
-	b.expect(t).Object(t.Context(), service, HaveField("Spec.Ports", ConsistOf(HaveField("TargetPort.IntVal", int32(number)))))
+	framework.WaitForObject(t.Context(), b.scope(t), service, HaveField("Spec.Ports", ConsistOf(HaveField("TargetPort.IntVal", int32(number)))))
 }

@@ -20,8 +20,8 @@ func TestDeployment(t *testing.T) {
 	b := sharedBed(t)
 	d := deployment(b.namespace(t), "plain", 3)
 	b.create(t, d)
-	b.expect(t).Object(t.Context(), d, available(corev1.ConditionTrue))
-	b.expect(t).DeploymentSize(t.Context(), client.ObjectKeyFromObject(d), 3)
+	framework.WaitForObject(t.Context(), b.scope(t), d, available(corev1.ConditionTrue))
+	framework.WaitForDeployment(t.Context(), b.scope(t), client.ObjectKeyFromObject(d), 3)
 }
 
 func TestImageThatIsNotThere(t *testing.T) {
@@ -30,21 +30,21 @@ func TestImageThatIsNotThere(t *testing.T) {
 	d.Spec.Template.Spec.Containers[0].Image = "registry.example.com/no-such-image:1"
 	b.create(t, d)
 	pod := b.podThat(t, d, waitsFor("ErrImagePull", "ImagePullBackOff"))
-	b.expect(t).Event(t.Context(), pod, framework.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: "Failed to pull image"})
-	b.expect(t).Event(t.Context(), pod, framework.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: "Error: ImagePullBackOff"})
+	framework.WaitForEvent(t.Context(), b.scope(t), pod, framework.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: "Failed to pull image"})
+	framework.WaitForEvent(t.Context(), b.scope(t), pod, framework.Event{Type: corev1.EventTypeWarning, Reason: "Failed", Note: "Error: ImagePullBackOff"})
 	b.podThat(t, d, waitsFor("ImagePullBackOff"))
-	b.expect(t).Object(t.Context(), d, available(corev1.ConditionFalse))
+	framework.WaitForObject(t.Context(), b.scope(t), d, available(corev1.ConditionFalse))
 
 	b.patch(t, d, `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"memcached:1.6"}]}}}}`)
-	b.expect(t).Object(t.Context(), d, available(corev1.ConditionTrue))
-	b.expect(t).DeploymentSize(t.Context(), client.ObjectKeyFromObject(d), 1)
+	framework.WaitForObject(t.Context(), b.scope(t), d, available(corev1.ConditionTrue))
+	framework.WaitForDeployment(t.Context(), b.scope(t), client.ObjectKeyFromObject(d), 1)
 }
 
 func TestRunningPodThatCrashes(t *testing.T) {
 	b := sharedBed(t)
 	d := deployment(b.namespace(t), "crashing", 1)
 	b.create(t, d)
-	b.expect(t).Object(t.Context(), d, available(corev1.ConditionTrue))
+	framework.WaitForObject(t.Context(), b.scope(t), d, available(corev1.ConditionTrue))
 	pod := b.podThat(t, d, waitsFor())
 
 	b.patch(t, pod, `{"metadata":{"annotations":{"testbed.example.com/simulate":"crashloop"}}}`)
@@ -55,11 +55,11 @@ func TestRunningPodThatCrashes(t *testing.T) {
 	if status := crashed.Status.ContainerStatuses[0]; status.RestartCount < 1 || status.LastTerminationState.Terminated == nil {
 		t.Errorf("expected a restart and how the container ended, got %+v", status)
 	}
-	b.expect(t).Event(t.Context(), pod, framework.Event{Type: corev1.EventTypeWarning, Reason: "BackOff", Note: "Back-off restarting failed container"})
-	b.expect(t).Object(t.Context(), d, available(corev1.ConditionFalse))
+	framework.WaitForEvent(t.Context(), b.scope(t), pod, framework.Event{Type: corev1.EventTypeWarning, Reason: "BackOff", Note: "Back-off restarting failed container"})
+	framework.WaitForObject(t.Context(), b.scope(t), d, available(corev1.ConditionFalse))
 
 	b.patch(t, pod, `{"metadata":{"annotations":{"testbed.example.com/simulate":null}}}`)
-	b.expect(t).Object(t.Context(), d, available(corev1.ConditionTrue))
+	framework.WaitForObject(t.Context(), b.scope(t), d, available(corev1.ConditionTrue))
 	if recovered := b.podThat(t, d, waitsFor()); recovered.UID != pod.UID {
 		t.Errorf("expected the same pod to run again, it was replaced by %s", recovered.Name)
 	}
@@ -70,7 +70,7 @@ func TestPodThatTakesItsTime(t *testing.T) {
 	d := deployment(b.namespace(t), "slow", 1)
 	d.Spec.Template.Annotations = map[string]string{"testbed.example.com/ready-after": "3s"}
 	b.create(t, d)
-	b.expect(t).Object(t.Context(), d, available(corev1.ConditionTrue))
+	framework.WaitForObject(t.Context(), b.scope(t), d, available(corev1.ConditionTrue))
 	pod := b.podThat(t, d, waitsFor())
 	i := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
 	// Both times are in whole seconds.
@@ -89,7 +89,7 @@ func TestJob(t *testing.T) {
 		}}},
 	}
 	b.create(t, job)
-	b.expect(t).Object(t.Context(), job, HaveField("Status.Succeeded", Equal(int32(1))))
+	framework.WaitForObject(t.Context(), b.scope(t), job, HaveField("Status.Succeeded", Equal(int32(1))))
 }
 
 // podThat returns the Deployment's one pod once it matches.
@@ -104,7 +104,11 @@ func (b *bed) podThat(t *testing.T, d *appsv1.Deployment, matcher gomegatypes.Go
 		}
 		return pod
 	}, And(Not(BeNil()), matcher))
-	b.expect(t).Objects(t.Context(), list, one, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels))
+	framework.WaitForObjects(t.Context(), b.scope(t), framework.ObjectsInput{
+		List:    list,
+		Options: []client.ListOption{client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)},
+		Matcher: one,
+	})
 	return pod
 }
 

@@ -1,5 +1,5 @@
-// Package audit reads the API server's audit log. The log is the witness of what an operator really
-// asked for: it counts requests where they arrive, so neither a cache nor a client can hide one.
+// Package audit reads the API server's audit log. The log is evidence of what an operator has really requested: requests are logged
+// where they arrive, so neither a cache nor a client can hide one.
 //
 // The log is a file of JSON lines in the format of k8s.io/apiserver's audit.k8s.io/v1 Event. A cluster that
 // keeps one has its path in cluster.Capabilities.
@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -23,97 +24,70 @@ type Log struct {
 	path string
 }
 
-// Open returns the log at path. The file need not exist yet: a log without a file has no events.
+// Open returns the log at path. The file need not exist: a log without a file has no events.
 func Open(path string) *Log { return &Log{path: path} }
 
-// Mark is a moment: what the API server received before it does not count after it, also when it is logged later. The
-// zero Mark is the log's beginning.
+// Mark is a point in time in a log: requests that the API server received before it don't count after it, even if they are logged
+// later. The zero Mark is the beginning of the log.
 type Mark struct {
-	offset int64 // every line before it was written before
+	offset int64 // the length of the log at that time
 	at     time.Time
 }
 
-// Now returns a Mark behind the last line that was written whole: the API server may be in the middle of the
-// line after it. It reads the log's end only, because a log that hundreds of objects have written to is long, and
-// every assertion about writes begins with a Mark.
+// Now returns a Mark for now. It does not read the log, which is long when hundreds of objects have written to it.
 func (l *Log) Now() (Mark, error) {
-	// A request is logged a moment after its effects can be seen: by then, a test may have asked for a Mark.
-	mark := Mark{at: time.Now()}
-	file, err := os.Open(l.path)
+	info, err := os.Stat(l.path)
 	if errors.Is(err, os.ErrNotExist) {
-		return mark, nil
+		return Mark{at: time.Now()}, nil
 	}
 	if err != nil {
-		return mark, fmt.Errorf("reading the audit log: %w", err)
+		return Mark{}, fmt.Errorf("read the audit log: %w", err)
 	}
-	defer file.Close()
-	end, err := file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return mark, fmt.Errorf("reading the audit log %s: %w", l.path, err)
-	}
-	buffer := make([]byte, 64<<10)
-	for end > 0 {
-		chunk := buffer[:min(int64(len(buffer)), end)]
-		begin := end - int64(len(chunk))
-		if _, err := file.ReadAt(chunk, begin); err != nil {
-			return mark, fmt.Errorf("reading the audit log %s: %w", l.path, err)
-		}
-		if last := bytes.LastIndexByte(chunk, '\n'); last >= 0 {
-			mark.offset = begin + int64(last) + 1
-			return mark, nil
-		}
-		end = begin
-	}
-	return mark, nil
+	// A request is logged a moment after its effects can be seen, so a request from before the Mark may stand behind the offset.
+	return Mark{offset: info.Size(), at: time.Now()}, nil
 }
 
 // Since returns the completed requests that the API server has received since mark and that pass every filter, in the
-// order in which it finished them.
+// order in which it finished them. A log without a file has none. It is an error if a line is not an audit event.
 func (l *Log) Since(mark Mark, filters ...Filter) ([]auditv1.Event, error) {
 	file, err := os.Open(l.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the audit log: %w", err)
+		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	defer file.Close()
-	if _, err := file.Seek(mark.offset, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("reading the audit log %s: %w", l.path, err)
-	}
-
 	var events []auditv1.Event
-	lines := bufio.NewReaderSize(file, 1<<20)
-	for {
+	// The API server may have been in the middle of a line at the mark. It received that request before.
+	begun := mark.offset > 0
+	for lines := bufio.NewReaderSize(io.NewSectionReader(file, max(mark.offset-1, 0), math.MaxInt64), 1<<20); ; begun = false {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
 			return events, nil
 		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the audit log %s: %w", l.path, err)
+		if err == nil && !begun {
+			events, err = appendEvent(events, line, mark, filters)
 		}
-		event, err := parse(line)
 		if err != nil {
-			return nil, fmt.Errorf("reading the audit log %s: %w", l.path, err)
-		}
-		if event != nil && !event.RequestReceivedTimestamp.Time.Before(mark.at) && All(filters...)(event) {
-			events = append(events, *event)
+			return nil, fmt.Errorf("read the audit log %s: %w", l.path, err)
 		}
 	}
 }
 
-// parse returns the event in line, or nil when line is empty or tells of a stage before the request's end: a
-// request is counted once, when it is done.
-func parse(line []byte) (*auditv1.Event, error) {
+// appendEvent appends the event in line, unless line is empty or is about a stage before the request's end: a request is counted once,
+// when it is done.
+func appendEvent(events []auditv1.Event, line []byte, mark Mark, filters []Filter) ([]auditv1.Event, error) {
 	if len(bytes.TrimSpace(line)) == 0 {
-		return nil, nil
+		return events, nil
 	}
-	event := &auditv1.Event{}
-	if err := json.Unmarshal(line, event); err != nil {
+	var event auditv1.Event
+	if err := json.Unmarshal(line, &event); err != nil {
 		return nil, fmt.Errorf("line %.80q is no audit event: %w", line, err)
 	}
-	if event.Stage != auditv1.StageResponseComplete && event.Stage != auditv1.StagePanic {
-		return nil, nil
+	done := event.Stage == auditv1.StageResponseComplete || event.Stage == auditv1.StagePanic
+	if done && !event.RequestReceivedTimestamp.Time.Before(mark.at) && All(filters...)(&event) {
+		events = append(events, event)
 	}
-	return event, nil
+	return events, nil
 }

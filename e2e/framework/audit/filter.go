@@ -11,7 +11,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Filter says whether an event is of interest.
+// Filter reports whether an event is of interest.
 type Filter func(*auditv1.Event) bool
 
 // All passes what every filter passes; without filters it passes everything.
@@ -37,7 +37,7 @@ func ByUser(name string) Filter {
 	return func(e *auditv1.Event) bool { return e.User.Username == name }
 }
 
-// ByProgram passes requests of the program of that name: Kubernetes clients begin their user agent with it.
+// ByProgram passes requests of the program of that name, with which the user agents of Kubernetes clients begin.
 func ByProgram(name string) Filter {
 	return func(e *auditv1.Event) bool { return strings.HasPrefix(e.UserAgent, name+"/") }
 }
@@ -61,7 +61,7 @@ func Resource(resource, subresource string) Filter {
 	}
 }
 
-// About passes requests about objects of that name. An object that is created may have its name in the request's body alone.
+// About passes requests about objects of that name. The name of an object that is created may be in the request's body only.
 func About(name string) Filter {
 	return func(e *auditv1.Event) bool {
 		return e.ObjectRef != nil && e.ObjectRef.Name == name ||
@@ -74,8 +74,8 @@ func Code(code int32) Filter {
 	return func(e *auditv1.Event) bool { return e.ResponseStatus != nil && e.ResponseStatus.Code == code }
 }
 
-// Forbidden passes requests that were refused for want of a permission. That excludes the creation of an object in a namespace
-// that is being deleted, which is answered with 403, too.
+// Forbidden passes requests that were refused because of a missing permission. It does not pass the creation of an object in a namespace
+// that is being deleted, which is also answered with 403.
 func Forbidden(e *auditv1.Event) bool {
 	return Code(http.StatusForbidden)(e) &&
 		!apierrors.HasStatusCause(&apierrors.StatusError{ErrStatus: *e.ResponseStatus}, corev1.NamespaceTerminatingCause)

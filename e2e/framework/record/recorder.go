@@ -1,6 +1,6 @@
 // Package record records every version of the objects in a namespace, in the order in which the API server made them.
 //
-// An assertion that looks at the present can't see a lie that was put right a moment later. The record can: it shows what was
+// An assertion that reads the present state can't see a wrong status that was corrected a moment later. The record shows it: what was
 // true before each write. It also is the timeline that a failed test leaves behind.
 package record
 
@@ -23,12 +23,12 @@ import (
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// Version is one version of one object.
+// Version is one version of one object, as the API server stored it.
 type Version struct {
 	// Revision orders versions, across kinds too: it is the object's resourceVersion, which in one etcd is the
 	// revision of the whole store. A deletion has a revision of its own.
 	Revision uint64
-	// Seen is when the recorder saw it, on this machine's clock.
+	// Seen is when the recorder saw the version, on this machine's clock.
 	Seen time.Time
 	// Deleted is true for an object's last version.
 	Deleted bool
@@ -36,7 +36,7 @@ type Version struct {
 	Object *unstructured.Unstructured
 }
 
-// Recorder records one namespace.
+// Recorder records the objects of some kinds in one namespace. Its methods may be called at the same time.
 type Recorder struct {
 	client    client.WithWatch
 	namespace string
@@ -50,7 +50,8 @@ type Recorder struct {
 	done sync.WaitGroup
 }
 
-// Start lists the kinds in the namespace and records every version from then on, until Stop or until ctx ends.
+// Start lists the objects of the kinds in the namespace and records every version from then on, until Stop or until ctx ends. It is an
+// error if a kind can't be listed; an API server that does not answer later is asked again.
 func Start(ctx context.Context, c client.WithWatch, namespace string, kinds ...schema.GroupVersionKind) (*Recorder, error) {
 	ctx, stop := context.WithCancel(ctx)
 	r := &Recorder{client: c, namespace: namespace, kinds: kinds, news: make(chan struct{}), stop: stop}
@@ -73,21 +74,21 @@ func Start(ctx context.Context, c client.WithWatch, namespace string, kinds ...s
 	return r, nil
 }
 
-// Stop ends the recording and keeps what was recorded.
+// Stop ends the recording. What was recorded can still be read.
 func (r *Recorder) Stop() {
 	r.stop()
 	r.done.Wait()
 }
 
-// Versions returns what has been recorded, ordered by revision. Each kind has a watch of its own, so one may be ahead of another:
-// who concludes something from an order across kinds asks for CaughtUp.
+// Versions returns the versions recorded so far, ordered by revision. Each kind has a watch of its own, so one may be ahead of another:
+// use [Recorder.CaughtUp] to conclude something from an order across kinds.
 func (r *Recorder) Versions() []Version {
 	versions, _ := r.recorded()
 	return versions
 }
 
 // Since waits until more than n versions are recorded, and returns those that were recorded after the first n, in the order in
-// which the recorder saw them.
+// which the recorder saw them. If ctx ends first, it returns why.
 func (r *Recorder) Since(ctx context.Context, n int) ([]Version, error) {
 	for {
 		r.mu.Lock()
@@ -104,8 +105,8 @@ func (r *Recorder) Since(ctx context.Context, n int) ([]Version, error) {
 	}
 }
 
-// Until returns when accept says that it has seen enough. It gets the versions that were recorded after the first n, one after the
-// other as Since returns them.
+// Until returns nil when accept returns true, or why ctx has ended. accept gets the versions that were recorded after the first n, one
+// after the other, in the order in which the recorder saw them.
 func (r *Recorder) Until(ctx context.Context, n int, accept func(Version) bool) error {
 	for {
 		versions, err := r.Since(ctx, n)
@@ -116,8 +117,8 @@ func (r *Recorder) Until(ctx context.Context, n int, accept func(Version) bool) 
 	}
 }
 
-// CaughtUp waits until all is recorded that is true now, of every kind, and returns what Versions does. The recorder must not have
-// been stopped.
+// CaughtUp waits until the record holds the present version of every object, and the deletion of every other one, and returns what
+// Versions does. If ctx ends first, the error names what is missing. The recorder must not have been stopped.
 func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {
 	for _, kind := range r.kinds {
 		list := watch.ListOf(kind)
@@ -140,7 +141,7 @@ func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {
 	return r.Versions(), nil
 }
 
-// behind names an object of which the versions do not tell what the live ones do, or returns "".
+// behind names an object whose last recorded version differs from the live one, or returns "".
 func behind(versions []Version, kind string, live []unstructured.Unstructured) string {
 	last := lastBefore(versions, kind, math.MaxUint64)
 	for _, object := range live {

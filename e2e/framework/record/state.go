@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Before returns the objects of the kind as they were just before the revision, sorted by name.
+// Before returns the objects of the kind, such as "Pod", that existed just before the revision, in their last version, sorted by name.
 func Before(versions []Version, kind string, revision uint64) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, last := range lastBefore(versions, kind, revision) {
@@ -33,7 +33,7 @@ func lastBefore(versions []Version, kind string, revision uint64) map[types.UID]
 	return last
 }
 
-// Of returns the versions of one object, by its UID.
+// Of returns the versions of the object with that UID, in the order of versions.
 func Of(versions []Version, uid types.UID) []Version {
 	return slices.DeleteFunc(slices.Clone(versions), func(v Version) bool { return v.Object.GetUID() != uid })
 }

@@ -68,11 +68,19 @@ func TestNodeFailure(t *testing.T) {
 		Assess("that is away leaves them to the others", func(ctx context.Context, s *framework.Scope, c cache) {
 			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(c.mc), 3)
 			framework.WaitForConditions(ctx, s, c.mc, available(metav1.ConditionTrue))
-			framework.WaitForObjects(ctx, s, &corev1.PodList{}, WithTransform(ready, And(HaveLen(3), Not(ContainElement(c.node)))), client.InNamespace(s.Namespace))
+			framework.WaitForObjects(ctx, s, framework.ObjectsInput{
+				List:    &corev1.PodList{},
+				Options: []client.ListOption{client.InNamespace(s.Namespace)},
+				Matcher: WithTransform(ready, And(HaveLen(3), Not(ContainElement(c.node)))),
+			})
 		}).
 		Assess("that is back ends what it still ran", func(ctx context.Context, s *framework.Scope, c cache) {
 			s.StartNode(ctx, c.node)
-			framework.WaitForObjects(ctx, s, &corev1.PodList{}, And(HaveLen(3), WithTransform(ready, HaveLen(3))), client.InNamespace(s.Namespace))
+			framework.WaitForObjects(ctx, s, framework.ObjectsInput{
+				List:    &corev1.PodList{},
+				Options: []client.ListOption{client.InNamespace(s.Namespace)},
+				Matcher: And(HaveLen(3), WithTransform(ready, HaveLen(3))),
+			})
 			framework.WaitForConditions(ctx, s, c.mc, available(metav1.ConditionTrue))
 		}).
 		TestAlone(t)

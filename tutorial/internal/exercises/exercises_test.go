@@ -3,6 +3,7 @@ package exercises_test
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
@@ -151,12 +153,36 @@ func TestEachChapterBeginsRed(t *testing.T) {
 			fails = map[string]string{gaps.Test: gaps.Assertion}
 		}
 		only := "^(" + strings.Join(slices.Sorted(maps.Keys(fails)), "|") + ")$"
-		g.Expect(exercises.Check(t.Context(), root, dir, only, &out, takeCluster(t))).To(MatchError(HavePrefix("not yet")), out.String())
+		report := filepath.Join(t.TempDir(), "report.jsonl")
+		g.Expect(exercises.Check(t.Context(), root, dir, only, &out, takeCluster(t), "TESTBED_REPORT="+report)).
+			To(MatchError(HavePrefix("not yet")), out.String())
+		results := resultsIn(t, report)
 		g.Expect(out.String()).To(ContainSubstring("What was seen of a failure: " + os.Getenv("TESTBED_ARTIFACTS")))
 		for feature, words := range fails {
 			g.Expect(out.String()).To(And(ContainSubstring("\n--- FAIL: "+feature+" "), ContainSubstring(words)))
+			g.Expect(results).To(ContainElement(And(HaveField("Test", feature), HaveField("Outcome", framework.DoesNotHold),
+				HaveField("Message", ContainSubstring(words)))), "in the report")
 		}
 	})
+}
+
+// resultsIn returns the lines of a report.
+func resultsIn(t *testing.T, report string) []framework.Result {
+	t.Helper()
+	file, err := os.Open(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var results []framework.Result
+	for lines := json.NewDecoder(file); lines.More(); {
+		var result framework.Result
+		if err := lines.Decode(&result); err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, result)
+	}
+	return results
 }
 
 // A learner can get to the end. Where a chapter lists tasks, its page and its last hints are enough to do them. Where it lists

@@ -38,8 +38,11 @@ func TestTwoInANamespace(t *testing.T) {
 			for _, mc := range []*cachev1alpha1.Memcached{one, two} {
 				deployment := deploymentOf(mc)
 				framework.WaitForObject(ctx, s, deployment, Not(BeNil()))
-				framework.WaitForObjects(ctx, s, &corev1.PodList{}, HaveLen(int(*mc.Spec.Size)),
-					client.InNamespace(s.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels))
+				framework.WaitForObjects(ctx, s, framework.ObjectsInput{
+					List:    &corev1.PodList{},
+					Options: []client.ListOption{client.InNamespace(s.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels)},
+					Matcher: HaveLen(int(*mc.Spec.Size)),
+				})
 			}
 		}).
 		Test(t)

@@ -30,7 +30,7 @@ func TestQuiet(t *testing.T) {
 			note := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.com/note":"new"}}}`))
 			NewWithT(s).Expect(s.Client.Patch(ctx, mc, note)).To(Succeed())
 			settled(ctx, s, create(ctx, s, "after", 1))
-			framework.VerifyWrites(s, 0, s.Writes(mark, audit.About("cache")))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.About("cache")))
 		}).
 		Test(t)
 }
@@ -46,9 +46,13 @@ func TestFailingImage(t *testing.T) {
 			restart(ctx, s, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1"))
 			cordon(ctx, s, true)
 			mc := create(ctx, s, "cache", 1)
-			framework.WaitForObjects(ctx, s, &corev1.PodList{}, HaveExactElements(HaveField("Status.Conditions", ContainElement(And(
-				HaveField("Type", corev1.PodScheduled), HaveField("Status", corev1.ConditionFalse),
-			)))), client.InNamespace(s.Namespace))
+			framework.WaitForObjects(ctx, s, framework.ObjectsInput{
+				List:    &corev1.PodList{},
+				Options: []client.ListOption{client.InNamespace(s.Namespace)},
+				Matcher: HaveExactElements(HaveField("Status.Conditions", ContainElement(And(
+					HaveField("Type", corev1.PodScheduled), HaveField("Status", corev1.ConditionFalse),
+				)))),
+			})
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Status.UnavailableReplicas", BeEquivalentTo(1)))
 			rest(ctx, s)
 			cordon(ctx, s, false)

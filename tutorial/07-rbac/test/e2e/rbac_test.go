@@ -57,7 +57,11 @@ func TestForbidden(t *testing.T) {
 			mark := s.Mark()
 			giveBack := revoke(ctx, s, "cache.example.com", "memcacheds/status", "patch")
 			mc := create(ctx, s, "status", 1)
-			framework.WaitForRequest(ctx, s, "a status that is refused", s.Writes(mark, audit.Resource("memcacheds", "status")), audit.Code(403))
+			framework.WaitForRequest(ctx, s, framework.RequestInput{
+				What:   "a status that is refused",
+				Writes: s.Writes(mark, audit.Resource("memcacheds", "status")),
+				Match:  audit.Code(403),
+			})
 			giveBack()
 			settled(ctx, s, mc)
 		}).
@@ -85,8 +89,11 @@ func TestNoPermissionIsUnused(t *testing.T) {
 				giveBack()
 				settled(ctx, s, mc)
 			}
-			framework.WaitForRequest(ctx, s, "an event that is counted on", s.Writes(mark, audit.Resource("events", "")),
-				func(e *auditv1.Event) bool { return e.Verb == "patch" })
+			framework.WaitForRequest(ctx, s, framework.RequestInput{
+				What:   "an event that is counted on",
+				Writes: s.Writes(mark, audit.Resource("events", "")),
+				Match:  func(e *auditv1.Event) bool { return e.Verb == "patch" },
+			})
 
 			restart(ctx, s) // a watch is in the log when it has ended
 			NewWithT(s).Expect(unusedRights(ctx, s, mark)).To(BeEmpty(), "expected no permission that nobody uses")

@@ -29,7 +29,7 @@ func TestLeader(t *testing.T) {
 		s.Helper()
 		mark, begin := s.Mark(), time.Now()
 		settled(ctx, s, create(ctx, s, name, 1))
-		framework.VerifyWrites(s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
+		framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 	}
 	framework.Given(stage.Feature("the leader").Setup(ownOperator), func(ctx context.Context, s *framework.Scope) *replicas {
 		lease, folder := shortLease(s), s.TempDir()
@@ -65,11 +65,13 @@ func TestLeader(t *testing.T) {
 			if err := running.second.Stop(ctx); err != nil {
 				s.Fatal(err)
 			}
-			framework.WaitForRequest(ctx, s, "a lease without a holder",
-				framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("second")}},
-				func(e *auditv1.Event) bool {
+			framework.WaitForRequest(ctx, s, framework.RequestInput{
+				What:   "a lease without a holder",
+				Writes: framework.Writes{Log: s.Audit, Since: mark, User: s.Operator.UserName(), Filters: []audit.Filter{audit.Resource("leases", ""), audit.ByProgram("second")}},
+				Match: func(e *auditv1.Event) bool {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
-				})
+				},
+			})
 			serve(ctx, s, "cache-4", "first")
 		}).
 		TestAlone(t)

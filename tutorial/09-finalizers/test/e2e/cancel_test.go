@@ -138,9 +138,9 @@ func TestClosedForCanceling(t *testing.T) {
 			framework.WaitForDeletion(ctx, s, ticket)
 			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled once")
 		}).
-		Assess("is told once, not at each try", func(_ context.Context, s *framework.Scope, deletion *audit.Mark) {
+		Assess("is told once, not at each try", func(ctx context.Context, s *framework.Scope, deletion *audit.Mark) {
 			s.NeedsAudit()
-			framework.VerifyWrites(s, 1, s.Writes(*deletion, audit.Resource("flighttickets", "status"), audit.Code(http.StatusOK)))
+			framework.VerifyWrites(ctx, s, 1, s.Writes(*deletion, audit.Resource("flighttickets", "status"), audit.Code(http.StatusOK)))
 		}).
 		TestAlone(t)
 }

@@ -1,4 +1,4 @@
-package framework_test
+package framework
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/cluster"
 )
 
 var key = client.ObjectKey{Namespace: "demo", Name: "cache"}
@@ -44,24 +44,22 @@ func newClient(hooks interceptor.Funcs, objects ...client.Object) client.WithWat
 		Build()
 }
 
-// verdict runs an assertion and returns what it failed with, or "".
-func verdict(assert func(t framework.T)) string {
-	failed := make(chan string, 1)
+// verdict runs an assertion, with that timeout on a cluster that is not given longer for being slow, and returns what it failed
+// with, or "".
+func verdict(c client.WithWatch, timeout time.Duration, assert func(s *Scope)) string {
+	s := &Scope{
+		T: new(testing.T), Client: c, Cluster: cluster.Capabilities{RunsPods: true}, timeout: timeout, result: &result{},
+	}
+	done := make(chan struct{})
 	go func() {
-		defer close(failed)
-		assert(recorder(func(message string) { failed <- message }))
+		defer close(done)
+		assert(s)
 	}()
-	return <-failed
-}
-
-// recorder is a T whose Fatalf ends the assertion, like that of *testing.T.
-type recorder func(message string)
-
-func (recorder) Helper() {}
-
-func (r recorder) Fatalf(format string, args ...any) {
-	r(fmt.Sprintf(format, args...))
-	select {} // the goroutine goes with the test binary
+	<-done
+	if s.Failed() != (s.result.line.Outcome == DoesNotHold) {
+		return fmt.Sprintf("failed: %v, but in the report it %s", s.Failed(), s.result.line.Outcome)
+	}
+	return s.result.line.Message
 }
 
 // brief is long enough for what is there already and short for what never comes.
@@ -89,8 +87,8 @@ func TestDeploymentSize(t *testing.T) {
 			if tc.live != nil {
 				c = newClient(interceptor.Funcs{}, tc.live)
 			}
-			got := verdict(func(rec framework.T) {
-				framework.NewExpecter(rec, c).Within(brief).DeploymentSize(t.Context(), key, 3)
+			got := verdict(c, brief, func(s *Scope) {
+				WaitForDeployment(t.Context(), s, key, 3)
 			})
 			if len(tc.want) == 0 {
 				g.Expect(got).To(BeEmpty())
@@ -125,7 +123,7 @@ func TestDeploymentSizeFollowsTheWatch(t *testing.T) {
 		live.Status = deployment(3, 3).Status
 		_ = c.Status().Update(t.Context(), live)
 	}()
-	g.Expect(verdict(func(rec framework.T) { framework.NewExpecter(rec, c).DeploymentSize(t.Context(), key, 3) })).To(BeEmpty())
+	g.Expect(verdict(c, 0, func(s *Scope) { WaitForDeployment(t.Context(), s, key, 3) })).To(BeEmpty())
 	g.Expect(lists).To(Equal(1))
 }
 
@@ -149,7 +147,7 @@ func TestFollowSurvivesTheAPIServer(t *testing.T) {
 			return w, nil
 		},
 	}, deployment(3, 0))
-	g.Expect(verdict(func(rec framework.T) { framework.NewExpecter(rec, c).DeploymentSize(t.Context(), key, 3) })).To(BeEmpty())
+	g.Expect(verdict(c, 0, func(s *Scope) { WaitForDeployment(t.Context(), s, key, 3) })).To(BeEmpty())
 	g.Expect(lists).To(Equal(3))
 }
 
@@ -160,29 +158,24 @@ func TestFailureNamesAnAPIServerThatRefuses(t *testing.T) {
 			return errors.New("connection refused")
 		},
 	})
-	got := verdict(func(rec framework.T) { framework.NewExpecter(rec, c).Within(brief).DeploymentSize(t.Context(), key, 3) })
+	got := verdict(c, brief, func(s *Scope) { WaitForDeployment(t.Context(), s, key, 3) })
 	g.Expect(got).To(Equal("Deployment demo/cache: listing failed: connection refused (gave up after 50ms)"))
 }
 
-func TestPatience(t *testing.T) {
+func TestPatient(t *testing.T) {
 	g := NewWithT(t)
-	c := newClient(interceptor.Funcs{})
-	got := verdict(func(rec framework.T) {
-		framework.NewExpecter(rec, c).Within(brief).Patient(2*brief).DeploymentSize(t.Context(), key, 3)
-	})
-	g.Expect(got).To(HaveSuffix("(gave up after 100ms)"))
-	got = verdict(func(rec framework.T) {
-		framework.NewExpecter(rec, c).Within(2*brief).Patient(brief).DeploymentSize(t.Context(), key, 3)
-	})
-	g.Expect(got).To(HaveSuffix("(gave up after 100ms)"))
+	for within, patient := range map[time.Duration]time.Duration{brief: 2 * brief, 2 * brief: brief} {
+		got := verdict(newClient(interceptor.Funcs{}), within, func(s *Scope) { WaitForDeployment(t.Context(), s.Patient(patient), key, 3) })
+		g.Expect(got).To(HaveSuffix("(gave up after 100ms)"))
+	}
 }
 
 func TestFailureTellsATimeoutFromACancelledTest(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	got := verdict(func(rec framework.T) {
-		framework.NewExpecter(rec, newClient(interceptor.Funcs{})).DeploymentSize(ctx, key, 3)
+	got := verdict(newClient(interceptor.Funcs{}), 0, func(s *Scope) {
+		WaitForDeployment(ctx, s, key, 3)
 	})
 	g.Expect(got).To(HaveSuffix("(stopped: context canceled)"))
 }
@@ -196,22 +189,22 @@ func TestCondition(t *testing.T) {
 		}},
 	}
 	for name, tc := range map[string]struct {
-		want framework.Condition
+		want Condition
 		fail string
 	}{
-		"type and status":          {framework.Condition{Type: "Available", Status: metav1.ConditionTrue}, ""},
-		"with reason and message":  {framework.Condition{Type: "Available", Status: metav1.ConditionTrue, Reason: "AllReplicasReady", Message: "3 of 3"}, ""},
-		"another status":           {framework.Condition{Type: "Available", Status: metav1.ConditionFalse}, `Pod demo/cache: expected Available=False of generation 2; last seen: Available=True/AllReplicasReady (generation 2) "3 of 3 pods are ready", Degraded=False/AsExpected`},
-		"another reason":           {framework.Condition{Type: "Available", Status: metav1.ConditionTrue, Reason: "X"}, "expected Available=True/X"},
-		"another message":          {framework.Condition{Type: "Available", Status: metav1.ConditionTrue, Message: "X"}, `expected Available=True "X"`},
-		"of an earlier generation": {framework.Condition{Type: "Degraded", Status: metav1.ConditionFalse}, "of generation 2; last seen"},
-		"a type that is not there": {framework.Condition{Type: "Progressing", Status: metav1.ConditionFalse}, "expected Progressing=False"},
+		"type and status":          {Condition{Type: "Available", Status: metav1.ConditionTrue}, ""},
+		"with reason and message":  {Condition{Type: "Available", Status: metav1.ConditionTrue, Reason: "AllReplicasReady", Message: "3 of 3"}, ""},
+		"another status":           {Condition{Type: "Available", Status: metav1.ConditionFalse}, `Pod demo/cache: expected Available=False of generation 2; last seen: Available=True/AllReplicasReady (generation 2) "3 of 3 pods are ready", Degraded=False/AsExpected`},
+		"another reason":           {Condition{Type: "Available", Status: metav1.ConditionTrue, Reason: "X"}, "expected Available=True/X"},
+		"another message":          {Condition{Type: "Available", Status: metav1.ConditionTrue, Message: "X"}, `expected Available=True "X"`},
+		"of an earlier generation": {Condition{Type: "Degraded", Status: metav1.ConditionFalse}, "of generation 2; last seen"},
+		"a type that is not there": {Condition{Type: "Progressing", Status: metav1.ConditionFalse}, "expected Progressing=False"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			c := newClient(interceptor.Funcs{}, pod.DeepCopy())
-			got := verdict(func(rec framework.T) {
-				framework.NewExpecter(rec, c).Within(brief).Condition(t.Context(), pod, tc.want)
+			got := verdict(c, brief, func(s *Scope) {
+				WaitForConditions(t.Context(), s, pod, tc.want)
 			})
 			if tc.fail == "" {
 				g.Expect(got).To(BeEmpty())
@@ -226,13 +219,13 @@ func TestObjectFillsWhatItFound(t *testing.T) {
 	g := NewWithT(t)
 	c := newClient(interceptor.Funcs{}, deployment(3, 1))
 	found := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	g.Expect(verdict(func(rec framework.T) {
-		framework.NewExpecter(rec, c).Object(t.Context(), found, HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
+	g.Expect(verdict(c, 0, func(s *Scope) {
+		WaitForObject(t.Context(), s, found, HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
 	})).To(BeEmpty())
 	g.Expect(found.Status.Replicas).To(BeEquivalentTo(3))
 
-	got := verdict(func(rec framework.T) {
-		framework.NewExpecter(rec, c).Within(brief).Object(t.Context(), found, HaveField("Status.ReadyReplicas", BeEquivalentTo(3)))
+	got := verdict(c, brief, func(s *Scope) {
+		WaitForObject(t.Context(), s, found, HaveField("Status.ReadyReplicas", BeEquivalentTo(3)))
 	})
 	g.Expect(got).To(And(HavePrefix("Deployment demo/cache: "), ContainSubstring("<int32>: 1")))
 }
@@ -242,16 +235,16 @@ func TestGoneAndNoneLeftNameWhatIsLeft(t *testing.T) {
 	live := deployment(1, 1)
 	live.Finalizers = []string{"example.com/hold"}
 	c := newClient(interceptor.Funcs{}, live)
-	got := verdict(func(rec framework.T) { framework.NewExpecter(rec, c).Within(brief).Gone(t.Context(), live) })
+	got := verdict(c, brief, func(s *Scope) { WaitForDeletion(t.Context(), s, live) })
 	g.Expect(got).To(ContainSubstring("expected it to be gone; last seen: demo/cache"))
 	g.Expect(got).To(ContainSubstring("example.com/hold"))
 
-	got = verdict(func(rec framework.T) {
-		framework.NewExpecter(rec, c).Within(brief).NoneLeft(t.Context(), &appsv1.DeploymentList{}, client.InNamespace("demo"))
+	got = verdict(c, brief, func(s *Scope) {
+		WaitForNone(t.Context(), s, &appsv1.DeploymentList{}, client.InNamespace("demo"))
 	})
 	g.Expect(got).To(HavePrefix("v1.DeploymentList in demo: expected it to be gone"))
-	g.Expect(verdict(func(rec framework.T) {
-		framework.NewExpecter(rec, c).NoneLeft(t.Context(), &appsv1.DeploymentList{}, client.InNamespace("other"))
+	g.Expect(verdict(c, 0, func(s *Scope) {
+		WaitForNone(t.Context(), s, &appsv1.DeploymentList{}, client.InNamespace("other"))
 	})).To(BeEmpty())
 }
 
@@ -265,28 +258,28 @@ func TestEventIsAboutThisVeryObject(t *testing.T) {
 	}
 	about := deployment(1, 1)
 	c := newClient(interceptor.Funcs{}, event("a"))
-	g.Expect(verdict(func(rec framework.T) {
-		framework.NewExpecter(rec, c).Event(t.Context(), about, framework.Event{Type: "Warning", Reason: "Failed", Note: "pull"})
+	g.Expect(verdict(c, 0, func(s *Scope) {
+		WaitForEvent(t.Context(), s, about, Event{Type: "Warning", Reason: "Failed", Note: "pull"})
 	})).To(BeEmpty())
 
 	namesake := about.DeepCopy()
 	namesake.UID = "d2"
-	got := verdict(func(rec framework.T) {
-		framework.NewExpecter(rec, c).Within(brief).Event(t.Context(), namesake, framework.Event{Type: "Warning", Reason: "Failed"})
+	got := verdict(c, brief, func(s *Scope) {
+		WaitForEvent(t.Context(), s, namesake, Event{Type: "Warning", Reason: "Failed"})
 	})
 	g.Expect(got).To(ContainSubstring(`expected the event Warning Failed ""; last seen: []`))
 
-	twice := framework.Event{Type: "Warning", Reason: "Failed", Times: 2}
-	got = verdict(func(rec framework.T) { framework.NewExpecter(rec, c).Within(brief).Event(t.Context(), about, twice) })
+	twice := Event{Type: "Warning", Reason: "Failed", Times: 2}
+	got = verdict(c, brief, func(s *Scope) { WaitForEvent(t.Context(), s, about, twice) })
 	g.Expect(got).To(ContainSubstring(`expected the event Warning Failed "", 2 times; last seen: [Warning Failed "pull failed", 1 times]`))
 	again := event("again")
 	again.Series = &eventsv1.EventSeries{Count: 2}
-	g.Expect(verdict(func(rec framework.T) {
-		framework.NewExpecter(rec, newClient(interceptor.Funcs{}, again)).Event(t.Context(), about, twice)
+	g.Expect(verdict(newClient(interceptor.Funcs{}, again), 0, func(s *Scope) {
+		WaitForEvent(t.Context(), s, about, twice)
 	})).To(BeEmpty())
 
-	got = verdict(func(rec framework.T) {
-		framework.NewExpecter(rec, c).Within(brief).Event(t.Context(), about, framework.Event{Type: "Normal", Reason: "Failed"})
+	got = verdict(c, brief, func(s *Scope) {
+		WaitForEvent(t.Context(), s, about, Event{Type: "Normal", Reason: "Failed"})
 	})
 	g.Expect(strings.Count(got, "pull failed")).To(Equal(1))
 }

@@ -1,4 +1,4 @@
-package framework_test
+package framework
 
 import (
 	"fmt"
@@ -10,11 +10,10 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
 )
 
-func logOf(t *testing.T, lines ...string) framework.Writes {
+func logOf(t *testing.T, lines ...string) Writes {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "audit.log")
 	var content string
@@ -24,7 +23,7 @@ func logOf(t *testing.T, lines ...string) framework.Writes {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return framework.Writes{Log: audit.Open(path), User: "op"}
+	return Writes{Log: audit.Open(path), User: "op"}
 }
 
 func line(verb, user, body string) string {
@@ -33,45 +32,41 @@ func line(verb, user, body string) string {
 		`"responseStatus":{"code":200},"requestObject":%s}`, verb, user, body)
 }
 
-func TestAtMostCountsTheOperatorsWrites(t *testing.T) {
+func TestVerifyWritesCountsTheOperatorsWrites(t *testing.T) {
 	g := NewWithT(t)
 	writes := logOf(t, line("patch", "op", `{}`), line("patch", "op", `{}`), line("get", "op", `{}`), line("patch", "other", `{}`))
-	e := func(rec framework.T) *framework.Expecter {
-		return framework.NewExpecter(rec, newClient(interceptor.Funcs{}))
-	}
-
-	g.Expect(verdict(func(rec framework.T) { e(rec).AtMost(2, writes) })).To(BeEmpty())
-	got := verdict(func(rec framework.T) { e(rec).AtMost(1, writes) })
+	c := newClient(interceptor.Funcs{})
+	g.Expect(verdict(c, brief, func(s *Scope) { VerifyWrites(t.Context(), s, 2, writes) })).To(BeEmpty())
+	got := verdict(c, brief, func(s *Scope) { VerifyWrites(t.Context(), s, 1, writes) })
 	g.Expect(got).To(HavePrefix("op: expected at most 1 writes; last seen: 2:\n"))
 	g.Expect(got).To(ContainSubstring("patch memcacheds/status demo/cache: 200 {}"))
 }
 
-func TestLoggedWaitsForTheEntry(t *testing.T) {
+func TestWaitForRequestWaitsForTheEntry(t *testing.T) {
 	g := NewWithT(t)
 	writes := logOf(t, line("patch", "op", `{}`))
-	e := func(rec framework.T) *framework.Expecter {
-		return framework.NewExpecter(rec, newClient(interceptor.Funcs{})).Within(brief)
-	}
+	c := newClient(interceptor.Funcs{})
 	every := func(*auditv1.Event) bool { return true }
 	none := func(*auditv1.Event) bool { return false }
-	g.Expect(verdict(func(rec framework.T) { e(rec).Logged(t.Context(), "a write", writes, every) })).To(BeEmpty())
-	g.Expect(verdict(func(rec framework.T) { e(rec).Logged(t.Context(), "a write", writes, none) })).
+	g.Expect(verdict(c, brief, func(s *Scope) {
+		WaitForRequest(t.Context(), s, RequestInput{What: "a write", Writes: writes, Match: every})
+	})).To(BeEmpty())
+	g.Expect(verdict(c, brief, func(s *Scope) {
+		WaitForRequest(t.Context(), s, RequestInput{What: "a write", Writes: writes, Match: none})
+	})).
 		To(HavePrefix("op: expected a write in the audit log; last seen:\n"))
 }
 
-func TestDistinctIgnoresOnlyTimes(t *testing.T) {
+func TestVerifyDistinctWritesIgnoresOnlyTimes(t *testing.T) {
 	g := NewWithT(t)
 	at := func(time, reason string) string {
 		return line("patch", "op", fmt.Sprintf(`{"status":{"conditions":[{"lastTransitionTime":%q,"reason":%q}]}}`, time, reason))
 	}
-	e := func(rec framework.T) *framework.Expecter {
-		return framework.NewExpecter(rec, newClient(interceptor.Funcs{}))
-	}
-
+	c := newClient(interceptor.Funcs{})
 	different := logOf(t, at("10:00", "A"), at("10:00", "B"), at("10:00", "A"))
-	g.Expect(verdict(func(rec framework.T) { e(rec).Distinct(different) })).To(BeEmpty())
+	g.Expect(verdict(c, brief, func(s *Scope) { VerifyDistinctWrites(t.Context(), s, different) })).To(BeEmpty())
 
 	same := logOf(t, at("10:00", "A"), at("10:01", "A"))
-	g.Expect(verdict(func(rec framework.T) { e(rec).Distinct(same) })).
+	g.Expect(verdict(c, brief, func(s *Scope) { VerifyDistinctWrites(t.Context(), s, same) })).
 		To(ContainSubstring("expected each write to memcacheds/status demo/cache to differ from the one before"))
 }

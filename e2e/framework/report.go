@@ -1,0 +1,190 @@
+package framework
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/e2e-framework/pkg/types"
+)
+
+// reportVariable is the environment variable that names the file of the report.
+const reportVariable = "TESTBED_REPORT"
+
+// Outcome is what became of a feature.
+type Outcome string
+
+const (
+	// Holds means that every step has passed.
+	Holds Outcome = "holds"
+	// DoesNotHold means that a step has failed.
+	DoesNotHold Outcome = "does not hold"
+	// DoesNotApply means that no step has failed, and that one was skipped because the operator lacks the feature that it is about.
+	DoesNotApply Outcome = "does not apply"
+	// NotTried means that no step has failed, and that one was skipped because it could not be tried on this cluster, or that the
+	// feature's steps were not reached.
+	NotTried Outcome = "not tried"
+)
+
+// Result is a line of the report: the outcome of one feature, as a JSON object. A suite appends a line to the file that
+// $TESTBED_REPORT names whenever a feature is done. Features that the flags of the run leave out have no line.
+type Result struct {
+	// Suite is the suite's name, Feature the feature's, and Test that of its test function.
+	Suite   string `json:"suite"`
+	Feature string `json:"feature"`
+	Test    string `json:"test"`
+	// Labels are the feature's labels. A label with several values has them in one text, with commas between them.
+	Labels map[string]string `json:"labels,omitempty"`
+	// Outcome is what became of the feature.
+	Outcome Outcome `json:"outcome"`
+	// Step is the claim of the step that failed first or, where none did, that was skipped first. It is empty for a Setup step.
+	Step string `json:"step,omitempty"`
+	// Expected and Seen are the two halves of Message. They are empty where it has no such halves.
+	Expected string `json:"expected,omitempty"`
+	Seen     string `json:"seen,omitempty"`
+	// Message is what the step failed with. It is empty where the step failed through a *testing.T instead of its scope.
+	Message string `json:"message,omitempty"`
+	// Reason says why the feature does not apply or was not tried.
+	Reason string `json:"reason,omitempty"`
+	// Seed is $TESTBED_SEED of the run; zero where that is not set.
+	Seed int64 `json:"seed,omitempty"`
+	// Took is how long the feature ran, as time.Duration writes it, such as "1.2s". It is empty where the feature was not tried.
+	Took string `json:"took"`
+}
+
+// result is what is known so far of a feature. A step's goroutines and subtests share it.
+type result struct {
+	began time.Time // zero before the first step
+
+	mu   sync.Mutex
+	line Result // without an outcome as long as nothing has failed or was skipped
+}
+
+// report returns the result of a feature, of which it appends a line to the report when the test is done.
+func (s *Suite) report(t *testing.T, feature types.Feature) *result {
+	r := &result{line: Result{Suite: s.options.Name, Feature: feature.Name(), Test: t.Name(), Labels: map[string]string{}}}
+	for key, values := range feature.Labels() {
+		r.line.Labels[key] = strings.Join(values, ",")
+	}
+	t.Cleanup(func() {
+		if err := r.appendTo(os.Getenv(reportVariable), t.Failed()); err != nil {
+			t.Errorf("write the report that $%s names: %v", reportVariable, err)
+		}
+	})
+	return r
+}
+
+// note notes that a step has failed or was skipped, and why. The first failure counts or, without one, the first skip.
+func (r *result) note(outcome Outcome, step, text string) {
+	if r == nil { // a scope outside of a feature
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.line.Outcome == DoesNotHold || r.line.Outcome != "" && outcome != DoesNotHold {
+		return
+	}
+	r.line.Outcome, r.line.Step, r.line.Message, r.line.Reason = outcome, step, "", text
+	if outcome == DoesNotHold {
+		r.line.Message, r.line.Reason = text, ""
+		r.line.Expected, r.line.Seen = halves(text)
+	}
+}
+
+// appendTo appends the line to the file, in one write, so that suites can share a file.
+func (r *result) appendTo(path string, failed bool) error {
+	tried := !r.began.IsZero()
+	if tried {
+		r.line.Took = time.Since(r.began).Round(time.Millisecond).String()
+	}
+	switch {
+	case path == "" || !failed && !tried && r.line.Outcome == "": // left out
+		return nil
+	case failed && tried:
+		r.note(DoesNotHold, "", "")
+	case failed:
+		r.note(NotTried, "", "the test failed before the feature's first step; its output says why")
+	default:
+		r.note(Holds, "", "")
+	}
+	line, err := json.Marshal(r.line)
+	if err != nil {
+		return err
+	}
+	return appendTo(path, string(line)+"\n")
+}
+
+var (
+	// sentence is the form of this package's messages, in which suites write theirs.
+	sentence = regexp.MustCompile(`(?s)\bexpected (.+?)[;,] (?:last seen|got)(?: twice)?:?\s+(.+)$`)
+	// comparison is the form of gomega's messages.
+	comparison = regexp.MustCompile(`(?s)\bExpected\n(    .+?)\n((?:not )?to .+)$`)
+	// gaveUp is how a message ends of an assertion that has waited.
+	gaveUp = regexp.MustCompile(` \((?:gave up after|stopped:) [^()]*\)$`)
+)
+
+// halves returns what a message says was expected and what was seen; both are empty for a message in another form.
+func halves(message string) (expected, seen string) {
+	message = gaveUp.ReplaceAllString(message, "")
+	if match := sentence.FindStringSubmatch(message); match != nil {
+		return match[1], match[2]
+	}
+	if match := comparison.FindStringSubmatch(message); match != nil {
+		return match[2], strings.TrimSpace(match[1])
+	}
+	return "", ""
+}
+
+// Fatalf fails the test of the step that runs now, ends it, and notes the message for the report. Write messages as "expected %s;
+// last seen: %s", which the report takes apart.
+func (s *Scope) Fatalf(format string, args ...any) {
+	s.Helper()
+	s.result.note(DoesNotHold, s.step, strings.TrimSpace(fmt.Sprintf(format, args...)))
+	s.T.Fatalf(format, args...)
+}
+
+// Fatal is [Scope.Fatalf] with the arguments in their default formats, and spaces between them.
+func (s *Scope) Fatal(args ...any) {
+	s.Helper()
+	s.Fatalf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
+}
+
+// Errorf fails the test of the step that runs now, which goes on, and notes the message for the report, as [Scope.Fatalf] does.
+func (s *Scope) Errorf(format string, args ...any) {
+	s.Helper()
+	s.result.note(DoesNotHold, s.step, strings.TrimSpace(fmt.Sprintf(format, args...)))
+	s.T.Errorf(format, args...)
+}
+
+// Error is [Scope.Errorf] with the arguments in their default formats, and spaces between them.
+func (s *Scope) Error(args ...any) {
+	s.Helper()
+	s.Errorf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
+}
+
+// Skipf skips the test of the step that runs now because it can't be tried on this cluster. The report says [NotTried], with the message
+// as the reason.
+func (s *Scope) Skipf(format string, args ...any) {
+	s.Helper()
+	s.result.note(NotTried, s.step, fmt.Sprintf(format, args...))
+	s.T.Skipf(format, args...)
+}
+
+// Skip is [Scope.Skipf] with the arguments in their default formats, and spaces between them.
+func (s *Scope) Skip(args ...any) {
+	s.Helper()
+	s.Skipf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
+}
+
+// DoesNotApply skips the test of the step that runs now because the operator lacks the feature that the step is about. The report says
+// [DoesNotApply], with the reason.
+func (s *Scope) DoesNotApply(reason string) {
+	s.Helper()
+	s.result.note(DoesNotApply, s.step, reason)
+	s.T.Skip(reason)
+}

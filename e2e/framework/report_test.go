@@ -1,0 +1,175 @@
+package framework
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/e2e-framework/pkg/env"
+	"sigs.k8s.io/e2e-framework/pkg/envconf"
+	"sigs.k8s.io/e2e-framework/pkg/types"
+)
+
+// reported is set where this executable runs features whose report is tested.
+const reported = "REPORT_TEST_INNER"
+
+// TestReported runs features of every outcome.
+func TestReported(t *testing.T) {
+	if os.Getenv(reported) == "" {
+		t.Skip("run by TestReport")
+	}
+	pass := func(context.Context, *Scope) {}
+	suite := &Suite{options: Options{Name: "colors"}, env: env.NewWithConfig(envconf.New()).BeforeEachFeature(
+		func(ctx context.Context, _ *envconf.Config, t *testing.T, f types.Feature) (context.Context, error) {
+			if f.Name() == "unprepared" {
+				return ctx, errors.New("no namespace")
+			}
+			return context.WithValue(ctx, scopeKey{}, &Scope{T: t}), nil
+		})}
+	for name, of := range map[string]func(*Feature){
+		"holds": func(f *Feature) { f.WithLabel("contract", "size").Setup(pass).Assess("one", pass) },
+		"fails twice": func(f *Feature) {
+			f.Assess("one", func(_ context.Context, s *Scope) { s.Error("it is", 7) }).
+				Assess("two", func(_ context.Context, s *Scope) { s.Fatal("never mentioned") })
+		},
+		"differs": func(f *Feature) {
+			f.Assess("one", pass).Assess("two", func(_ context.Context, s *Scope) {
+				s.Run("part", func(t *testing.T) {
+					s.With(t).Fatalf("Pod ns/a: expected %s; last seen: %s (gave up after 10s)", "red", "<blue> (dark)")
+				})
+			})
+		},
+		"of gomega": func(f *Feature) {
+			f.Setup(func(_ context.Context, s *Scope) { NewWithT(s).Expect(1).To(Equal(2)) }).Assess("one", pass)
+		},
+		"by its test": func(f *Feature) {
+			f.Assess("one", func(_ context.Context, s *Scope) { s.Run("part", func(t *testing.T) { t.Error("unheard") }) })
+		},
+		"can't":      func(f *Feature) { f.Setup(func(_ context.Context, s *Scope) { s.needs(false, "no %s", "kubelet") }) },
+		"needs not":  func(f *Feature) { f.Assess("one", func(_ context.Context, s *Scope) { s.DoesNotApply("no port") }) },
+		"left out":   func(*Feature) {},
+		"unprepared": func(f *Feature) { f.Assess("one", pass) },
+		"both": func(f *Feature) {
+			f.Assess("one", func(_ context.Context, s *Scope) { s.Skip("not here") }).
+				Assess("two", func(_ context.Context, s *Scope) { s.Fatal("no") })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			feature := suite.Feature(name)
+			of(feature)
+			feature.TestAlone(t)
+		})
+	}
+	skipped := &Suite{options: suite.options, skip: "no cluster"}
+	t.Run("skipped", func(t *testing.T) { skipped.Feature("skipped").Assess("one", pass).Test(t) })
+}
+
+func TestReport(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "report.jsonl")
+	cmd := exec.Command(self, "-test.run=^TestReported$", "-test.v")
+	cmd.Env = append(os.Environ(), reported+"=yes", reportVariable+"="+path)
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Fatalf("features fail, and the tests passed:\n%s", out)
+	}
+	// What is printed is what a *testing.T prints: the place in the step, and the message.
+	if !strings.Contains(string(out), "report_test.go:") || strings.Contains(string(out), "report.go:") {
+		t.Errorf("expected the places of the features' own lines:\n%s", out)
+	}
+	want := map[string]Result{
+		"holds":       {Outcome: Holds, Labels: map[string]string{"contract": "size"}},
+		"fails twice": {Outcome: DoesNotHold, Step: "one", Message: "it is 7"},
+		"differs": {
+			Outcome: DoesNotHold, Step: "two", Expected: "red", Seen: "<blue> (dark)",
+			Message: "Pod ns/a: expected red; last seen: <blue> (dark) (gave up after 10s)",
+		},
+		"of gomega": {
+			Outcome: DoesNotHold, Expected: "to equal\n    <int>: 2", Seen: "<int>: 1",
+			Message: "Expected\n    <int>: 1\nto equal\n    <int>: 2",
+		},
+		"by its test": {Outcome: DoesNotHold, Step: "one"},
+		"can't":       {Outcome: NotTried, Reason: "no kubelet"},
+		"needs not":   {Outcome: DoesNotApply, Step: "one", Reason: "no port"},
+		"unprepared":  {Outcome: NotTried, Reason: "the test failed before the feature's first step; its output says why"},
+		"both":        {Outcome: DoesNotHold, Step: "two", Message: "no"},
+		"skipped":     {Outcome: NotTried, Reason: "no cluster"},
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for lines := json.NewDecoder(file); ; {
+		var got Result
+		if err := lines.Decode(&got); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		expected, ok := want[got.Feature]
+		if !ok {
+			t.Errorf("unexpected, or a second time: %+v", got)
+			continue
+		}
+		delete(want, got.Feature)
+		if tried := got.Outcome != NotTried || got.Reason == "no kubelet"; tried != (got.Took != "") {
+			t.Errorf("%s took %q", got.Feature, got.Took)
+		}
+		expected.Suite, expected.Feature = "colors", got.Feature
+		expected.Test, expected.Took = "TestReported/"+strings.ReplaceAll(got.Feature, " ", "_"), got.Took
+		NewWithT(t).Expect(got).To(Equal(expected))
+	}
+	if len(want) > 0 {
+		t.Errorf("not in the report: %+v", want)
+	}
+}
+
+// Suites of several processes write to one file.
+func TestReportIsAppendedTo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.jsonl")
+	for range 2 {
+		r := &result{began: time.Now()}
+		if err := r.appendTo(path, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(path)
+	if err != nil || strings.Count(string(content), "\n") != 2 {
+		t.Errorf("expected two lines, got %q, %v", content, err)
+	}
+	r := &result{began: time.Now()}
+	if err := r.appendTo(filepath.Join(path, "beneath"), false); err == nil {
+		t.Error("no error for a file that can't be there")
+	}
+	if err := r.appendTo("", false); err != nil {
+		t.Errorf("without a file: %v", err)
+	}
+}
+
+func TestHalves(t *testing.T) {
+	for message, want := range map[string][2]string{
+		"Deployment ns/a: expected it to exist; last seen: it does not (gave up after 50ms)": {"it to exist", "it does not"},
+		"op: expected at most 3 writes; last seen: 4:\n  create\n  patch":                    {"at most 3 writes", "4:\n  create\n  patch"},
+		"expected each to differ; last seen twice:\n{}":                                      {"each to differ", "{}"},
+		"expected 3, got 4": {"3", "4"},
+		"Pod ns/a: Expected\n    <int>: 1\nto be zero (stopped: Ctrl-C)": {"to be zero", "<int>: 1"},
+		"Expected\n    <int>: 0\nnot to be zero":                         {"not to be zero", "<int>: 0"},
+		"connection refused":                                             {},
+	} {
+		if expected, seen := halves(message); expected != want[0] || seen != want[1] {
+			t.Errorf("of %q: got %q and %q, expected %q", message, expected, seen, want)
+		}
+	}
+}

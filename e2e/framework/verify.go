@@ -1,0 +1,97 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/example/operator-testbed/e2e/framework/audit"
+)
+
+// Writes selects write requests from the audit log.
+type Writes struct {
+	// Log is the API server's audit log.
+	Log *audit.Log
+	// Since is the place in the log to start at.
+	Since audit.Mark
+	// User is the name of the user who wrote, such as the operator's.
+	User string
+	// Filters narrow the selection further, for example to a namespace. A request has to pass all of them.
+	Filters []audit.Filter
+}
+
+func (w Writes) read() ([]auditv1.Event, error) {
+	filters := append([]audit.Filter{audit.ByUser(w.User), audit.Writes}, w.Filters...)
+	return w.Log.Since(w.Since, filters...)
+}
+
+// VerifyWrites checks that there are at most limit such writes, and returns them. A failure lists them. It does not wait: call it when
+// the operator is known to be done, for example because it has reconciled an object that was created later.
+func VerifyWrites(_ context.Context, s *Scope, limit int, writes Writes) []auditv1.Event {
+	s.Helper()
+	events, err := writes.read()
+	if err != nil {
+		s.Fatalf("counting the writes of %s: %v", writes.User, err)
+	}
+	if len(events) > limit {
+		s.Fatalf("%s: expected at most %d writes; last seen: %d:\n%s", writes.User, limit, len(events), audit.Describe(events))
+	}
+	return events
+}
+
+// VerifyDistinctWrites checks that no two such writes to an object that follow each other have the same body, timestamps aside: a
+// write that says nothing new is one too many. It needs an audit policy that keeps request bodies, and does not wait, as
+// [VerifyWrites] does not.
+func VerifyDistinctWrites(_ context.Context, s *Scope, writes Writes) {
+	s.Helper()
+	events, err := writes.read()
+	if err != nil {
+		s.Fatalf("comparing the writes of %s: %v", writes.User, err)
+	}
+	last := map[string]string{}
+	for i := range events {
+		ref, body := events[i].ObjectRef, events[i].RequestObject
+		if ref == nil || body == nil {
+			continue
+		}
+		object := fmt.Sprintf("%s/%s %s/%s", ref.Resource, ref.Subresource, ref.Namespace, ref.Name)
+		text := timestamps.ReplaceAllString(string(body.Raw), "")
+		if last[object] == text {
+			s.Fatalf("%s: expected each write to %s to differ from the one before; last seen twice:\n%s", writes.User, object, text)
+		}
+		last[object] = text
+	}
+}
+
+// timestamps are the fields that hold a time in what operators write.
+var timestamps = regexp.MustCompile(`"(lastTransitionTime|lastUpdateTime|lastHeartbeatTime|creationTimestamp|time)":("[^"]*"|null),?`)
+
+// RequestInput says which write WaitForRequest waits for.
+type RequestInput struct {
+	// What describes the write in the message of a failure, such as "a patch of its status".
+	What string
+	// Writes selects the requests that a failure lists.
+	Writes Writes
+	// Match is true for the write that is expected.
+	Match audit.Filter
+}
+
+// WaitForRequest waits until one of the writes matches. A file has no watch that is the same on every platform, and the API server
+// writes the entry just before or after it answers.
+func WaitForRequest(ctx context.Context, s *Scope, in RequestInput) {
+	s.Helper()
+	WaitFor(ctx, s, in.Writes.User, func(context.Context) error {
+		events, err := in.Writes.read()
+		if err != nil {
+			return fmt.Errorf("reading its writes: %w", err)
+		}
+		for i := range events {
+			if in.Match(&events[i]) {
+				return nil
+			}
+		}
+		return fmt.Errorf("expected %s in the audit log; last seen:\n%s", in.What, audit.Describe(events))
+	})
+}
