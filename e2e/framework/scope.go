@@ -48,6 +48,7 @@ type Scope struct {
 	// Image is what the operator's image is called on nodes that have it; empty where the operator is not deployed.
 	Image string
 
+	values    *values
 	timeout   time.Duration
 	provider  cluster.Provider
 	manifests runner.Manifests
@@ -198,7 +199,7 @@ type scopeKey struct{}
 
 // open makes a feature's namespace and begins to record it. What it opens, it closes when the test is done, however it ends:
 // e2e-framework skips its own teardown after a step that failed for good.
-func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ types.Feature) (context.Context, error) {
+func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, feature types.Feature) (context.Context, error) {
 	namespace, err := s.createNamespace(ctx)
 	if err != nil {
 		return ctx, err
@@ -211,7 +212,7 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 	scope := &Scope{
 		T: t, Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Kubeconfig: s.cluster.GetKubeconfig(), Operator: s.operator, History: recorder, Audit: s.auditLog(),
 		Cluster: can, Webhooks: can.CallsHost || s.deployed != nil && s.manifests.HasWebhooks(), Deployed: s.deployed,
-		timeout: s.timeout, provider: s.cluster, manifests: s.manifests,
+		values: newValues(s.seed, s.options.Name, feature.Name()), timeout: s.timeout, provider: s.cluster, manifests: s.manifests,
 	}
 	if s.deploys() {
 		scope.deploy, scope.Image = s.deploy, s.image()

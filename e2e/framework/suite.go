@@ -20,7 +20,8 @@
 // upgrade them in place. An embedded one is reset before each suite. Ctrl-C ends the tests, and takes down what is up. Mutants run
 // through four more: $OPERATOR names an executable to test in place of the one the suite builds, $MANIFESTS a copy of the
 // operator's config folder, $TESTBED_TIMEOUT how long an assertion waits, which is longer on a machine that is busy, and
-// $TESTBED_EXPECTED a part of what one must fail with, which then waits less.
+// $TESTBED_EXPECTED a part of what one must fail with, which then waits less. $TESTBED_SEED, a whole number, chooses the names, sizes
+// and ports that features use; it is 1 if not set, and printed with each failure.
 package framework
 
 import (
@@ -125,6 +126,7 @@ type Suite struct {
 	added     []*unstructured.Unstructured // what a cluster that is not ours is to be rid of again
 	work      string                       // a folder for what is gone when Run returns
 	timeout   time.Duration                // of an assertion; zero before the cluster is known
+	seed      uint64                       // of names, sizes and ports
 
 	// Set once, before the first test that runs beside others.
 	beside   func() error
@@ -180,7 +182,7 @@ func (s *Suite) Run(m *testing.M) int {
 func (s *Suite) left() []string {
 	var lines []string
 	for _, folder := range s.artifacts {
-		lines = append(lines, "What was seen of a failure: "+folder)
+		lines = append(lines, fmt.Sprintf("What was seen of a failure: %s, with %s=%d", folder, seedVariable, s.seed))
 	}
 	if kept := s.cluster.Capabilities().Kept; kept != "" {
 		lines = append(lines, kept)
@@ -229,6 +231,10 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 			return nil, fmt.Errorf("TESTBED_TIMEOUT=%s is no duration: give one such as 10s", text)
 		}
 		s.timeout = timeout
+	}
+	var err error
+	if s.seed, err = seedFromEnv(); err != nil {
+		return nil, err
 	}
 	var crds []string
 	for _, path := range s.options.CRDs {
