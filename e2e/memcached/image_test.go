@@ -33,7 +33,7 @@ func TestImage(t *testing.T) {
 		Setup(ownOperator)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
 		s.NeedsSimulation("it rolls out images that are nowhere")
-		return create(ctx, s, "cache", 2)
+		return create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 	}).
 		Setup(settled).
 		Setup(slowPods).

@@ -44,6 +44,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// single is the size of a Memcached that has one pod, for features in which that one is missed.
+const single = 1
+
 // create creates a Memcached of that size in the feature's namespace.
 func create(ctx context.Context, s *framework.Scope, name string, size int32, with ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	s.Helper()

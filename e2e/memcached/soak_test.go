@@ -144,7 +144,7 @@ var acts = map[string]struct {
 		if err := s.Client.Create(ctx, mc); !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		return s.Client.Patch(ctx, named(s, a.name), rawMergePatch(fmt.Sprintf(`{"spec":{"size":%d}}`, a.size)))
+		return s.Client.Patch(ctx, named(s, a.name), sizePatch(a.size))
 	}},
 	"move": {2, func(ctx context.Context, s *framework.Scope, a act) error {
 		return s.Client.Patch(ctx, named(s, a.name), rawMergePatch(fmt.Sprintf(`{"spec":{"containerPort":%d}}`, 11211+a.size)))
@@ -210,7 +210,7 @@ func killed(component string) func(context.Context, *framework.Scope, act) error
 }
 
 func quotaOf(s *framework.Scope) *corev1.ResourceQuota {
-	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "soak"}}
+	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Namespace}}
 }
 
 // schedule returns what happens in a round: for a seed, always the same.

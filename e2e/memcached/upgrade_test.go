@@ -51,7 +51,7 @@ func TestUpgrade(t *testing.T) {
 		steps.
 			Assess("removes a field of "+upgrade.field+" that only the build before has set", func(ctx context.Context, s *framework.Scope, before *cache) {
 				restart(ctx, s, earlier(ctx, s, upgrade.build))
-				mc := create(ctx, s, upgrade.build, 2)
+				mc := create(ctx, s, s.NewName(upgrade.build), s.Size(2, 3))
 				settled(ctx, s, mc)
 				framework.WaitForObject(ctx, s, deploymentOf(mc), upgrade.there)
 				*before = cache{mc, started(podsOf(ctx, s, mc))}
