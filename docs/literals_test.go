@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -11,7 +12,7 @@ import (
 )
 
 // suites are the files of suites whose objects' names, sizes and ports come from TESTBED_SEED.
-var suites = []string{"tutorial/*/test/e2e/*_test.go"}
+var suites = []string{"tutorial/*/test/e2e/*_test.go", "e2e/memcached/*_test.go", "e2e/memcached/nodes/*_test.go"}
 
 // TestSuitesDrawWhatTheyCreate wants suites to ask the scope for names, sizes and ports: an operator with these built in would pass a
 // suite that always used the same.
@@ -34,7 +35,7 @@ func TestSuitesDrawWhatTheyCreate(t *testing.T) {
 }
 
 // drawn are parameters of a suite's functions whose arguments the scope hands out.
-var drawn = map[string]bool{"name": true, "size": true, "port": true}
+var drawn = map[string]bool{"name string": true, "size int32": true, "port int32": true}
 
 // numberInPatch is a size or a port that a JSON patch sets.
 var numberInPatch = regexp.MustCompile(`"(size|replicas|containerPort)": ?[1-9]`)
@@ -48,7 +49,7 @@ func literalsIn(files []*ast.File) []*ast.BasicLit {
 			if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv == nil {
 				for _, field := range function.Type.Params.List {
 					for _, name := range field.Names {
-						parameters[function.Name.Name] = append(parameters[function.Name.Name], name.Name)
+						parameters[function.Name.Name] = append(parameters[function.Name.Name], name.Name+" "+types.ExprString(field.Type))
 					}
 				}
 			}

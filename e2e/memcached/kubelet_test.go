@@ -87,7 +87,7 @@ func TestKilled(t *testing.T) {
 		WithLabel("contract", "1").
 		WithLabel("needs", "kubelet").
 		Setup(needsKubelet)
-	framework.Given(feature, created("cache", 1)).
+	framework.Given(feature, created(1, 2)).
 		Setup(settled).
 		Assess("is started again after it was killed, in its pod", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			pod := podsOf(ctx, s, mc)[0]

@@ -152,7 +152,7 @@ func namespaceWithout(ctx context.Context, s *framework.Scope, name corev1.Resou
 	s.Helper()
 	namespace := anotherNamespace(ctx, s)
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nothing"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: resource.MustParse("0")}},
 	}
 	add(ctx, s, quota)

@@ -31,7 +31,7 @@ func TestOutage(t *testing.T) {
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
 		Setup(operatorWith(longLease))
-	framework.Given(feature, created("cache", 1)).
+	framework.Given(feature, created(1, 2)).
 		Setup(settled).
 		Assess("the API server is killed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			s.Control(ctx, cluster.KubeAPIServer, cluster.Kill)

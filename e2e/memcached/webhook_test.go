@@ -67,7 +67,7 @@ func TestDeletionProtection(t *testing.T) {
 	protect := func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, value string) error {
 		return s.Client.Patch(ctx, mc, rawMergePatch(`{"metadata":{"annotations":{"`+annotation+`":`+value+`}}}`))
 	}
-	framework.Given(memcached.Feature("deletion protection").WithLabel("contract", "admission").Setup(needsWebhooks), created("cache", 1)).
+	framework.Given(memcached.Feature("deletion protection").WithLabel("contract", "admission").Setup(needsWebhooks), created(1, 2)).
 		Assess("refuses what is neither true nor false", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			refused(s, protect(ctx, s, mc, `"yes"`), "metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
 		}).
