@@ -34,7 +34,7 @@ func (s *Suite) keep(scope *Scope) {
 	}
 	seen := failure{
 		client: s.client, kinds: s.options.Record, namespace: scope.Namespace,
-		versions: scope.History.Versions(), logs: map[string]string{}, audit: scope.Audit,
+		versions: scope.History.Versions(), logs: map[string]string{}, audit: scope.Audit, seed: s.seed,
 	}
 	if scope.Operator != nil {
 		for _, replica := range scope.Operator.Replicas() {
@@ -102,6 +102,7 @@ type failure struct {
 	versions  []record.Version
 	logs      map[string]string // the operator's, by replica
 	audit     *audit.Log        // nil where there is none
+	seed      uint64
 }
 
 // write writes the files of a failure. What can't be read or written does not keep it from the rest.
@@ -121,6 +122,7 @@ func (f failure) write(ctx context.Context, folder string) error {
 		content, err := f.dump(ctx, kind)
 		file(strings.ToLower(kind.Kind)+"s.yaml", content, err)
 	}
+	file("seed.txt", fmt.Appendf(nil, "%s=%d\n", seedVariable, f.seed), nil)
 	file("timeline.txt", []byte(timeline(f.versions)), nil)
 	for replica, path := range f.logs {
 		content, err := os.ReadFile(path)

@@ -51,8 +51,8 @@ type Result struct {
 	Message string `json:"message,omitempty"`
 	// Reason says why the feature does not apply or was not tried.
 	Reason string `json:"reason,omitempty"`
-	// Seed is $TESTBED_SEED of the run; zero where that is not set.
-	Seed int64 `json:"seed,omitempty"`
+	// Seed is $TESTBED_SEED of the run, from which names, sizes and ports are drawn.
+	Seed uint64 `json:"seed"`
 	// Took is how long the feature ran, as time.Duration writes it, such as "1.2s". It is empty where the feature was not tried.
 	Took string `json:"took"`
 }
@@ -67,7 +67,7 @@ type result struct {
 
 // report returns the result of a feature, of which it appends a line to the report when the test is done.
 func (s *Suite) report(t *testing.T, feature types.Feature) *result {
-	r := &result{line: Result{Suite: s.options.Name, Feature: feature.Name(), Test: t.Name(), Labels: map[string]string{}}}
+	r := &result{line: Result{Suite: s.options.Name, Feature: feature.Name(), Test: t.Name(), Labels: map[string]string{}, Seed: s.seed}}
 	for key, values := range feature.Labels() {
 		r.line.Labels[key] = strings.Join(values, ",")
 	}

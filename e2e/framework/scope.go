@@ -51,6 +51,7 @@ type Scope struct {
 
 	step      string  // the claim of the step that runs now; empty for a Setup step
 	result    *result // of the feature
+	values    *values
 	timeout   time.Duration
 	provider  cluster.Provider
 	manifests runner.Manifests
@@ -180,7 +181,7 @@ type scopeKey struct{}
 
 // open creates a feature's namespace and starts to record it. It cleans up when the test is done: e2e-framework skips its own teardown
 // after a step that has called FailNow.
-func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ types.Feature) (context.Context, error) {
+func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, feature types.Feature) (context.Context, error) {
 	namespace, err := s.createNamespace(ctx)
 	if err != nil {
 		return ctx, err
@@ -193,7 +194,7 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, _ typ
 	scope := &Scope{
 		T: t, Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Kubeconfig: s.cluster.GetKubeconfig(), Operator: s.operator, History: recorder, Audit: s.auditLog(),
 		Cluster: can, Webhooks: can.CallsHost || s.deployed != nil && s.manifests.HasWebhooks(), Deployed: s.deployed,
-		timeout: s.timeout, provider: s.cluster, manifests: s.manifests,
+		values: newValues(s.seed, s.options.Name, feature.Name()), timeout: s.timeout, provider: s.cluster, manifests: s.manifests,
 	}
 	if s.deploys() {
 		scope.deploy, scope.Image = s.deploy, s.image()

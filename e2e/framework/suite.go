@@ -20,6 +20,8 @@
 //   - TESTBED_ARTIFACTS is the directory for the evidence of failures; by default it is among the temporary files. The path of each
 //     failure's own directory is printed last.
 //   - TESTBED_REPORT is a file, given by its absolute path, to which the suite appends a line of JSON for each feature: see [Result].
+//   - TESTBED_SEED is a whole number, from which the names, sizes and ports are drawn that features use. It is 1 by default, and each
+//     failure prints it.
 //   - KEEP=1 leaves a kind cluster up.
 //   - TESTBED_CLUSTER names a cluster that is up and stays up, so that several suites can run on it, one after another. An embedded
 //     cluster is reset before each suite, but for the CustomResourceDefinitions, which the next suite upgrades in place.
@@ -135,6 +137,7 @@ type Suite struct {
 	added     []*unstructured.Unstructured // what is removed at the end from a cluster that stays
 	work      string                       // a directory that is removed when Run returns
 	timeout   time.Duration                // of an assertion; zero before the cluster is known
+	seed      uint64                       // of names, sizes and ports
 
 	// Set once, before the first test that runs beside others.
 	beside   func() error
@@ -190,7 +193,7 @@ func (s *Suite) Run(m *testing.M) int {
 func (s *Suite) left() []string {
 	var lines []string
 	for _, folder := range s.artifacts {
-		lines = append(lines, "What was seen of a failure: "+folder)
+		lines = append(lines, fmt.Sprintf("What was seen of a failure: %s, with %s=%d", folder, seedVariable, s.seed))
 	}
 	if kept := s.cluster.Capabilities().Kept; kept != "" {
 		lines = append(lines, kept)
@@ -241,6 +244,10 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 			return nil, fmt.Errorf("TESTBED_TIMEOUT=%s is no duration: give one such as 10s", text)
 		}
 		s.timeout = timeout
+	}
+	var err error
+	if s.seed, err = seedFromEnv(); err != nil {
+		return nil, err
 	}
 	var crds []string
 	for _, path := range s.options.CRDs {

@@ -75,8 +75,9 @@ func TestSkipsWithoutACluster(t *testing.T) {
 
 func TestRefusesWrongSettings(t *testing.T) {
 	for want, env := range map[string][]string{
-		"the suite tiny: TESTBED_TIMEOUT=soon is no duration: give one such as 10s\n": {"CLUSTER=embedded", "TESTBED_TIMEOUT=soon"},
-		"the suite tiny: there is no CLUSTER=nonsense: ":                              {"CLUSTER=nonsense"},
+		"the suite tiny: TESTBED_TIMEOUT=soon is no duration: give one such as 10s\n":     {"CLUSTER=embedded", "TESTBED_TIMEOUT=soon"},
+		"the suite tiny: invalid TESTBED_SEED \"lucky\": want a whole number such as 7\n": {"CLUSTER=embedded", "TESTBED_SEED=lucky"},
+		"the suite tiny: there is no CLUSTER=nonsense: ":                                  {"CLUSTER=nonsense"},
 	} {
 		output, code := run(t, env...)
 		if code != 1 || !strings.HasPrefix(output, want) {
@@ -113,7 +114,7 @@ func TestFolderOfAFailure(t *testing.T) {
 	}
 	folder := t.TempDir()
 	err := failure{
-		client: objects, namespace: "feature", logs: map[string]string{"operator": operatorLog}, audit: audit.Open(auditLog),
+		client: objects, namespace: "feature", logs: map[string]string{"operator": operatorLog}, audit: audit.Open(auditLog), seed: 7,
 		kinds: []schema.GroupVersionKind{
 			cachev1alpha1.GroupVersion.WithKind("Memcached"), appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("Pod"),
 		},
@@ -134,6 +135,7 @@ func TestFolderOfAFailure(t *testing.T) {
 			"10:20:12.000 revision 12 Memcached the-cr deleted Available=True/AllReplicasReady\n",
 		},
 		"writes.txt": nil,
+		"seed.txt":   {"TESTBED_SEED=7\n"},
 	} {
 		content, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
@@ -168,7 +170,7 @@ func TestFolderOfAFailureWithoutALog(t *testing.T) {
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
-	if want := []string{"events.yaml", "pods.yaml", "timeline.txt"}; !slices.Equal(names, want) {
+	if want := []string{"events.yaml", "pods.yaml", "seed.txt", "timeline.txt"}; !slices.Equal(names, want) {
 		t.Errorf("kept %q, expected %q", names, want)
 	}
 }

@@ -28,7 +28,7 @@ func TestProgressDeadline(t *testing.T) {
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
 		Setup(operatorWith(runner.WithArgs("--progress-deadline=2s")))
-	framework.Given(feature, created("cache", 1)).
+	framework.Given(feature, created(single, single)).
 		Setup(settled).
 		Assess("ends the wait for a probe that does not pass", ends(cachev1alpha1.ReasonProbeFailed, func(*corev1.ContainerStatus) {})).
 		Assess("and for a container that is not created", ends(cachev1alpha1.ReasonContainerCreationStuck, func(container *corev1.ContainerStatus) {
@@ -48,15 +48,15 @@ func givenUp(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcache
 
 // TestPaused pauses a Deployment as `kubectl rollout pause` does.
 func TestPaused(t *testing.T) {
-	framework.Given(memcached.Feature("a paused Deployment").WithLabel("contract", "8"), created("cache", 1)).
+	framework.Given(memcached.Feature("a paused Deployment").WithLabel("contract", "8"), created(1, 2)).
 		Assess("scales", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			damage(ctx, s, mc, `{"spec":{"paused":true}}`)
-			resize(ctx, s, mc, 2)
+			resize(ctx, s, mc, s.Size(3, 4))
 			settled(ctx, s, mc)
 		}).
 		Assess("and does not roll out, which is told", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(s.Port()) })
 			framework.WaitForConditions(ctx, s, mc,
 				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
 				framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonBlocked},

@@ -21,49 +21,53 @@ import (
 const hold = "example.com/hold"
 
 func TestDelete(t *testing.T) {
-	by := func(policy metav1.DeletionPropagation) framework.Step {
-		return func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 2)
+	by := func(policy metav1.DeletionPropagation) framework.StepOf[*cachev1alpha1.Memcached] {
+		return func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
+			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 			settled(ctx, s, mc)
 			remove(ctx, s, mc, client.PropagationPolicy(policy))
 			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 			nothingLeft(ctx, s)
 		}
 	}
-	memcached.Feature("delete").
+	feature := memcached.Feature("delete").
 		WithLabel("contract", "10").
-		WithLabel("contract", "7").
+		WithLabel("contract", "7")
+	framework.Given(feature, func(_ context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+		return named(s, s.NewName("held"))
+	}).
 		Assess("in the background leaves nothing", by(metav1.DeletePropagationBackground)).
 		Assess("in the foreground leaves nothing", by(metav1.DeletePropagationForeground)).
-		Assess("makes place for another one of the same name", func(ctx context.Context, s *framework.Scope) {
-			old := create(ctx, s, "cache", 2)
+		Assess("makes place for another one of the same name", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
+			old := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 			settled(ctx, s, old)
 			remove(ctx, s, old)
-			again := create(ctx, s, "cache", 1)
+			again := create(ctx, s, old.Name, s.Size(1, 3))
 			framework.WaitForObject(ctx, s, deploymentOf(again), HaveField("OwnerReferences", ConsistOf(HaveField("UID", again.UID))))
 			settled(ctx, s, again)
 			remove(ctx, s, again)
 			nothingLeft(ctx, s)
 		}).
-		Assess("waits for who else has a finalizer, and the operator leaves it alone", func(ctx context.Context, s *framework.Scope) {
-			held := create(ctx, s, "held", 1, finalizer(hold))
+		Assess("waits for who else has a finalizer, and the operator leaves it alone", func(ctx context.Context, s *framework.Scope, held *cachev1alpha1.Memcached) {
+			held.Finalizers = []string{hold}
+			held.Spec.Size = new(s.Size(1, 2))
+			add(ctx, s, held)
 			settled(ctx, s, held)
 			remove(ctx, s, held)
 			framework.WaitForObject(ctx, s, held, HaveField("DeletionTimestamp", Not(BeNil())))
 			mark := s.Mark()
-			resize(ctx, s, held, 3)
+			resize(ctx, s, held, s.Size(3, 5))
 			damage(ctx, s, held, `{"metadata":{"labels":{"app.kubernetes.io/name":"other"}}}`)
 			barrier(ctx, s)
 			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 		}).
-		Assess("and ends when that one is done", func(ctx context.Context, s *framework.Scope) {
-			held := named(s, "held")
+		Assess("and ends when that one is done", func(ctx context.Context, s *framework.Scope, held *cachev1alpha1.Memcached) {
 			release(ctx, s, held)
 			framework.WaitForDeletion(ctx, s, held, deploymentOf(held))
 			nothingLeft(ctx, s)
 		}).
-		Assess("of a Deployment that somebody holds is told, and mended after it", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 1)
+		Assess("of a Deployment that somebody holds is told, and mended after it", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
 			damage(ctx, s, mc, `{"metadata":{"finalizers":["`+hold+`"]}}`)
 			old := deploymentOf(mc)
@@ -82,7 +86,7 @@ func TestOrphan(t *testing.T) {
 	memcached.Feature("orphan").
 		WithLabel("contract", "10").
 		Assess("keeps the Deployment and its pods, without an owner", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 2)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 			settled(ctx, s, mc)
 			kept := deploymentOf(mc)
 			framework.WaitForObject(ctx, s, kept, Not(BeNil()))
@@ -92,7 +96,7 @@ func TestOrphan(t *testing.T) {
 			barrier(ctx, s)
 			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 			framework.WaitForObject(ctx, s, deploymentOf(mc), And(HaveField("UID", kept.UID), HaveField("OwnerReferences", BeEmpty())))
-			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), 2)
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
 		}).
 		Test(t)
 }
@@ -105,8 +109,8 @@ func TestDeleteNamespace(t *testing.T) {
 		Assess("leaves nothing, and no hot loop", func(ctx context.Context, s *framework.Scope) {
 			doomed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: anotherNamespace(ctx, s)}}
 			within := inNamespace(s, doomed.Name)
-			for _, name := range []string{"a", "b", "c"} {
-				settled(ctx, s, create(ctx, within, name, 1))
+			for range 3 {
+				settled(ctx, s, create(ctx, within, s.NewName("cache"), s.Size(1, 2)))
 			}
 			mark := s.Mark()
 			remove(ctx, s, doomed)
@@ -126,7 +130,7 @@ func TestDeleteWithoutOperator(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(ownOperator).
 		Assess("leaves nothing", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 2)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 			settled(ctx, s, mc)
 			stop(ctx, s)
 			remove(ctx, s, mc)
@@ -135,8 +139,8 @@ func TestDeleteWithoutOperator(t *testing.T) {
 		}).
 		Assess("nor does the operator make anything of what it never saw alive", func(ctx context.Context, s *framework.Scope) {
 			passUnjudged(ctx, s)
-			remove(ctx, s, create(ctx, s, "short", 1))
-			unborn := create(ctx, s, "unborn", 1, finalizer(hold))
+			remove(ctx, s, create(ctx, s, s.NewName("short"), s.Size(1, 2)))
+			unborn := create(ctx, s, s.NewName("unborn"), s.Size(1, 2), finalizer(hold))
 			remove(ctx, s, unborn)
 			mark := s.Mark()
 			restart(ctx, s)
@@ -156,9 +160,9 @@ func TestDeleteDefinition(t *testing.T) {
 		WithLabel("disruptive", "cluster").
 		Setup(collected).
 		Assess("leaves nothing", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 2)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 			settled(ctx, s, mc)
-			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "memcacheds.cache.example.com"}}
+			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}}
 			framework.WaitForObject(ctx, s, definition, Not(BeNil()))
 			remove(ctx, s, definition)
 			framework.WaitForDeletion(ctx, s, definition, deploymentOf(mc))
@@ -172,7 +176,7 @@ func TestDeleteDefinition(t *testing.T) {
 			if err := runner.Define(ctx, s.Config, manifests); err != nil {
 				s.Fatal(err)
 			}
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
 			remove(ctx, s, mc)
 			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
@@ -185,7 +189,7 @@ func TestDeleteDefinition(t *testing.T) {
 // that is a second old it may not, and what it has never seen is not missed when its definition is gone.
 func collected(ctx context.Context, s *framework.Scope) {
 	s.Helper()
-	mc := create(ctx, s, "first", 1)
+	mc := create(ctx, s, s.NewName("first"), s.Size(1, 2))
 	framework.WaitForObject(ctx, s, deploymentOf(mc), Not(BeNil()))
 	remove(ctx, s, mc)
 	framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))

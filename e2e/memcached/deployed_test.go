@@ -29,7 +29,7 @@ func TestDeployed(t *testing.T) {
 		Setup(needsKubelet).
 		Setup(ownOperator)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) cache {
-		mc := create(ctx, s, "cache", 2)
+		mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 		settled(ctx, s, mc)
 		pods := namesOf(podsOf(ctx, s, mc))
 		stop(ctx, s)
@@ -42,7 +42,7 @@ func TestDeployed(t *testing.T) {
 			framework.WaitForObject(ctx, s, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
 		}).
 		Assess("goes on with what was there, and restarts no pod", func(ctx context.Context, s *framework.Scope, before cache) {
-			settled(ctx, s, create(ctx, s, "next", 1))
+			settled(ctx, s, create(ctx, s, s.NewName("next"), s.Size(1, 2)))
 			settled(ctx, s, before.mc)
 			NewWithT(s).Expect(namesOf(podsOf(ctx, s, before.mc))).To(Equal(before.pods))
 		}).
@@ -58,9 +58,8 @@ func TestDeployed(t *testing.T) {
 			// By the other pod, or by itself, should the kubelet be quick: it is another process then.
 			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeElementOf("", *lease.Spec.HolderIdentity)))))
 			// While the webhooks of one pod are away, the API server may ask it, or nobody: who is refused for that tries again.
-			framework.WaitFor(ctx, s, "changing the Memcached", func(ctx context.Context) error {
-				return s.Client.Patch(ctx, before.mc, rawMergePatch(`{"spec":{"size":3}}`))
-			})
+			patch := sizePatch(s.Size(4, 5))
+			framework.WaitFor(ctx, s, "changing the Memcached", func(ctx context.Context) error { return s.Client.Patch(ctx, before.mc, patch) })
 			settled(ctx, s, before.mc)
 			restarted(ctx, s, &pods[leading], "Error")
 			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 2)

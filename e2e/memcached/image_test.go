@@ -33,7 +33,7 @@ func TestImage(t *testing.T) {
 		Setup(ownOperator)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
 		s.NeedsSimulation("it rolls out images that are nowhere")
-		return create(ctx, s, "cache", 2)
+		return create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 	}).
 		Setup(settled).
 		Setup(slowPods).
@@ -52,7 +52,7 @@ func TestFailingImage(t *testing.T) {
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
 		Setup(operatorWith(runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1")))
-	framework.Given(feature, created("cache", 1)).
+	framework.Given(feature, created(1, 2)).
 		Assess("an image that can't be pulled makes it Degraded", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			framework.WaitForConditions(ctx, s, mc,
 				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},

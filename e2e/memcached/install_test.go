@@ -37,14 +37,14 @@ func TestInstaller(t *testing.T) {
 		return since
 	}).
 		Assess("serves Memcacheds", func(ctx context.Context, s *framework.Scope, _ audit.Mark) {
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
-			resize(ctx, s, mc, 2)
+			resize(ctx, s, mc, s.Size(3, 4))
 			settled(ctx, s, mc)
 		}).
 		Assess("with its webhooks", func(ctx context.Context, s *framework.Scope, _ audit.Mark) {
 			s.NeedsWebhooks()
-			mc := create(ctx, s, "asked", 1)
+			mc := create(ctx, s, s.NewName("asked"), s.Size(1, 2))
 			NewWithT(s).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy))
 		}).
 		Assess("and asks for nothing that it may not have", nothingForbidden).

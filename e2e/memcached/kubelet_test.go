@@ -20,6 +20,9 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
+// defaultPort is where memcached listens unless its Memcached names a port.
+const defaultPort = 11211
+
 // needsKubelet is the setup of a feature that needs pods which really run.
 func needsKubelet(_ context.Context, s *framework.Scope) {
 	s.Helper()
@@ -28,38 +31,51 @@ func needsKubelet(_ context.Context, s *framework.Scope) {
 
 // TestServing shows that what the status calls Available is memcached, at the port that the Memcached asks for.
 func TestServing(t *testing.T) {
-	serves := func(name string, port int32) framework.Step {
-		return func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, name, 2, func(mc *cachev1alpha1.Memcached) { mc.Spec.ContainerPort = &port })
-			settled(ctx, s, mc)
-			for _, pod := range podsOf(ctx, s, mc) {
-				remembers(ctx, s, &pod, port)
-			}
+	type caches struct {
+		usual, other *cachev1alpha1.Memcached
+		port         int32 // of the other, at first
+	}
+	serves := func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, port int32) {
+		s.Helper()
+		settled(ctx, s, mc)
+		for _, pod := range podsOf(ctx, s, mc) {
+			remembers(ctx, s, &pod, port)
 		}
 	}
-	memcached.Feature("serving").
+	feature := memcached.Feature("serving").
 		WithLabel("contract", "3").
 		WithLabel("needs", "kubelet").
-		Setup(needsKubelet).
-		Assess("set and get, at the default port", serves("usual", 11211)).
-		Assess("and at another", serves("other", 11311)).
-		Assess("at the port that it was changed to, and no more at the one before", func(ctx context.Context, s *framework.Scope) {
-			mc := existing(ctx, s, "other")
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11411)) })
-			settled(ctx, s, mc)
-			for _, pod := range podsOf(ctx, s, mc) {
-				remembers(ctx, s, &pod, 11411)
-				if _, err := dial(ctx, s, &pod, 11311).get("key"); err == nil {
-					s.Errorf("the pod %s still answers at the port 11311", pod.Name)
+		Setup(needsKubelet)
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) caches {
+		port := s.Port()
+		return caches{
+			usual: create(ctx, s, s.NewName("usual"), s.Size(1, 3)),
+			other: create(ctx, s, s.NewName("other"), s.Size(1, 3), func(mc *cachev1alpha1.Memcached) { mc.Spec.ContainerPort = &port }),
+			port:  port,
+		}
+	}).
+		Assess("set and get, at the default port", func(ctx context.Context, s *framework.Scope, c caches) {
+			serves(ctx, s, c.usual, defaultPort)
+		}).
+		Assess("and at another", func(ctx context.Context, s *framework.Scope, c caches) {
+			serves(ctx, s, c.other, c.port)
+		}).
+		Assess("at the port that it was changed to, and no more at the one before", func(ctx context.Context, s *framework.Scope, c caches) {
+			port := s.Port()
+			change(ctx, s, c.other, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = &port })
+			serves(ctx, s, c.other, port)
+			for _, pod := range podsOf(ctx, s, c.other) {
+				if _, err := dial(ctx, s, &pod, c.port).get("key"); err == nil {
+					s.Errorf("the pod %s still answers at the port %d", pod.Name, c.port)
 				}
 			}
 		}).
-		Assess("and its pod's log tells what it is asked, when it is told to", func(ctx context.Context, s *framework.Scope) {
-			pod := podsOf(ctx, s, existing(ctx, s, "usual"))[0]
-			if err := dial(ctx, s, &pod, 11211).say("verbosity 2\r\n", "OK\r\n"); err != nil {
+		Assess("and its pod's log tells what it is asked, when it is told to", func(ctx context.Context, s *framework.Scope, c caches) {
+			pod := podsOf(ctx, s, c.usual)[0]
+			if err := dial(ctx, s, &pod, defaultPort).say("verbosity 2\r\n", "OK\r\n"); err != nil {
 				s.Fatal(err)
 			}
-			remembers(ctx, s, &pod, 11211)
+			remembers(ctx, s, &pod, defaultPort)
 			framework.WaitForLog(ctx, s, &pod, "get key")
 		}).
 		Test(t)
@@ -71,14 +87,14 @@ func TestKilled(t *testing.T) {
 		WithLabel("contract", "1").
 		WithLabel("needs", "kubelet").
 		Setup(needsKubelet)
-	framework.Given(feature, created("cache", 1)).
+	framework.Given(feature, created(1, 2)).
 		Setup(settled).
 		Assess("is started again after it was killed, in its pod", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			pod := podsOf(ctx, s, mc)[0]
 			s.Signal(ctx, &pod, "memcached", "KILL")
 			restarted(ctx, s, &pod, "Error")
 			settled(ctx, s, mc)
-			remembers(ctx, s, &pod, 11211)
+			remembers(ctx, s, &pod, defaultPort)
 		}).
 		Assess("and the status never said Available while it was away", truthful).
 		Test(t)
@@ -92,7 +108,7 @@ func TestOutOfMemory(t *testing.T) {
 		WithLabel("needs", "kubelet").
 		Setup(needsKubelet).
 		Assess("is survived", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
 			pod := podsOf(ctx, s, mc)[0]
 			little := resource.MustParse("16Mi")
@@ -104,7 +120,7 @@ func TestOutOfMemory(t *testing.T) {
 			}
 			framework.WaitForObject(ctx, s, &pod, HaveField("Status.ContainerStatuses", ConsistOf(
 				HaveField("Resources.Limits", HaveKeyWithValue(corev1.ResourceMemory, HaveField("Value()", little.Value()))))))
-			cache := dial(ctx, s, &pod, 11211)
+			cache := dial(ctx, s, &pod, defaultPort)
 			value := strings.Repeat("x", 1_000_000)
 			for i := range 48 {
 				if err := cache.set(fmt.Sprintf("key-%d", i), value); err != nil {
@@ -114,7 +130,7 @@ func TestOutOfMemory(t *testing.T) {
 			// On a busy machine containerd may hear that the process has ended before it hears why.
 			restarted(ctx, s, &pod, "OOMKilled", "Error")
 			settled(ctx, s, mc)
-			remembers(ctx, s, &pod, 11211)
+			remembers(ctx, s, &pod, defaultPort)
 			truthful(ctx, s, mc)
 		}).
 		Test(t)

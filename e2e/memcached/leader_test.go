@@ -2,7 +2,6 @@ package memcached
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,7 +53,7 @@ func TestLeader(t *testing.T) {
 		}
 		restart(ctx, s, shortLease(s), two.asFirst)
 		two.first = s.Operator.Replicas()[0]
-		two.serve(ctx, s, "first")
+		served(ctx, s, "first")
 		var err error
 		if two.second, err = s.Operator.AddReplica(ctx, shortLease(s), two.asSecond); err != nil {
 			s.Fatal(err)
@@ -67,7 +66,7 @@ func TestLeader(t *testing.T) {
 		return two
 	}).
 		Assess("alone works", func(ctx context.Context, s *framework.Scope, two *replicas) {
-			two.serve(ctx, s, "first")
+			served(ctx, s, "first")
 		}).
 		Assess("tells who leads", func(ctx context.Context, s *framework.Scope, _ *replicas) {
 			lease := leaseOf(s)
@@ -86,26 +85,26 @@ func TestLeader(t *testing.T) {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
 				},
 			})
-			two.serve(ctx, s, "second")
+			served(ctx, s, "second")
 		}).
 		Assess("is followed when it is killed", func(ctx context.Context, s *framework.Scope, two *replicas) {
 			if err := two.first.Restart(ctx, shortLease(s), two.asFirst); err != nil {
 				s.Fatal(err)
 			}
 			followed(ctx, s, two.second.Kill)
-			two.serve(ctx, s, "first")
+			served(ctx, s, "first")
 		}).
 		Assess("is followed when it hangs", func(ctx context.Context, s *framework.Scope, two *replicas) {
 			if err := two.second.Restart(ctx, shortLease(s), two.asSecond); err != nil {
 				s.Fatal(err)
 			}
 			followed(ctx, s, two.first.Pause)
-			two.serve(ctx, s, "second")
+			served(ctx, s, "second")
 		}).
 		Assess("is no second writer when it goes on", func(ctx context.Context, s *framework.Scope, two *replicas) {
-			mc := create(ctx, s, "grown", 1)
+			mc := create(ctx, s, s.NewName("grown"), s.Size(1, 2))
 			settled(ctx, s, mc)
-			resize(ctx, s, mc, 3)
+			resize(ctx, s, mc, s.Size(3, 5))
 			settled(ctx, s, mc)
 			mark := s.Mark()
 			if err := two.first.Resume(ctx); err != nil {
@@ -124,7 +123,7 @@ func TestLeader(t *testing.T) {
 				s.Errorf("expected that the first replica ends with exit code 1; last seen: it %s", how)
 			}
 			settled(ctx, s, mc)
-			two.serve(ctx, s, "second")
+			served(ctx, s, "second")
 			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.ByProgram("first")))
 		}).
 		TestAlone(t)
@@ -134,15 +133,13 @@ func TestLeader(t *testing.T) {
 type replicas struct {
 	first, second     *runner.Replica
 	asFirst, asSecond runner.Change
-	served            int // how many Memcacheds they have served
 }
 
-// serve fails the test unless a new Memcached is served, by that program alone.
-func (r *replicas) serve(ctx context.Context, s *framework.Scope, program string) {
+// served fails the test unless a new Memcached is served, by that program alone.
+func served(ctx context.Context, s *framework.Scope, program string) {
 	s.Helper()
 	mark, begin := s.Mark(), time.Now()
-	r.served++
-	settled(ctx, s, create(ctx, s, fmt.Sprintf("cache-%d", r.served), 1))
+	settled(ctx, s, create(ctx, s, s.NewName("cache"), s.Size(1, 2)))
 	framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 }
 
@@ -169,10 +166,10 @@ func leaseIn(namespace string) *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "memcached-operator.cache.example.com"}}
 }
 
-// program makes a replica run as a program of that name.
-func program(s *framework.Scope, folder, name string) runner.Change {
+// program makes a replica run as a program of that base name.
+func program(s *framework.Scope, folder, base string) runner.Change {
 	s.Helper()
-	path := filepath.Join(folder, name)
+	path := filepath.Join(folder, base)
 	executable, err := os.ReadFile(s.Operator.Binary())
 	if err == nil {
 		err = os.WriteFile(path, executable, 0o755)

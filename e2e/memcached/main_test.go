@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -44,6 +43,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// single is the size of a Memcached that has one pod, for features in which that one is missed.
+const single = 1
+
 // create creates a Memcached of that size in the feature's namespace.
 func create(ctx context.Context, s *framework.Scope, name string, size int32, with ...func(*cachev1alpha1.Memcached)) *cachev1alpha1.Memcached {
 	s.Helper()
@@ -58,19 +60,11 @@ func create(ctx context.Context, s *framework.Scope, name string, size int32, wi
 	return mc
 }
 
-// created returns a function that creates a Memcached, for features about one.
-func created(name string, size int32) func(context.Context, *framework.Scope) *cachev1alpha1.Memcached {
+// created returns a function that creates a Memcached of a size from least to most, for features about one.
+func created(least, most int32) func(context.Context, *framework.Scope) *cachev1alpha1.Memcached {
 	return func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
-		return create(ctx, s, name, size)
+		return create(ctx, s, s.NewName("cache"), s.Size(least, most))
 	}
-}
-
-// existing returns a Memcached of the feature's namespace as it is now.
-func existing(ctx context.Context, s *framework.Scope, name string) *cachev1alpha1.Memcached {
-	s.Helper()
-	mc := named(s, name)
-	framework.WaitForObject(ctx, s, mc, Not(BeNil()))
-	return mc
 }
 
 // add creates an object.

@@ -3,7 +3,6 @@ package memcached
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -89,12 +88,10 @@ func createMany(ctx context.Context, s *framework.Scope, many int) {
 	s.Helper()
 	var clients errgroup.Group
 	clients.SetLimit(20)
-	for i := range many {
-		clients.Go(func() error {
-			mc := named(s, fmt.Sprintf("cache-%03d", i))
-			mc.Spec.Size = new(int32(1))
-			return s.Client.Create(ctx, mc)
-		})
+	for range many {
+		mc := named(s, s.NewName("cache"))
+		mc.Spec.Size = new(int32(single))
+		clients.Go(func() error { return s.Client.Create(ctx, mc) })
 	}
 	if err := clients.Wait(); err != nil {
 		s.Fatal(err)
@@ -141,11 +138,11 @@ func TestFailingNeighbors(t *testing.T) {
 		Assess("slow nobody down", func(ctx context.Context, s *framework.Scope) {
 			full := inNamespace(s, namespaceWithout(ctx, s, "count/deployments.apps"))
 			mark := s.Mark()
-			for i := range failing {
-				create(ctx, full, fmt.Sprintf("refused-%d", i), 1)
+			for range failing {
+				create(ctx, full, s.NewName("refused"), s.Size(1, 2))
 			}
-			for _, name := range []string{"a", "b", "c"} {
-				settled(ctx, s, create(ctx, s, name, 1))
+			for range 3 {
+				settled(ctx, s, create(ctx, s, s.NewName("neighbor"), s.Size(1, 2)))
 			}
 			barrier(ctx, s)
 			framework.WaitForNone(ctx, s, &appsv1.DeploymentList{}, client.InNamespace(full.Namespace))
@@ -159,7 +156,7 @@ func namespaceWithout(ctx context.Context, s *framework.Scope, name corev1.Resou
 	s.Helper()
 	namespace := anotherNamespace(ctx, s)
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nothing"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespace},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: resource.MustParse("0")}},
 	}
 	add(ctx, s, quota)

@@ -47,7 +47,7 @@ func TestMetricsAccess(t *testing.T) {
 // metricsAccess asks for metrics as nobody, as an account without the right and as one with it, which it returns.
 func metricsAccess(ctx context.Context, s *framework.Scope, scraper *http.Client, server string) (reader *corev1.ServiceAccount) {
 	s.Helper()
-	stranger, reader := newAccount(ctx, s, "stranger"), newAccount(ctx, s, "reader")
+	stranger, reader := newAccount(ctx, s, s.NewName("stranger")), newAccount(ctx, s, s.NewName("reader"))
 	mayReadMetrics(ctx, s, reader)
 
 	for _, request := range []struct {
@@ -87,16 +87,16 @@ func TestMetrics(t *testing.T) {
 		m := measured{began: time.Now(), since: s.Mark()}
 		restart(ctx, s)
 		m.scrape = scraping(ctx, s)
-		m.degraded = create(ctx, inNamespace(s, namespaceWithout(ctx, s, "count/deployments.apps")), "degraded", 2)
-		m.served = create(ctx, s, "served", 1)
+		m.degraded = create(ctx, inNamespace(s, namespaceWithout(ctx, s, "count/deployments.apps")), s.NewName("degraded"), s.Size(1, 3))
+		m.served = create(ctx, s, s.NewName("served"), s.Size(1, 2))
 		return m
 	}).
 		Assess("tell the size and the conditions of each Memcached", func(ctx context.Context, s *framework.Scope, m measured) {
 			settled(ctx, s, m.served)
-			framework.WaitForMetrics(ctx, s, m.scrape, of(m.served, gauges(m.served, 1, 1, 1, 0, 0)))
-			resize(ctx, s, m.served, 3)
+			framework.WaitForMetrics(ctx, s, m.scrape, of(m.served, all(m.served)))
+			resize(ctx, s, m.served, s.Size(3, 5))
 			settled(ctx, s, m.served)
-			framework.WaitForMetrics(ctx, s, m.scrape, And(of(m.served, gauges(m.served, 3, 3, 1, 0, 0)), of(m.degraded, gauges(m.degraded, 2, 0, 0, 0, 1))))
+			framework.WaitForMetrics(ctx, s, m.scrape, And(of(m.served, all(m.served)), of(m.degraded, gauges(m.degraded, 0, 0, 0, 1))))
 		}).
 		Assess("count what the API server was made to write, and each way to Available", func(ctx context.Context, s *framework.Scope, m measured) {
 			barrier(ctx, s)
@@ -122,12 +122,15 @@ func TestMetrics(t *testing.T) {
 		TestAlone(t)
 }
 
+// all are the gauges of a Memcached all of whose pods are ready.
+func all(mc *cachev1alpha1.Memcached) types.GomegaMatcher { return gauges(mc, *mc.Spec.Size, 1, 0, 0) }
+
 // gauges are what the metrics tell of a Memcached.
-func gauges(mc *cachev1alpha1.Memcached, desired, ready, available, progressing, degraded float64) types.GomegaMatcher {
+func gauges(mc *cachev1alpha1.Memcached, ready int32, available, progressing, degraded float64) types.GomegaMatcher {
 	labels := fmt.Sprintf("name=%q, namespace=%q", mc.Name, mc.Namespace)
 	return Equal(map[string]float64{
-		"memcached_operator_desired_replicas{" + labels + "}":              desired,
-		"memcached_operator_ready_replicas{" + labels + "}":                ready,
+		"memcached_operator_desired_replicas{" + labels + "}":              float64(*mc.Spec.Size),
+		"memcached_operator_ready_replicas{" + labels + "}":                float64(ready),
 		"memcached_operator_condition{" + labels + `, type="Available"}`:   available,
 		"memcached_operator_condition{" + labels + `, type="Progressing"}`: progressing,
 		"memcached_operator_condition{" + labels + `, type="Degraded"}`:    degraded,
@@ -189,7 +192,7 @@ func granted(event *auditv1.Event) bool {
 // labels.
 func scraping(ctx context.Context, s *framework.Scope) func(context.Context) (map[string]float64, error) {
 	s.Helper()
-	scraper, reader := newScraper(ctx, s), newAccount(ctx, s, "reader")
+	scraper, reader := newScraper(ctx, s), newAccount(ctx, s, s.NewName("reader"))
 	mayReadMetrics(ctx, s, reader)
 	bearer := token(ctx, s, reader)
 	return func(ctx context.Context) (map[string]float64, error) {

@@ -60,16 +60,16 @@ func TestNamespaced(t *testing.T) {
 		return namespaced{operator, mark}
 	}).
 		Assess("serves its namespace", func(ctx context.Context, s *framework.Scope, _ namespaced) {
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
-			resize(ctx, s, mc, 2)
+			resize(ctx, s, mc, s.Size(3, 4))
 			settled(ctx, s, mc)
 			remove(ctx, s, deploymentOf(mc))
 			settled(ctx, s, mc)
 		}).
 		Assess("and no other", func(ctx context.Context, s *framework.Scope, n namespaced) {
 			elsewhere := inNamespace(s, anotherNamespace(ctx, s))
-			mc := create(ctx, elsewhere, "cache", 1)
+			mc := create(ctx, elsewhere, s.NewName("cache"), s.Size(1, 2))
 			barrier(ctx, servedBy(s, n.operator))
 			left := &appsv1.DeploymentList{}
 			if err := s.Client.List(ctx, left, client.InNamespace(elsewhere.Namespace)); err != nil {

@@ -66,7 +66,7 @@ func TestNetworkPolicy(t *testing.T) {
 			framework.WaitForLog(ctx, s, pods.stranger, "8081:closed 8443:closed 9443:open")
 			framework.WaitForLog(ctx, s, pods.scraper, "8081:closed 8443:open 9443:open")
 			// The API server calls the webhooks, and the kubelet makes its probes, all the same.
-			settled(ctx, s, create(ctx, s, "cache", 1))
+			settled(ctx, s, create(ctx, s, s.NewName("cache"), s.Size(1, 2)))
 			framework.WaitForDeployment(ctx, s, s.Deployed.Manager, 1)
 		}).
 		TestAlone(t)
@@ -80,7 +80,7 @@ func needsPolicies(ctx context.Context, s *framework.Scope) {
 	visitor := dialing(ctx, s, s.Namespace, server.Status.PodIP, "8080")
 	framework.WaitForLog(ctx, s, visitor, "8080:open")
 	nobody := &networkingv1.NetworkPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "nobody"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("nobody")},
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: server.Labels},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},

@@ -2,7 +2,6 @@ package memcached
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -32,12 +31,12 @@ func TestOutage(t *testing.T) {
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "cluster").
 		Setup(operatorWith(longLease))
-	framework.Given(feature, created("cache", 1)).
+	framework.Given(feature, created(1, 2)).
 		Setup(settled).
 		Assess("the API server is killed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			s.Control(ctx, cluster.KubeAPIServer, cluster.Kill)
 			s.ControlPlane(ctx)
-			resize(ctx, s, mc, 3)
+			resize(ctx, s, mc, s.Size(3, 5))
 			settled(ctx, s, mc)
 			mark := s.Mark()
 			barrier(ctx, s)
@@ -56,7 +55,7 @@ func TestLongOutage(t *testing.T) {
 		Assess("ends the operator, and the next one goes on", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsControl(cluster.KubeAPIServer)
 			restart(ctx, s, shortLease(s))
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
 			s.Control(ctx, cluster.KubeAPIServer, cluster.Stop)
 			how, err := s.Operator.Replicas()[0].Ended(ctx)
@@ -69,7 +68,7 @@ func TestLongOutage(t *testing.T) {
 			}
 			s.ControlPlane(ctx)
 			restart(ctx, s, shortLease(s))
-			resize(ctx, s, mc, 2)
+			resize(ctx, s, mc, s.Size(3, 5))
 			settled(ctx, s, mc)
 		}).
 		TestAlone(t)
@@ -90,7 +89,7 @@ func TestCompaction(t *testing.T) {
 		Assess("while the operator is cut off is made up for", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsControl(cluster.KubeAPIServer)
 			way := behindWire(ctx, s, longLease)
-			bereft, changed, same := create(ctx, s, "bereft", 1), create(ctx, s, "changed", 1), create(ctx, s, "same", 1)
+			bereft, changed, same := create(ctx, s, s.NewName("bereft"), s.Size(1, 2)), create(ctx, s, s.NewName("changed"), s.Size(1, 2)), create(ctx, s, s.NewName("same"), s.Size(1, 2))
 			settled(ctx, s, bereft)
 			settled(ctx, s, changed)
 			settled(ctx, s, same)
@@ -98,7 +97,7 @@ func TestCompaction(t *testing.T) {
 			memcacheds, deployments := seenNow(ctx, s, &cachev1alpha1.MemcachedList{}), seenNow(ctx, s, &appsv1.DeploymentList{})
 			mark := s.Mark()
 			way.cut()
-			resize(ctx, s, changed, 2)
+			resize(ctx, s, changed, s.Size(3, 5))
 			remove(ctx, s, deploymentOf(bereft))
 			framework.WaitForDeletion(ctx, s, deploymentOf(bereft))
 			framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace),
@@ -147,32 +146,32 @@ func TestRecreated(t *testing.T) {
 		return watch
 	}).
 		Assess("while the watch is broken, it is served", func(ctx context.Context, s *framework.Scope, watch *interceptedWatch) {
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
 			mend := watch.cut()
 			s.Cleanup(mend)
 			// Then it knows that the Deployment is gone, and that there is no Memcached for which to make another one.
-			asked := watch.next("GET cache")
+			asked := watch.next("GET " + mc.Name)
 			remove(ctx, s, mc)
 			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 			made(ctx, s, asked)
-			mc = create(ctx, s, "cache", 1)
+			mc = create(ctx, s, mc.Name, *mc.Spec.Size)
 			mend()
 			settled(ctx, s, mc)
 		}).
 		Assess("and does not get its predecessor's status", func(ctx context.Context, s *framework.Scope, watch *interceptedWatch) {
-			predecessor := create(ctx, s, "held", 1)
+			predecessor := create(ctx, s, s.NewName("held"), s.Size(1, 2))
 			settled(ctx, s, predecessor)
 			damage(ctx, s, predecessor, `{"metadata":{"finalizers":["`+hold+`"]}}`)
 			mend := watch.cut()
 			s.Cleanup(mend)
 			// The Deployment is going, which the operator sees, and tells the Memcached that it knows.
-			told := watch.next("PATCH held/status")
+			told := watch.next("PATCH " + predecessor.Name + "/status")
 			remove(ctx, s, predecessor)
 			framework.WaitForDeletion(ctx, s, predecessor)
 			made(ctx, s, told)
-			mc := create(ctx, s, "held", 1)
-			told = watch.next("PATCH held/status")
+			mc := create(ctx, s, predecessor.Name, *predecessor.Spec.Size)
+			told = watch.next("PATCH " + predecessor.Name + "/status")
 			damage(ctx, s, mc, `{"metadata":{"labels":{"example.com/news":"some"}}}`)
 			made(ctx, s, told)
 			mend()
@@ -202,7 +201,7 @@ func TestBehind(t *testing.T) {
 		memcacheds := &interceptedWatch{group: cachev1alpha1.GroupVersion.Group, resource: "memcacheds"}
 		replicaSets := &interceptedWatch{group: appsv1.GroupName, resource: "replicasets"}
 		behindProxy(ctx, s, func(pass http.Handler) http.Handler { return memcacheds.intercept(replicaSets.intercept(pass)) })
-		mc := create(ctx, s, "cache", 1)
+		mc := create(ctx, s, s.NewName("cache"), single)
 		settled(ctx, s, mc)
 		return behind{mc, memcacheds, replicaSets}
 	}).
@@ -217,18 +216,18 @@ func TestBehind(t *testing.T) {
 			// Its controller has counted it, too, and does not do so later.
 			framework.WaitForObject(ctx, s, deploymentOf(b.mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(0)))
 			release()
-			framework.WaitForObject(ctx, s, deploymentOf(b.mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(1)))
+			framework.WaitForObject(ctx, s, deploymentOf(b.mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(single)))
 			framework.WaitForConditions(ctx, s, b.mc, available, converged, healthy)
 			framework.VerifyDistinctWrites(ctx, s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 			mend()
 		}).
 		Assess("and a pod whose ReplicaSet it does not know yet is no loss", func(ctx context.Context, s *framework.Scope, b behind) {
-			since := len(s.Versions(ctx))
+			since, port := len(s.Versions(ctx)), s.Port()
 			mend := b.replicaSets.cut()
 			s.Cleanup(mend)
-			change(ctx, s, b.mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
+			change(ctx, s, b.mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = &port })
 			framework.WaitForObject(ctx, s, deploymentOf(b.mc), And(
-				HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))))),
+				HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(port)))))),
 				WithTransform(rolledOut, BeTrue())))
 			mend()
 			settled(ctx, s, b.mc)
@@ -372,12 +371,12 @@ func TestBrokenWatches(t *testing.T) {
 			way := behindWire(ctx, s, longLease)
 			way.wear(20_000, 40_000, 30_000) // few: each makes the operator wait longer before it tries again
 			var served []*cachev1alpha1.Memcached
-			for i := range 5 {
-				served = append(served, create(ctx, s, fmt.Sprintf("cache-%d", i), 1))
+			for range 5 {
+				served = append(served, create(ctx, s, s.NewName("cache"), s.Size(1, 2)))
 			}
 			for _, mc := range served {
 				settled(ctx, s, mc)
-				resize(ctx, s, mc, 2)
+				resize(ctx, s, mc, s.Size(3, 4))
 			}
 			NewWithT(s).Expect(way.left()).To(BeZero(), "connections that did not come, to break")
 			for _, mc := range served {

@@ -49,11 +49,11 @@ func TestStranger(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(attentive)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) rivals {
-		r := rivals{stranger: stranger(s, "cache")}
+		r := rivals{stranger: stranger(s, s.NewName("cache"))}
 		add(ctx, s, r.stranger)
-		framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(r.stranger), 2)
+		framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(r.stranger), *r.stranger.Spec.Replicas)
 		r.since = s.Mark()
-		r.mc = create(ctx, s, "cache", 1)
+		r.mc = create(ctx, s, r.stranger.Name, s.Size(1, 2))
 		return r
 	}).
 		Assess("is left alone, and told of once", func(ctx context.Context, s *framework.Scope, r rivals) {
@@ -77,7 +77,7 @@ func TestStranger(t *testing.T) {
 			framework.WaitForObject(ctx, s, orphan, Not(BeNil()))
 			remove(ctx, s, r.mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 			framework.WaitForDeletion(ctx, s, r.mc)
-			mc := create(ctx, s, "cache", 2)
+			mc := create(ctx, s, r.mc.Name, s.Size(2, 3))
 			degraded(ctx, s, mc, cachev1alpha1.ReasonNameTaken, "")
 			framework.WaitForObject(ctx, s, deploymentOf(mc), And(HaveField("UID", orphan.UID), HaveField("OwnerReferences", BeEmpty())))
 		}).
@@ -90,9 +90,9 @@ func TestRefusals(t *testing.T) {
 	quota := func(resource corev1.ResourceName) framework.Step {
 		return func(ctx context.Context, s *framework.Scope) {
 			full := inNamespace(s, namespaceWithout(ctx, s, resource))
-			mc := create(ctx, full, "cache", 1)
+			mc := create(ctx, full, s.NewName("cache"), s.Size(1, 2))
 			degraded(ctx, s, mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota")
-			remove(ctx, s, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.Namespace, Name: "nothing"}})
+			remove(ctx, s, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: full.Namespace, Name: full.Namespace}})
 			settled(ctx, s, mc)
 		}
 	}
@@ -104,19 +104,20 @@ func TestRefusals(t *testing.T) {
 		Assess("a quota of pods", quota("pods")).
 		Assess("a LimitRange", func(ctx context.Context, s *framework.Scope) {
 			limit := &corev1.LimitRange{
-				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "small"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("small")},
 				Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 					Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")},
 				}}},
 			}
 			add(ctx, s, limit)
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			degraded(ctx, s, mc, cachev1alpha1.ReasonPodsRefused, "maximum memory usage per Container is 1Mi")
 			remove(ctx, s, limit)
 			settled(ctx, s, mc)
 		}).
 		Assess("the Pod Security level", func(ctx context.Context, s *framework.Scope) {
-			mc := existing(ctx, s, "cache")
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
+			settled(ctx, s, mc)
 			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"hostNetwork":true}}}}`) // a field that is not the operator's
 			framework.WaitForConditions(ctx, s, mc, framework.Condition{
 				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonPodsRefused, Message: "violates PodSecurity",
@@ -126,7 +127,7 @@ func TestRefusals(t *testing.T) {
 		}).
 		Assess("a policy", func(ctx context.Context, s *framework.Scope) {
 			lift := forbidDeployments(ctx, s)
-			mc := create(ctx, s, "policy", 1)
+			mc := create(ctx, s, s.NewName("policy"), s.Size(1, 2))
 			degraded(ctx, s, mc, cachev1alpha1.ReasonForbidden, "no caches here")
 			lift()
 			settled(ctx, s, mc)
@@ -134,7 +135,7 @@ func TestRefusals(t *testing.T) {
 		Assess("a webhook that objects to a field", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsSimulation("a webhook of the test's can't be reached from it")
 			lift := objectToDeployments(ctx, s)
-			mc := create(ctx, s, "webhook", 1)
+			mc := create(ctx, s, s.NewName("webhook"), s.Size(1, 2))
 			degraded(ctx, s, mc, cachev1alpha1.ReasonInvalid, "spec.replicas: Invalid value: 1: no caches here")
 			lift()
 			settled(ctx, s, mc)
@@ -221,8 +222,9 @@ func inForce(ctx context.Context, s *framework.Scope, words string, objects ...c
 		add(ctx, s, object)
 	}
 	s.Cleanup(lift)
+	tried := stranger(s, s.NewName("tried"))
 	framework.WaitFor(ctx, s, "a Deployment", func(ctx context.Context) error {
-		err := s.Client.Create(ctx, stranger(s, "tried"), client.DryRunAll)
+		err := s.Client.Create(ctx, tried.DeepCopy(), client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), words) {
 			return fmt.Errorf("expected it to be refused with %q; last seen: %w", words, cmp.Or(err, errors.New("it was taken")))
 		}
@@ -238,8 +240,8 @@ func TestLaxDefinition(t *testing.T) {
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "cluster").
 		Assess("lets a size pass that the operator refuses", func(ctx context.Context, s *framework.Scope) {
-			mc := named(s, "cache")
-			mc.Spec.Size = new(int32(0))
+			mc := named(s, s.NewName("cache"))
+			mc.Spec.Size = new(int32(smallest - 1))
 			tighten := createDespite(ctx, s, mc, func(schema *apiextensionsv1.JSONSchemaProps) {
 				size := schema.Properties["spec"].Properties["size"]
 				size.Minimum = nil
@@ -250,7 +252,7 @@ func TestLaxDefinition(t *testing.T) {
 				tighten()
 			})
 			degraded(ctx, s, mc, cachev1alpha1.ReasonInvalid, "spec.size is 0")
-			resize(ctx, s, mc, 1)
+			resize(ctx, s, mc, s.Size(1, 2))
 			settled(ctx, s, mc)
 		}).
 		Assess("let a name pass that still has a status, and can be deleted", func(ctx context.Context, s *framework.Scope) {
@@ -307,12 +309,12 @@ func TestRights(t *testing.T) {
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
 		Setup(attentive)
-	framework.Given(feature, created("served", 1)).
+	framework.Given(feature, created(1, 2)).
 		Assess("revoked make it Degraded, restored they mend it", func(ctx context.Context, s *framework.Scope, served *cachev1alpha1.Memcached) {
 			settled(ctx, s, served)
 			giveBack := revoke(ctx, s, "apps", "deployments", "create", "patch")
-			resize(ctx, s, served, 2)
-			refused := create(ctx, s, "refused", 1)
+			resize(ctx, s, served, s.Size(3, 5))
+			refused := create(ctx, s, s.NewName("refused"), s.Size(1, 2))
 			degraded(ctx, s, refused, cachev1alpha1.ReasonForbidden, `cannot create resource "deployments"`)
 			degraded(ctx, s, served, cachev1alpha1.ReasonForbidden, `cannot patch resource "deployments"`)
 			giveBack()
@@ -321,7 +323,7 @@ func TestRights(t *testing.T) {
 		}).
 		Assess("revoked again are told of in the same event", func(ctx context.Context, s *framework.Scope, served *cachev1alpha1.Memcached) {
 			giveBack := revoke(ctx, s, "apps", "deployments", "patch")
-			resize(ctx, s, served, 1)
+			resize(ctx, s, served, s.Size(1, 5))
 			framework.WaitForEvent(ctx, s, served, framework.Event{
 				Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonForbidden, Note: `cannot patch resource "deployments"`, Times: 2,
 			})
@@ -401,7 +403,7 @@ func stranger(s *framework.Scope, name string) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(2)),
+			Replicas: new(s.Size(1, 3)),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},

@@ -69,13 +69,13 @@ func TestReleases(t *testing.T) {
 	}).
 		Assess("each serve their namespace", func(ctx context.Context, s *framework.Scope, two releases) {
 			for _, r := range two.both {
-				mc := create(ctx, r.scope(s), "cache", 2)
+				mc := create(ctx, r.scope(s), s.NewName("cache"), s.Size(2, 3))
 				settled(ctx, s, mc)
 				NewWithT(s).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy), "by its webhook")
 			}
 		}).
 		Assess("and no other", func(ctx context.Context, s *framework.Scope, two releases) {
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			NewWithT(s).Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy), "a webhook was asked about another namespace")
 			for _, r := range two.both {
 				barrier(ctx, r.scope(s))

@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -22,11 +23,11 @@ import (
 const vandal = client.FieldOwner("vandal")
 
 func TestRepair(t *testing.T) {
-	framework.Given(memcached.Feature("repair").WithLabel("contract", "2"), created("cache", 1)).
+	framework.Given(memcached.Feature("repair").WithLabel("contract", "2"), created(1, 2)).
 		Setup(settled).
 		Assess("the replicas", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			damage(ctx, s, mc, `{"spec":{"replicas":4}}`)
-			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))))
+			damage(ctx, s, mc, fmt.Sprintf(`{"spec":{"replicas":%d}}`, s.Size(3, 5)))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(Equal(*mc.Spec.Size))))
 			settled(ctx, s, mc)
 		}).
 		// The list of fields is what the operator has applied. The API server says which damage is legal.
@@ -87,13 +88,13 @@ func TestRepair(t *testing.T) {
 			settled(ctx, s, mc)
 		}).
 		Assess("but not what others add", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			damage(ctx, s, mc, `{"metadata":{"annotations":{"example.com/note":"kept"},"labels":{"example.com/team":"kept"}},
-				"spec":{"replicas":3,"minReadySeconds":1,"template":{
+			damage(ctx, s, mc, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/note":"kept"},"labels":{"example.com/team":"kept"}},
+				"spec":{"replicas":%d,"minReadySeconds":1,"template":{
 					"metadata":{"annotations":{"example.com/restarted":"kept"}},
 					"spec":{"tolerations":[{"key":"example.com/kept","operator":"Exists"}],
-						"containers":[{"name":"memcached","env":[{"name":"KEPT","value":"kept"}]}]}}}}`)
+						"containers":[{"name":"memcached","env":[{"name":"KEPT","value":"kept"}]}]}}}}`, s.Size(3, 5)))
 			framework.WaitForObject(ctx, s, deploymentOf(mc), And(
-				HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(1))),
+				HaveField("Spec.Replicas", HaveValue(Equal(*mc.Spec.Size))),
 				HaveField("Annotations", HaveKeyWithValue("example.com/note", "kept")),
 				HaveField("Labels", HaveKeyWithValue("example.com/team", "kept")),
 				HaveField("Spec.MinReadySeconds", BeEquivalentTo(1)),
@@ -159,12 +160,12 @@ func TestTwoInANamespace(t *testing.T) {
 	memcached.Feature("two in a namespace").
 		WithLabel("contract", "4").
 		Assess("have pods of their own", func(ctx context.Context, s *framework.Scope) {
-			one, two := create(ctx, s, "one", 2), create(ctx, s, "two", 1)
+			one, two := create(ctx, s, s.NewName("one"), s.Size(1, 3)), create(ctx, s, s.NewName("two"), s.Size(1, 3))
 			settled(ctx, s, one)
 			settled(ctx, s, two)
-			framework.WaitForObject(ctx, s, one, HaveField("Status.Nodes", HaveLen(2)))
+			framework.WaitForObject(ctx, s, one, HaveField("Status.Nodes", HaveLen(int(*one.Spec.Size))))
 			framework.WaitForObject(ctx, s, two, And(
-				HaveField("Status.Nodes", HaveLen(1)),
+				HaveField("Status.Nodes", HaveLen(int(*two.Spec.Size))),
 				HaveField("Status.Nodes", Not(ContainElements(one.Status.Nodes))),
 				HaveField("Status.Selector", Not(Equal(one.Status.Selector))),
 			))

@@ -31,9 +31,10 @@ var (
 )
 
 const (
-	soakNames = 6  // how many Memcacheds there may be at once
-	soakActs  = 60 // how much happens in a round, before it is quiet
-	soakPause = 200 * time.Millisecond
+	soakNames   = 6         // how many Memcacheds there may be at once
+	soakActs    = 60        // how much happens in a round, before it is quiet
+	soakForeign = "foreign" // a Deployment of the name that a Memcached asks for
+	soakPause   = 200 * time.Millisecond
 )
 
 // TestSoak owns the cluster. In each round much happens at random, and the operator, the API server or etcd is killed in the middle
@@ -65,7 +66,7 @@ var soaking = []runner.Change{longLease, runner.WithArgs("--recheck-interval=1s"
 func soak(ctx context.Context, s *framework.Scope, seed, round uint64) {
 	s.Helper()
 	start := len(s.Versions(ctx))
-	foreign := stranger(s, "foreign")
+	foreign := stranger(s, soakForeign)
 	add(ctx, s, foreign)
 	counts := map[string]int{}
 	for _, a := range schedule(seed, round) {
@@ -144,7 +145,7 @@ var acts = map[string]struct {
 		if err := s.Client.Create(ctx, mc); !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		return s.Client.Patch(ctx, named(s, a.name), rawMergePatch(fmt.Sprintf(`{"spec":{"size":%d}}`, a.size)))
+		return s.Client.Patch(ctx, named(s, a.name), sizePatch(a.size))
 	}},
 	"move": {2, func(ctx context.Context, s *framework.Scope, a act) error {
 		return s.Client.Patch(ctx, named(s, a.name), rawMergePatch(fmt.Sprintf(`{"spec":{"containerPort":%d}}`, 11211+a.size)))
@@ -210,7 +211,7 @@ func killed(component string) func(context.Context, *framework.Scope, act) error
 }
 
 func quotaOf(s *framework.Scope) *corev1.ResourceQuota {
-	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "soak"}}
+	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Namespace}}
 }
 
 // schedule returns what happens in a round: for a seed, always the same.
@@ -220,7 +221,7 @@ func schedule(seed, round uint64) []act {
 	for _, what := range slices.Sorted(maps.Keys(acts)) {
 		urn = append(urn, slices.Repeat([]string{what}, acts[what].weight)...)
 	}
-	names := []string{"foreign"}
+	names := []string{soakForeign}
 	for i := range soakNames {
 		names = append(names, fmt.Sprintf("cache-%d", i))
 	}

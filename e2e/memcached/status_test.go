@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -17,18 +18,18 @@ import (
 )
 
 func TestNodes(t *testing.T) {
-	framework.Given(memcached.Feature("status.nodes").WithLabel("contract", "1"), created("cache", 3)).
+	framework.Given(memcached.Feature("status.nodes").WithLabel("contract", "1"), created(3, 5)).
 		Assess("names the ready pods, sorted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			framework.WaitForObject(ctx, s, mc, And(
 				HaveField("Status.Nodes", Equal(podNames(ctx, s))),
-				HaveField("Status.ReadyReplicas", BeEquivalentTo(3)),
+				HaveField("Status.ReadyReplicas", BeEquivalentTo(*mc.Spec.Size)),
 			))
 		}).
 		Assess("follows a pod that is replaced", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			lost := mc.Status.Nodes[0]
 			remove(ctx, s, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: lost}})
-			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost)))))
+			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", And(HaveLen(int(*mc.Spec.Size)), Not(ContainElement(lost)))))
 			settled(ctx, s, mc)
 		}).
 		Assess("never was Available before that many pods were ready, nor after one was lost", truthful).
@@ -55,7 +56,7 @@ func TestFlapping(t *testing.T) {
 		WithLabel("contract", "8").
 		Assess("is no crash loop", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsSimulation("their kubelets say how a pod is")
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), single)
 			settled(ctx, s, mc)
 			release := unready(ctx, s, mc, func(container *corev1.ContainerStatus) {
 				container.RestartCount = 1
@@ -118,7 +119,7 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 		Setup(operatorWith(runner.WithArgs("--progress-interval=0"))).
 		Assess("before the Memcached is Available", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsSimulation("their kubelets say how a pod is")
-			mc, later := create(ctx, s, "cache", 1), create(ctx, s, "later", 1)
+			mc, later := create(ctx, s, s.NewName("cache"), single), create(ctx, s, s.NewName("later"), s.Size(1, 2))
 			settled(ctx, s, mc)
 			settled(ctx, s, later)
 			release := unready(ctx, s, mc, func(*corev1.ContainerStatus) {})
@@ -127,8 +128,8 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 
 			s.Control(ctx, cluster.KubeControllerManager, cluster.Pause)
 			release()
-			resize(ctx, s, later, 2)
-			framework.WaitForObject(ctx, s, deploymentOf(later), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2)))) // the operator has come so far
+			resize(ctx, s, later, s.Size(3, 5))
+			framework.WaitForObject(ctx, s, deploymentOf(later), HaveField("Spec.Replicas", HaveValue(Equal(*later.Spec.Size)))) // the operator has come so far
 			s.Control(ctx, cluster.KubeControllerManager, cluster.Resume)
 			settled(ctx, s, mc)
 			settled(ctx, s, later)
@@ -142,17 +143,17 @@ func TestPort(t *testing.T) {
 	memcached.Feature("containerPort").
 		WithLabel("contract", "3").
 		Assess("reaches memcached's arguments and rolls out, and no capacity is lost", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 2)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 			settled(ctx, s, mc)
 			slowPods(ctx, s, mc)
-			since := len(s.Versions(ctx))
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
+			since, port := len(s.Versions(ctx)), s.Port()
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = &port })
 			framework.WaitForObjects(ctx, s, framework.ObjectsInput{
 				List:    &corev1.PodList{},
 				Options: []client.ListOption{client.InNamespace(s.Namespace)},
-				Matcher: And(HaveLen(2), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
-					HaveField("Args", ContainElements("-p", "11311")),
-					HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(11311)))),
+				Matcher: And(HaveLen(int(*mc.Spec.Size)), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
+					HaveField("Args", ContainElements("-p", strconv.Itoa(int(port)))),
+					HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(port)))),
 				))))),
 			})
 			settled(ctx, s, mc)

@@ -23,14 +23,16 @@ import (
 
 // TestConflictStorm has somebody write to the Memcached and its Deployment without a pause.
 func TestConflictStorm(t *testing.T) {
-	memcached.Feature("conflict storm").
-		WithLabel("contract", "6").
-		Assess("changes are made all the same, without a conflict", func(ctx context.Context, s *framework.Scope) {
+	framework.Given(memcached.Feature("conflict storm").WithLabel("contract", "6"), func(_ context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+		return named(s, s.NewName("cache"))
+	}).
+		Assess("changes are made all the same, without a conflict", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			mark := s.Mark()
-			mc := create(ctx, s, "cache", 1)
+			mc.Spec.Size = new(s.Size(1, 2))
+			add(ctx, s, mc)
 			settled(ctx, s, mc)
 			written := storm(ctx, s, mc, deploymentOf(mc))
-			for _, size := range []int32{3, 5, 2} {
+			for _, size := range []int32{s.Size(2, 3), s.Size(4, 5), s.Size(1, 3)} {
 				resize(ctx, s, mc, size)
 				settled(ctx, s, mc)
 			}
@@ -40,8 +42,7 @@ func TestConflictStorm(t *testing.T) {
 			framework.VerifyDistinctWrites(ctx, s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 			truthful(ctx, s, mc)
 		}).
-		Assess("and labels of others call for no write", func(ctx context.Context, s *framework.Scope) {
-			mc := named(s, "cache")
+		Assess("and labels of others call for no write", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			mark := s.Mark()
 			written := storm(ctx, s, mc, deploymentOf(mc))
 			barrier(ctx, s)
@@ -62,9 +63,9 @@ func TestForestalled(t *testing.T) {
 		Assess("changes are made at the first try", func(ctx context.Context, s *framework.Scope) {
 			forestall(ctx, s)
 			mark := s.Mark()
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
-			resize(ctx, s, mc, 3)
+			resize(ctx, s, mc, s.Size(3, 5))
 			settled(ctx, s, mc)
 			barrier(ctx, s)
 			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.Code(409)))

@@ -87,11 +87,11 @@ func versionsOfPods(versions []record.Version, uid types.UID) []record.Version {
 
 // mostCounted is the most that the Deployment of that name has ever counted. The operator may not have heard of less yet: where pods
 // go and come, framework.CountedBy needs a test that gives it the time.
-func mostCounted(name string) framework.Count {
+func mostCounted(deployment string) framework.Count {
 	return func(versions []record.Version, revision uint64) int {
 		most := 0
 		for _, v := range versions {
-			if v.Object.GetKind() == "Deployment" && v.Object.GetName() == name && v.Revision < revision {
+			if v.Object.GetKind() == "Deployment" && v.Object.GetName() == deployment && v.Revision < revision {
 				most = max(most, framework.ReadyReplicas(v.Object))
 			}
 		}

@@ -51,7 +51,7 @@ func TestUpgrade(t *testing.T) {
 		steps.
 			Assess("removes a field of "+upgrade.field+" that only the build before has set", func(ctx context.Context, s *framework.Scope, before *cache) {
 				restart(ctx, s, earlier(ctx, s, upgrade.build))
-				mc := create(ctx, s, upgrade.build, 2)
+				mc := create(ctx, s, s.NewName(upgrade.build), s.Size(2, 3))
 				settled(ctx, s, mc)
 				framework.WaitForObject(ctx, s, deploymentOf(mc), upgrade.there)
 				*before = cache{mc, started(podsOf(ctx, s, mc))}
@@ -77,17 +77,17 @@ var builds struct {
 	paths map[string]string
 }
 
-// earlier compiles the operator as it was before: as a patch in the folder builds makes it.
-func earlier(ctx context.Context, s *framework.Scope, name string) runner.Change {
+// earlier compiles the operator as it was before: as that patch in the folder builds makes it.
+func earlier(ctx context.Context, s *framework.Scope, patch string) runner.Change {
 	s.Helper()
-	if builds.paths[name] != "" {
-		return runner.WithBinary(builds.paths[name])
+	if builds.paths[patch] != "" {
+		return runner.WithBinary(builds.paths[patch])
 	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		s.Fatal(err)
 	}
-	build := mutant.Mutant{Name: name, Path: filepath.Join("builds", name+".patch"), Files: []string{"operator/internal/controller/deployment.go"}}
+	build := mutant.Mutant{Name: patch, Path: filepath.Join("builds", patch+".patch"), Files: []string{"operator/internal/controller/deployment.go"}}
 	before, err := build.Apply(ctx, root, "operator/config", s.TempDir())
 	if err != nil {
 		s.Fatal(err)
@@ -98,11 +98,11 @@ func earlier(ctx context.Context, s *framework.Scope, name string) runner.Change
 		}
 		builds.paths = map[string]string{}
 	}
-	binary := filepath.Join(builds.dir, name)
+	binary := filepath.Join(builds.dir, patch)
 	if err := runner.Build(ctx, root, "./operator/cmd", binary, "-overlay="+before.Overlay); err != nil {
 		s.Fatal(err)
 	}
-	builds.paths[name] = binary
+	builds.paths[patch] = binary
 	return runner.WithBinary(binary)
 }
 
@@ -120,7 +120,7 @@ func neverRestarted(objects []client.Object) []k8stypes.UID {
 	var pods []corev1.Pod
 	for _, object := range objects {
 		pod := object.(*corev1.Pod)
-		restarts := int32(0)
+		var restarts int32
 		for _, status := range pod.Status.ContainerStatuses {
 			restarts += status.RestartCount
 		}

@@ -3,6 +3,7 @@ package memcached
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -34,20 +35,21 @@ func protected(mc *cachev1alpha1.Memcached) {
 
 func TestRequestedBy(t *testing.T) {
 	const annotation = cachev1alpha1.AnnotationRequestedBy
-	memcached.Feature("who asked").
+	feature := memcached.Feature("who asked").
 		WithLabel("contract", "admission").
-		Setup(needsWebhooks).
-		Assess("is recorded, whatever the request says", func(ctx context.Context, s *framework.Scope) {
-			mc := named(s, "cache")
+		Setup(needsWebhooks)
+	framework.Given(feature, func(_ context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+		return named(s, s.NewName("cache"))
+	}).
+		Assess("is recorded, whatever the request says", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			mc.Annotations = map[string]string{annotation: "somebody-else"}
 			if err := as(s, "jane").Create(ctx, mc); err != nil {
 				s.Fatal(err)
 			}
 			framework.WaitForObject(ctx, s, mc, HaveField("Annotations", HaveKeyWithValue(annotation, "jane")))
 		}).
-		Assess("and nobody can change it", func(ctx context.Context, s *framework.Scope) {
+		Assess("and nobody can change it", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			for _, value := range []string{`"somebody-else"`, `null`, `""`} {
-				mc := named(s, "cache")
 				patch := `{"metadata":{"annotations":{"` + annotation + `":` + value + `}}}`
 				if err := s.Client.Patch(ctx, mc, rawMergePatch(patch)); err != nil {
 					s.Fatal(err)
@@ -65,7 +67,7 @@ func TestDeletionProtection(t *testing.T) {
 	protect := func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, value string) error {
 		return s.Client.Patch(ctx, mc, rawMergePatch(`{"metadata":{"annotations":{"`+annotation+`":`+value+`}}}`))
 	}
-	framework.Given(memcached.Feature("deletion protection").WithLabel("contract", "admission").Setup(needsWebhooks), created("cache", 1)).
+	framework.Given(memcached.Feature("deletion protection").WithLabel("contract", "admission").Setup(needsWebhooks), created(1, 2)).
 		Assess("refuses what is neither true nor false", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			refused(s, protect(ctx, s, mc, `"yes"`), "metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
 		}).
@@ -88,7 +90,7 @@ func TestDeletionProtection(t *testing.T) {
 		}).
 		Assess("and does not hold a namespace up", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: anotherNamespace(ctx, s)}}
-			create(ctx, inNamespace(s, namespace.Name), "cache", 1, protected)
+			create(ctx, inNamespace(s, namespace.Name), s.NewName("cache"), s.Size(1, 2), protected)
 			remove(ctx, s, namespace)
 			framework.WaitForDeletion(ctx, s, namespace)
 		}).
@@ -100,7 +102,7 @@ func TestPortWarning(t *testing.T) {
 		WithLabel("contract", "admission").
 		Setup(needsWebhooks).
 		Assess("warns that every pod restarts, and no other change does", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			heard := &warnings{}
 			config := rest.CopyConfig(s.Config)
 			config.WarningHandler = heard
@@ -108,19 +110,21 @@ func TestPortWarning(t *testing.T) {
 			if err != nil {
 				s.Fatal(err)
 			}
+			port := fmt.Sprintf(`{"spec":{"containerPort":%d}}`, s.Port())
 			for _, change := range []struct {
-				patch string
+				what  string
+				patch client.Patch
 				warns bool
 			}{
-				{`{"spec":{"size":2}}`, false},
-				{`{"spec":{"containerPort":11311}}`, true},
-				{`{"spec":{"containerPort":11311}}`, false},
+				{"the size", sizePatch(s.Size(3, 5)), false},
+				{"the port", rawMergePatch(port), true},
+				{"the port to the same one", rawMergePatch(port), false},
 			} {
-				if err := user.Patch(ctx, mc, rawMergePatch(change.patch)); err != nil {
+				if err := user.Patch(ctx, mc, change.patch); err != nil {
 					s.Fatal(err)
 				}
-				if text := heard.take(); strings.Contains(text, "every pod of the Memcached cache restarts") != change.warns {
-					s.Errorf("after the patch %s, the warnings are %q; want one of a restart: %v", change.patch, text, change.warns)
+				if text := heard.take(); strings.Contains(text, "every pod of the Memcached "+mc.Name+" restarts") != change.warns {
+					s.Errorf("after a change of %s, the warnings are %q; want one of a restart: %v", change.what, text, change.warns)
 				}
 			}
 		}).
@@ -133,24 +137,26 @@ func TestTotalSize(t *testing.T) {
 		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
 		Setup(needsWebhooks).
-		Setup(operatorWith(runner.WithArgs("--max-total-size-per-namespace=5"))).
 		Assess("is limited for who creates, changes and scales", func(ctx context.Context, s *framework.Scope) {
-			first := create(ctx, s, "first", 3)
-			second := named(s, "second")
-			second.Spec.Size = new(int32(3))
-			refused(s, s.Client.Create(ctx, second), "spec.size", "sum up to 5", "leaves 2")
-			second = create(ctx, s, "second", 2)
-			refused(s, s.Client.Patch(ctx, second, rawMergePatch(`{"spec":{"size":3}}`)), "spec.size", "leaves 2")
-			refused(s, scale(ctx, s, second, 3), "spec.size", "leaves 2")
-			if err := scale(ctx, s, first, 2); err != nil {
+			large, room := s.Size(2, 3), s.Size(1, 2)
+			limit, leaves := large+room, fmt.Sprintf("leaves %d", room)
+			operatorWith(runner.WithArgs(fmt.Sprintf("--max-total-size-per-namespace=%d", limit)))(ctx, s)
+			first := create(ctx, s, s.NewName("first"), large)
+			second := named(s, s.NewName("second"))
+			second.Spec.Size = new(room + 1)
+			refused(s, s.Client.Create(ctx, second), "spec.size", fmt.Sprintf("sum up to %d", limit), leaves)
+			second = create(ctx, s, second.Name, room)
+			refused(s, s.Client.Patch(ctx, second, sizePatch(room+1)), "spec.size", leaves)
+			refused(s, scale(ctx, s, second, room+1), "spec.size", leaves)
+			if err := scale(ctx, s, first, large-1); err != nil {
 				s.Errorf("making room: %v", err)
 			}
-			if err := scale(ctx, s, second, 3); err != nil {
+			if err := scale(ctx, s, second, room+1); err != nil {
 				s.Errorf("taking it: %v", err)
 			}
 			remove(ctx, s, first)
 			framework.WaitForDeletion(ctx, s, first)
-			if err := scale(ctx, s, second, 5); err != nil {
+			if err := scale(ctx, s, second, limit); err != nil {
 				s.Errorf("taking what a deleted one has left: %v", err)
 			}
 		}).
@@ -164,12 +170,13 @@ func TestWebhookDown(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(needsWebhooks).
 		Assess("refuse what they would judge, and let the rest pass", func(ctx context.Context, s *framework.Scope) {
-			plain, kept := create(ctx, s, "plain", 1), create(ctx, s, "kept", 1, protected)
+			plain, kept := create(ctx, s, s.NewName("plain"), s.Size(1, 2)), create(ctx, s, s.NewName("kept"), s.Size(1, 2), protected)
 			ownOperator(ctx, s)
 			stop(ctx, s)
-			unanswered(s, "a creation", s.Client.Create(ctx, named(s, "new")))
-			unanswered(s, "a change of size", s.Client.Patch(ctx, plain, rawMergePatch(`{"spec":{"size":2}}`)))
-			unanswered(s, "a larger scale", scale(ctx, s, plain, 2))
+			unanswered(s, "a creation", s.Client.Create(ctx, named(s, s.NewName("new"))))
+			larger := s.Size(3, 5)
+			unanswered(s, "a change of size", s.Client.Patch(ctx, plain, sizePatch(larger)))
+			unanswered(s, "a larger scale", scale(ctx, s, plain, larger))
 			unanswered(s, "a forged creator", s.Client.Patch(ctx, plain, rawMergePatch(`{"metadata":{"annotations":{"`+cachev1alpha1.AnnotationRequestedBy+`":"me"}}}`)))
 			unanswered(s, "the deletion of what is protected", s.Client.Delete(ctx, kept))
 			if err := s.Client.Patch(ctx, plain, rawMergePatch(`{"metadata":{"labels":{"a":"b"},"finalizers":["example.com/late"]}}`)); err != nil {
@@ -185,7 +192,7 @@ func TestWebhookDown(t *testing.T) {
 		}).
 		Assess("and do not hold a namespace up", func(ctx context.Context, s *framework.Scope) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: anotherNamespace(ctx, s)}}
-			create(ctx, inNamespace(s, namespace.Name), "cache", 1, protected)
+			create(ctx, inNamespace(s, namespace.Name), s.NewName("cache"), s.Size(1, 2), protected)
 			ownOperator(ctx, s)
 			stop(ctx, s)
 			remove(ctx, s, namespace)
@@ -231,11 +238,12 @@ func TestCertificateRotation(t *testing.T) {
 // asking asks the webhooks again and again, until stop is called and it has asked often enough to prove something.
 func asking(ctx context.Context, s *framework.Scope) (stop func()) {
 	const enough = 100
+	asked := named(s, s.NewName("asked"))
 	stopped, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for n, last := 0, false; n < enough || !last; n++ {
-			if err := s.Client.Create(ctx, named(s, "asked"), client.DryRunAll); err != nil {
+			if err := s.Client.Create(ctx, asked.DeepCopy(), client.DryRunAll); err != nil {
 				s.Errorf("admission %d failed: %v", n, err)
 				return
 			}
@@ -280,6 +288,11 @@ func scale(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached,
 
 func rawMergePatch(patch string) client.Patch {
 	return client.RawPatch("application/merge-patch+json", []byte(patch))
+}
+
+// sizePatch changes a Memcached's size.
+func sizePatch(size int32) client.Patch {
+	return rawMergePatch(fmt.Sprintf(`{"spec":{"size":%d}}`, size))
 }
 
 // refused fails the test if err is no refusal of a webhook that has judged, in these words.
@@ -352,8 +365,9 @@ func passUnjudged(ctx context.Context, s *framework.Scope) {
 	s.Cleanup(func() { set(context.WithoutCancel(ctx), admissionregistrationv1.Fail) })
 	// When the API server goes by it can't be watched, only tried; it takes milliseconds.
 	var err error
+	trial := named(s, s.NewName("trial"))
 	for range 1000 {
-		if err = s.Client.Create(ctx, named(s, "trial"), client.DryRunAll); err == nil {
+		if err = s.Client.Create(ctx, trial.DeepCopy(), client.DryRunAll); err == nil {
 			return
 		}
 	}

@@ -22,67 +22,69 @@ const writeBudget = 3
 
 // TestWrites owns the operator, which holds mere progress back for so long that it makes no difference how fast the machine is.
 func TestWrites(t *testing.T) {
-	within := func(limit int, do framework.Step) framework.Step {
-		return func(ctx context.Context, s *framework.Scope) {
+	within := func(limit int, do framework.StepOf[*cachev1alpha1.Memcached]) framework.StepOf[*cachev1alpha1.Memcached] {
+		return func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			s.Helper()
 			mark := s.Mark()
-			do(ctx, s)
+			do(ctx, s, mc)
 			barrier(ctx, s)
 			framework.VerifyWrites(ctx, s, limit, s.Writes(mark, notThe(canary)))
 			framework.VerifyDistinctWrites(ctx, s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 		}
 	}
-	memcached.Feature("few writes").
+	feature := memcached.Feature("few writes").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
-		Setup(operatorWith(runner.WithArgs("--progress-interval=10m"))).
-		Assess("to make one of size 1 Available", within(writeBudget, func(ctx context.Context, s *framework.Scope) {
-			settled(ctx, s, create(ctx, s, "one", 1))
+		Setup(operatorWith(runner.WithArgs("--progress-interval=10m")))
+	framework.Given(feature, func(_ context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+		return named(s, s.NewName("several"))
+	}).
+		Assess("to make one with one pod Available", within(writeBudget, func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
+			settled(ctx, s, create(ctx, s, s.NewName("one"), single))
 		})).
-		Assess("to make one of size 3 Available", within(writeBudget, func(ctx context.Context, s *framework.Scope) {
-			settled(ctx, s, create(ctx, s, "three", 3))
+		Assess("to make one with several Available", within(writeBudget, func(ctx context.Context, s *framework.Scope, several *cachev1alpha1.Memcached) {
+			several.Spec.Size = new(s.Size(2, 3))
+			add(ctx, s, several)
+			settled(ctx, s, several)
 		})).
-		Assess("to give it two more, with one for the fields that its creation has set", within(writeBudget+1, resized("three", 5))).
-		Assess("to take one away", within(writeBudget, resized("three", 4))).
-		Assess("two while one pod fails, and another one beside it", within(2, func(ctx context.Context, s *framework.Scope) {
+		Assess("to give it two more, with one for the fields that its creation has set", within(writeBudget+1, resizedBy(2))).
+		Assess("to take one away", within(writeBudget, resizedBy(-1))).
+		Assess("two while one pod fails, and another one beside it", within(2, func(ctx context.Context, s *framework.Scope, several *cachev1alpha1.Memcached) {
 			s.NeedsSimulation("their kubelets say how a pod is")
-			three := existing(ctx, s, "three")
-			pods := podsOf(ctx, s, three)
+			pods := podsOf(ctx, s, several)
 			mend := unreadyPod(ctx, s, &pods[0], func(*corev1.ContainerStatus) {})
-			framework.WaitForConditions(ctx, s, three, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			framework.WaitForConditions(ctx, s, several, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
 			mendToo := unreadyPod(ctx, s, &pods[1], func(*corev1.ContainerStatus) {})
 			barrier(ctx, s)
 			mendToo()
 			barrier(ctx, s)
 			mend()
-			settled(ctx, s, three)
+			settled(ctx, s, several)
 		})).
-		Assess("and none while nothing changes", func(ctx context.Context, s *framework.Scope) {
+		Assess("and none while nothing changes", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
 			mark := s.Mark()
 			barrier(ctx, s)
 			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 		}).
-		Assess("at most one to delete", func(ctx context.Context, s *framework.Scope) {
+		Assess("at most one to delete", func(ctx context.Context, s *framework.Scope, several *cachev1alpha1.Memcached) {
 			mark := s.Mark()
-			mc := named(s, "three")
-			remove(ctx, s, mc)
-			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
+			remove(ctx, s, several)
+			framework.WaitForDeletion(ctx, s, several, deploymentOf(several))
 			barrier(ctx, s)
 			framework.VerifyWrites(ctx, s, 1, s.Writes(mark, notThe(canary)))
 		}).
-		Assess("and never one that is in conflict", func(ctx context.Context, s *framework.Scope) {
+		Assess("and never one that is in conflict", func(_ context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
 			s.NeedsAudit()
 			framework.VerifyWrites(ctx, s, 0, s.Writes(audit.Mark{}, audit.Code(409)))
 		}).
 		TestAlone(t)
 }
 
-// resized returns a step that changes the size of a Memcached, and waits until it has as many pods.
-func resized(name string, size int32) framework.Step {
-	return func(ctx context.Context, s *framework.Scope) {
+// resizedBy returns a step that gives a Memcached that many more pods, and waits until it has them.
+func resizedBy(more int32) framework.StepOf[*cachev1alpha1.Memcached] {
+	return func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 		s.Helper()
-		mc := existing(ctx, s, name)
-		resize(ctx, s, mc, size)
+		resize(ctx, s, mc, *mc.Spec.Size+more)
 		settled(ctx, s, mc)
 	}
 }
@@ -93,8 +95,8 @@ func TestRestart(t *testing.T) {
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator")
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) (since audit.Mark) {
-		for _, name := range []string{"a", "b", "c"} {
-			settled(ctx, s, create(ctx, s, name, 2))
+		for range 3 {
+			settled(ctx, s, create(ctx, s, s.NewName("cache"), s.Size(2, 3)))
 		}
 		barrier(ctx, s)
 		return s.Mark()
@@ -116,7 +118,7 @@ const canary = "canary"
 func barrier(ctx context.Context, s *framework.Scope) {
 	s.Helper()
 	since := s.Mark()
-	mc := create(ctx, s, canary, 1)
+	mc := create(ctx, s, canary, single)
 	settled(ctx, s, mc)
 	framework.WaitForRequest(ctx, s, framework.RequestInput{
 		What:   "a status of the canary that says Available=True",

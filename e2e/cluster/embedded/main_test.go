@@ -141,7 +141,9 @@ func expectNothingLeft(t *testing.T, name string) {
 }
 
 // scope returns what assertions on the cluster need.
-func (b *bed) scope(t *testing.T) *framework.Scope { return &framework.Scope{T: t, Client: b.WithWatch} }
+func (b *bed) scope(t *testing.T) *framework.Scope {
+	return &framework.Scope{T: t, Client: b.WithWatch}
+}
 
 // namespace makes a namespace for one test.
 func (b *bed) namespace(t *testing.T) string {

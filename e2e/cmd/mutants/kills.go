@@ -53,7 +53,7 @@ func (t *target) key(m mutant.Mutant) (key cache.ActionID, err error) {
 		}
 	}
 	patch, err := os.ReadFile(m.Path)
-	parts := []string{t.content, runtime.Version(), runtime.GOOS, runtime.GOARCH, os.Getenv(embedded.AssetsVariable), m.Name, string(patch)}
+	parts := []string{t.content, runtime.Version(), runtime.GOOS, runtime.GOARCH, os.Getenv(embedded.AssetsVariable), os.Getenv("TESTBED_SEED"), m.Name, string(patch)}
 	return sha256.Sum256(fmt.Appendf(nil, "%q", parts)), err
 }
 

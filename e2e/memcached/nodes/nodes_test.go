@@ -48,12 +48,12 @@ func TestNodeFailure(t *testing.T) {
 		WithLabel("disruptive", "cluster").
 		WithLabel("needs", "kubelet")
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) cache {
-		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "cache"}}
-		mc.Spec.Size = new(int32(3))
+		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("cache")}}
+		mc.Spec.Size = new(s.Size(2, 4))
 		if err := s.Client.Create(ctx, mc); err != nil {
 			s.Fatal(err)
 		}
-		framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), 3)
+		framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
 		framework.WaitForConditions(ctx, s, mc, available(metav1.ConditionTrue))
 		pods := &corev1.PodList{}
 		if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace)); err != nil {
@@ -66,12 +66,12 @@ func TestNodeFailure(t *testing.T) {
 			framework.WaitForConditions(ctx, s, c.mc, available(metav1.ConditionFalse))
 		}).
 		Assess("that is away leaves them to the others", func(ctx context.Context, s *framework.Scope, c cache) {
-			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(c.mc), 3)
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(c.mc), *c.mc.Spec.Size)
 			framework.WaitForConditions(ctx, s, c.mc, available(metav1.ConditionTrue))
 			framework.WaitForObjects(ctx, s, framework.ObjectsInput{
 				List:    &corev1.PodList{},
 				Options: []client.ListOption{client.InNamespace(s.Namespace)},
-				Matcher: WithTransform(ready, And(HaveLen(3), Not(ContainElement(c.node)))),
+				Matcher: WithTransform(ready, And(HaveLen(int(*c.mc.Spec.Size)), Not(ContainElement(c.node)))),
 			})
 		}).
 		Assess("that is back ends what it still ran", func(ctx context.Context, s *framework.Scope, c cache) {
@@ -79,7 +79,7 @@ func TestNodeFailure(t *testing.T) {
 			framework.WaitForObjects(ctx, s, framework.ObjectsInput{
 				List:    &corev1.PodList{},
 				Options: []client.ListOption{client.InNamespace(s.Namespace)},
-				Matcher: And(HaveLen(3), WithTransform(ready, HaveLen(3))),
+				Matcher: And(HaveLen(int(*c.mc.Spec.Size)), WithTransform(ready, HaveLen(int(*c.mc.Spec.Size)))),
 			})
 			framework.WaitForConditions(ctx, s, c.mc, available(metav1.ConditionTrue))
 		}).

@@ -3,6 +3,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"testing"
 
@@ -38,20 +39,20 @@ func TestDeployment(t *testing.T) {
 		return create(ctx, s, "deployment.yaml", &appsv1.Deployment{})
 	}).
 		Assess("has as many pods as are wanted", func(ctx context.Context, s *framework.Scope, cache *appsv1.Deployment) {
-			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), 3)
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), *cache.Spec.Replicas)
 		}).
 		Assess("replaces a pod that was deleted", func(ctx context.Context, s *framework.Scope, cache *appsv1.Deployment) {
 			pods := &corev1.PodList{}
 			NewWithT(s).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "cache"})).To(Succeed())
-			NewWithT(s).Expect(pods.Items).To(HaveLen(3))
+			NewWithT(s).Expect(pods.Items).To(HaveLen(int(*cache.Spec.Replicas)))
 			NewWithT(s).Expect(s.Client.Delete(ctx, &pods.Items[0])).To(Succeed())
 			framework.WaitForDeletion(ctx, s, &pods.Items[0])
-			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), 3)
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), *cache.Spec.Replicas)
 		}).
 		Assess("follows a change of what is wanted", func(ctx context.Context, s *framework.Scope, cache *appsv1.Deployment) {
-			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":5}}`))
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, s.Size(*cache.Spec.Replicas+1, 5)))
 			NewWithT(s).Expect(s.Client.Patch(ctx, cache, patch)).To(Succeed())
-			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), 5)
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), *cache.Spec.Replicas)
 		}).
 		Test(t)
 }
@@ -62,7 +63,7 @@ func TestJob(t *testing.T) {
 			s.NeedsImage(ctx, "docker.io/library/busybox:1.37")
 			count := create(ctx, s, "job.yaml", &batchv1.Job{})
 			framework.WaitForObject(ctx, s, count, And(
-				HaveField("Status.Succeeded", BeEquivalentTo(2)),
+				HaveField("Status.Succeeded", BeEquivalentTo(*count.Spec.Completions)),
 				HaveField("Status.Conditions", ContainElement(And(
 					HaveField("Type", batchv1.JobComplete), HaveField("Status", corev1.ConditionTrue),
 				))),

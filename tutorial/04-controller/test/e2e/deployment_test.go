@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -15,16 +17,16 @@ import (
 )
 
 func TestSize(t *testing.T) {
-	to := func(size int32) framework.StepOf[*cachev1alpha1.Memcached] {
+	to := func(least, most int32) framework.StepOf[*cachev1alpha1.Memcached] {
 		return func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(s.Size(least, most)) })
 			settled(ctx, s, mc)
 		}
 	}
-	framework.Given(stage.Feature("size"), created("cache", 1)).
-		Assess("one at first", settled).
-		Assess("up to three", to(3)).
-		Assess("down to two", to(2)).
+	framework.Given(stage.Feature("size"), created(1, 2)).
+		Assess("at first", settled).
+		Assess("up", to(3, 5)).
+		Assess("down", to(1, 2)).
 		Test(t)
 }
 
@@ -32,7 +34,7 @@ func TestSize(t *testing.T) {
 func TestTwoInANamespace(t *testing.T) {
 	stage.Feature("two in a namespace").
 		Assess("have pods of their own", func(ctx context.Context, s *framework.Scope) {
-			one, two := create(ctx, s, "one", 2), create(ctx, s, "two", 1)
+			one, two := create(ctx, s, s.NewName("one"), s.Size(1, 3)), create(ctx, s, s.NewName("two"), s.Size(1, 3))
 			settled(ctx, s, one)
 			settled(ctx, s, two)
 			for _, mc := range []*cachev1alpha1.Memcached{one, two} {
@@ -51,11 +53,11 @@ func TestTwoInANamespace(t *testing.T) {
 func TestPort(t *testing.T) {
 	stage.Feature("port").
 		Assess("memcached listens on it", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 1)
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(12345)) })
+			mc, port := create(ctx, s, s.NewName("cache"), s.Size(1, 2)), s.Port()
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = &port })
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Template.Spec.Containers", HaveExactElements(And(
-				HaveField("Args", Equal([]string{"-p", "12345"})),
-				HaveField("Ports", HaveExactElements(HaveField("ContainerPort", BeEquivalentTo(12345)))),
+				HaveField("Args", Equal([]string{"-p", strconv.Itoa(int(port))})),
+				HaveField("Ports", HaveExactElements(HaveField("ContainerPort", BeEquivalentTo(port)))),
 			))))
 			settled(ctx, s, mc)
 		}).
@@ -63,14 +65,14 @@ func TestPort(t *testing.T) {
 }
 
 func TestRepair(t *testing.T) {
-	framework.Given(stage.Feature("repair"), created("cache", 2)).
+	framework.Given(stage.Feature("repair"), created(2, 3)).
 		Setup(settled).
 		Assess("the replicas that somebody changed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":4}}`))
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, s.Size(1, 5)))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				s.Fatal(err)
 			}
-			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(*mc.Spec.Size))))
 			settled(ctx, s, mc)
 		}).
 		Assess("a Deployment that somebody deleted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
@@ -86,9 +88,8 @@ func TestRepair(t *testing.T) {
 }
 
 func TestDelete(t *testing.T) {
-	stage.Feature("delete").
-		Assess("leaves nothing behind", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 2)
+	framework.Given(stage.Feature("delete"), created(2, 3)).
+		Assess("leaves nothing behind", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			if err := s.Client.Delete(ctx, mc); err != nil {
 				s.Fatal(err)
@@ -97,10 +98,10 @@ func TestDelete(t *testing.T) {
 			framework.WaitForNone(ctx, s, &appsv1.ReplicaSetList{}, client.InNamespace(s.Namespace))
 			framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace))
 		}).
-		Assess("is no error", func(ctx context.Context, s *framework.Scope) {
+		Assess("is no error", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			// Its event comes later, so the operator has looked at the deleted one when it has served this one.
-			settled(ctx, s, create(ctx, s, "next", 1))
-			NewWithT(s).Expect(s.Errors(0)).NotTo(ContainElement(ContainSubstring(`"cache" not found`)),
+			settled(ctx, s, create(ctx, s, s.NewName("next"), s.Size(1, 2)))
+			NewWithT(s).Expect(s.Errors(0)).NotTo(ContainElement(ContainSubstring(`"%s" not found`, mc.Name)),
 				"expected no error, and so no retry, for a Memcached that is gone")
 		}).
 		Test(t)

@@ -18,7 +18,7 @@ import (
 )
 
 func TestNodes(t *testing.T) {
-	framework.Given(stage.Feature("nodes"), created("cache", 3)).
+	framework.Given(stage.Feature("nodes"), created(3, 5)).
 		Assess("are the ready pods", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			pods := &corev1.PodList{}
@@ -32,7 +32,7 @@ func TestNodes(t *testing.T) {
 		Assess("follow a pod that is replaced", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			lost := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: mc.Status.Nodes[0]}}
 			NewWithT(s).Expect(s.Client.Delete(ctx, lost)).To(Succeed())
-			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", And(HaveLen(3), Not(ContainElement(lost.Name)))))
+			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", And(HaveLen(int(*mc.Spec.Size)), Not(ContainElement(lost.Name)))))
 			settled(ctx, s, mc)
 		}).
 		Assess("and never was it Available too early", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
@@ -42,19 +42,20 @@ func TestNodes(t *testing.T) {
 }
 
 func TestAvailable(t *testing.T) {
-	framework.Given(stage.Feature("Available"), created("cache", 1)).
+	framework.Given(stage.Feature("Available"), created(1, 2)).
 		Assess("is recorded as an event", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})
 		}).
 		Assess("is about the spec as it is now", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			// A Deployment takes a quarter of its pods away at once in a rollout: none of up to three, one of four.
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(s.Size(*spec.Size+1, 3)) })
 			settled(ctx, s, mc)
 			truthful(ctx, s, mc)
 		}).
 		Assess("stays true while pods are replaced, and none is missing", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			since := len(s.Versions(ctx))
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(11311)) })
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(s.Port()) })
 			settled(ctx, s, mc)
 			for _, version := range record.Of(s.Versions(ctx)[since:], mc.UID) {
 				NewWithT(s).Expect(framework.IsTrue(version.Object, cachev1alpha1.ConditionAvailable)).To(BeTrue(), "expected that it stays Available")
@@ -67,7 +68,7 @@ func TestAvailable(t *testing.T) {
 func TestPodsFailing(t *testing.T) {
 	feature := stage.Feature("failing pods").
 		Setup(func(_ context.Context, s *framework.Scope) { s.NeedsSimulation("their kubelets say how a pod is") })
-	framework.Given(feature, created("cache", 1)).
+	framework.Given(feature, created(1, 2)).
 		Setup(settled).
 		Assess("are told of", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			simulate(ctx, s, `"crashloop"`)
@@ -101,7 +102,7 @@ func TestRefusedDeployment(t *testing.T) {
 	stage.Feature("a refused Deployment").
 		Assess("is told of, and healed", func(ctx context.Context, s *framework.Scope) {
 			none := forbid(ctx, s, "count/deployments.apps")
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			degraded(ctx, s, mc, cachev1alpha1.ReasonDeploymentRefused)
 			NewWithT(s).Expect(s.Client.Delete(ctx, none)).To(Succeed())
 			settled(ctx, s, mc)
@@ -113,7 +114,7 @@ func TestRefusedPods(t *testing.T) {
 	stage.Feature("refused pods").
 		Assess("are told of", func(ctx context.Context, s *framework.Scope) {
 			forbid(ctx, s, corev1.ResourcePods)
-			degraded(ctx, s, create(ctx, s, "cache", 1), cachev1alpha1.ReasonPodsRefused)
+			degraded(ctx, s, create(ctx, s, s.NewName("cache"), s.Size(1, 2)), cachev1alpha1.ReasonPodsRefused)
 		}).
 		Test(t)
 }
@@ -131,7 +132,7 @@ func degraded(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcach
 func forbid(ctx context.Context, s *framework.Scope, what corev1.ResourceName) *corev1.ResourceQuota {
 	s.Helper()
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "none"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("none")},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{what: resource.MustParse("0")}},
 	}
 	if err := s.Client.Create(ctx, quota); err != nil {

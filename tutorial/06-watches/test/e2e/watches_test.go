@@ -23,14 +23,14 @@ func TestQuiet(t *testing.T) {
 	stage.Feature("a change that does not matter").
 		Assess("wakes nobody", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsAudit()
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
-			settled(ctx, s, create(ctx, s, "before", 1))
+			settled(ctx, s, create(ctx, s, s.NewName("before"), s.Size(1, 2)))
 			mark := s.Mark()
 			note := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.com/note":"new"}}}`))
 			NewWithT(s).Expect(s.Client.Patch(ctx, mc, note)).To(Succeed())
-			settled(ctx, s, create(ctx, s, "after", 1))
-			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.About("cache")))
+			settled(ctx, s, create(ctx, s, s.NewName("after"), s.Size(1, 2)))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.About(mc.Name)))
 		}).
 		Test(t)
 }
@@ -45,15 +45,15 @@ func TestFailingImage(t *testing.T) {
 			}
 			restart(ctx, s, runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1"))
 			cordon(ctx, s, true)
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			framework.WaitForObjects(ctx, s, framework.ObjectsInput{
 				List:    &corev1.PodList{},
 				Options: []client.ListOption{client.InNamespace(s.Namespace)},
-				Matcher: HaveExactElements(HaveField("Status.Conditions", ContainElement(And(
+				Matcher: And(HaveLen(int(*mc.Spec.Size)), HaveEach(HaveField("Status.Conditions", ContainElement(And(
 					HaveField("Type", corev1.PodScheduled), HaveField("Status", corev1.ConditionFalse),
-				)))),
+				))))),
 			})
-			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Status.UnavailableReplicas", BeEquivalentTo(1)))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Status.UnavailableReplicas", BeEquivalentTo(*mc.Spec.Size)))
 			rest(ctx, s)
 			cordon(ctx, s, false)
 			framework.WaitForConditions(ctx, s, mc, framework.Condition{
@@ -79,7 +79,7 @@ func cordon(ctx context.Context, s *framework.Scope, is bool) {
 // rest waits until the operator has done what there was to do: it serves one more Memcached, which comes to nothing.
 func rest(ctx context.Context, s *framework.Scope) {
 	s.Helper()
-	canary := create(ctx, s, "canary", 1)
+	canary := create(ctx, s, s.NewName("canary"), s.Size(1, 2))
 	framework.WaitForConditions(ctx, s, canary, framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionTrue})
 	NewWithT(s).Expect(s.Client.Delete(ctx, canary)).To(Succeed())
 	framework.WaitForDeletion(ctx, s, canary, deploymentOf(canary))
@@ -91,7 +91,7 @@ func TestScope(t *testing.T) {
 			restart(ctx, s, runner.WithArgs("--namespaces="+s.Namespace))
 			other := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: s.Namespace}}
 			NewWithT(s).Expect(s.Client.Create(ctx, other)).To(Succeed())
-			settled(ctx, s, create(ctx, s, "cache", 1))
+			settled(ctx, s, create(ctx, s, s.NewName("cache"), s.Size(1, 2)))
 			err := s.Client.Get(ctx, client.ObjectKeyFromObject(other), deploymentOf(other))
 			NewWithT(s).Expect(err).To(MatchError(ContainSubstring("not found")), "expected no Deployment in a namespace that is not served")
 

@@ -31,20 +31,20 @@ func TestForbidden(t *testing.T) {
 	stage.Feature("without a right").
 		Assess("to create Deployments", func(ctx context.Context, s *framework.Scope) {
 			giveBack := revoke(ctx, s, "apps", "deployments", "create")
-			mc := create(ctx, s, "create", 1)
+			mc := create(ctx, s, s.NewName("create"), s.Size(1, 2))
 			degraded(ctx, s, mc, `cannot create resource "deployments" in API group "apps"`)
 			giveBack()
 			settled(ctx, s, mc)
 		}).
 		Assess("to say whom a Deployment's owner waits for", func(ctx context.Context, s *framework.Scope) {
 			giveBack := revoke(ctx, s, "cache.example.com", "memcacheds/finalizers", "update")
-			mc := create(ctx, s, "finalizers", 1)
+			mc := create(ctx, s, s.NewName("finalizers"), s.Size(1, 2))
 			degraded(ctx, s, mc, "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on")
 			giveBack()
 			settled(ctx, s, mc)
 		}).
 		Assess("to delete Deployments, which it takes to change an owner", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "delete", 1)
+			mc := create(ctx, s, s.NewName("delete"), s.Size(1, 2))
 			settled(ctx, s, mc)
 			giveBack := revoke(ctx, s, "apps", "deployments", "delete")
 			disown(ctx, s, mc)
@@ -56,7 +56,7 @@ func TestForbidden(t *testing.T) {
 		Assess("to write the status, which nothing but its log can tell", func(ctx context.Context, s *framework.Scope) {
 			mark := s.Mark()
 			giveBack := revoke(ctx, s, "cache.example.com", "memcacheds/status", "patch")
-			mc := create(ctx, s, "status", 1)
+			mc := create(ctx, s, s.NewName("status"), s.Size(1, 2))
 			framework.WaitForRequest(ctx, s, framework.RequestInput{
 				What:   "a status that is refused",
 				Writes: s.Writes(mark, audit.Resource("memcacheds", "status")),
@@ -79,12 +79,12 @@ func TestNoPermissionIsUnused(t *testing.T) {
 			mark := s.Mark()
 			// A client that can have its list streamed does not list. Not every API server can.
 			restart(ctx, s, runner.WithEnv("KUBE_FEATURE_WatchListClient=false"))
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 3))
 			settled(ctx, s, mc)
 			// The same news once more are a patch of the event.
-			for _, size := range []int32{2, 1} {
+			for range 2 {
 				giveBack := revoke(ctx, s, "apps", "deployments", "patch")
-				change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
+				change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(s.Size(1, 3)) })
 				degraded(ctx, s, mc, `cannot patch resource "deployments"`)
 				giveBack()
 				settled(ctx, s, mc)
@@ -103,44 +103,43 @@ func TestNoPermissionIsUnused(t *testing.T) {
 
 // TestUsers shows what the cluster's own roles say about Memcacheds.
 func TestUsers(t *testing.T) {
-	stage.Feature("people").
-		Assess("who may edit in a namespace may edit Memcacheds", func(ctx context.Context, s *framework.Scope) {
+	framework.Given(stage.Feature("people"), memcached).
+		Assess("who may edit in a namespace may edit Memcacheds", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			ann := somebody(ctx, s, "ann", "edit")
-			mc := memcached(s, "cache")
 			untilAllowed(ctx, s, "ann", "create")
 			NewWithT(s).Expect(ann.Create(ctx, mc)).To(Succeed())
 			settled(ctx, s, mc)
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"nodes":["mine"]}}`))
 			forbidden(s, ann.Status().Patch(ctx, mc.DeepCopy(), patch), `cannot patch resource "memcacheds/status"`)
 		}).
-		Assess("who may view may look at them", func(ctx context.Context, s *framework.Scope) {
+		Assess("who may view may look at them", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			bob := somebody(ctx, s, "bob", "view")
 			untilAllowed(ctx, s, "bob", "get")
-			NewWithT(s).Expect(bob.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: "cache"}, &cachev1alpha1.Memcached{})).To(Succeed())
-			forbidden(s, bob.Create(ctx, memcached(s, "another")), `cannot create resource "memcacheds"`)
+			NewWithT(s).Expect(bob.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
+			forbidden(s, bob.Create(ctx, memcached(ctx, s)), `cannot create resource "memcacheds"`)
 		}).
 		Test(t)
 }
 
-// memcached is a Memcached of size 1 that does not exist yet.
-func memcached(s *framework.Scope, name string) *cachev1alpha1.Memcached {
+// memcached is a Memcached that does not exist yet.
+func memcached(_ context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
 	return &cachev1alpha1.Memcached{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
-		Spec:       cachev1alpha1.MemcachedSpec{Size: new(int32(1))},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("cache")},
+		Spec:       cachev1alpha1.MemcachedSpec{Size: new(s.Size(1, 2))},
 	}
 }
 
 // somebody returns a client of a user who has one of the cluster's own roles in the feature's namespace.
-func somebody(ctx context.Context, s *framework.Scope, name, role string) client.Client {
+func somebody(ctx context.Context, s *framework.Scope, user, role string) client.Client {
 	s.Helper()
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName(user)},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}
 	NewWithT(s).Expect(s.Client.Create(ctx, binding)).To(Succeed())
 	config := rest.CopyConfig(s.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: name}
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	c, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
 	NewWithT(s).Expect(err).NotTo(HaveOccurred())
 	return c

@@ -23,7 +23,7 @@ func TestPod(t *testing.T) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: manager.Namespace}}
 			framework.WaitForObject(ctx, s, namespace, HaveField("Labels", HaveKeyWithValue("pod-security.kubernetes.io/enforce", "restricted")))
 			pod := &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: manager.Namespace, Name: "trial"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: manager.Namespace, Name: s.NewName("trial")},
 				Spec:       manager.Spec.Template.Spec,
 			}
 			g.Expect(s.Client.Create(ctx, pod, client.DryRunAll)).To(Succeed(), "expected that the manager's pod is admitted")
@@ -59,7 +59,7 @@ func TestDeployed(t *testing.T) {
 				s.Fatal(err)
 			}
 			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(2)) })
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(s.Size(*spec.Size+1, 5)) })
 			settled(ctx, s, mc)
 		}).
 		TestAlone(t)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -15,28 +16,28 @@ import (
 )
 
 func TestSize(t *testing.T) {
-	to := func(size int32) framework.StepOf[*cachev1alpha1.Memcached] {
+	to := func(least, most int32) framework.StepOf[*cachev1alpha1.Memcached] {
 		return func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = &size })
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(s.Size(least, most)) })
 			settled(ctx, s, mc)
 		}
 	}
-	framework.Given(stage.Feature("size"), created("cache", 1)).
-		Assess("one at first", settled).
-		Assess("up to three", to(3)).
-		Assess("down to two", to(2)).
+	framework.Given(stage.Feature("size"), created(1, 2)).
+		Assess("at first", settled).
+		Assess("up", to(3, 5)).
+		Assess("down", to(1, 2)).
 		Test(t)
 }
 
 func TestRepair(t *testing.T) {
-	framework.Given(stage.Feature("repair"), created("cache", 2)).
+	framework.Given(stage.Feature("repair"), created(2, 3)).
 		Setup(settled).
 		Assess("the replicas that somebody changed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":4}}`))
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, s.Size(1, 5)))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				s.Fatal(err)
 			}
-			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(2))))
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(*mc.Spec.Size))))
 			settled(ctx, s, mc)
 		}).
 		Assess("a label that somebody changed, of which no pod tells", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
@@ -61,7 +62,7 @@ func TestRepair(t *testing.T) {
 func TestDelete(t *testing.T) {
 	stage.Feature("delete").
 		Assess("leaves nothing behind", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 2)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 			settled(ctx, s, mc)
 			if err := s.Client.Delete(ctx, mc); err != nil {
 				s.Fatal(err)

@@ -25,10 +25,10 @@ func TestLeader(t *testing.T) {
 		first, second *runner.Replica
 		asFirst       []runner.Change
 	}
-	serve := func(ctx context.Context, s *framework.Scope, name, program string) {
+	serve := func(ctx context.Context, s *framework.Scope, program string) {
 		s.Helper()
 		mark, begin := s.Mark(), time.Now()
-		settled(ctx, s, create(ctx, s, name, 1))
+		settled(ctx, s, create(ctx, s, s.NewName("cache"), s.Size(1, 2)))
 		framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 	}
 	framework.Given(stage.Feature("the leader").Setup(ownOperator), func(ctx context.Context, s *framework.Scope) *replicas {
@@ -36,7 +36,7 @@ func TestLeader(t *testing.T) {
 		asFirst := []runner.Change{lease, program(s, folder, "first")}
 		restart(ctx, s, asFirst...)
 		first := s.Operator.Replicas()[0]
-		serve(ctx, s, "cache-1", "first")
+		serve(ctx, s, "first")
 		mark := s.Mark()
 		second, err := s.Operator.AddReplica(ctx, lease, program(s, folder, "second"))
 		if err != nil {
@@ -51,11 +51,11 @@ func TestLeader(t *testing.T) {
 		return &replicas{first, second, asFirst}
 	}).
 		Assess("alone works", func(ctx context.Context, s *framework.Scope, _ *replicas) {
-			serve(ctx, s, "cache-2", "first")
+			serve(ctx, s, "first")
 		}).
 		Assess("is followed when it is killed", func(ctx context.Context, s *framework.Scope, running *replicas) {
 			followed(ctx, s, running.first.Kill)
-			serve(ctx, s, "cache-3", "second")
+			serve(ctx, s, "second")
 		}).
 		Assess("gives its lease back when it is told to end", func(ctx context.Context, s *framework.Scope, running *replicas) {
 			if err := running.first.Restart(ctx, running.asFirst...); err != nil {
@@ -72,7 +72,7 @@ func TestLeader(t *testing.T) {
 					return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"holderIdentity":""`)
 				},
 			})
-			serve(ctx, s, "cache-4", "first")
+			serve(ctx, s, "first")
 		}).
 		TestAlone(t)
 }
@@ -105,10 +105,10 @@ func shortLease(s *framework.Scope) runner.Change {
 	return runner.WithArgs("--leader-election-lease-duration=6s")
 }
 
-// program makes a replica run as a program of that name.
-func program(s *framework.Scope, folder, name string) runner.Change {
+// program makes a replica run as a program of that base name.
+func program(s *framework.Scope, folder, base string) runner.Change {
 	s.Helper()
-	path := filepath.Join(folder, name)
+	path := filepath.Join(folder, base)
 	executable, err := os.ReadFile(s.Operator.Binary())
 	if err == nil {
 		err = os.WriteFile(path, executable, 0o755)

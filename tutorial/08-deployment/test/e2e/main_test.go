@@ -49,10 +49,10 @@ func create(ctx context.Context, s *framework.Scope, name string, size int32) *c
 	return mc
 }
 
-// created returns a step that creates a Memcached, for features about one.
-func created(name string, size int32) func(context.Context, *framework.Scope) *cachev1alpha1.Memcached {
+// created returns a step that creates a Memcached of a size from least to most, for features about one.
+func created(least, most int32) func(context.Context, *framework.Scope) *cachev1alpha1.Memcached {
 	return func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
-		return create(ctx, s, name, size)
+		return create(ctx, s, s.NewName("cache"), s.Size(least, most))
 	}
 }
 

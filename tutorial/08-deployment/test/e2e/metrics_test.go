@@ -23,8 +23,8 @@ import (
 func TestMetrics(t *testing.T) {
 	stage.Feature("metrics").
 		Assess("are for those who may read them", func(ctx context.Context, s *framework.Scope) {
-			settled(ctx, s, create(ctx, s, "cache", 1)) // the operator leads, and so its controller counts
-			stranger, reader := account(ctx, s, "stranger"), account(ctx, s, "reader")
+			settled(ctx, s, create(ctx, s, s.NewName("cache"), s.Size(1, 2))) // the operator leads, and so its controller counts
+			stranger, reader := account(ctx, s, s.NewName("stranger")), account(ctx, s, s.NewName("reader"))
 			mayReadMetrics(ctx, s, reader)
 			g := NewWithT(s)
 			code, _ := metrics(ctx, s, "")

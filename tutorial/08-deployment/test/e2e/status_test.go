@@ -11,7 +11,7 @@ import (
 )
 
 func TestAvailable(t *testing.T) {
-	framework.Given(stage.Feature("Available"), created("cache", 1)).
+	framework.Given(stage.Feature("Available"), created(1, 2)).
 		Assess("is recorded as an event", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonAllReplicasReady})

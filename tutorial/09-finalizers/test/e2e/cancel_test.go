@@ -38,7 +38,7 @@ func TestCancel(t *testing.T) {
 				book.ServeHTTP(w, r)
 			})
 			fly(ctx, s, d)
-			ticket, kept := buy(ctx, s, "ticket"), buy(ctx, s, "kept")
+			ticket, kept := buy(ctx, s, s.NewName("ticket")), buy(ctx, s, s.NewName("kept"))
 			hasBooking(ctx, s, ticket)
 			hasBooking(ctx, s, kept)
 			remove(ctx, s, ticket)
@@ -66,7 +66,7 @@ func TestCrash(t *testing.T) {
 			})
 			s.Cleanup(func() { close(released) }) // or the airline could never close
 			fly(ctx, s, d)
-			ticket := buy(ctx, s, "ticket")
+			ticket := buy(ctx, s, s.NewName("ticket"))
 			receive(ctx, s, arrived)
 			NewWithT(s).Expect(s.Client.Get(ctx, client.ObjectKeyFromObject(ticket), ticket)).To(Succeed())
 			NewWithT(s).Expect(ticket.GetFinalizers()).To(ContainElement(finalizer), "expected the finalizer before the booking")
@@ -85,7 +85,7 @@ func TestDown(t *testing.T) {
 		Assess("waits, and is canceled when it is back", func(ctx context.Context, s *framework.Scope) {
 			d := open(s, always)
 			fly(ctx, s, d)
-			ticket := buy(ctx, s, "ticket")
+			ticket := buy(ctx, s, s.NewName("ticket"))
 			hasBooking(ctx, s, ticket)
 			NewWithT(s).Expect(s.Operator.Stop(ctx)).To(Succeed())
 			remove(ctx, s, ticket)
@@ -122,7 +122,7 @@ func TestClosedForCanceling(t *testing.T) {
 				book.ServeHTTP(w, r)
 			})
 			fly(ctx, s, d)
-			ticket := buy(ctx, s, "ticket")
+			ticket := buy(ctx, s, s.NewName("ticket"))
 			hasBooking(ctx, s, ticket)
 			if s.Audit != nil {
 				*deletion = s.Mark()
@@ -151,7 +151,7 @@ func TestGone(t *testing.T) {
 		Assess("counts as canceled", func(ctx context.Context, s *framework.Scope) {
 			d := open(s, always)
 			fly(ctx, s, d)
-			ticket := buy(ctx, s, "ticket")
+			ticket := buy(ctx, s, s.NewName("ticket"))
 			hasBooking(ctx, s, ticket)
 			d.Config.Handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodDelete, "/bookings/"+string(ticket.GetUID()), nil))
 			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1))
@@ -166,13 +166,13 @@ func TestNeverBooked(t *testing.T) {
 	stage.Feature("tickets that are deleted before they are booked").
 		Assess("are let go, and never booked", func(ctx context.Context, s *framework.Scope) {
 			NewWithT(s).Expect(s.Operator.Stop(ctx)).To(Succeed())
-			ours, theirs := buy(ctx, s, "ours", finalizer), buy(ctx, s, "theirs", foreign)
+			ours, theirs := buy(ctx, s, s.NewName("ours"), finalizer), buy(ctx, s, s.NewName("theirs"), foreign)
 			remove(ctx, s, ours)
 			remove(ctx, s, theirs)
 			d := open(s, always)
 			fly(ctx, s, d)
 			framework.WaitForDeletion(ctx, s, ours)
-			hasBooking(ctx, s, buy(ctx, s, "afterwards"))
+			hasBooking(ctx, s, buy(ctx, s, s.NewName("afterwards")))
 			NewWithT(s).Expect(d.booked()).To(HaveLen(1), "expected no booking for a ticket that is being deleted")
 			NewWithT(s).Expect(d.askedToCancel(theirs.GetUID())).To(BeZero(), "expected no request for a ticket that was never ours")
 			setFinalizers(ctx, s, theirs, `[]`)
@@ -187,7 +187,7 @@ func TestForeignFinalizer(t *testing.T) {
 		Assess("is left alone", func(ctx context.Context, s *framework.Scope) {
 			d := open(s, always)
 			fly(ctx, s, d)
-			ticket := buy(ctx, s, "ticket", foreign)
+			ticket := buy(ctx, s, s.NewName("ticket"), foreign)
 			hasBooking(ctx, s, ticket)
 			remove(ctx, s, ticket)
 			framework.WaitForObject(ctx, s, ticket, WithTransform(finalizersOf, Equal([]string{foreign})))
@@ -205,7 +205,7 @@ func TestOlder(t *testing.T) {
 		Assess("gets one", func(ctx context.Context, s *framework.Scope) {
 			d := open(s, always)
 			fly(ctx, s, d)
-			ticket := buy(ctx, s, "ticket")
+			ticket := buy(ctx, s, s.NewName("ticket"))
 			hasBooking(ctx, s, ticket)
 			NewWithT(s).Expect(s.Operator.Stop(ctx)).To(Succeed())
 			setFinalizers(ctx, s, ticket, `[]`)

@@ -30,11 +30,11 @@ var stage = framework.New(framework.Options{
 
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
-// buy creates a ticket for two from Mumbai to London in the feature's namespace, with these finalizers.
+// buy creates a ticket for some from Mumbai to London in the feature's namespace, with these finalizers.
 func buy(ctx context.Context, s *framework.Scope, name string, finalizers ...string) *unstructured.Unstructured {
 	s.Helper()
 	ticket := &unstructured.Unstructured{Object: map[string]any{
-		"spec": map[string]any{"from": "Mumbai", "to": "London", "number": int64(2)},
+		"spec": map[string]any{"from": "Mumbai", "to": "London", "number": int64(s.Size(1, 10))},
 	}}
 	ticket.SetGroupVersionKind(ticketKind)
 	ticket.SetNamespace(s.Namespace)

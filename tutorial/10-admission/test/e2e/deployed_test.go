@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestDeployed(t *testing.T) {
 		Assess("serves the sample without webhooks, and the schema holds", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			NewWithT(s).Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy))
 			settled(ctx, s, mc)
-			refused(s, patch(ctx, s, mc, `{"spec":{"size":6}}`), "spec.size", "should be less than or equal to 5")
+			refused(s, resize(ctx, s, mc, largest+1), "spec.size", fmt.Sprintf("should be less than or equal to %d", largest))
 		}).
 		Assess("is followed when its leader's pod is deleted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			lease := leaseOf(s)
@@ -44,7 +45,7 @@ func TestDeployed(t *testing.T) {
 				s.Fatal(err)
 			}
 			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
-			NewWithT(s).Expect(patch(ctx, s, mc, `{"spec":{"size":2}}`)).To(Succeed())
+			NewWithT(s).Expect(resize(ctx, s, mc, s.Size(*mc.Spec.Size+1, largest))).To(Succeed())
 			settled(ctx, s, mc)
 		}).
 		TestAlone(t)

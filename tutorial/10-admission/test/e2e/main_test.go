@@ -39,6 +39,9 @@ var stage = framework.New(framework.Options{
 
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
+// largest is the largest size that the schema allows.
+const largest = 5
+
 // create creates a Memcached of that size in the feature's namespace.
 func create(ctx context.Context, s *framework.Scope, name string, size int32) *cachev1alpha1.Memcached {
 	s.Helper()

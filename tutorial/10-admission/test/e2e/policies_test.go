@@ -10,7 +10,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,10 +22,13 @@ import (
 func TestPolicies(t *testing.T) {
 	const protection, creator = cachev1alpha1.AnnotationDeletionProtection, cachev1alpha1.AnnotationRequestedBy
 	policies := stage.Feature("admission policies").Setup(applyPolicies)
-	framework.Given(policies, func(_ context.Context, s *framework.Scope) *cachev1alpha1.Memcached { return memcached(s, "cache", 1) }).
+	framework.Given(policies, func(_ context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+		return memcached(s, s.NewName("cache"), s.Size(1, 2))
+	}).
 		Assess("record who asked", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+			proposed := memcached(s, s.NewName("trial"), s.Size(1, 2))
 			framework.WaitFor(ctx, s, "a trial", func(ctx context.Context) error {
-				trial := memcached(s, "trial", 1)
+				trial := proposed.DeepCopy()
 				if err := as(s, "jane").Create(ctx, trial, client.DryRunAll); err != nil {
 					return err
 				}
@@ -38,7 +40,7 @@ func TestPolicies(t *testing.T) {
 			NewWithT(s).Expect(s.Client.Create(ctx, mc)).To(Succeed())
 		}).
 		Assess("warn of a change of port", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			heard := &warnings{}
+			heard, port := &warnings{}, s.Port()
 			config := rest.CopyConfig(s.Config)
 			config.WarningHandler = heard
 			user, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
@@ -46,8 +48,7 @@ func TestPolicies(t *testing.T) {
 				s.Fatal(err)
 			}
 			framework.WaitFor(ctx, s, "a trial", func(ctx context.Context) error {
-				change := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"containerPort":11311}}`))
-				if err := user.Patch(ctx, mc.DeepCopy(), change, client.DryRunAll); err != nil {
+				if err := user.Patch(ctx, mc.DeepCopy(), specPatch("containerPort", port), client.DryRunAll); err != nil {
 					return err
 				}
 				if !slices.ContainsFunc(heard.texts, func(text string) bool { return strings.Contains(text, "ValidatingAdmissionPolicy") }) {
@@ -100,7 +101,7 @@ func applyPolicies(ctx context.Context, s *framework.Scope) {
 // untilForgotten waits until the API server enforces none of the policies any more, which can't be watched, only tried.
 func untilForgotten(ctx context.Context, s *framework.Scope) {
 	s.Helper()
-	gone := memcached(s, "protected", 1)
+	gone := memcached(s, s.NewName("protected"), s.Size(1, 2))
 	gone.Annotations = map[string]string{cachev1alpha1.AnnotationDeletionProtection: "true"}
 	if err := s.Client.Create(ctx, gone); err != nil {
 		s.Error(err)

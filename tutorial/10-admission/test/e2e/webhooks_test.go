@@ -39,7 +39,7 @@ func TestDefaulter(t *testing.T) {
 	stage.Feature("who asked").
 		Assess("is recorded, whatever the request says, and stays", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			g := NewWithT(s)
-			mc := memcached(s, "cache", 1)
+			mc := memcached(s, s.NewName("cache"), s.Size(1, 2))
 			mc.Annotations = map[string]string{annotation: "somebody-else"}
 			g.Expect(as(s, "jane").Create(ctx, mc)).To(Succeed())
 			g.Expect(mc.Annotations).To(HaveKeyWithValue(annotation, "jane"), "expected the name of who creates")
@@ -54,13 +54,13 @@ func TestDeletionProtection(t *testing.T) {
 	const annotation = cachev1alpha1.AnnotationDeletionProtection
 	stage.Feature("deletion protection").
 		Assess("refuses what is neither true nor false", withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			refused(s, patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"yes"}}}`),
 				"metadata.annotations[cache.example.com/deletion-protection]", `Unsupported value: "yes"`)
 		})).
 		Assess("refuses deletion until it is taken off", withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			g := NewWithT(s)
-			mc := create(ctx, s, "kept", 1)
+			mc := create(ctx, s, s.NewName("kept"), s.Size(1, 2))
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"true"}}}`)).To(Succeed())
 			refused(s, s.Client.Delete(ctx, mc),
 				"metadata.annotations[cache.example.com/deletion-protection]", "protects the Memcached from deletion")
@@ -76,14 +76,16 @@ func TestTotalSize(t *testing.T) {
 	stage.Feature("the sum of sizes in a namespace").
 		Setup(withWebhooks(ownOperator)).
 		Assess("is limited for who creates, changes and scales", func(ctx context.Context, s *framework.Scope) {
-			restart(ctx, s, runner.WithArgs("--max-total-size-per-namespace=5"))
-			first := create(ctx, s, "first", 3)
-			refused(s, s.Client.Create(ctx, memcached(s, "second", 3)), "spec.size", "may sum up to 5", "leaves 2")
-			second := create(ctx, s, "second", 2)
-			refused(s, patch(ctx, s, second, `{"spec":{"size":3}}`), "spec.size", "leaves 2")
-			refused(s, scale(ctx, s, second, 3), "spec.size", "leaves 2")
-			NewWithT(s).Expect(scale(ctx, s, first, 2)).To(Succeed(), "expected that there is room to be made")
-			NewWithT(s).Expect(scale(ctx, s, second, 3)).To(Succeed(), "expected that there is room now")
+			large, room := s.Size(3, 4), s.Size(1, 2)
+			leaves := fmt.Sprintf("leaves %d", room)
+			restart(ctx, s, runner.WithArgs(fmt.Sprintf("--max-total-size-per-namespace=%d", large+room)))
+			first := create(ctx, s, s.NewName("first"), large)
+			refused(s, s.Client.Create(ctx, memcached(s, s.NewName("second"), room+1)), "spec.size", fmt.Sprintf("may sum up to %d", large+room), leaves)
+			second := create(ctx, s, s.NewName("second"), room)
+			refused(s, resize(ctx, s, second, room+1), "spec.size", leaves)
+			refused(s, scale(ctx, s, second, room+1), "spec.size", leaves)
+			NewWithT(s).Expect(scale(ctx, s, first, large-1)).To(Succeed(), "expected that there is room to be made")
+			NewWithT(s).Expect(scale(ctx, s, second, room+1)).To(Succeed(), "expected that there is room now")
 		}).
 		TestAlone(t)
 }
@@ -92,17 +94,17 @@ func TestTotalSize(t *testing.T) {
 func TestPortWarning(t *testing.T) {
 	stage.Feature("a change of port").
 		Assess("is allowed, with a warning", withWebhooks(func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 1)
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			heard := &warnings{}
 			config := rest.CopyConfig(s.Config)
 			config.WarningHandler = heard
 			user, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
 			g := NewWithT(s)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(user.Patch(ctx, mc, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":2}}`)))).To(Succeed())
+			g.Expect(user.Patch(ctx, mc, specPatch("size", s.Size(3, 5)))).To(Succeed())
 			g.Expect(heard.texts).To(BeEmpty(), "expected no warning of a change of size")
-			g.Expect(user.Patch(ctx, mc, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"containerPort":11311}}`)))).To(Succeed())
-			g.Expect(heard.texts).To(ConsistOf(ContainSubstring("every pod of the Memcached cache restarts")), "expected a warning of a change of port")
+			g.Expect(user.Patch(ctx, mc, specPatch("containerPort", s.Port()))).To(Succeed())
+			g.Expect(heard.texts).To(ConsistOf(ContainSubstring("every pod of the Memcached %s restarts", mc.Name)), "expected a warning of a change of port")
 		})).
 		Test(t)
 }
@@ -121,8 +123,8 @@ func TestOff(t *testing.T) {
 			}
 		})).
 		Assess("leaves the schema, and the operator at work", func(ctx context.Context, s *framework.Scope) {
-			refused(s, s.Client.Create(ctx, memcached(s, "large", 6)), "spec.size", "should be less than or equal to 5")
-			mc := create(ctx, s, "cache", 1)
+			refused(s, s.Client.Create(ctx, memcached(s, s.NewName("large"), largest+1)), "spec.size", fmt.Sprintf("should be less than or equal to %d", largest))
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
 			g := NewWithT(s)
 			g.Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy))
@@ -154,8 +156,9 @@ func removeConfigurations(ctx context.Context, s *framework.Scope) {
 		})
 	}
 	// When the API server goes by it can't be watched, only tried.
+	proposed := memcached(s, s.NewName("trial"), s.Size(1, 2))
 	framework.WaitFor(ctx, s, "a trial", func(ctx context.Context) error {
-		trial := memcached(s, "trial", 1)
+		trial := proposed.DeepCopy()
 		if err := s.Client.Create(ctx, trial, client.DryRunAll); err != nil {
 			return fmt.Errorf("expected that nobody asks webhooks that are not configured; last seen: %w", err)
 		}
@@ -188,6 +191,16 @@ func as(s *framework.Scope, user string) client.Client {
 
 func patch(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, text string) error {
 	return s.Client.Patch(ctx, mc, client.RawPatch(types.MergePatchType, []byte(text)))
+}
+
+// resize changes a Memcached's size.
+func resize(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, size int32) error {
+	return s.Client.Patch(ctx, mc, specPatch("size", size))
+}
+
+// specPatch sets a number in a Memcached's spec.
+func specPatch(field string, number int32) client.Patch {
+	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{%q:%d}}`, field, number))
 }
 
 // scale changes a Memcached's size as `kubectl scale` and autoscalers do.

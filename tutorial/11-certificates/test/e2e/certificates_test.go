@@ -83,10 +83,11 @@ func withWebhooks(step framework.Step) framework.Step {
 func asking(ctx context.Context, s *framework.Scope) (stop func()) {
 	const enough = 50
 	stopped, done := make(chan struct{}), make(chan struct{})
+	asked := newMemcached(s, s.NewName("asked"), s.Size(1, 2))
 	go func() {
 		defer close(done)
 		for n, last := 0, false; n < enough || !last; n++ {
-			if err := s.Client.Create(ctx, newMemcached(s, "asked", 1), client.DryRunAll); err != nil {
+			if err := s.Client.Create(ctx, asked.DeepCopy(), client.DryRunAll); err != nil {
 				s.Errorf("admission %d failed: %v", n, err)
 				return
 			}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func TestDeployed(t *testing.T) {
 			}
 			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(And(ContainSubstring("_"), Not(Equal(holder))))))
 			// While a pod goes, the API server may ask it, or nobody: who is refused for that tries again.
-			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":2}}`))
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"size":%d}}`, s.Size(*mc.Spec.Size+1, 5)))
 			framework.WaitFor(ctx, s, "changing the Memcached", func(ctx context.Context) error { return s.Client.Patch(ctx, mc, patch) })
 			settled(ctx, s, mc)
 		}).

@@ -1,0 +1,139 @@
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// suites are the files of suites whose objects' names, sizes and ports come from TESTBED_SEED.
+var suites = []string{"tutorial/*/test/e2e/*_test.go", "e2e/memcached/*_test.go", "e2e/memcached/nodes/*_test.go"}
+
+// TestSuitesDrawWhatTheyCreate wants suites to ask the scope for names, sizes and ports: an operator with these built in would pass a
+// suite that always used the same.
+func TestSuitesDrawWhatTheyCreate(t *testing.T) {
+	positions, packages := token.NewFileSet(), map[string][]*ast.File{}
+	for _, pattern := range suites {
+		for _, path := range glob(t, pattern) {
+			file, err := parser.ParseFile(positions, filepath.Join(repository, path), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			packages[filepath.Dir(path)] = append(packages[filepath.Dir(path)], file)
+		}
+	}
+	for _, files := range packages {
+		for _, found := range literalsIn(files) {
+			t.Errorf("%s: the literal %s: use the scope's NewName, Size or Port, or a constant that says what is special about it", positions.Position(found.Pos()), found.Value)
+		}
+	}
+}
+
+// drawn are parameters of a suite's functions whose arguments the scope hands out.
+var drawn = map[string]bool{"name string": true, "size int32": true, "port int32": true}
+
+// numberInPatch is a size or a port that a JSON patch sets.
+var numberInPatch = regexp.MustCompile(`"(size|replicas|containerPort)": ?[1-9]`)
+
+// literalsIn returns literals that name an object, or set a size or port: as an argument of a function of the suite, as the name of
+// an object in a namespace unless the operator's manifests name it, as new(int32(2)), and in a patch.
+func literalsIn(files []*ast.File) []*ast.BasicLit {
+	parameters := map[string][]string{}
+	for _, file := range files {
+		for _, declaration := range file.Decls {
+			if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv == nil {
+				for _, field := range function.Type.Params.List {
+					for _, name := range field.Names {
+						parameters[function.Name.Name] = append(parameters[function.Name.Name], name.Name+" "+types.ExprString(field.Type))
+					}
+				}
+			}
+		}
+	}
+	var found []*ast.BasicLit
+	add := func(expression ast.Expr) {
+		if literal, ok := expression.(*ast.BasicLit); ok {
+			found = append(found, literal)
+		}
+	}
+	for _, file := range files {
+		ast.Inspect(file, func(node ast.Node) bool {
+			switch node := node.(type) {
+			case *ast.CallExpr:
+				function, _ := node.Fun.(*ast.Ident)
+				if function == nil {
+					break
+				}
+				if function.Name == "int32" {
+					add(node.Args[0])
+				}
+				for i, parameter := range parameters[function.Name] {
+					if drawn[parameter] && i < len(node.Args) {
+						add(node.Args[i])
+					}
+				}
+			case *ast.CompositeLit:
+				if name := valueOf(node, "Name"); valueOf(node, "Namespace") != nil && !strings.Contains(text(name), "operator") {
+					add(name)
+				}
+			case *ast.BasicLit:
+				if numberInPatch.MatchString(node.Value) {
+					add(node)
+				}
+			}
+			return true
+		})
+	}
+	return found
+}
+
+// valueOf returns the value of a key in a composite literal, or nil.
+func valueOf(literal *ast.CompositeLit, key string) ast.Expr {
+	for _, element := range literal.Elts {
+		if pair, ok := element.(*ast.KeyValueExpr); ok {
+			if name, ok := pair.Key.(*ast.Ident); ok && name.Name == key {
+				return pair.Value
+			}
+		}
+	}
+	return nil
+}
+
+func TestLiteralsInSuites(t *testing.T) {
+	const helpers = `package e2e
+func create(ctx context.Context, s *framework.Scope, name string, size int32) {}
+func managed(replicas int) {}
+func TestX() {
+`
+	for statement, want := range map[string]string{
+		`create(ctx, s, s.NewName("cache"), s.Size(1, 2))`:                          "",
+		`create(ctx, s, mc.Name, largest+1)`:                                        "",
+		`create(ctx, s, "cache", s.Size(1, 2))`:                                     `"cache"`,
+		`create(ctx, s, s.NewName("cache"), 3)`:                                     "3",
+		`managed(3)`:                                                                "",
+		`spec.Size = new(int32(3))`:                                                 "3",
+		`spec.Size = new(s.Size(3, 5))`:                                             "",
+		`patch(` + "`" + `{"spec":{"size":3}}` + "`" + `)`:                          "`" + `{"spec":{"size":3}}` + "`",
+		`patch(` + "`" + `{"spec":{"size":%d}}` + "`" + `)`:                         "",
+		`pod(metav1.ObjectMeta{Namespace: s.Namespace, Name: "cache"})`:             `"cache"`,
+		`pod(metav1.ObjectMeta{Namespace: namespace, Name: "operator-webhook-ca"})`: "",
+		`crd(metav1.ObjectMeta{Name: "memcacheds.cache.example.com"})`:              "",
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "", helpers+statement+"\n}\n", parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		for _, found := range literalsIn([]*ast.File{file}) {
+			got += found.Value
+		}
+		if got != want {
+			t.Errorf("%s: got %s, expected %s", statement, got, want)
+		}
+	}
+}
