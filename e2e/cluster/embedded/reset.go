@@ -59,7 +59,7 @@ func (p *Provider) reset(ctx context.Context) (err error) {
 	if err := etcd.untilUp(ctx); err != nil {
 		return err
 	}
-	stopped, err := p.stopOutlived(ctx, etcd, processes)
+	stopped, err := p.stopOutlived(ctx, processes)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (p *Provider) reset(ctx context.Context) (err error) {
 		}
 	}
 	if len(stopped) > 0 {
-		if err := p.restart(ctx, etcd, stopped); err != nil {
+		if err := p.restart(ctx, stopped); err != nil {
 			return err
 		}
 	}

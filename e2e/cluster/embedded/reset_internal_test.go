@@ -45,11 +45,11 @@ func TestResetPlan(t *testing.T) {
 		},
 		"what the cluster itself renews": {
 			baseline: contents{
-				"/registry/leases/kube-node-lease/node-0": is("l", 1), "/registry/events/default/old": is("e", 1), "/registry/peerserverleases/a": is("p", 1),
+				"/registry/events/default/old": is("e", 1), "/registry/peerserverleases/a": is("p", 1),
 				"/registry/leases/kube-system/apiserver-a": is("i", 1),
 			},
 			now: contents{
-				"/registry/leases/kube-node-lease/node-0": is("m", 9), "/registry/peerserverleases/b": is("p", 9), "/registry/leases/kube-system/apiserver-a": is("j", 9),
+				"/registry/peerserverleases/b": is("p", 9), "/registry/leases/kube-system/apiserver-a": is("j", 9),
 			},
 		},
 		"the same kinds, of others": {

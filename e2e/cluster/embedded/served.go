@@ -23,7 +23,7 @@ import (
 func (p *Provider) catchUp(ctx context.Context, revision int64, touched map[string]bool) error {
 	prefixes := map[string]bool{registry + "namespaces/": true, nodeKeys: true, registry + "pods/": true}
 	for key := range touched {
-		if prefix := kindPrefix(key); !renewed(key) && !staysAfterReset(key, nil) {
+		if prefix := kindPrefix(key); !staysAfterReset(key, nil) {
 			prefixes[prefix] = true
 		}
 	}
