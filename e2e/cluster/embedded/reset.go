@@ -160,7 +160,7 @@ func cleanStore(ctx context.Context, etcd store, baseline contents, touched map[
 		var plan []change
 		if err == nil {
 			plan = resetPlan(baseline, now)
-			left = describe(plan, baseline, now)
+			left = describe(plan)
 			err = context.Cause(ctx)
 		}
 		if len(plan) > 0 && err == nil {
@@ -179,19 +179,15 @@ func cleanStore(ctx context.Context, etcd store, baseline contents, touched map[
 	}
 }
 
-// describe names objects by kind and name, the first few of many.
-func describe(plan []change, baseline, now contents) string {
+// describe names what a plan changes, by its key in etcd: the first few of many.
+func describe(plan []change) string {
 	const most = 5
-	var names []string
-	for i, change := range plan {
-		if i == most {
-			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(plan)-most)
-		}
-		value := now[change.key].Value
-		if value == nil {
-			value = baseline[change.key].Value
-		}
-		names = append(names, objectName(change.key, value))
+	var keys []string
+	for _, change := range plan[:min(most, len(plan))] {
+		keys = append(keys, strings.TrimPrefix(change.key, registry))
 	}
-	return strings.Join(names, ", ")
+	if more := len(plan) - most; more > 0 {
+		keys = append(keys, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(keys, ", ")
 }

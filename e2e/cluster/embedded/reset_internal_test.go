@@ -134,11 +134,11 @@ func TestCleanStore(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, errors.New("too long"))
 	defer cancel()
 	_, _, err := cleanStore(ctx, &fakeStore{contents: dirty(), stubborn: "/registry/configmaps/default/stays"}, baseline, touched)
-	if want := "ConfigMap default/stays is left: too long"; err == nil || err.Error() != want {
+	if want := "configmaps/default/stays is left: too long"; err == nil || err.Error() != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}
 	_, _, err = cleanStore(ctx, &fakeStore{contents: dirty()}, baseline, touched) // which has no time at all
-	if want := "ConfigMap default/stays, Service default/goes, ConfigMap default/kept is left: too long"; err == nil || err.Error() != want {
+	if want := "configmaps/default/stays, services/specs/default/goes, configmaps/default/kept is left: too long"; err == nil || err.Error() != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}
 }
