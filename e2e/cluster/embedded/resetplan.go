@@ -50,7 +50,6 @@ const (
 	apiServiceKeys = registry + "apiregistration.k8s.io/apiservices/"
 	eventKeys      = registry + "events/"
 	leaseKeys      = registry + "leases/"
-	nodeKeys       = registry + "minions/"
 	peerKeys       = registry + "peerserverleases/"
 )
 

@@ -9,15 +9,11 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
-	"github.com/example/operator-testbed/e2e/cluster/internal/until"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
@@ -66,7 +62,7 @@ func (s *starter) start(ctx context.Context) error {
 		return err
 	}
 	s.say("%d nodes are Ready", s.options.nodes)
-	if err := s.whileRunning(ctx, func(ctx context.Context) error { return takeBaseline(ctx, s.layout, s.options.nodes) }, components...); err != nil {
+	if err := s.whileRunning(ctx, func(ctx context.Context) error { return takeBaseline(ctx, s.layout) }, components...); err != nil {
 		return err
 	}
 	if s.options.detached {
@@ -180,7 +176,7 @@ func (s *starter) startEarly(ctx context.Context) error {
 	return group.Wait()
 }
 
-// untilNodesReady returns when pods can be created and will be scheduled.
+// untilNodesReady waits until pods will be scheduled. The ServiceAccount that they run as is in the baseline.
 func (s *starter) untilNodesReady(ctx context.Context) error {
 	config, err := s.config()
 	if err != nil {
@@ -190,14 +186,7 @@ func (s *starter) untilNodesReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return until.NodesReady(ctx, c, s.options.nodes) })
-	// Pods run as it, unless they name another one.
-	group.Go(func() error {
-		return until.Object(ctx, c, &corev1.ServiceAccountList{}, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "default"},
-			func(*corev1.ServiceAccount) bool { return true })
-	})
-	return group.Wait()
+	return provider.WaitForNodes(ctx, c, s.options.nodes)
 }
 
 func (s *starter) config() (*rest.Config, error) {
