@@ -79,7 +79,7 @@ func TestRefusedCRD(t *testing.T) {
 	}
 	for _, test := range []struct{ name, old, new, want, refused string }{
 		{"crd-invalid", "scope: Namespaced", "scope: Everywhere", "install the CRD owners.test.example.com: ", `Unsupported value: "Everywhere"`},
-		{"crd-same-kind", "owners", "landlords", "wait until the CRDs are Established: ", `"OwnerList" is already in use`},
+		{"crd-same-kind", "owners", "landlords", "install the CRD ", `"OwnerList" is already in use`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -3,17 +3,16 @@ package embedded
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"math"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 func init() { supervisor.RegisterTask(lateCRDs, watchLateCRDs) }
@@ -43,59 +42,30 @@ func watchLateCRDs(ctx context.Context, s *supervisor.Server, raw json.RawMessag
 	if err != nil {
 		return err
 	}
-	client, err := apiextensions.NewForConfig(config)
+	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
 	}
-	known := establishedCRDs{}
-	changes := make(chan struct{}, 1)
-	changed := func() {
-		select {
-		case changes <- struct{}{}:
-		default: // the one that waits there is as good
+	known, listed := establishedCRDs{}, false
+	restart := time.AfterFunc(math.MaxInt64, func() { restartControllerManager(ctx, s) })
+	defer restart.Stop()
+	for state, err := range watch.Follow(ctx, c, &apiextensionsv1.CustomResourceDefinitionList{}) {
+		if err != nil {
+			continue // the API server is down: it is asked again
+		}
+		for _, version := range state.New {
+			if known.learn(version.Object.(*apiextensionsv1.CustomResourceDefinition)) && listed {
+				restart.Reset(quiet)
+			}
+		}
+		if !listed {
+			listed = true
+			if err := s.Started(nil); err != nil {
+				return err
+			}
 		}
 	}
-	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: crdWatch(client),
-		ObjectType:    &apiextensionsv1.CustomResourceDefinition{},
-		Handler: cache.ResourceEventHandlerDetailedFuncs{
-			AddFunc: func(object any, initial bool) {
-				if known.learn(object.(*apiextensionsv1.CustomResourceDefinition)) && !initial {
-					changed()
-				}
-			},
-			UpdateFunc: func(_, object any) {
-				if known.learn(object.(*apiextensionsv1.CustomResourceDefinition)) {
-					changed()
-				}
-			},
-		},
-	})
-	go informer.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		return errors.New("the CRDs can't be listed")
-	}
-	if err := s.Started(nil); err != nil {
-		return err
-	}
-	whenQuiet(ctx, changes, func() { restartControllerManager(ctx, s) })
 	return nil
-}
-
-// whenQuiet calls do after each group of changes, until ctx is done.
-func whenQuiet(ctx context.Context, changes <-chan struct{}, do func()) {
-	var due <-chan time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-changes:
-			due = time.After(quiet)
-		case <-due:
-			due = nil
-			do()
-		}
-	}
 }
 
 // restartControllerManager restarts it if it runs. Whoever stopped it starts

@@ -85,7 +85,7 @@ func define(ctx context.Context, config *rest.Config, c client.WithWatch, defini
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	for _, d := range definitions {
-		present, err := awaitEstablished(ctx, c, d)
+		present, err := watch.Established(ctx, c, d.GetName())
 		if err == nil {
 			err = untilDiscovered(ctx, resources, present)
 		}
@@ -119,12 +119,4 @@ func untilDiscovered(ctx context.Context, resources discovery.DiscoveryInterface
 		}
 	}
 	return nil
-}
-
-// awaitEstablished returns the CustomResourceDefinition once it is Established.
-func awaitEstablished(ctx context.Context, c client.WithWatch, d *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
-	return watch.Object(ctx, c, &apiextensionsv1.CustomResourceDefinitionList{}, client.ObjectKeyFromObject(d),
-		func(present *apiextensionsv1.CustomResourceDefinition) bool {
-			return apihelpers.IsCRDConditionTrue(present, apiextensionsv1.Established)
-		})
 }
