@@ -135,9 +135,6 @@ func (p *Provider) containers(ctx context.Context, cluster *v1alpha4.Cluster, im
 			return err
 		}
 	}
-	if err := ensureNetwork(ctx); err != nil {
-		return err
-	}
 	return p.provision(ctx, cluster, image, more...)
 }
 

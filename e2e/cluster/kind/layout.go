@@ -44,5 +44,5 @@ func (l layout) claim() string { return filepath.Join(string(l), "claim") }
 // neighbors is the folder of all clusters of this state.
 func (l layout) neighbors() string { return filepath.Dir(string(l)) }
 
-// shared is a file that is locked while what all clusters share is in use or being removed. No cluster is called so.
+// shared is a file that is locked while the registry is needed or being removed. No cluster can have its name.
 func (l layout) shared() string { return filepath.Join(l.neighbors(), ".shared") }

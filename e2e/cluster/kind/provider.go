@@ -258,7 +258,7 @@ func (p *Provider) Kept() string {
 	return fmt.Sprintf("The kind cluster %s is kept: use it with eval \"$(make -s env CLUSTER=kind NAME=%s)\", take it down with make down CLUSTER=kind NAME=%s", p.name, p.name, p.name)
 }
 
-// remove deletes the cluster's containers, be they complete or not, its folder, and with the last cluster what all share. The
+// remove deletes the cluster's containers, be they complete or not, its directory, and with the last cluster the registry. The
 // cluster must be claimed.
 func (p *Provider) remove() error {
 	ctx := context.Background() // it is done although nobody waits any more

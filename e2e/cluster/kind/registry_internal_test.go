@@ -32,18 +32,6 @@ func TestNameToDeploy(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("is no name of an image")))
 }
 
-func TestWhereAManifestIs(t *testing.T) {
-	g := NewWithT(t)
-	for image, want := range map[string]string{
-		"localhost:5001/operator":         "http://localhost:5001/v2/operator/manifests/latest",
-		"localhost:5001/team/operator:v1": "http://localhost:5001/v2/team/operator/manifests/v1",
-	} {
-		named, err := parse(image)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(manifestURL(named)).To(Equal(want))
-	}
-}
-
 func TestRegistryIsThisMachinesAlone(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(onLoopback()).To(Equal("127.0.0.1:5001:5000"))
