@@ -8,6 +8,7 @@
 package gorun
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -53,61 +55,90 @@ func line(ctx context.Context, progress io.Writer, folder string, p pace, args .
 
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
-	told := &listener{progress: progress, failing: filepath.Base(folder) + ": "}
-	cmd.Stderr = told
+	stderr, written := io.Pipe()
+	cmd.Stderr = written
 	// Nothing is ever written to it: Wait closes it, and so does our own end.
 	if _, err := cmd.StdinPipe(); err != nil {
 		return "", err
 	}
-
 	if err := cmd.Start(); errors.Is(err, exec.ErrNotFound) {
 		return "", errNoGo
 	} else if err != nil {
 		return "", err
 	}
-	// The go command compiles without a word.
-	begin := time.Now()
-	beats := every(p, func() {
-		told.whileSilent("start the command in %s, which is compiled if it is new, %s", folder, time.Since(begin).Round(time.Second))
-	})
-	err := cmd.Wait()
-	beats()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- cmd.Wait()
+		_ = written.Close() // always nil
+	}()
+	message := listen(stderr, progress, folder, p)
+	err := <-ended
 	if ctx.Err() != nil {
 		// What outlived the go command; mostly nothing did.
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		return "", context.Cause(ctx)
 	}
-	told.flush()
-	if err != nil {
-		return "", told.failure(fmt.Errorf("go run in %s: %w", folder, err))
-	}
 	printed := strings.TrimSpace(stdout.String())
-	if printed == "" {
+	switch {
+	case err != nil && strings.HasPrefix(message, name(folder)):
+		return "", errors.New(strings.TrimPrefix(message, name(folder)))
+	case err != nil && message != "":
+		return "", fmt.Errorf("go run in %s: %w: %s", folder, err, message)
+	case err != nil:
+		return "", fmt.Errorf("go run in %s: %w", folder, err)
+	case printed == "":
 		return "", fmt.Errorf("go run in %s printed nothing", folder)
 	}
 	return printed, nil
 }
 
-// every calls beat from time to time until the function that it returns is
-// called, which waits for a beat that is under way.
-func every(p pace, beat func()) (end func()) {
-	stop, done := make(chan struct{}), make(chan struct{})
+// name begins the message that the command in a folder fails with.
+func name(folder string) string { return filepath.Base(folder) + ": " }
+
+// exitStatus is what the go command says, last of all, of a command that failed.
+var exitStatus = regexp.MustCompile(`^exit status \d+$`)
+
+// listen passes on the lines of the command's standard error as they come, but for the message that it fails with, which it
+// returns; or else the last line. As long as the command itself has said nothing, it says from time to time what is going on: the go
+// command compiles without a word, and only says that it downloads another Go.
+func listen(stderr io.Reader, progress io.Writer, folder string, p pace) (message string) {
+	lines := make(chan string)
 	go func() {
-		defer close(done)
-		timer := time.NewTimer(p.first)
-		defer timer.Stop()
-		for {
-			select {
-			case <-stop:
+		defer close(lines)
+		for reader := bufio.NewReader(stderr); ; {
+			line, err := reader.ReadString('\n')
+			if line != "" {
+				lines <- strings.TrimSuffix(line, "\n")
+			}
+			if err != nil {
 				return
-			case <-timer.C:
-				beat()
-				timer.Reset(p.next)
 			}
 		}
 	}()
-	return func() {
-		close(stop)
-		<-done
+	begin := time.Now()
+	silence := time.NewTimer(p.first)
+	defer silence.Stop()
+	for {
+		select {
+		case line, more := <-lines:
+			switch {
+			case !more:
+				return message
+			case exitStatus.MatchString(line):
+			case strings.HasPrefix(message, name(folder)):
+				message += "\n" + line
+			case strings.HasPrefix(line, name(folder)):
+				message = line
+			default:
+				message = line
+				if !strings.HasPrefix(line, "go: ") {
+					silence.Stop()
+				}
+				fmt.Fprintln(progress, line) // who does not want to know does not stop the work
+			}
+		case <-silence.C:
+			fmt.Fprintf(progress, "start the command in %s, which is compiled if it is new, %s\n", folder, time.Since(begin).Round(time.Second))
+			silence.Reset(p.next)
+		}
 	}
 }
