@@ -176,10 +176,13 @@ func (c *child) restart(ctx context.Context) error {
 // kill ends the present run by SIGKILL and returns when it has ended. What
 // comes next is up to its Restart.
 func (c *child) kill(ctx context.Context) error {
-	r, err := c.running()
-	if err != nil {
-		return err
+	c.mu.Lock()
+	r := c.alive()
+	if r == nil {
+		defer c.mu.Unlock()
+		return c.notRunning()
 	}
+	c.mu.Unlock()
 	r.signal(syscall.SIGKILL)
 	return r.wait(ctx, c.spec.Name)
 }
@@ -214,16 +217,6 @@ func (c *child) setPaused(paused bool) error {
 	return nil
 }
 
-// signal sends the present run any signal.
-func (c *child) signal(sig syscall.Signal) error {
-	r, err := c.running()
-	if err != nil {
-		return err
-	}
-	r.signal(sig)
-	return nil
-}
-
 // wait returns how the present run ends, or how the last one did.
 func (c *child) wait(ctx context.Context) (ExitStatus, error) {
 	c.mu.Lock()
@@ -233,16 +226,6 @@ func (c *child) wait(ctx context.Context) (ExitStatus, error) {
 		return ExitStatus{}, err
 	}
 	return r.exit, nil
-}
-
-// running returns the present run, or an error that names the state.
-func (c *child) running() (*run, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r := c.alive(); r != nil {
-		return r, nil
-	}
-	return nil, c.notRunning()
 }
 
 func (c *child) alive() *run {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
@@ -29,14 +30,15 @@ func acquire(dir string) (*os.File, error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return held, err
 		}
-		if err := refuseForeign(dir); err != nil {
-			return nil, err
-		}
 		held, err = makeLocked(dir)
 		if !errors.Is(err, fs.ErrExist) {
 			return held, err
 		}
-		// Somebody else was quicker.
+		// Somebody else was quicker, or the directory is not a supervisor's: it would be removed in the end.
+		entries, err := os.ReadDir(dir)
+		if err == nil && len(entries) > 0 && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == lockFile }) {
+			return nil, fmt.Errorf("%s is not empty and was not made by a supervisor: name a directory that does not exist yet", dir)
+		}
 	}
 }
 
@@ -72,22 +74,6 @@ func makeLocked(dir string) (_ *os.File, err error) {
 		return nil, fmt.Errorf("make %s: %w", dir, err)
 	}
 	return held, nil
-}
-
-// refuseForeign returns an error for a folder that holds things and was not
-// made by a supervisor: it would be removed in the end.
-func refuseForeign(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	if _, err := os.Lstat(filepath.Join(dir, lockFile)); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is not empty and no supervisor's folder: name one that does not exist yet", dir)
-	}
-	return nil // somebody else was quicker
 }
 
 // lockIn takes the lock of a folder that is there.

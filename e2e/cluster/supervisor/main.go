@@ -185,22 +185,21 @@ func (h *host) handler(closing <-chan struct{}, shutdown func() error) http.Hand
 		}
 		return c.wait(ctx)
 	})
-	for method, act := range map[string]func(context.Context, *child, request) error{
-		"stop":    func(ctx context.Context, c *child, _ request) error { return c.stop(ctx, c.spec.Grace) },
-		"start":   func(_ context.Context, c *child, _ request) error { return c.start() },
-		"restart": func(ctx context.Context, c *child, _ request) error { return c.restart(ctx) },
-		"kill":    func(ctx context.Context, c *child, _ request) error { return c.kill(ctx) },
-		"pause":   func(_ context.Context, c *child, _ request) error { return c.setPaused(true) },
-		"resume":  func(_ context.Context, c *child, _ request) error { return c.setPaused(false) },
-		"signal":  func(_ context.Context, c *child, r request) error { return c.signal(r.Signal) },
-		"remove":  func(ctx context.Context, c *child, _ request) error { return h.remove(ctx, c) },
+	for method, act := range map[string]func(context.Context, *child) error{
+		"stop":    func(ctx context.Context, c *child) error { return c.stop(ctx, c.spec.Grace) },
+		"start":   func(_ context.Context, c *child) error { return c.start() },
+		"restart": func(ctx context.Context, c *child) error { return c.restart(ctx) },
+		"kill":    func(ctx context.Context, c *child) error { return c.kill(ctx) },
+		"pause":   func(_ context.Context, c *child) error { return c.setPaused(true) },
+		"resume":  func(_ context.Context, c *child) error { return c.setPaused(false) },
+		"remove":  func(ctx context.Context, c *child) error { return h.remove(ctx, c) },
 	} {
 		serve(mux, method, func(ctx context.Context, r request) (struct{}, error) {
 			c, err := h.find(r.Name)
 			if err != nil {
 				return struct{}{}, err
 			}
-			return struct{}{}, act(ctx, c, r)
+			return struct{}{}, act(ctx, c)
 		})
 	}
 	serve(mux, "tasks", func(context.Context, struct{}) ([]string, error) {
@@ -226,10 +225,9 @@ type Info struct {
 	Detached bool `json:"detached"`
 }
 
-// request names a process, and for "signal" a signal.
+// request names a process.
 type request struct {
-	Name   string         `json:"name"`
-	Signal syscall.Signal `json:"signal,omitempty"`
+	Name string `json:"name"`
 }
 
 type taskRequest struct {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -279,12 +280,6 @@ func (s *Supervisor) Resume(ctx context.Context, name string) error {
 	return s.act(ctx, "resume", name)
 }
 
-// Signal sends a signal to a process and its process group.
-func (s *Supervisor) Signal(ctx context.Context, name string, signal syscall.Signal) error {
-	_, err := call[struct{}](ctx, s, "signal", request{Name: name, Signal: signal})
-	return err
-}
-
 // Wait returns how the present run of a process ends, or, if it doesn't run,
 // how the last one did.
 func (s *Supervisor) Wait(ctx context.Context, name string) (ExitStatus, error) {
@@ -378,24 +373,20 @@ func (s *Supervisor) release() {
 
 // gone waits for the end of the supervisor's process.
 func (s *Supervisor) gone(ctx context.Context) error {
-	exited := s.exited
-	if exited == nil {
-		// Not our child. Nothing else says when it ends.
-		poll := make(chan struct{})
-		exited = poll
-		go func() {
-			defer close(poll)
-			for s.self.alive() && ctx.Err() == nil {
-				time.Sleep(exitPoll) //nolint:forbidigo // there is no portable way to wait for the end of a process that is not a child
-			}
-		}()
+	var err error
+	if s.exited == nil {
+		err = s.self.ended(ctx)
+	} else {
+		select {
+		case <-s.exited:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
 	}
-	select {
-	case <-exited:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the end of the supervisor in %s: %w", s.dir, context.Cause(ctx))
+	if err != nil {
+		return fmt.Errorf("wait for the end of the supervisor in %s: %w", s.dir, err)
 	}
+	return nil
 }
 
 func (s *Supervisor) act(ctx context.Context, method, name string) error {
@@ -407,7 +398,10 @@ func (s *Supervisor) act(ctx context.Context, method, name string) error {
 var ErrUnreachable = errors.New("the supervisor can't be reached")
 
 func connect(dir string) *Supervisor {
-	return &Supervisor{dir: dir, http: &http.Client{Transport: &http.Transport{DialContext: dialer(dir)}}}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return DialUnix(ctx, filepath.Join(dir, socketFile))
+	}
+	return &Supervisor{dir: dir, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}
 }
 
 // call calls a method of the supervisor.

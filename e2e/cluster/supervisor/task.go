@@ -73,6 +73,12 @@ type task struct {
 	ended  chan struct{}
 }
 
+// outcome is what RunTask returns.
+type outcome struct {
+	result json.RawMessage
+	err    error
+}
+
 // runTask starts the task and returns its result once it says it has started.
 func (h *host) runTask(ctx context.Context, name, fn string, args json.RawMessage) (json.RawMessage, error) {
 	found, ok := registered.Load(fn)
@@ -92,14 +98,15 @@ func (h *host) runTask(ctx context.Context, name, fn string, args json.RawMessag
 	h.tasks[name] = t
 	h.mu.Unlock()
 
-	started := make(chan json.RawMessage, 1)
-	failed := make(chan error, 1)
-	server := &Server{host: h, task: name, started: func(result json.RawMessage) {
+	// What comes first counts: that the task has started, or that it has ended.
+	began := make(chan outcome, 1)
+	first := func(o outcome) {
 		select {
-		case started <- result:
+		case began <- o:
 		default:
 		}
-	}}
+	}
+	server := &Server{host: h, task: name, started: func(result json.RawMessage) { first(outcome{result: result}) }}
 	go func() {
 		defer close(t.ended)
 		defer cancel()
@@ -110,18 +117,11 @@ func (h *host) runTask(ctx context.Context, name, fn string, args json.RawMessag
 		if err != nil && life.Err() == nil {
 			server.Logf("%v", err)
 		}
-		failed <- err
+		first(outcome{err: err})
 	}()
 	select {
-	case result := <-started:
-		return result, nil
-	case err := <-failed:
-		select {
-		case result := <-started: // it started and ended at once
-			return result, err
-		default:
-			return nil, err
-		}
+	case o := <-began:
+		return o.result, o.err
 	case <-ctx.Done():
 		cancel()
 		return nil, fmt.Errorf("wait for the start of the task %s: %w", name, context.Cause(ctx))
