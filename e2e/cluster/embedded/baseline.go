@@ -18,12 +18,8 @@ import (
 
 // takeBaseline writes down what etcd holds, for Reset, once the cluster's own
 // components have done what they do at first.
-func takeBaseline(ctx context.Context, l layout) (err error) {
-	client, err := newEtcdClient(l.etcd())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.close()) }()
+func takeBaseline(ctx context.Context, l layout) error {
+	client := newEtcdClient(l.etcd())
 	var missing string
 	for {
 		all, revision, err := client.read(ctx)

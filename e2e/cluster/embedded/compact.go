@@ -19,26 +19,18 @@ func (p *Provider) Compact(ctx context.Context) error {
 	if p.sup == nil {
 		return fmt.Errorf("compact etcd: %w", &NotUpError{Name: p.name})
 	}
-	if err := compact(ctx, p.layout.etcd()); err != nil {
-		return fmt.Errorf("compact etcd of the embedded cluster %s: %w", p.name, err)
-	}
-	return nil
-}
-
-func compact(ctx context.Context, dir string) (err error) {
-	client, err := newEtcdClient(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.close()) }()
+	etcd := newEtcdClient(p.layout.etcd())
 	// Who has seen all of it resumes at the next revision: it must be gone, too.
 	var answer struct {
 		Header header `json:"header"`
 	}
+	var err error
 	for range 2 {
-		if err := client.call(ctx, "kv/put", map[string]any{"key": []byte("compacted")}, &answer); err != nil {
-			return err
-		}
+		err = errors.Join(err, etcd.call(ctx, "kv/put", map[string]any{"key": []byte("compacted")}, &answer))
 	}
-	return client.call(ctx, "kv/compaction", map[string]any{"revision": answer.Header.Revision, "physical": true}, &struct{}{})
+	compaction := map[string]any{"revision": answer.Header.Revision, "physical": true}
+	if err := errors.Join(err, etcd.call(ctx, "kv/compaction", compaction, &struct{}{})); err != nil {
+		return fmt.Errorf("compact etcd of the embedded cluster %s: %w", p.name, err)
+	}
+	return nil
 }

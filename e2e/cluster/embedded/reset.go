@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -36,7 +35,7 @@ func (p *Provider) Reset(ctx context.Context) error {
 	return nil
 }
 
-func (p *Provider) reset(ctx context.Context) (err error) {
+func (p *Provider) reset(ctx context.Context) error {
 	baseline, err := readBaseline(p.layout)
 	if err != nil {
 		return err
@@ -44,11 +43,7 @@ func (p *Provider) reset(ctx context.Context) (err error) {
 	if err := p.endOthers(ctx); err != nil {
 		return err
 	}
-	etcd, err := newEtcdClient(p.layout.etcd())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, etcd.close()) }()
+	etcd := newEtcdClient(p.layout.etcd())
 	processes, err := p.sup.Status(ctx)
 	if err != nil {
 		return err
@@ -129,7 +124,7 @@ func (p *Provider) endOthers(ctx context.Context) error {
 // clean undoes what was changed since the baseline, until kube-apiserver sees
 // that and etcd still holds nothing else: a controller that was about to write
 // may still do so. It adds the keys that it has changed to touched.
-func (p *Provider) clean(ctx context.Context, etcd *etcdClient, baseline contents, touched map[string]bool) error {
+func (p *Provider) clean(ctx context.Context, etcd etcdClient, baseline contents, touched map[string]bool) error {
 	for changed := true; changed; {
 		revision, _, err := cleanStore(ctx, etcd, baseline, touched)
 		if err == nil {

@@ -154,12 +154,8 @@ var ownKeys = []string{
 }
 
 // forget deletes what is about one API server. dir is etcd's directory.
-func forget(ctx context.Context, dir string) (err error) {
-	client, err := newEtcdClient(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.close()) }()
+func forget(ctx context.Context, dir string) error {
+	client := newEtcdClient(dir)
 	for _, prefix := range ownKeys {
 		if err := client.call(ctx, "kv/deleterange", map[string]any{"key": []byte(prefix), "range_end": after(prefix)}, &struct{}{}); err != nil {
 			return err

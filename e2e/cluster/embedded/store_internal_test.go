@@ -145,11 +145,7 @@ func TestStoreHoldsNothingOfOneCluster(t *testing.T) {
 	if err := errors.Join(os.Mkdir(l.etcd(), 0o700), unpack(store, l.etcdData()), sup.Run(ctx, process(Etcd, assets, l, 0))); err != nil {
 		t.Fatal(err)
 	}
-	client, err := newEtcdClient(l.etcd())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.close()
+	client := newEtcdClient(l.etcd())
 	if err := client.untilUp(ctx); err != nil {
 		t.Fatal(err)
 	}
