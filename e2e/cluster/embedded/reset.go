@@ -72,7 +72,7 @@ func (p *Provider) reset(ctx context.Context) error {
 	if err := p.clean(ctx, etcd, baseline, touched); err != nil {
 		return err
 	}
-	kinds := admissionKinds(touched)
+	kinds := sentinelsOf(touched)
 	if len(kinds) > 0 {
 		if err := p.admissionForgets(ctx, kinds); err != nil {
 			return err
