@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,13 +20,6 @@ import (
 
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
-
-// deployTimeout bounds the wait for the pods of an operator that is deployed, and for its webhooks. A small machine that has
-// much else to do takes long.
-const deployTimeout = 3 * time.Minute
-
-// probePatience is how many seconds a probe waits for an answer where the machine is busy; the default is one.
-const probePatience = 10
 
 // BuildImage builds an operator's image as its users do: by `make docker-build` in the operator's folder, with the command of a
 // container engine. The image is called so. What the build has told is part of the error.
@@ -130,7 +122,7 @@ func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
 		container.Args = append(container.Args, o.Patience...)
 		for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
 			if probe != nil {
-				probe.TimeoutSeconds = probePatience
+				probe.TimeoutSeconds = deployedProbeSeconds
 			}
 		}
 	}

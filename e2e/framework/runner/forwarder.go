@@ -15,17 +15,8 @@ import (
 	"github.com/example/operator-testbed/e2e/loopback"
 )
 
-const (
-	// probePeriod is the shortest that a pod's readiness probe can have. A kubelet takes a pod for unready that has missed
-	// three probes of a second each; probeTimeout is as long as they are together, so that a replica on a busy machine is
-	// not taken for one that hangs.
-	probePeriod  = time.Second
-	probeTimeout = 3 * time.Second
-	// farewell is how long a client may take to let go of a connection that ends.
-	farewell = time.Second
-	// portAttempts is how many ports are tried that turn out to be taken on the other loopback address.
-	portAttempts = 10
-)
+// portAttempts is how many ports are tried that turn out to be taken on the other loopback address.
+const portAttempts = 10
 
 // forwarder plays the Service of an operator's webhooks: it takes connections and carries each to a replica that is ready. It
 // does not look into them: TLS is between the API server and the operator.
@@ -226,7 +217,7 @@ func (l *link) cut() {
 	l.replica.Close()
 	select {
 	case <-l.done:
-	case <-time.After(farewell):
+	case <-time.After(closeTimeout):
 		l.client.Close()
 		<-l.done
 	}

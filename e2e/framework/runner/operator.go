@@ -73,7 +73,7 @@ func Start(ctx context.Context, o Options, changes ...Change) (*Operator, error)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	if err := defineMissing(ctx, o.Config, o.Manifests); err != nil {
+	if err := define(ctx, o.Config, o.Manifests, false); err != nil {
 		return nil, err
 	}
 	operator := &Operator{options: o, admin: admin}
