@@ -75,12 +75,7 @@ func (p *Provider) begin(ctx context.Context) (*claim, error) {
 
 // bringUp makes the cluster, which is claimed. What it has made of one that fails, stays.
 func (p *Provider) bringUp(ctx context.Context, path string) error {
-	root, err := gorun.Root(ctx)
-	if err != nil {
-		return err
-	}
-	path = cmp.Or(path, filepath.Join(root, "kind", "cluster.yaml"))
-	cluster, err := configuration(root, path, p.layout.logs())
+	cluster, err := p.configured(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -90,13 +85,22 @@ func (p *Provider) bringUp(ctx context.Context, path string) error {
 			return err
 		}
 	}
-	if err := p.layout.prepare(); err != nil {
-		return err
-	}
 	if err := p.start(ctx, cluster, image); err != nil && ctx.Err() == nil {
 		return p.withLogs(err)
 	}
 	return context.Cause(ctx)
+}
+
+// configured returns the configuration at path, by default kind/cluster.yaml, and prepares the directory that it mounts.
+func (p *Provider) configured(ctx context.Context, path string) (*v1alpha4.Cluster, error) {
+	root, err := gorun.Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.layout.prepare(); err != nil {
+		return nil, err
+	}
+	return configuration(root, cmp.Or(path, filepath.Join(root, "kind", "cluster.yaml")), p.layout.logs())
 }
 
 // start makes the cluster and returns when it is ready. What it made of one that is not, stays.
