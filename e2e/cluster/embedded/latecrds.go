@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"time"
 
@@ -23,22 +22,14 @@ func init() { supervisor.RegisterTask(lateCRDs, watchLateCRDs) }
 // deleting an owner leaves what it owns.
 const lateCRDs = "late-crds"
 
-type lateCRDsArgs struct {
-	Kubeconfig string `json:"kubeconfig"`
-}
-
 // quiet is how long no other CRD may have come before the restart: CRDs come
 // in groups, and a restart takes a moment.
 const quiet = 200 * time.Millisecond
 
 // watchLateCRDs restarts kube-controller-manager when CRDs become Established
 // that were not there when the task started.
-func watchLateCRDs(ctx context.Context, s *supervisor.Server, raw json.RawMessage) error {
-	var args lateCRDsArgs
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return err
-	}
-	config, err := provider.RestConfig(args.Kubeconfig)
+func watchLateCRDs(ctx context.Context, s *supervisor.Server, kubeconfig string) error {
+	config, err := provider.RestConfig(kubeconfig)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -163,24 +162,17 @@ func (p *Provider) WaitForControlPlane(ctx context.Context, _ klient.Client) err
 	return untilOK(ctx, p.config, "/readyz")
 }
 
-// ExportLogs copies the components' logs and the audit log into the folder
-// dest.
+// ExportLogs copies the components' logs and the audit log into the directory dest.
 func (p *Provider) ExportLogs(_ context.Context, dest string) error {
-	if err := os.MkdirAll(dest, 0o755); err != nil {
-		return err
+	audit, err := os.ReadFile(p.AuditLog())
+	if err == nil {
+		err = os.CopyFS(dest, os.DirFS(p.layout.path("logs")))
 	}
-	logs, err := filepath.Glob(p.layout.path("logs", "*.log"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dest, filepath.Base(p.AuditLog())), audit, 0o644)
+	}
 	if err != nil {
-		return err
-	}
-	for _, path := range append(logs, p.AuditLog()) {
-		log, err := os.ReadFile(path)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dest, filepath.Base(path)), log, 0o644)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("export the logs of the embedded cluster %s: %w", p.name, err)
-		}
+		return fmt.Errorf("export the logs of the embedded cluster %s: %w", p.name, err)
 	}
 	return nil
 }

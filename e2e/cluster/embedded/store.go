@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -120,27 +119,16 @@ func makeStore(ctx context.Context, assets, path string) (content []byte, err er
 	defer cancel()
 
 	s := &starter{options: defaults(), name: "store", layout: l, assets: assets, sup: sup}
-	if err := s.prepare(time.Now()); err != nil {
-		return nil, err
-	}
 	etcd := process(Etcd, assets, l, 0)
 	etcd.Grace = startLimit // it completes its files
-	if err := sup.Run(ctx, etcd); err != nil {
-		return nil, err
-	}
-	if err := s.whileRunning(ctx, s.startAPI, Etcd); err != nil {
-		return nil, err
-	}
-	if err := s.whileRunning(ctx, func(ctx context.Context) error { return s.untilOK(ctx, "/readyz") }, Etcd, KubeAPIServer); err != nil {
-		return nil, err
-	}
-	if err := sup.Stop(ctx, KubeAPIServer); err != nil {
-		return nil, err
-	}
-	if err := forget(ctx, l.etcd()); err != nil {
-		return nil, err
-	}
-	if err := sup.Stop(ctx, Etcd); err != nil {
+	err = inOrder(ctx, s.prepare,
+		func(ctx context.Context) error { return sup.Run(ctx, etcd) }, s.while(s.startAPI, Etcd),
+		s.while(func(ctx context.Context) error { return s.untilOK(ctx, "/readyz") }, Etcd, KubeAPIServer),
+		func(ctx context.Context) error { return sup.Stop(ctx, KubeAPIServer) },
+		func(ctx context.Context) error { return forget(ctx, l.etcd()) },
+		func(ctx context.Context) error { return sup.Stop(ctx, Etcd) },
+	)
+	if err != nil {
 		return nil, err
 	}
 	return pack(l.etcdData())

@@ -22,11 +22,11 @@ import (
 // holds the folder of the group.
 const marker = "TESTBED_SUPERVISES"
 
-// What a supervising child inherits, besides its log as stdout and stderr.
+// What a supervising child inherits, besides its log as stdout and stderr, and as stdin a pipe whose other end the parent holds; the
+// parent never writes to it.
 const (
-	lifelineFD  = 3 + iota // a pipe whose other end the parent holds; it never writes
-	handshakeFD            // a pipe to say on that it has started, or why not
-	lockFD                 // the lock of the folder
+	handshakeFD = 3 + iota // a pipe to say on that it has started, or why not
+	lockFD                 // the lock of the directory
 	firstForeignFD
 )
 
@@ -54,7 +54,6 @@ func Main() {
 // supervise is the life of a supervising child. Its working folder is dir.
 func supervise(dir string) error {
 	closeForeign()
-	lifeline := os.NewFile(lifelineFD, "lifeline")
 	handshake := os.NewFile(handshakeFD, "handshake")
 	lock := os.NewFile(lockFD, "lock")
 	defer lock.Close() // and until then the collector must not close it
@@ -86,7 +85,7 @@ func supervise(dir string) error {
 	// signal (gracefully, for as long as the parent lives).
 	parent, orphaned := context.WithCancel(context.Background())
 	go func() {
-		_, _ = io.Copy(io.Discard, lifeline)
+		_, _ = io.Copy(io.Discard, os.Stdin)
 		if !h.detached.Load() {
 			orphaned()
 		}

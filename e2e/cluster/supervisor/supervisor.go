@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +35,7 @@ type Supervisor struct {
 	http *http.Client
 
 	// Of the one who started it:
-	lifeline *os.File        // closing it ends an attached supervisor
+	lifeline io.Closer       // closing it ends an attached supervisor
 	exited   <-chan struct{} // closed when the child process is gone
 	letGo    sync.Once
 }
@@ -94,7 +93,7 @@ func claim(dir string) (*os.File, error) {
 }
 
 // start executes this program again, as the supervisor of dir.
-func start(ctx context.Context, dir string, lock *os.File) (_ *Supervisor, err error) {
+func start(ctx context.Context, dir string, lock *os.File) (*Supervisor, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -107,14 +106,9 @@ func start(ctx context.Context, dir string, lock *os.File) (_ *Supervisor, err e
 		return nil, err
 	}
 	defer log.Close()
-	childsLifeline, lifeline, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer childsLifeline.Close()
 	handshake, childsHandshake, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(err, lifeline.Close())
+		return nil, err
 	}
 	defer handshake.Close()
 
@@ -126,26 +120,27 @@ func start(ctx context.Context, dir string, lock *os.File) (_ *Supervisor, err e
 	cmd.Env = append(os.Environ(), marker+"="+dir)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.ExtraFiles = []*os.File{childsLifeline, childsHandshake, lock}
+	cmd.ExtraFiles = []*os.File{childsHandshake, lock}
 	// A session of its own: the terminal's Ctrl-C goes to the parent alone,
 	// who decides what it means.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	err = cmd.Start()
+	lifeline, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	_ = childsHandshake.Close() // or we would wait for ourselves
 	if err != nil {
-		return nil, errors.Join(err, lifeline.Close())
+		return nil, err
 	}
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait()
+		_ = cmd.Wait() // it closes the lifeline, and until then it keeps the garbage collector from doing so
 		close(exited)
-		// The collector would close it with the handle, but the parent lives as long as this process, not as long as the handle.
-		runtime.KeepAlive(lifeline)
 	}()
 	if err := await(ctx, handshake); err != nil {
 		_ = cmd.Process.Kill()
 		<-exited
-		return nil, errors.Join(err, lifeline.Close())
+		return nil, err
 	}
 	s := connect(dir)
 	s.self, s.lifeline, s.exited = record{PID: cmd.Process.Pid}, lifeline, exited
