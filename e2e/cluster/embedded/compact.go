@@ -6,15 +6,12 @@ import (
 	"fmt"
 )
 
-// Compact makes etcd forget what was before now: of each object, the last
-// version is left. An API server does so every five minutes.
+// Compact compacts etcd: of each object, only the last version is left. An API server does so every five minutes.
 //
-// A watch that has kept up goes on, so nobody notices while every connection
-// stays. But one that breaks can't be resumed, not even by who had seen
-// everything: the revision that is compacted is younger than any that a client
-// knows. Restart etcd to break kube-apiserver's, which then begins its watch
-// cache anew and tells its own clients 410 Gone. One that is not paused
-// meanwhile may have caught up in time.
+// A watch that is up to date continues, so no client notices as long as all connections stay. But a watch that breaks can't be
+// resumed, not even by a client that had seen everything, because the compacted revision is newer than any that a client knows.
+// Restart etcd to break the watches of kube-apiserver, which then fills its watch cache again and answers its own clients 410 Gone,
+// unless they have resumed before.
 func (p *Provider) Compact(ctx context.Context) error {
 	if p.sup == nil {
 		return fmt.Errorf("compact etcd: %w", &NotUpError{Name: p.name})

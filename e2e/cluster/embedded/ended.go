@@ -29,7 +29,7 @@ func (e *endedError) Error() string { return fmt.Sprintf("%s %s%s", e.name, e.ex
 const etcdSegment = 64_000_000
 
 // ended makes sense of the end of a component: from its log, and from the free
-// bytes of the disk that holds dir, the cluster's folder.
+// bytes of the disk that holds dir, the cluster's directory.
 func ended(name string, exit supervisor.ExitStatus, path, dir string, log []byte, free uint64) *endedError {
 	e := &endedError{name: name, exit: exit, portTaken: strings.Contains(lastLine(log), "address already in use")}
 	switch words := lastWords(log); {
@@ -38,19 +38,19 @@ func ended(name string, exit supervisor.ExitStatus, path, dir string, log []byte
 	case words == "":
 		e.reason = fmt.Sprintf(" and said nothing: see whether %s is what it should be", path)
 	default:
-		e.reason = "; it said last: " + words
+		e.reason = "; its last message is: " + words
 	}
 	return e
 }
 
-// fullDisk says what it means for the cluster in a folder that its disk is
+// fullDisk says what it means for the cluster in a directory that its disk is
 // full, and what to do.
 func fullDisk(dir string) string {
-	return fmt.Sprintf("the disk that holds %s is full: make room on it, or set %s to a folder on another one", dir, home.StateVariable)
+	return fmt.Sprintf("the disk that holds %s is full: make room on it, or set %s to a directory on another one", dir, home.StateVariable)
 }
 
 // freeSpace is how many bytes may still be written to the disk that holds a
-// folder; where the system can't say, as many as anybody needs.
+// directory; where the system can't say, as many as anybody needs.
 func freeSpace(dir string) uint64 {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {

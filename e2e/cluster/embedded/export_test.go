@@ -16,7 +16,7 @@ func WithPort(choose func() (int, error)) support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.options.port = choose })
 }
 
-// Stored returns what the etcd of the cluster in a folder holds, by key.
+// Stored returns what the etcd of the cluster in a directory holds, by key.
 func Stored(ctx context.Context, dir string) (all map[string]string, err error) {
 	now, _, err := newEtcdClient(layout(dir).etcd()).read(ctx)
 	all = map[string]string{}

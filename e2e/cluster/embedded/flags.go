@@ -22,9 +22,9 @@ const (
 // components lists them in the order of their start.
 var components = []string{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler, Kwok}
 
-// etcd listens on Unix sockets in its own folder, which only this user can
+// etcd listens on Unix sockets in its own directory, which only this user can
 // enter: no port to choose, and no certificates. The names are relative to the
-// working folder, because the path of a socket may have no more than 104 bytes.
+// working directory, because the path of a socket may have no more than 104 bytes.
 const (
 	etcdClientURL = "unix://client.sock:0"
 	etcdPeerURL   = "unix://peer.sock:0"

@@ -16,14 +16,12 @@ import (
 
 func init() { supervisor.RegisterTask(lateCRDs, watchLateCRDs) }
 
-// lateCRDs is the name of the task that makes the garbage collector learn CRDs
-// that come after kube-controller-manager's start. By itself it looks for new
-// kinds every 30 seconds only (pkg/controller/garbagecollector): until then,
-// deleting an owner leaves what it owns.
+// lateCRDs is the name of the task that makes the garbage collector discover CRDs that are installed after kube-controller-manager
+// has started. On its own it looks for new kinds every 30 seconds only (pkg/controller/garbagecollector): until then, deleting an
+// owner leaves what it owns.
 const lateCRDs = "late-crds"
 
-// quiet is how long no other CRD may have come before the restart: CRDs come
-// in groups, and a restart takes a moment.
+// quiet is how long no other CRD may have come before the restart: CRDs are installed in groups, and a restart takes time.
 const quiet = 200 * time.Millisecond
 
 // watchLateCRDs restarts kube-controller-manager when CRDs become Established
@@ -59,8 +57,8 @@ func watchLateCRDs(ctx context.Context, s *supervisor.Server, kubeconfig string)
 	return nil
 }
 
-// restartControllerManager restarts it if it runs. Whoever stopped it starts
-// it again, and then it knows what there is.
+// restartControllerManager restarts kube-controller-manager if it runs. One that was stopped discovers all CRDs when it is started
+// again.
 func restartControllerManager(ctx context.Context, s *supervisor.Server) {
 	for _, p := range s.Status() {
 		if p.Name != KubeControllerManager || p.State != supervisor.Running {

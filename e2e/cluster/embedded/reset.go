@@ -12,15 +12,12 @@ import (
 // of a second, or about two where a component was broken.
 const resetLimit = time.Minute
 
-// Reset makes a used cluster as new again, and proves it clean: it ends what
-// others run under the cluster's supervisor (operators, and what forwards to
-// their webhooks), has every component run, deletes every object that was not
-// there when Create returned, finalizers or not, puts back every other one as
-// it was, and empties the audit log.
+// Reset returns a used cluster to the state in which [Provider.Create] returned it, and verifies that: it stops what others run under
+// the cluster's supervisor, such as operators and the forwarders of their webhooks; it starts components that do not run; it deletes
+// every object that was added since, whatever its finalizers, and restores every other; and it empties the audit log.
 //
-// CustomResourceDefinitions stay as they are, but none of their objects do.
-// Creating one again would restart kube-controller-manager, so install another
-// version by updating it in place.
+// CustomResourceDefinitions stay as they are, but their objects are deleted. Creating a CustomResourceDefinition again would restart
+// kube-controller-manager, so install another version by updating it in place.
 //
 // The error names what could not be undone.
 func (p *Provider) Reset(ctx context.Context) error {
@@ -92,7 +89,7 @@ func (p *Provider) reset(ctx context.Context) error {
 	return os.Truncate(p.AuditLog(), 0)
 }
 
-// endOthers ends what runs under the supervisor and is no part of the cluster.
+// endOthers ends what runs under the supervisor and is not part of the cluster.
 func (p *Provider) endOthers(ctx context.Context) error {
 	tasks, err := p.sup.Tasks(ctx)
 	if err != nil {

@@ -32,7 +32,7 @@ func (p *Provider) create(ctx context.Context, path string) error {
 		return c.complete()
 	}
 	defer c.release()
-	if ctx.Err() != nil { // what that did to the rest is no news
+	if ctx.Err() != nil { // the errors that follow from it say nothing more
 		err = context.Cause(ctx)
 	}
 	return errors.Join(err, p.remove())
@@ -161,7 +161,7 @@ func (p *Provider) provision(ctx context.Context, cluster *v1alpha4.Cluster, ima
 		return err
 	case <-ctx.Done():
 	}
-	again := time.NewTicker(500 * time.Millisecond) // nothing tells when a container is made
+	again := time.NewTicker(500 * time.Millisecond) // no event says when a container is made
 	defer again.Stop()
 	for {
 		_ = p.library().Delete(inKind(p.name), p.GetKubeconfig()) // the last one, in remove, counts
@@ -175,15 +175,15 @@ func (p *Provider) provision(ctx context.Context, cluster *v1alpha4.Cluster, ima
 
 // withLogs adds to an error where the logs of what went wrong are.
 func (p *Provider) withLogs(err error) error {
-	folder, failed := os.MkdirTemp("", inKind(p.name)+"-logs-")
+	directory, failed := os.MkdirTemp("", inKind(p.name)+"-logs-")
 	if failed != nil {
 		return err
 	}
-	_ = p.library().CollectLogs(inKind(p.name), folder) // what there is of them
-	return fmt.Errorf("%w: look into the logs in %s", err, folder)
+	_ = p.library().CollectLogs(inKind(p.name), directory) // what there is of them
+	return fmt.Errorf("%w: look into the logs in %s", err, directory)
 }
 
-// prepare makes the folder for the logs, and in it the audit log, so that it is the user's although root writes it. What is there is
+// prepare makes the directory for the logs, and in it the audit log, so that it is the user's although root writes it. What is there is
 // of a cluster whose containers somebody else removed.
 func (l layout) prepare() error {
 	if err := errors.Join(os.RemoveAll(l.logs()), os.RemoveAll(l.kubeconfig())); err != nil {

@@ -86,7 +86,7 @@ func TestLife(t *testing.T) {
 	g.Expect(errors.As(err, &up)).To(BeTrue(), "%v", err)
 	g.Expect(up.Kubeconfig).To(Equal(kubeconfig))
 
-	// Who has another state folder did not make it.
+	// Who has another state directory did not make it.
 	t.Setenv("TESTBED_STATE", t.TempDir())
 	other := kind.NewProvider()
 	other.WithName("life")

@@ -116,8 +116,8 @@ func (p *Provider) restoreRegistry(ctx context.Context) error {
 	return p.connectRegistry(ctx, client)
 }
 
-// connectRegistry tells the nodes of the registry, as kind's documentation of local registries has it: it is in their network,
-// containerd knows under which name, and who asks the cluster finds it in a ConfigMap.
+// connectRegistry connects the registry to the nodes, as kind's documentation of local registries describes: it is in their network,
+// containerd knows under which name, and a ConfigMap announces it to other tools.
 func (p *Provider) connectRegistry(ctx context.Context, client kubernetes.Interface) error {
 	all, err := p.library().ListInternalNodes(inKind(p.name))
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *Provider) connectRegistry(ctx context.Context, client kubernetes.Interf
 		return err
 	}
 	for _, node := range all {
-		if err := tell(ctx, node); err != nil {
+		if err := announce(ctx, node); err != nil {
 			return fmt.Errorf("connect the node %s to the registry %s: %w", node, Registry, err)
 		}
 	}
@@ -142,13 +142,13 @@ func (p *Provider) connectRegistry(ctx context.Context, client kubernetes.Interf
 // network is what kind calls the network of its nodes.
 func network() string { return cmp.Or(os.Getenv("KIND_EXPERIMENTAL_DOCKER_NETWORK"), "kind") }
 
-// tell tells a node's containerd what the registry is called in there.
-func tell(ctx context.Context, node nodes.Node) error {
-	folder := "/etc/containerd/certs.d/" + Registry
-	if err := node.CommandContext(ctx, "mkdir", "-p", folder).Run(); err != nil {
+// announce configures a node's containerd with the name that the registry has in the nodes' network.
+func announce(ctx context.Context, node nodes.Node) error {
+	directory := "/etc/containerd/certs.d/" + Registry
+	if err := node.CommandContext(ctx, "mkdir", "-p", directory).Run(); err != nil {
 		return err
 	}
-	return node.CommandContext(ctx, "cp", "/dev/stdin", folder+"/hosts.toml").SetStdin(strings.NewReader(hosts())).Run()
+	return node.CommandContext(ctx, "cp", "/dev/stdin", directory+"/hosts.toml").SetStdin(strings.NewReader(hosts())).Run()
 }
 
 // hosts is containerd's configuration for the registry: a node's localhost is its own.
@@ -167,14 +167,14 @@ func hosting() *corev1.ConfigMap {
 	}
 }
 
-// CheckName says what is wrong with the name of an image.
+// CheckName returns an error that says what is wrong with the name of an image.
 func CheckName(image string) error {
 	_, err := parse(image)
 	return err
 }
 
-// CheckPush says what is wrong with the name of an image that is to be pushed: it must be one, and the local registry must
-// answer if it is that one's.
+// CheckPush returns an error that says why an image of that name can't be pushed: the name is invalid, or it is in the local registry
+// and that does not answer.
 func CheckPush(ctx context.Context, image string) error {
 	named, err := parse(image)
 	if err != nil || reference.Domain(named) != Registry {
@@ -227,7 +227,7 @@ func noRegistry(err error) error {
 func parse(image string) (reference.Named, error) {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
-		return nil, fmt.Errorf("IMG=%s is no name of an image (%w): use one such as registry.example.com/team/operator:v1", image, err)
+		return nil, fmt.Errorf("IMG=%s is not a valid image name (%w): use one such as registry.example.com/team/operator:v1", image, err)
 	}
 	return named, nil
 }

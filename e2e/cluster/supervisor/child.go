@@ -25,7 +25,7 @@ type child struct {
 	retry    *time.Timer   // set in BackOff
 }
 
-// run is one life of a process.
+// run is a process from its start to its exit.
 type run struct {
 	cmd     *exec.Cmd
 	record  record
@@ -187,10 +187,9 @@ func (c *child) kill(ctx context.Context) error {
 	return r.wait(ctx, c.spec.Name)
 }
 
-// A process that is told to stop goes on for a moment; nothing that can be
-// waited for without taking the news from reap says when it doesn't any more.
-// One that waits for its child to execute a program (vfork) does nothing as long
-// as that is held, and is never seen to be held itself: hence the limit.
+// A process runs on for a short time after a SIGSTOP, and its state has to be polled: waiting for it would take the exit status from
+// reap. A process that waits for its child to execute a program (vfork) does nothing as long as the child is stopped, and is never
+// reported as stopped itself: hence the limit.
 const (
 	pausePoll  = time.Millisecond
 	pauseLimit = 5 * time.Second
@@ -217,7 +216,7 @@ func (c *child) setPaused(paused bool) error {
 	return nil
 }
 
-// wait returns how the present run ends, or how the last one did.
+// wait waits until the current run exits and returns how it did, or returns how the last run exited.
 func (c *child) wait(ctx context.Context) (ExitStatus, error) {
 	c.mu.Lock()
 	r := c.run

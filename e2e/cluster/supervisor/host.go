@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 )
 
-// host is the supervising child: it owns the processes and the folder.
+// host is the supervising child: it owns the processes and the directory.
 type host struct {
 	dir     string
 	born    string // when this process was started
@@ -23,7 +23,7 @@ type host struct {
 	life context.Context // of the tasks
 	end  context.CancelFunc
 
-	closing  atomic.Bool // no run begins any more
+	closing  atomic.Bool // no process is started any more
 	detached atomic.Bool
 
 	mu       sync.Mutex
@@ -103,7 +103,7 @@ func (h *host) status() []ProcessStatus {
 	return list
 }
 
-// close ends everything and removes the folder. While graceful isn't done, the
+// close ends everything and removes the directory. While graceful isn't done, the
 // processes that ask for time to end get it, and the others still serve them.
 func (h *host) close(graceful context.Context) error {
 	h.closing.Store(true)

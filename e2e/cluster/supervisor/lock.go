@@ -12,15 +12,15 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
 )
 
-// ErrRunning says that a supervisor lives in that folder.
+// ErrRunning is the error for a directory in which a supervisor runs.
 var ErrRunning = errors.New("a supervisor is running there")
 
-// ErrNotRunning says that no supervisor lives in that folder.
+// ErrNotRunning is the error for a directory in which no supervisor runs.
 var ErrNotRunning = errors.New("no supervisor is running there")
 
 const lockFile = "lock"
 
-// acquire makes the folder dir and takes its lock. The kernel drops the lock
+// acquire makes the directory dir and takes its lock. The kernel drops the lock
 // when the last holder ends, however it ends, so a lock that is held means a
 // supervisor that lives; no process id is trusted for that. The error is
 // ErrRunning when somebody else has it.
@@ -42,9 +42,9 @@ func acquire(dir string) (*os.File, error) {
 	}
 }
 
-// makeLocked makes the folder dir, which may exist as long as it is empty, with
+// makeLocked makes the directory dir, which may exist as long as it is empty, with
 // a lock that is held from the start: Clean takes a lock that nobody holds for a
-// dead supervisor's. The error is fs.ErrExist when something is in the folder.
+// dead supervisor's. The error is fs.ErrExist when something is in the directory.
 func makeLocked(dir string) (_ *os.File, err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func makeLocked(dir string) (_ *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Unlike os.Rename it replaces an empty folder.
+	// Unlike os.Rename it replaces an empty directory.
 	if err := syscall.Rename(made, dir); err != nil {
 		_ = held.Close()
 		if errors.Is(err, syscall.ENOTEMPTY) {
@@ -76,7 +76,7 @@ func makeLocked(dir string) (_ *os.File, err error) {
 	return held, nil
 }
 
-// lockIn takes the lock of a folder that is there.
+// lockIn takes the lock of a directory that is there.
 func lockIn(dir string) (*os.File, error) {
 	file, err := lock.Exclusive(filepath.Join(dir, lockFile), 0)
 	if errors.Is(err, lock.ErrHeld) {
@@ -85,9 +85,9 @@ func lockIn(dir string) (*os.File, error) {
 	return file, err
 }
 
-// remove takes the folder of a group away. The caller holds its lock. The
+// remove takes the directory of a group away. The caller holds its lock. The
 // rename makes it vanish at once: a new group of the same name starts in a
-// folder of its own, not in one that is half gone.
+// directory of its own, not in one that is half gone.
 func remove(dir string) error {
 	gone, err := os.MkdirTemp(filepath.Dir(dir), ".gone-")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // marker is set in the environment of a supervising child, and only there: it
-// holds the folder of the group.
+// holds the directory of the group.
 const marker = "TESTBED_SUPERVISES"
 
 // What a supervising child inherits, besides its log as stdout and stderr, and as stdin a pipe whose other end the parent holds; the
@@ -30,7 +30,7 @@ const (
 	firstForeignFD
 )
 
-// socketFile is relative to the folder of the group. The child listens on it
+// socketFile is relative to the directory of the group. The child listens on it
 // by that name, because the path of a socket may have no more than 104 bytes.
 const socketFile = "control.sock"
 
@@ -51,7 +51,7 @@ func Main() {
 	os.Exit(0)
 }
 
-// supervise is the life of a supervising child. Its working folder is dir.
+// supervise is what a supervising child does, in its working directory dir.
 func supervise(dir string) error {
 	closeForeign()
 	handshake := os.NewFile(handshakeFD, "handshake")
@@ -78,7 +78,7 @@ func supervise(dir string) error {
 		fmt.Fprintf(handshake, "listen on the control socket: %v", err)
 		return err
 	}
-	// It goes with the folder; by then the name means nothing any more.
+	// It goes with the directory; by then the name means nothing any more.
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 
 	// One of three ends the group: the parent's end (at once), a request or a
@@ -136,7 +136,7 @@ func closeForeign() {
 	}
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
-		return // no such folder: nothing to go by
+		return // no such directory: nothing to go by
 	}
 	for _, entry := range entries {
 		fd, err := strconv.Atoi(entry.Name())
@@ -213,14 +213,13 @@ func (h *host) handler(closing <-chan struct{}, shutdown func() error) http.Hand
 	return mux
 }
 
-// Info is what a supervisor says of itself.
+// Info describes a supervisor.
 type Info struct {
 	// PID is the process id of the supervisor.
 	PID int `json:"pid"`
-	// Birth tells the supervisor from any other process that had or will have
-	// its id.
+	// Birth distinguishes the supervisor from any other process that had or will have its id.
 	Birth string `json:"birth"`
-	// Detached: it outlives whoever started it.
+	// Detached is true if it outlives the process that started it.
 	Detached bool `json:"detached"`
 }
 

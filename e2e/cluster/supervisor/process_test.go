@@ -205,7 +205,7 @@ func TestStopGivesGrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := status(t, s, "held"); got.Exit == nil || got.Exit.Code != 7 {
-			t.Errorf("expected it to end by itself, got %+v", got)
+			t.Errorf("expected it to exit on its own, got %+v", got)
 		}
 	})
 }

@@ -57,10 +57,8 @@ func readState(dir string) (state, error) {
 	return s, nil
 }
 
-// Clean takes away what a supervisor left in dir when it was killed: processes
-// that outlived it (on Linux the kernel has ended them already) and the folder.
-// It returns ErrRunning when the supervisor lives, and nil when there is
-// nothing to clean.
+// Clean removes what a supervisor has left in dir when it was killed: processes that outlived it (on Linux the kernel has killed them
+// already) and the directory. It returns [ErrRunning] if the supervisor runs, and nil if there is nothing to clean up.
 func Clean(dir string) error {
 	lock, err := lockIn(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -42,7 +42,7 @@ type Server struct {
 	started func(json.RawMessage)
 }
 
-// Dir is the folder of the group.
+// Dir is the directory of the group.
 func (s *Server) Dir() string { return s.host.dir }
 
 // Logf writes a line to the supervisor's log.

@@ -23,10 +23,10 @@ import (
 // definition is the kind of a CRD.
 const definition = "CustomResourceDefinition"
 
-// WriteDefinitions writes the CustomResourceDefinitions to a folder, which it makes if need be: a cluster that has them from
+// WriteDefinitions writes the CustomResourceDefinitions to a directory, which it makes if need be: a cluster that has them from
 // its start needs not learn of them late.
-func (m Manifests) WriteDefinitions(folder string) error {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+func (m Manifests) WriteDefinitions(directory string) error {
+	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return err
 	}
 	for _, d := range m.Select(definition) {
@@ -34,7 +34,7 @@ func (m Manifests) WriteDefinitions(folder string) error {
 		if err != nil {
 			return fmt.Errorf("writing the CustomResourceDefinition %s: %w", d.GetName(), err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, d.GetName()+".yaml"), content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, d.GetName()+".yaml"), content, 0o600); err != nil {
 			return err
 		}
 	}

@@ -21,15 +21,15 @@ import (
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// BuildImage builds an operator's image as its users do: by `make docker-build` in the operator's folder, with the command of a
-// container engine. The image is called so. What the build has told is part of the error.
-func BuildImage(ctx context.Context, folder, engine, image string) error {
+// BuildImage builds an operator's image as its users do: by `make docker-build` in the operator's directory, with the command of a
+// container engine. image is its name. The output of the build is part of the error.
+func BuildImage(ctx context.Context, directory, engine, image string) error {
 	build := exec.CommandContext(ctx, "make", "docker-build", "IMG="+image, "CONTAINER_TOOL="+engine)
-	build.Dir = folder
-	// Not what an outer make was told.
+	build.Dir = directory
+	// Without the flags of an outer make.
 	build.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
 	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the image %s in %s: %w\n%s", image, folder, err, bytes.TrimSpace(out))
+		return fmt.Errorf("building the image %s in %s: %w\n%s", image, directory, err, bytes.TrimSpace(out))
 	}
 	return nil
 }

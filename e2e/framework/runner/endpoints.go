@@ -10,7 +10,7 @@ import (
 	"github.com/example/operator-testbed/e2e/loopback"
 )
 
-// The tasks of a supervisor that play the Service of an operator's webhooks: one forwards, the other tells it where to.
+// The tasks of a supervisor that play the Service of an operator's webhooks: one forwards, the other sets where to.
 const (
 	forwardTask = "webhook-forwarder"
 	settleTask  = "webhook-endpoints"
@@ -52,7 +52,7 @@ func forwardWebhooks(ctx context.Context, s *supervisor.Server, name string) err
 	return nil
 }
 
-// settleEndpoints is the task that tells a forwarder its endpoints. It ends when the forwarder goes by them, and RunTask waits
+// settleEndpoints is the task that sets the endpoints of a forwarder. It returns when the forwarder uses them, and RunTask waits
 // for that, because it never says that it has started.
 func settleEndpoints(ctx context.Context, _ *supervisor.Server, args settleArgs) error {
 	f, ok := forwarders.Load(args.Forwarder)
@@ -78,7 +78,7 @@ func (o *Operator) startForwarder(ctx context.Context) (port int64, err error) {
 	return port, nil
 }
 
-// settle tells the forwarder which replicas there are. When it returns, the API server has no connection to any other, nor to
+// settle sets which replicas the forwarder can choose from. When it returns, the API server has no connection to any other, nor to
 // one that is not ready.
 func (o *Operator) settle(ctx context.Context) error {
 	if !o.served {

@@ -227,7 +227,7 @@ func (o *Operator) each(ctx context.Context, do func(*Replica, context.Context) 
 	return group.Wait()
 }
 
-// kubeconfig is kept beside the logs, so that it goes when the supervisor's folder does.
+// kubeconfig is kept beside the logs, so that it goes when the supervisor's directory does.
 func (o *Operator) kubeconfig() string {
 	return filepath.Join(o.options.Supervisor.Dir(), "operators", o.options.Name+".kubeconfig")
 }

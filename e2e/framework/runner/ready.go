@@ -27,7 +27,7 @@ func (r *Replica) ready(ctx context.Context) error {
 	alive, exited := context.WithCancel(ctx)
 	go func() {
 		defer exited()
-		_, _ = r.supervisor().Wait(ctx, r.name) // ends by the process's exit or by ctx, which are told apart below
+		_, _ = r.supervisor().Wait(ctx, r.name) // the process has exited or ctx is done: see below
 	}()
 	for range watch.Poll(alive, askAgain) {
 		if probe(ctx, r.at.health) {
