@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // host is the supervising child: it owns the processes and the directory.
@@ -127,13 +129,11 @@ func (h *host) close(graceful context.Context) error {
 
 // each does something with all children at once.
 func each(children []*child, do func(*child) error) error {
-	errs := make([]error, len(children))
-	var all sync.WaitGroup
-	for i, c := range children {
-		all.Go(func() { errs[i] = do(c) })
+	var group errgroup.Group
+	for _, c := range children {
+		group.Go(func() error { return do(c) })
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	return group.Wait()
 }
 
 // remember writes down that a process runs, for the case that we are killed.

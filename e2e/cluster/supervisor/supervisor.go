@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -291,11 +290,12 @@ func (s *Supervisor) Find(ctx context.Context, name string) (p ProcessStatus, fo
 	if err != nil {
 		return ProcessStatus{}, false, err
 	}
-	i := slices.IndexFunc(processes, func(p ProcessStatus) bool { return p.Name == name })
-	if i < 0 {
-		return ProcessStatus{}, false, nil
+	for _, p := range processes {
+		if p.Name == name {
+			return p, true, nil
+		}
 	}
-	return processes[i], true, nil
+	return ProcessStatus{}, false, nil
 }
 
 // RunTask starts the task that is registered as fn, under a name that is

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
@@ -23,22 +22,17 @@ import (
 // definition is the kind of a CRD.
 const definition = "CustomResourceDefinition"
 
-// WriteDefinitions writes the CustomResourceDefinitions to a directory, which it makes if need be: a cluster that has them from
-// its start needs not learn of them late.
+// WriteDefinitions writes the CustomResourceDefinitions to a file in the directory, which is created if it does not exist. A cluster
+// that installs them when it starts does not have to discover them late.
 func (m Manifests) WriteDefinitions(directory string) error {
+	content, err := Manifests{m.Select(definition)}.YAML()
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return err
 	}
-	for _, d := range m.Select(definition) {
-		content, err := yaml.Marshal(d)
-		if err != nil {
-			return fmt.Errorf("writing the CustomResourceDefinition %s: %w", d.GetName(), err)
-		}
-		if err := os.WriteFile(filepath.Join(directory, d.GetName()+".yaml"), content, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	return os.WriteFile(filepath.Join(directory, "crds.yaml"), content, 0o600)
 }
 
 // Define applies the CustomResourceDefinitions of the manifests and waits until the API server serves all of them as they are now,
