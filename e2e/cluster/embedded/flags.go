@@ -30,9 +30,6 @@ const (
 	etcdPeerURL   = "unix://peer.sock:0"
 )
 
-// etcdData is etcd's data directory, relative to its working directory.
-const etcdData = "data"
-
 // controllers are those that an operator's workload needs, and no cloud.
 var controllers = []string{
 	"clusterrole-aggregation-controller",
@@ -103,7 +100,7 @@ func environment(ours []string) []string {
 
 func etcdFlags() []string {
 	return []string{
-		"--data-dir=" + etcdData,
+		"--data-dir=data",
 		"--name=" + Etcd,
 		"--listen-client-urls=" + etcdClientURL,
 		"--advertise-client-urls=" + etcdClientURL,

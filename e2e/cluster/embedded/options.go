@@ -19,7 +19,6 @@ type options struct {
 	attached bool
 	progress io.Writer
 	port     func() (int, error)
-	stores   string // a directory; empty means the one in the cache
 }
 
 func defaults() options {

@@ -28,7 +28,6 @@ type starter struct {
 	assets  string
 	crds    []*apiextensionsv1.CustomResourceDefinition
 	sup     *supervisor.Supervisor
-	store   string // the store to start with; empty: etcd begins with nothing
 
 	ca    []byte
 	users map[string]user
@@ -109,10 +108,7 @@ func (s *starter) prepare(context.Context) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(s.layout.etcd(), 0o700); err != nil || s.store == "" {
-		return err
-	}
-	return unpack(s.store, s.layout.etcdData())
+	return os.Mkdir(s.layout.etcd(), 0o700)
 }
 
 func (s *starter) run(ctx context.Context, component string, port int) error {
