@@ -22,7 +22,7 @@ type Provider interface {
 
 // Options are what can be chosen about a cluster. Those that a kind has no use for have no effect on it.
 type Options struct {
-	// CRDs are files and folders of CustomResourceDefinitions that are there from the cluster's start.
+	// CRDs are files and directories of CustomResourceDefinitions that are there from the cluster's start.
 	CRDs []string
 	// Progress gets a line for each step of Create; nil means none.
 	Progress io.Writer

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// AssetsVariable is the environment variable that names a folder with the
-	// components' executables, instead of the one that is built.
+	// AssetsVariable is the environment variable that names a directory with the components' executables, to use instead of
+	// building them.
 	AssetsVariable = "TESTBED_ASSETS"
 )
 
@@ -23,10 +23,9 @@ var found struct {
 	dir string
 }
 
-// Assets returns the folder that holds the executables of the components and
-// kubectl, building what is not in the cache yet; that takes minutes, and
-// progress says how far it is. The folder is remembered for the life of the
-// process. It suits envtest as KUBEBUILDER_ASSETS.
+// Assets returns the directory that holds the executables of the components and kubectl. It builds those that are not in the cache
+// yet; that takes minutes, and progress shows how far it is. Later calls in the same process return the same directory. It can be
+// envtest's KUBEBUILDER_ASSETS.
 func Assets(ctx context.Context, progress io.Writer) (string, error) {
 	found.Lock()
 	defer found.Unlock()
@@ -41,13 +40,13 @@ func Assets(ctx context.Context, progress io.Writer) (string, error) {
 		}
 	}
 	if err := complete(dir); err != nil {
-		return "", fmt.Errorf("find the cluster's executables: %w: unset %s, or remove that folder and try again", err, AssetsVariable)
+		return "", fmt.Errorf("find the cluster's executables: %w: unset %s, or remove that directory and try again", err, AssetsVariable)
 	}
 	found.dir = dir
 	return dir, nil
 }
 
-// complete says which component can't be run from a folder.
+// complete returns an error that names a component which can't be run from a directory.
 func complete(dir string) error {
 	for _, component := range components {
 		if _, err := exec.LookPath(filepath.Join(dir, component)); err != nil {
@@ -57,7 +56,7 @@ func complete(dir string) error {
 	return nil
 }
 
-// build asks the module that pins Kubernetes for the folder.
+// build asks the module that pins Kubernetes for the directory.
 func build(ctx context.Context, progress io.Writer) (string, error) {
 	root, err := gorun.Root(ctx)
 	if err != nil {

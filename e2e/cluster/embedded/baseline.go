@@ -10,27 +10,21 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
 // takeBaseline writes down what etcd holds, for Reset, once the cluster's own
 // components have done what they do at first.
-func takeBaseline(ctx context.Context, l layout, nodes int) (err error) {
-	client, err := newEtcdClient(l.etcd())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.close()) }()
+func takeBaseline(ctx context.Context, l layout) error {
+	client := newEtcdClient(l.etcd())
 	var missing string
 	for {
 		all, revision, err := client.read(ctx)
 		if err == nil {
-			missing, err = unsettled(all, nodes)
+			missing, err = unsettled(all)
 		}
 		if err != nil {
 			return err
@@ -76,7 +70,7 @@ var madeByServer = []string{
 
 // unsettled names something that the cluster's own components will still make
 // or change; empty when there is nothing.
-func unsettled(all contents, nodes int) (string, error) {
+func unsettled(all contents) (string, error) {
 	made := slices.Clone(madeByServer)
 	for key := range all {
 		if namespace, ok := strings.CutPrefix(key, registry+"namespaces/"); ok {
@@ -88,19 +82,7 @@ func unsettled(all contents, nodes int) (string, error) {
 			return key, nil
 		}
 	}
-	ready, err := decodeAll[*corev1.Node](all, nodeKeys)
-	if err != nil {
-		return "", err
-	}
-	if len(ready) < nodes {
-		return fmt.Sprintf("%d of %d nodes", len(ready), nodes), nil
-	}
-	for _, node := range ready {
-		if !nodeSettled(node) {
-			return "the node " + node.Name, nil
-		}
-	}
-	roles, err := decodeAll[*rbacv1.ClusterRole](all, registry+"clusterroles/")
+	roles, err := clusterRoles(all)
 	if err != nil {
 		return "", err
 	}
@@ -110,15 +92,6 @@ func unsettled(all contents, nodes int) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// nodeSettled reports whether kwok and the node's controllers are done with a
-// new node.
-func nodeSettled(node *corev1.Node) bool {
-	return len(node.Spec.Taints) == 0 && node.Labels[corev1.LabelOSStable] == node.Labels["beta.kubernetes.io/os"] &&
-		slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		})
 }
 
 // aggregated reports whether a role has the rules of all roles that it is made
@@ -146,22 +119,18 @@ func aggregated(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) (bool, erro
 	return true, nil
 }
 
-// decodeAll returns the objects whose keys begin so.
-func decodeAll[T runtime.Object](all contents, prefix string) ([]T, error) {
-	var objects []T
+// clusterRoles returns the ClusterRoles in the contents of etcd.
+func clusterRoles(all contents) ([]*rbacv1.ClusterRole, error) {
+	var roles []*rbacv1.ClusterRole
 	for key, is := range all {
-		if !strings.HasPrefix(key, prefix) {
+		if !strings.HasPrefix(key, registry+"clusterroles/") {
 			continue
 		}
-		object, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(is.Value, nil, nil)
-		if err != nil {
+		role := &rbacv1.ClusterRole{}
+		if _, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(is.Value, nil, role); err != nil {
 			return nil, fmt.Errorf("decode %s: %w", key, err)
 		}
-		typed, ok := object.(T)
-		if !ok {
-			return nil, fmt.Errorf("decode %s: it is a %T", key, object)
-		}
-		objects = append(objects, typed)
+		roles = append(roles, role)
 	}
-	return objects, nil
+	return roles, nil
 }

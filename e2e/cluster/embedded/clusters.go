@@ -20,14 +20,13 @@ type Cluster struct {
 	Name string
 	// Kubeconfig is the path of its kubeconfig.
 	Kubeconfig string
-	// Detached tells a cluster that stays up until it is destroyed from one
-	// that ends with the program that created it.
+	// Detached is true for a cluster that stays up until it is destroyed, and false for one that stops with the program that
+	// created it.
 	Detached bool
 }
 
-// List returns the embedded clusters of this user that are up, by name; one
-// that starts or ends at this moment may be among them or not. What is left of
-// clusters whose processes were killed is cleaned up on the way.
+// List returns the embedded clusters of this user that are up, sorted by name. It also cleans up what is left of clusters whose
+// processes were killed. A cluster that is being created or destroyed meanwhile may be in the list or not.
 func List(ctx context.Context) ([]Cluster, error) {
 	dir, err := clustersDir()
 	if err != nil {
@@ -65,9 +64,8 @@ func List(ctx context.Context) ([]Cluster, error) {
 	return up, nil
 }
 
-// Attach returns a provider for a cluster that is up, usually a detached one
-// that another program created. The error is a *NotUpError when there is none.
-// What is left of a cluster whose processes were killed is cleaned up.
+// Attach returns a provider for a cluster that is up, usually a detached one that another program created. The error is a
+// [*NotUpError] if none is up under the name; what is left of one whose processes were killed is cleaned up.
 func Attach(name string) (*Provider, error) {
 	p := NewProvider()
 	p.name = name
@@ -98,7 +96,8 @@ func (p *Provider) attach() error {
 	return nil
 }
 
-// InUseError says that another program uses the cluster, and would lose it.
+// InUseError is the error of [Provider.Create] for a cluster that is [Attached] in another program, whose objects a reset would
+// delete.
 type InUseError struct {
 	// Name is the name of the cluster.
 	Name string

@@ -6,39 +6,28 @@ import (
 	"fmt"
 )
 
-// Compact makes etcd forget what was before now: of each object, the last
-// version is left. An API server does so every five minutes.
+// Compact compacts etcd: of each object, only the last version is left. An API server does so every five minutes.
 //
-// A watch that has kept up goes on, so nobody notices while every connection
-// stays. But one that breaks can't be resumed, not even by who had seen
-// everything: the revision that is compacted is younger than any that a client
-// knows. Restart etcd to break kube-apiserver's, which then begins its watch
-// cache anew and tells its own clients 410 Gone. One that is not paused
-// meanwhile may have caught up in time.
+// A watch that is up to date continues, so no client notices as long as all connections stay. But a watch that breaks can't be
+// resumed, not even by a client that had seen everything, because the compacted revision is newer than any that a client knows.
+// Restart etcd to break the watches of kube-apiserver, which then fills its watch cache again and answers its own clients 410 Gone,
+// unless they have resumed before.
 func (p *Provider) Compact(ctx context.Context) error {
 	if p.sup == nil {
 		return fmt.Errorf("compact etcd: %w", &NotUpError{Name: p.name})
 	}
-	if err := compact(ctx, p.layout.etcd()); err != nil {
-		return fmt.Errorf("compact etcd of the embedded cluster %s: %w", p.name, err)
-	}
-	return nil
-}
-
-func compact(ctx context.Context, dir string) (err error) {
-	client, err := newEtcdClient(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.close()) }()
+	etcd := newEtcdClient(p.layout.etcd())
 	// Who has seen all of it resumes at the next revision: it must be gone, too.
 	var answer struct {
 		Header header `json:"header"`
 	}
+	var err error
 	for range 2 {
-		if err := client.call(ctx, "kv/put", map[string]any{"key": []byte("compacted")}, &answer); err != nil {
-			return err
-		}
+		err = errors.Join(err, etcd.call(ctx, "kv/put", map[string]any{"key": []byte("compacted")}, &answer))
 	}
-	return client.call(ctx, "kv/compaction", map[string]any{"revision": answer.Header.Revision, "physical": true}, &struct{}{})
+	compaction := map[string]any{"revision": answer.Header.Revision, "physical": true}
+	if err := errors.Join(err, etcd.call(ctx, "kv/compaction", compaction, &struct{}{})); err != nil {
+		return fmt.Errorf("compact etcd of the embedded cluster %s: %w", p.name, err)
+	}
+	return nil
 }

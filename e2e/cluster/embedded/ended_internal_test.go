@@ -54,21 +54,17 @@ func TestEnded(t *testing.T) {
 		portTaken bool
 	}{
 		{name: "a full disk, by the log", exit: exited, log: etcdFullDisk, free: much,
-			want: "etcd ended with exit code 2: the disk that holds /state/one is full: make room on it, or set TESTBED_STATE to a folder on another one"},
+			want: "etcd ended with exit code 2: the disk that holds /state/one is full: make room on it, or set TESTBED_STATE to a directory on another one"},
 		{name: "a full disk, by its looks", exit: exited, log: etcdCutShort, free: 9 << 20,
-			want: "etcd ended with exit code 2: the disk that holds /state/one is full: make room on it, or set TESTBED_STATE to a folder on another one"},
+			want: "etcd ended with exit code 2: the disk that holds /state/one is full: make room on it, or set TESTBED_STATE to a directory on another one"},
 		{name: "a panic that etcd logged", exit: exited, log: etcdPanic, free: much,
-			want: "etcd ended with exit code 2; it said last: failed to create WAL: permission denied"},
+			want: "etcd ended with exit code 2; its last message is: " + `{"level":"panic","ts":"2026-11-21T09:29:20.945962Z","caller":"etcdserver/bootstrap.go:679","msg":"failed to create WAL","error":"permission denied","stacktrace":"go.etcd.io"}`},
 		{name: "any other panic", exit: exited, log: apiserverPanic, free: much,
-			want: "etcd ended with exit code 2; it said last: panic: runtime error: invalid memory address or nil pointer dereference"},
+			want: "etcd ended with exit code 2; its last message is: panic: runtime error: invalid memory address or nil pointer dereference"},
 		{name: "an error of Kubernetes", exit: exited, log: apiserverPort, free: much, portTaken: true,
-			want: "etcd ended with exit code 2; it said last: command failed: failed to create listener: failed to listen on 127.0.0.1:20000: listen tcp 127.0.0.1:20000: bind: address already in use"},
+			want: "etcd ended with exit code 2; its last message is: " + `E1121 09:29:27.149218   32055 run.go:72] "command failed" err="failed to create listener: failed to listen on 127.0.0.1:20000: listen tcp 127.0.0.1:20000: bind: address already in use"`},
 		{name: "a port that was taken earlier", exit: exited, log: apiserverPort + "Error: unknown flag: --bogus\n", free: much,
-			want: "etcd ended with exit code 2; it said last: Error: unknown flag: --bogus"},
-		{name: "a structured line without an error", exit: exited, log: `I1121 09:29:27.1 3 a.go:1] "Shutting down" reason="x"` + "\n", free: much,
-			want: "etcd ended with exit code 2; it said last: Shutting down"},
-		{name: "a line of etcd without an error", exit: exited, log: etcdWarning, free: much,
-			want: "etcd ended with exit code 2; it said last: Running http and grpc server on single port. This is not recommended for production."},
+			want: "etcd ended with exit code 2; its last message is: Error: unknown flag: --bogus"},
 		{name: "nothing said", exit: supervisor.ExitStatus{Code: -1, Signal: "segmentation fault"}, free: much,
 			want: "etcd was ended by the signal segmentation fault and said nothing: see whether /assets/etcd is what it should be"},
 	} {
@@ -90,7 +86,7 @@ func TestFreeSpace(t *testing.T) {
 	if free := freeSpace(t.TempDir()); free == 0 || free > 1<<60 {
 		t.Errorf("expected some free space among the temporary files, got %d bytes", free)
 	}
-	if free := freeSpace("/no/such/folder"); free < etcdSegment {
-		t.Errorf("expected a folder that can't be asked not to look full, got %d bytes", free)
+	if free := freeSpace("/no/such/directory"); free < etcdSegment {
+		t.Errorf("expected a directory that can't be asked not to look full, got %d bytes", free)
 	}
 }

@@ -9,49 +9,27 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// etcdSocket is the file of etcd's client socket, in its folder.
-var etcdSocket = strings.TrimPrefix(etcdClientURL, "unix://")
+// etcdClient speaks etcd's JSON (grpc-gateway), in which bytes are in base64 and 64-bit integers are strings.
+type etcdClient struct{ http *http.Client }
 
-// etcdClient speaks etcd's JSON (grpc-gateway), in which bytes are in base64
-// and 64-bit integers are strings.
-type etcdClient struct {
-	http  *http.Client
-	short string // a folder with a link to that of the socket
-}
-
-// newEtcdClient returns a client for the etcd whose socket is in the folder
-// dir. Close it.
-func newEtcdClient(dir string) (*etcdClient, error) {
-	// The path of a socket may have no more than 104 bytes.
-	short, err := os.MkdirTemp("", "etcd-")
-	if err != nil {
-		return nil, err
-	}
-	link := filepath.Join(short, "d")
-	if err := os.Symlink(dir, link); err != nil {
-		return nil, errors.Join(err, os.Remove(short))
-	}
-	return &etcdClient{short: short, http: &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(link, etcdSocket))
-		},
-	}}}, nil
-}
-
-func (c *etcdClient) close() error {
-	c.http.CloseIdleConnections()
-	return os.RemoveAll(c.short)
+// newEtcdClient returns a client for the etcd whose socket is in the directory dir.
+func newEtcdClient(dir string) etcdClient {
+	socket := filepath.Join(dir, strings.TrimPrefix(etcdClientURL, "unix://"))
+	return etcdClient{&http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, // so there is nothing to close
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return supervisor.DialUnix(ctx, socket) },
+	}}}
 }
 
 // send makes a request of etcd's API, version 3. Close the answer's body.
-func (c *etcdClient) send(ctx context.Context, path string, body any) (*http.Response, error) {
+func (c etcdClient) send(ctx context.Context, path string, body any) (*http.Response, error) {
 	content, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
@@ -73,7 +51,7 @@ func (c *etcdClient) send(ctx context.Context, path string, body any) (*http.Res
 }
 
 // call makes a request and decodes the answer.
-func (c *etcdClient) call(ctx context.Context, path string, body, answer any) error {
+func (c etcdClient) call(ctx context.Context, path string, body, answer any) error {
 	response, err := c.send(ctx, path, body)
 	if err != nil {
 		return err
@@ -107,7 +85,7 @@ type stored struct {
 
 // read returns everything that kube-apiserver has stored, and the revision at
 // which it was so.
-func (c *etcdClient) read(ctx context.Context) (contents, int64, error) {
+func (c etcdClient) read(ctx context.Context) (contents, int64, error) {
 	var answer struct {
 		Header header `json:"header"`
 		Pairs  []struct {
@@ -127,7 +105,7 @@ func (c *etcdClient) read(ctx context.Context) (contents, int64, error) {
 }
 
 // untilUp returns when etcd answers, after a start.
-func (c *etcdClient) untilUp(ctx context.Context) error {
+func (c etcdClient) untilUp(ctx context.Context) error {
 	var err error
 	for range watch.Poll(ctx, healthPoll) {
 		if err = c.call(ctx, "maintenance/status", struct{}{}, &struct{}{}); err == nil {
@@ -138,7 +116,7 @@ func (c *etcdClient) untilUp(ctx context.Context) error {
 }
 
 // changed returns when kube-apiserver has stored something after the revision.
-func (c *etcdClient) changed(ctx context.Context, revision int64) error {
+func (c etcdClient) changed(ctx context.Context, revision int64) error {
 	response, err := c.send(ctx, "watch", map[string]any{"create_request": map[string]any{
 		"key": []byte(registry), "range_end": []byte(registryEnd), "start_revision": revision + 1,
 	}})
@@ -168,7 +146,7 @@ const (
 )
 
 // apply makes the changes, in their order, in as few transactions as may be.
-func (c *etcdClient) apply(ctx context.Context, changes []change) error {
+func (c etcdClient) apply(ctx context.Context, changes []change) error {
 	for len(changes) > 0 {
 		n := batch(changes)
 		var operations []map[string]any

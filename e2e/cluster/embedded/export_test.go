@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"errors"
 
 	"sigs.k8s.io/e2e-framework/support"
 
@@ -17,22 +16,12 @@ func WithPort(choose func() (int, error)) support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.options.port = choose })
 }
 
-// Stored returns what the etcd of the cluster in a folder holds, by key.
+// Stored returns what the etcd of the cluster in a directory holds, by key.
 func Stored(ctx context.Context, dir string) (all map[string]string, err error) {
-	client, err := newEtcdClient(layout(dir).etcd())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, client.close()) }()
-	now, _, err := client.read(ctx)
+	now, _, err := newEtcdClient(layout(dir).etcd()).read(ctx)
 	all = map[string]string{}
 	for key, is := range now {
 		all[key] = string(is.Value)
 	}
 	return all, err
-}
-
-// WithStores lets a test choose the directory of the stores.
-func WithStores(dir string) support.ClusterOpts {
-	return provider.Option(func(p *Provider) { p.options.stores = dir })
 }

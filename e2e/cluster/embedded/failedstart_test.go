@@ -29,7 +29,7 @@ func TestBrokenExecutable(t *testing.T) {
 		{"apiserver-truncated", embedded.KubeAPIServer, truncated, "kube-apiserver was ended by the signal segmentation fault and said nothing: see whether "},
 		{"etcd-no-program", embedded.Etcd, func([]byte) []byte { return []byte("what is this?") }, "start etcd: fork/exec "},
 		{"etcd-silent", embedded.Etcd, script("exit 7"), "etcd ended with exit code 7 and said nothing: see whether "},
-		{"scheduler-hurt", embedded.KubeScheduler, script("echo it hurts >&2; exit 3"), "kube-scheduler ended with exit code 3; it said last: it hurts"},
+		{"scheduler-hurt", embedded.KubeScheduler, script("echo it hurts >&2; exit 3"), "kube-scheduler ended with exit code 3; its last message is: it hurts"},
 		{"kwok-missing", embedded.Kwok, nil, "there is no kwok that can be run in "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestBrokenExecutable(t *testing.T) {
 	}
 }
 
-// assetsBut is a folder with the executables of all components, one of them replaced.
+// assetsBut is a directory with the executables of all components, one of them replaced.
 func assetsBut(t *testing.T, component string, by func([]byte) []byte) string {
 	t.Helper()
 	assets, err := embedded.Assets(t.Context(), t.Output())
@@ -79,7 +79,7 @@ func TestRefusedCRD(t *testing.T) {
 	}
 	for _, test := range []struct{ name, old, new, want, refused string }{
 		{"crd-invalid", "scope: Namespaced", "scope: Everywhere", "install the CRD owners.test.example.com: ", `Unsupported value: "Everywhere"`},
-		{"crd-same-kind", "owners", "landlords", "wait until the CRDs are Established: ", `"OwnerList" is already in use`},
+		{"crd-same-kind", "owners", "landlords", "install the CRD ", `"OwnerList" is already in use`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +168,7 @@ func TestRefused(t *testing.T) {
 		}, "create the embedded cluster refused-version: it runs Kubernetes v1.37.0, not v1.30.0"},
 		{"Bad_Name", func(ctx context.Context, p *embedded.Provider) (string, error) {
 			return p.Create(ctx)
-		}, `create the embedded cluster Bad_Name: "Bad_Name" is no name for a cluster: use lower-case letters, digits and '-'`},
+		}, `create the embedded cluster Bad_Name: "Bad_Name" is not a valid cluster name: use lower-case letters, digits and '-'`},
 		{"refused-arguments", func(ctx context.Context, p *embedded.Provider) (string, error) {
 			return p.Create(ctx, "--fast")
 		}, `create the embedded cluster refused-arguments: unknown arguments ["--fast"]: set it up with the options of package embedded`},
@@ -176,8 +176,8 @@ func TestRefused(t *testing.T) {
 			return p.CreateWithConfig(ctx, "cluster.yaml")
 		}, "create the embedded cluster refused-file: it takes no configuration file (got cluster.yaml): use the options of package embedded"},
 		{"refused-path", func(ctx context.Context, p *embedded.Provider) (string, error) {
-			return p.WithPath("no/such/folder").Create(ctx)
-		}, "create the embedded cluster refused-path: there is no etcd that can be run in no/such/folder"},
+			return p.WithPath("no/such/directory").Create(ctx)
+		}, "create the embedded cluster refused-path: there is no etcd that can be run in no/such/directory"},
 		{"refused-crds", func(ctx context.Context, p *embedded.Provider) (string, error) {
 			return p.WithOpts(embedded.WithCRDs("no/such/file")).Create(ctx)
 		}, "create the embedded cluster refused-crds: read CRDs: stat no/such/file: no such file or directory"},

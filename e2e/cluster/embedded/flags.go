@@ -22,16 +22,13 @@ const (
 // components lists them in the order of their start.
 var components = []string{Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler, Kwok}
 
-// etcd listens on Unix sockets in its own folder, which only this user can
+// etcd listens on Unix sockets in its own directory, which only this user can
 // enter: no port to choose, and no certificates. The names are relative to the
-// working folder, because the path of a socket may have no more than 104 bytes.
+// working directory, because the path of a socket may have no more than 104 bytes.
 const (
 	etcdClientURL = "unix://client.sock:0"
 	etcdPeerURL   = "unix://peer.sock:0"
 )
-
-// etcdData is etcd's data directory, relative to its working directory.
-const etcdData = "data"
 
 // controllers are those that an operator's workload needs, and no cloud.
 var controllers = []string{
@@ -103,7 +100,7 @@ func environment(ours []string) []string {
 
 func etcdFlags() []string {
 	return []string{
-		"--data-dir=" + etcdData,
+		"--data-dir=data",
 		"--name=" + Etcd,
 		"--listen-client-urls=" + etcdClientURL,
 		"--advertise-client-urls=" + etcdClientURL,

@@ -2,104 +2,63 @@ package embedded
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
+	"math"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 func init() { supervisor.RegisterTask(lateCRDs, watchLateCRDs) }
 
-// lateCRDs is the name of the task that makes the garbage collector learn CRDs
-// that come after kube-controller-manager's start. By itself it looks for new
-// kinds every 30 seconds only (pkg/controller/garbagecollector): until then,
-// deleting an owner leaves what it owns.
+// lateCRDs is the name of the task that makes the garbage collector discover CRDs that are installed after kube-controller-manager
+// has started. On its own it looks for new kinds every 30 seconds only (pkg/controller/garbagecollector): until then, deleting an
+// owner leaves what it owns.
 const lateCRDs = "late-crds"
 
-type lateCRDsArgs struct {
-	Kubeconfig string `json:"kubeconfig"`
-}
-
-// quiet is how long no other CRD may have come before the restart: CRDs come
-// in groups, and a restart takes a moment.
+// quiet is how long no other CRD may have come before the restart: CRDs are installed in groups, and a restart takes time.
 const quiet = 200 * time.Millisecond
 
 // watchLateCRDs restarts kube-controller-manager when CRDs become Established
 // that were not there when the task started.
-func watchLateCRDs(ctx context.Context, s *supervisor.Server, raw json.RawMessage) error {
-	var args lateCRDsArgs
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return err
-	}
-	config, err := provider.RestConfig(args.Kubeconfig)
+func watchLateCRDs(ctx context.Context, s *supervisor.Server, kubeconfig string) error {
+	config, err := provider.RestConfig(kubeconfig)
 	if err != nil {
 		return err
 	}
-	client, err := apiextensions.NewForConfig(config)
+	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
 	}
-	known := establishedCRDs{}
-	changes := make(chan struct{}, 1)
-	changed := func() {
-		select {
-		case changes <- struct{}{}:
-		default: // the one that waits there is as good
+	known, listed := establishedCRDs{}, false
+	restart := time.AfterFunc(math.MaxInt64, func() { restartControllerManager(ctx, s) })
+	defer restart.Stop()
+	for state, err := range watch.Follow(ctx, c, &apiextensionsv1.CustomResourceDefinitionList{}) {
+		if err != nil {
+			continue // the API server is down: it is asked again
+		}
+		for _, version := range state.New {
+			if known.learn(version.Object.(*apiextensionsv1.CustomResourceDefinition)) && listed {
+				restart.Reset(quiet)
+			}
+		}
+		if !listed {
+			listed = true
+			if err := s.Started(nil); err != nil {
+				return err
+			}
 		}
 	}
-	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: crdWatch(client),
-		ObjectType:    &apiextensionsv1.CustomResourceDefinition{},
-		Handler: cache.ResourceEventHandlerDetailedFuncs{
-			AddFunc: func(object any, initial bool) {
-				if known.learn(object.(*apiextensionsv1.CustomResourceDefinition)) && !initial {
-					changed()
-				}
-			},
-			UpdateFunc: func(_, object any) {
-				if known.learn(object.(*apiextensionsv1.CustomResourceDefinition)) {
-					changed()
-				}
-			},
-		},
-	})
-	go informer.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		return errors.New("the CRDs can't be listed")
-	}
-	if err := s.Started(nil); err != nil {
-		return err
-	}
-	whenQuiet(ctx, changes, func() { restartControllerManager(ctx, s) })
 	return nil
 }
 
-// whenQuiet calls do after each group of changes, until ctx is done.
-func whenQuiet(ctx context.Context, changes <-chan struct{}, do func()) {
-	var due <-chan time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-changes:
-			due = time.After(quiet)
-		case <-due:
-			due = nil
-			do()
-		}
-	}
-}
-
-// restartControllerManager restarts it if it runs. Whoever stopped it starts
-// it again, and then it knows what there is.
+// restartControllerManager restarts kube-controller-manager if it runs. One that was stopped discovers all CRDs when it is started
+// again.
 func restartControllerManager(ctx context.Context, s *supervisor.Server) {
 	for _, p := range s.Status() {
 		if p.Name != KubeControllerManager || p.State != supervisor.Running {

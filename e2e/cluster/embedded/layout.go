@@ -11,10 +11,10 @@ import (
 )
 
 // layout says where the files of one cluster are. All of them are in the
-// folder of its supervisor, and go with it.
+// directory of its supervisor, and go with it.
 type layout string
 
-// clustersDir is the folder that holds the folders of the clusters that are up.
+// clustersDir is the directory that holds the directories of the clusters that are up.
 func clustersDir() (string, error) {
 	state, err := home.State()
 	if err != nil {
@@ -25,7 +25,7 @@ func clustersDir() (string, error) {
 
 func layoutOf(name string) (layout, error) {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-		return "", fmt.Errorf("%q is no name for a cluster: use lower-case letters, digits and '-'", name)
+		return "", fmt.Errorf("%q is not a valid cluster name: use lower-case letters, digits and '-'", name)
 	}
 	dir, err := clustersDir()
 	return layout(filepath.Join(dir, name)), err
@@ -55,12 +55,11 @@ func (l layout) etcd() string        { return l.path("etcd") }
 // baseline is what etcd held when Create returned.
 func (l layout) baseline() string { return l.path("baseline.json") }
 
-func (l layout) etcdData() string { return l.path("etcd", etcdData) }
 func (l layout) pki(file string) string {
 	return l.path("pki", file)
 }
 
-// write writes a file that is nobody else's business, and its folder.
+// write writes a file that is nobody else's business, and its directory.
 func (l layout) write(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

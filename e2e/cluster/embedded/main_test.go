@@ -28,7 +28,7 @@ import (
 	"github.com/example/operator-testbed/kind/home"
 )
 
-// clusters is the folder of the clusters that are up, in a state folder that these tests have to themselves.
+// clusters is the directory of the clusters that are up, in a state directory that these tests have to themselves.
 var clusters string
 
 func TestMain(m *testing.M) {
@@ -130,13 +130,13 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// expectNothingLeft checks that neither a process nor the folder of a cluster is there.
+// expectNothingLeft checks that neither a process nor the directory of a cluster is there.
 func expectNothingLeft(t *testing.T, name string) {
 	t.Helper()
 	dir := filepath.Join(clusters, name)
 	leftover.None(t, dir)
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("expected the folder %s to be gone: %v", dir, err)
+		t.Errorf("expected the directory %s to be gone: %v", dir, err)
 	}
 }
 

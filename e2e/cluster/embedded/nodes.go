@@ -13,12 +13,15 @@ import (
 // node is a node that kwok plays: node-0, node-1, ...
 func node(i int) *corev1.Node {
 	name := fmt.Sprintf("node-%d", i)
+	// The labels of the beta, too, or kube-controller-manager would add them later.
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: name,
 		Labels: map[string]string{
-			corev1.LabelHostname:   name,
-			corev1.LabelArchStable: runtime.GOARCH,
-			corev1.LabelOSStable:   "linux",
+			corev1.LabelHostname:      name,
+			corev1.LabelArchStable:    runtime.GOARCH,
+			corev1.LabelOSStable:      "linux",
+			"beta.kubernetes.io/arch": runtime.GOARCH,
+			"beta.kubernetes.io/os":   "linux",
 		},
 	}}
 }

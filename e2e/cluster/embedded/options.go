@@ -19,40 +19,35 @@ type options struct {
 	attached bool
 	progress io.Writer
 	port     func() (int, error)
-	stores   string // a directory; empty means the one in the cache
 }
 
 func defaults() options {
 	return options{version: Version, nodes: 2, progress: io.Discard, port: loopback.FreePort}
 }
 
-// WithCRDs installs the CustomResourceDefinitions in these files and folders
-// as soon as the API server answers. They are Established when Create returns,
-// and the garbage collector knows them from its start.
+// WithCRDs installs the CustomResourceDefinitions in these files and directories as soon as the API server answers. They are
+// Established when [Provider.Create] returns, and the garbage collector knows them from its start.
 func WithCRDs(paths ...string) support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.options.crds = append(p.options.crds, paths...) })
 }
 
-// WithNodes sets the number of simulated nodes: node-0, node-1, ... There are 2
-// unless told otherwise.
+// WithNodes sets the number of simulated nodes, which are called node-0, node-1 and so on. The default is 2.
 func WithNodes(n int) support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.options.nodes = n })
 }
 
-// Detached lets the cluster outlive the program that creates it. Others find
-// it with Attach.
+// Detached lets the cluster outlive the program that creates it. Others find it with [Attach].
 func Detached() support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.options.detached = true })
 }
 
-// Attached makes Create reset the cluster of that name, which must be up, in
-// place of creating one; the error is an *InUseError while another program has
-// it so. Destroy leaves it up.
+// Attached makes [Provider.Create] reset the cluster of that name, which must be up, instead of creating one; the error is an
+// [*InUseError] while another program is attached to it. [Provider.Destroy] leaves it up.
 func Attached(name string) support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.name, p.options.attached = name, true })
 }
 
-// WithProgress writes a short line to w for each step of Create.
+// WithProgress makes [Provider.Create] write a short line to w for each step.
 func WithProgress(w io.Writer) support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.options.progress = w })
 }

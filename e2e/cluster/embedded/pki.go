@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Files in the pki folder.
+// Files in the pki directory.
 const (
 	caCert     = "ca.crt"
 	serverCert = "kube-apiserver.crt"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -38,12 +37,12 @@ type Provider struct {
 
 var _ support.E2EClusterProviderWithImageLoader = &Provider{}
 
-// NewProvider returns a provider for a cluster that is not there yet.
+// NewProvider returns a provider for a cluster that does not exist yet.
 func NewProvider() *Provider {
 	return &Provider{name: DefaultName, options: defaults()}
 }
 
-// AlreadyUpError says that a cluster of that name is up.
+// AlreadyUpError is the error of [Provider.Create] for a name under which a cluster is up.
 type AlreadyUpError struct {
 	// Name is the name of the cluster.
 	Name string
@@ -55,7 +54,7 @@ func (e *AlreadyUpError) Error() string {
 	return fmt.Sprintf("the cluster %s is already up: use it (KUBECONFIG=%s), destroy it first, or choose another name", e.Name, e.Kubeconfig)
 }
 
-// NotUpError says that no cluster of that name is up.
+// NotUpError is the error of what needs a cluster that is up, for a name under which none is.
 type NotUpError struct {
 	// Name is the name of the cluster.
 	Name string
@@ -65,24 +64,19 @@ func (e *NotUpError) Error() string {
 	return fmt.Sprintf("no embedded cluster called %s is up: create it first", e.Name)
 }
 
-// Supervisor returns the supervisor of the cluster's processes, which are
-// called like the components ([KubeAPIServer], ...) and do their work again as
-// soon as they run. It may run others beside them. It is nil while the cluster
-// is not up.
+// Supervisor returns the supervisor of the cluster's processes; nil while the cluster is not up. The processes have the names of the
+// components, such as [KubeAPIServer]. Other processes can run beside them.
 func (p *Provider) Supervisor() *supervisor.Supervisor { return p.sup }
 
-// AuditLog returns the path of the API server's audit log: one event of
-// audit.k8s.io/v1 in JSON per line. An event is written when its request is
-// done, which may be a moment after the client has the answer.
-//
-// Like the other paths it is known from Create on.
+// AuditLog returns the path of the API server's audit log, which is known from Create on: one event of audit.k8s.io/v1 in JSON per
+// line. An event is written when its request is done, which may be shortly after the client has the response.
 func (p *Provider) AuditLog() string { return p.layout.auditLog() }
 
-// SetDefaults returns the provider: it has its defaults from the start.
+// SetDefaults returns the provider: [NewProvider] has set its defaults.
 func (p *Provider) SetDefaults() support.E2EClusterProvider { return p }
 
-// WithName sets the cluster's name, a DNS label, unless it is Attached. It is
-// unique per user and state folder.
+// WithName sets the cluster's name, a DNS label that is unique per user and state directory. It has no effect on a provider that is
+// [Attached].
 func (p *Provider) WithName(name string) support.E2EClusterProvider {
 	if !p.options.attached {
 		p.name = name
@@ -90,14 +84,13 @@ func (p *Provider) WithName(name string) support.E2EClusterProvider {
 	return p
 }
 
-// WithVersion sets the version of Kubernetes. There is only one; Create
-// refuses any other.
+// WithVersion sets the version of Kubernetes. Create refuses all but [Version].
 func (p *Provider) WithVersion(version string) support.E2EClusterProvider {
 	p.options.version = version
 	return p
 }
 
-// WithPath sets the folder that holds the components' executables, instead of
+// WithPath sets the directory that holds the components' executables, instead of
 // the one that [Assets] finds.
 func (p *Provider) WithPath(path string) support.E2EClusterProvider {
 	p.options.assets = path
@@ -129,7 +122,8 @@ func (p *Provider) Create(ctx context.Context, args ...string) (string, error) {
 	return p.GetKubeconfig(), nil
 }
 
-// CreateWithConfig is Create for an empty configFile; there is no such file.
+// CreateWithConfig is [Provider.Create] for an empty configFile, and fails for any other: an embedded cluster has no configuration
+// file.
 func (p *Provider) CreateWithConfig(ctx context.Context, configFile string) (string, error) {
 	if configFile != "" {
 		return "", fmt.Errorf("create the embedded cluster %s: it takes no configuration file (got %s): use the options of package embedded", p.name, configFile)
@@ -153,9 +147,8 @@ func (p *Provider) KubernetesRestConfig() *rest.Config {
 	return provider.Copy(p.config)
 }
 
-// WaitForControlPlane returns when the API server is ready: at once after
-// Create, and after a while where the API server was killed since. It answers
-// an administrator before that, but does not know everybody's rights yet.
+// WaitForControlPlane waits until the API server is ready: it returns at once after Create, and after a while if the API server was
+// killed since. The API server answers an administrator before that, but has not read all RBAC rules yet.
 func (p *Provider) WaitForControlPlane(ctx context.Context, _ klient.Client) error {
 	if p.config == nil {
 		return &NotUpError{Name: p.name}
@@ -163,24 +156,17 @@ func (p *Provider) WaitForControlPlane(ctx context.Context, _ klient.Client) err
 	return untilOK(ctx, p.config, "/readyz")
 }
 
-// ExportLogs copies the components' logs and the audit log into the folder
-// dest.
+// ExportLogs copies the components' logs and the audit log into the directory dest.
 func (p *Provider) ExportLogs(_ context.Context, dest string) error {
-	if err := os.MkdirAll(dest, 0o755); err != nil {
-		return err
+	audit, err := os.ReadFile(p.AuditLog())
+	if err == nil {
+		err = os.CopyFS(dest, os.DirFS(p.layout.path("logs")))
 	}
-	logs, err := filepath.Glob(p.layout.path("logs", "*.log"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dest, filepath.Base(p.AuditLog())), audit, 0o644)
+	}
 	if err != nil {
-		return err
-	}
-	for _, path := range append(logs, p.AuditLog()) {
-		log, err := os.ReadFile(path)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dest, filepath.Base(path)), log, 0o644)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("export the logs of the embedded cluster %s: %w", p.name, err)
-		}
+		return fmt.Errorf("export the logs of the embedded cluster %s: %w", p.name, err)
 	}
 	return nil
 }
@@ -199,11 +185,10 @@ func (p *Provider) refuseImage(what string) error {
 	return fmt.Errorf("load %s: the embedded cluster %s has no real kubelet, so a pod would be called Ready without running it: use a kind cluster (CLUSTER=kind)", what, p.name)
 }
 
-// Destroy ends the cluster and everything its supervisor runs, and removes its
-// folder: the cluster of that name, whichever program created it. One that is
-// not up is fine; of one whose processes were killed it cleans up the rest.
+// Destroy stops the cluster of the provider's name, whichever program created it, with everything that its supervisor runs, and
+// removes its directory. It does nothing if no such cluster is up, and cleans up after one whose processes were killed.
 //
-// One that is Attached stays up, and only what others run beside it ends.
+// A cluster that is [Attached] stays up; only what others run beside it is stopped.
 func (p *Provider) Destroy(ctx context.Context) error {
 	if p.options.attached {
 		return p.leave(ctx)

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,15 +12,12 @@ import (
 // of a second, or about two where a component was broken.
 const resetLimit = time.Minute
 
-// Reset makes a used cluster as new again, and proves it clean: it ends what
-// others run under the cluster's supervisor (operators, and what forwards to
-// their webhooks), has every component run, deletes every object that was not
-// there when Create returned, finalizers or not, puts back every other one as
-// it was, and empties the audit log.
+// Reset returns a used cluster to the state in which [Provider.Create] returned it, and verifies that: it stops what others run under
+// the cluster's supervisor, such as operators and the forwarders of their webhooks; it starts components that do not run; it deletes
+// every object that was added since, whatever its finalizers, and restores every other; and it empties the audit log.
 //
-// CustomResourceDefinitions stay as they are, but none of their objects do.
-// Creating one again would restart kube-controller-manager, so install another
-// version by updating it in place.
+// CustomResourceDefinitions stay as they are, but their objects are deleted. Creating a CustomResourceDefinition again would restart
+// kube-controller-manager, so install another version by updating it in place.
 //
 // The error names what could not be undone.
 func (p *Provider) Reset(ctx context.Context) error {
@@ -36,7 +32,7 @@ func (p *Provider) Reset(ctx context.Context) error {
 	return nil
 }
 
-func (p *Provider) reset(ctx context.Context) (err error) {
+func (p *Provider) reset(ctx context.Context) error {
 	baseline, err := readBaseline(p.layout)
 	if err != nil {
 		return err
@@ -44,11 +40,7 @@ func (p *Provider) reset(ctx context.Context) (err error) {
 	if err := p.endOthers(ctx); err != nil {
 		return err
 	}
-	etcd, err := newEtcdClient(p.layout.etcd())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, etcd.close()) }()
+	etcd := newEtcdClient(p.layout.etcd())
 	processes, err := p.sup.Status(ctx)
 	if err != nil {
 		return err
@@ -59,7 +51,7 @@ func (p *Provider) reset(ctx context.Context) (err error) {
 	if err := etcd.untilUp(ctx); err != nil {
 		return err
 	}
-	stopped, err := p.stopOutlived(ctx, etcd, processes)
+	stopped, err := p.stopOutlived(ctx, processes)
 	if err != nil {
 		return err
 	}
@@ -77,14 +69,14 @@ func (p *Provider) reset(ctx context.Context) (err error) {
 	if err := p.clean(ctx, etcd, baseline, touched); err != nil {
 		return err
 	}
-	kinds := admissionKinds(touched)
+	kinds := sentinelsOf(touched)
 	if len(kinds) > 0 {
 		if err := p.admissionForgets(ctx, kinds); err != nil {
 			return err
 		}
 	}
 	if len(stopped) > 0 {
-		if err := p.restart(ctx, etcd, stopped); err != nil {
+		if err := p.restart(ctx, stopped); err != nil {
 			return err
 		}
 	}
@@ -97,7 +89,7 @@ func (p *Provider) reset(ctx context.Context) (err error) {
 	return os.Truncate(p.AuditLog(), 0)
 }
 
-// endOthers ends what runs under the supervisor and is no part of the cluster.
+// endOthers ends what runs under the supervisor and is not part of the cluster.
 func (p *Provider) endOthers(ctx context.Context) error {
 	tasks, err := p.sup.Tasks(ctx)
 	if err != nil {
@@ -129,7 +121,7 @@ func (p *Provider) endOthers(ctx context.Context) error {
 // clean undoes what was changed since the baseline, until kube-apiserver sees
 // that and etcd still holds nothing else: a controller that was about to write
 // may still do so. It adds the keys that it has changed to touched.
-func (p *Provider) clean(ctx context.Context, etcd *etcdClient, baseline contents, touched map[string]bool) error {
+func (p *Provider) clean(ctx context.Context, etcd etcdClient, baseline contents, touched map[string]bool) error {
 	for changed := true; changed; {
 		revision, _, err := cleanStore(ctx, etcd, baseline, touched)
 		if err == nil {
@@ -160,7 +152,7 @@ func cleanStore(ctx context.Context, etcd store, baseline contents, touched map[
 		var plan []change
 		if err == nil {
 			plan = resetPlan(baseline, now)
-			left = describe(plan, baseline, now)
+			left = describe(plan)
 			err = context.Cause(ctx)
 		}
 		if len(plan) > 0 && err == nil {
@@ -179,19 +171,15 @@ func cleanStore(ctx context.Context, etcd store, baseline contents, touched map[
 	}
 }
 
-// describe names objects by kind and name, the first few of many.
-func describe(plan []change, baseline, now contents) string {
+// describe names what a plan changes, by its key in etcd: the first few of many.
+func describe(plan []change) string {
 	const most = 5
-	var names []string
-	for i, change := range plan {
-		if i == most {
-			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(plan)-most)
-		}
-		value := now[change.key].Value
-		if value == nil {
-			value = baseline[change.key].Value
-		}
-		names = append(names, objectName(change.key, value))
+	var keys []string
+	for _, change := range plan[:min(most, len(plan))] {
+		keys = append(keys, strings.TrimPrefix(change.key, registry))
 	}
-	return strings.Join(names, ", ")
+	if more := len(plan) - most; more > 0 {
+		keys = append(keys, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(keys, ", ")
 }

@@ -45,11 +45,11 @@ func TestResetPlan(t *testing.T) {
 		},
 		"what the cluster itself renews": {
 			baseline: contents{
-				"/registry/leases/kube-node-lease/node-0": is("l", 1), "/registry/events/default/old": is("e", 1), "/registry/peerserverleases/a": is("p", 1),
+				"/registry/events/default/old": is("e", 1), "/registry/peerserverleases/a": is("p", 1),
 				"/registry/leases/kube-system/apiserver-a": is("i", 1),
 			},
 			now: contents{
-				"/registry/leases/kube-node-lease/node-0": is("m", 9), "/registry/peerserverleases/b": is("p", 9), "/registry/leases/kube-system/apiserver-a": is("j", 9),
+				"/registry/peerserverleases/b": is("p", 9), "/registry/leases/kube-system/apiserver-a": is("j", 9),
 			},
 		},
 		"the same kinds, of others": {
@@ -134,11 +134,11 @@ func TestCleanStore(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, errors.New("too long"))
 	defer cancel()
 	_, _, err := cleanStore(ctx, &fakeStore{contents: dirty(), stubborn: "/registry/configmaps/default/stays"}, baseline, touched)
-	if want := "ConfigMap default/stays is left: too long"; err == nil || err.Error() != want {
+	if want := "configmaps/default/stays is left: too long"; err == nil || err.Error() != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}
 	_, _, err = cleanStore(ctx, &fakeStore{contents: dirty()}, baseline, touched) // which has no time at all
-	if want := "ConfigMap default/stays, Service default/goes, ConfigMap default/kept is left: too long"; err == nil || err.Error() != want {
+	if want := "configmaps/default/stays, services/specs/default/goes, configmaps/default/kept is left: too long"; err == nil || err.Error() != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}
 }
@@ -146,22 +146,17 @@ func TestCleanStore(t *testing.T) {
 func TestUnsettled(t *testing.T) {
 	t.Parallel()
 	const (
-		ready   = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-0"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
-		tainted = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-0"},"spec":{"taints":[{"key":"node.kubernetes.io/not-ready"}]},"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
-		part    = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"part","labels":{"to":"whole"}},"rules":[{"verbs":["get"],"resources":["pods"]}]}`
-		whole   = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"whole"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"whole"}}]}%s}`
+		part  = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"part","labels":{"to":"whole"}},"rules":[{"verbs":["get"],"resources":["pods"]}]}`
+		whole = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"whole"},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to":"whole"}}]}%s}`
 	)
 	for want, change := range map[string]func(contents){
 		"":                                  func(contents) {},
 		"services/specs/default/kubernetes": func(all contents) { delete(all, registry+"services/specs/default/kubernetes") },
 		"serviceaccounts/default/default":   func(all contents) { delete(all, registry+"serviceaccounts/default/default") },
-		"0 of 1 nodes":                      func(all contents) { delete(all, nodeKeys+"node-0") },
-		"the node node-0":                   func(all contents) { all[nodeKeys+"node-0"] = stored{Value: []byte(tainted)} },
 		"the ClusterRole whole":             func(all contents) { all[registry+"clusterroles/whole"] = stored{Value: fmt.Appendf(nil, whole, "")} },
 	} {
 		all := contents{
 			registry + "namespaces/default": {}, registry + "serviceaccounts/default/default": {}, registry + "configmaps/default/kube-root-ca.crt": {},
-			nodeKeys + "node-0":             {Value: []byte(ready)},
 			registry + "clusterroles/part":  {Value: []byte(part)},
 			registry + "clusterroles/whole": {Value: fmt.Appendf(nil, whole, `,"rules":[{"verbs":["get"],"resources":["pods"]}]`)},
 		}
@@ -169,7 +164,7 @@ func TestUnsettled(t *testing.T) {
 			all[registry+key] = stored{}
 		}
 		change(all)
-		if got, err := unsettled(all, 1); err != nil || got != want {
+		if got, err := unsettled(all); err != nil || got != want {
 			t.Errorf("expected to wait for %q, got %q, %v", want, got, err)
 		}
 	}

@@ -35,7 +35,7 @@ func TestReset(t *testing.T) {
 			t.Fatal(err)
 		}
 		if log, err := os.Stat(b.cluster.AuditLog()); err != nil || log.Size() > 100_000 {
-			t.Errorf("expected the audit log to begin anew, got %+v, %v", log, err)
+			t.Errorf("expected the audit log to begin again, got %+v, %v", log, err)
 		}
 		b.expectAsNew(t, baseline)
 	}

@@ -24,8 +24,8 @@ func resetPlan(baseline, now contents) []change {
 			gone = append(gone, key)
 		}
 	}
-	for key, was := range baseline {
-		if !renewed(key) && !staysAfterReset(key, was.Value) && !bytes.Equal(now[key].Value, was.Value) {
+	for key, was := range baseline { // events expire
+		if !strings.HasPrefix(key, eventKeys) && !staysAfterReset(key, was.Value) && !bytes.Equal(now[key].Value, was.Value) {
 			back = append(back, key)
 		}
 	}
@@ -50,8 +50,6 @@ const (
 	apiServiceKeys = registry + "apiregistration.k8s.io/apiservices/"
 	eventKeys      = registry + "events/"
 	leaseKeys      = registry + "leases/"
-	nodeKeys       = registry + "minions/"
-	nodeLeaseKeys  = leaseKeys + "kube-node-lease/"
 	peerKeys       = registry + "peerserverleases/"
 )
 
@@ -75,9 +73,4 @@ func staysAfterReset(key string, value []byte) bool {
 // objects to go. Nobody could install it until then.
 func terminatingKind(key string, value []byte) bool {
 	return strings.HasPrefix(key, crdKeys) && bytes.Contains(value, []byte(`"deletionTimestamp":"`))
-}
-
-// renewed reports whether the cluster itself changes what is in the baseline.
-func renewed(key string) bool {
-	return strings.HasPrefix(key, nodeLeaseKeys) || strings.HasPrefix(key, eventKeys)
 }

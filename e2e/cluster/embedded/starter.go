@@ -9,15 +9,11 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
-	"github.com/example/operator-testbed/e2e/cluster/internal/until"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
@@ -32,7 +28,6 @@ type starter struct {
 	assets  string
 	crds    []*apiextensionsv1.CustomResourceDefinition
 	sup     *supervisor.Supervisor
-	store   string // the store to start with; empty: etcd begins with nothing
 
 	ca    []byte
 	users map[string]user
@@ -45,28 +40,13 @@ const startLimit = 3 * time.Minute
 func (s *starter) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("it was not ready within %v", startLimit))
 	defer cancel()
-	if err := s.prepare(time.Now()); err != nil {
-		return err
-	}
-	if err := s.run(ctx, Etcd, 0); err != nil {
-		return err
-	}
-	if err := s.whileRunning(ctx, s.startAPI, Etcd); err != nil {
-		return err
-	}
-	s.say("etcd and kube-apiserver started")
-	if err := s.whileRunning(ctx, s.startEarly, Etcd, KubeAPIServer); err != nil {
-		return err
-	}
-	s.say("kube-apiserver is ready")
-	if err := s.run(ctx, KubeControllerManager, 0); err != nil {
-		return err
-	}
-	if err := s.whileRunning(ctx, s.untilNodesReady, components...); err != nil {
-		return err
-	}
-	s.say("%d nodes are Ready", s.options.nodes)
-	if err := s.whileRunning(ctx, func(ctx context.Context) error { return takeBaseline(ctx, s.layout, s.options.nodes) }, components...); err != nil {
+	err := inOrder(ctx, s.prepare,
+		s.running(Etcd), s.while(s.startAPI, Etcd), s.say("etcd and kube-apiserver started"),
+		s.while(s.startEarly, Etcd, KubeAPIServer), s.say("kube-apiserver is ready"),
+		s.running(KubeControllerManager), s.while(s.untilNodesReady, components...), s.say(fmt.Sprintf("%d nodes are Ready", s.options.nodes)),
+		s.while(s.takeBaseline, components...),
+	)
+	if err != nil {
 		return err
 	}
 	if s.options.detached {
@@ -75,15 +55,42 @@ func (s *starter) start(ctx context.Context) error {
 	return nil
 }
 
-func (s *starter) say(format string, args ...any) {
-	// Whoever can't be told still gets the cluster.
-	_, _ = fmt.Fprintf(s.options.progress, format+"\n", args...)
+// step is a part of a start.
+type step = func(context.Context) error
+
+// inOrder takes one step after the other, until one fails.
+func inOrder(ctx context.Context, steps ...step) error {
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+func (s *starter) say(line string) step {
+	return func(context.Context) error {
+		_, _ = fmt.Fprintln(s.options.progress, line) // who does not hear it still gets the cluster
+		return nil
+	}
+}
+
+// running starts a component.
+func (s *starter) running(component string) step {
+	return func(ctx context.Context) error { return s.run(ctx, component, 0) }
+}
+
+// while takes a step for as long as all of these components run.
+func (s *starter) while(do step, components ...string) step {
+	return func(ctx context.Context) error { return s.whileRunning(ctx, do, components...) }
+}
+
+func (s *starter) takeBaseline(ctx context.Context) error { return takeBaseline(ctx, s.layout) }
 
 // prepare writes every file that the components read, but for the kubeconfigs:
 // they hold the port.
-func (s *starter) prepare(now time.Time) error {
-	keys, err := newPKI(now)
+func (s *starter) prepare(context.Context) error {
+	keys, err := newPKI(time.Now())
 	if err != nil {
 		return err
 	}
@@ -101,10 +108,7 @@ func (s *starter) prepare(now time.Time) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(s.layout.etcd(), 0o700); err != nil || s.store == "" {
-		return err
-	}
-	return unpack(s.store, s.layout.etcdData())
+	return os.Mkdir(s.layout.etcd(), 0o700)
 }
 
 func (s *starter) run(ctx context.Context, component string, port int) error {
@@ -171,7 +175,7 @@ func (s *starter) startEarly(ctx context.Context) error {
 		}
 		// After these CRDs, which are not late, and before kube-controller-manager, so that it sees every CRD that one may have
 		// missed.
-		return s.sup.RunTask(ctx, lateCRDs, lateCRDs, lateCRDsArgs{Kubeconfig: s.layout.kubeconfigOf(self)}, nil)
+		return s.sup.RunTask(ctx, lateCRDs, lateCRDs, s.layout.kubeconfigOf(self), nil)
 	})
 	group.Go(func() error { return createNodes(ctx, core.Nodes(), s.options.nodes) })
 	for _, component := range []string{KubeScheduler, Kwok} {
@@ -180,7 +184,7 @@ func (s *starter) startEarly(ctx context.Context) error {
 	return group.Wait()
 }
 
-// untilNodesReady returns when pods can be created and will be scheduled.
+// untilNodesReady waits until pods will be scheduled. The ServiceAccount that they run as is in the baseline.
 func (s *starter) untilNodesReady(ctx context.Context) error {
 	config, err := s.config()
 	if err != nil {
@@ -190,14 +194,7 @@ func (s *starter) untilNodesReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return until.NodesReady(ctx, c, s.options.nodes) })
-	// Pods run as it, unless they name another one.
-	group.Go(func() error {
-		return until.Object(ctx, c, &corev1.ServiceAccountList{}, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "default"},
-			func(*corev1.ServiceAccount) bool { return true })
-	})
-	return group.Wait()
+	return provider.WaitForNodes(ctx, c, s.options.nodes)
 }
 
 func (s *starter) config() (*rest.Config, error) {

@@ -53,7 +53,7 @@ func TestRunningPodThatCrashes(t *testing.T) {
 		t.Errorf("expected the pod that ran to crash, it was replaced by %s", crashed.Name)
 	}
 	if status := crashed.Status.ContainerStatuses[0]; status.RestartCount < 1 || status.LastTerminationState.Terminated == nil {
-		t.Errorf("expected a restart and how the container ended, got %+v", status)
+		t.Errorf("expected a restart and how the container exited, got %+v", status)
 	}
 	framework.WaitForEvent(t.Context(), b.scope(t), pod, framework.Event{Type: corev1.EventTypeWarning, Reason: "BackOff", Note: "Back-off restarting failed container"})
 	framework.WaitForObject(t.Context(), b.scope(t), d, available(corev1.ConditionFalse))

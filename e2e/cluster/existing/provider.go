@@ -10,15 +10,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/typed/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // Kind is the name of this kind of cluster.
@@ -58,8 +56,8 @@ func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvi
 	return provider.WithOpts(p, opts)
 }
 
-// Create sees that the API server answers and that the cluster is not somebody's who has another Memcached, and returns the path
-// of the kubeconfig.
+// Create checks that the API server answers and that the cluster does not have another Memcached of somebody else's, and returns the
+// path of the kubeconfig.
 func (p *Provider) Create(ctx context.Context, _ ...string) (string, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
 	config, err := loader.ClientConfig()
@@ -67,43 +65,34 @@ func (p *Provider) Create(ctx context.Context, _ ...string) (string, error) {
 		return "", fmt.Errorf("use the existing cluster: %w: set KUBECONFIG to its kubeconfig", err)
 	}
 	config.QPS = -1 // no limit of the client's own; the API server has its own
-	client, err := apiextensions.NewForConfig(config)
-	if err != nil {
+	if err := p.attach(ctx, loader, config); err != nil {
 		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
 	}
-	crds, err := client.CustomResourceDefinitions().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
-	}
-	if err := foreign(crds.Items); err != nil {
-		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
-	}
-	simulated, err := simulatedNodes(ctx, config)
-	if err != nil {
-		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
-	}
-	raw, err := loader.RawConfig()
-	if err != nil {
-		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
-	}
-	p.context, p.config, p.simulated = raw.CurrentContext, config, simulated
-	p.kubeconfig = loader.ConfigAccess().GetDefaultFilename()
 	return p.kubeconfig, nil
 }
 
-// simulatedNodes says whether any node is one of kwok's: those say so where a kubelet gives its version.
-func simulatedNodes(ctx context.Context, config *rest.Config) (bool, error) {
-	client, err := corev1client.NewForConfig(config)
+func (p *Provider) attach(ctx context.Context, loader clientcmd.ClientConfig, config *rest.Config) error {
+	c, err := watch.NewClient(config)
 	if err != nil {
-		return false, err
+		return err
 	}
-	nodes, err := client.Nodes().List(ctx, metav1.ListOptions{})
+	crds, nodes := &apiextensionsv1.CustomResourceDefinitionList{}, &corev1.NodeList{}
+	if err := errors.Join(c.List(ctx, crds), c.List(ctx, nodes)); err != nil {
+		return err
+	}
+	if err := foreign(crds.Items); err != nil {
+		return err
+	}
+	raw, err := loader.RawConfig()
 	if err != nil {
-		return false, err
+		return err
 	}
-	return slices.ContainsFunc(nodes.Items, func(node corev1.Node) bool {
+	p.kubeconfig, p.context, p.config = loader.ConfigAccess().GetDefaultFilename(), raw.CurrentContext, config
+	// A node of kwok's says so where a kubelet gives its version.
+	p.simulated = slices.ContainsFunc(nodes.Items, func(node corev1.Node) bool {
 		return strings.HasPrefix(node.Status.NodeInfo.KubeletVersion, "kwok-")
-	}), nil
+	})
+	return nil
 }
 
 // foreign refuses a cluster in which Memcached is a kind of somebody else's: the suites would test, and delete, what is theirs.

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
-
-	"github.com/example/operator-testbed/e2e/cluster/internal/gorun"
 )
 
 // Bare makes a cluster of kind/cluster.yaml as `kind create cluster --wait` does, with nothing of this package's, and returns how
@@ -26,15 +23,8 @@ func (p *Provider) Bare(ctx context.Context, image string) (took time.Duration, 
 	}
 	defer c.release()
 	defer func() { err = errors.Join(err, p.remove()) }()
-	root, err := gorun.Root(ctx)
+	cluster, err := p.configured(ctx, "")
 	if err != nil {
-		return 0, err
-	}
-	cluster, err := configuration(root, filepath.Join(root, "kind", "cluster.yaml"), p.layout.logs())
-	if err != nil {
-		return 0, err
-	}
-	if err := p.layout.prepare(); err != nil {
 		return 0, err
 	}
 	begin := time.Now()

@@ -11,7 +11,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
 )
 
-// claim is the right to make, remove or end a cluster. It is a locked file in the cluster's folder. What the file says outlives
+// claim is the right to make, remove or end a cluster. It is a locked file in the cluster's directory. What the file says outlives
 // its holder: a file that says something and is not locked means that the holder was killed, so the cluster is to be removed.
 type claim struct{ file *os.File }
 
@@ -69,16 +69,16 @@ func (l layout) claimed() (string, error) {
 	return string(said), err
 }
 
-// sweep removes what there is of the clusters of this state folder whose holders were killed.
+// sweep removes what there is of the clusters of this state directory whose holders were killed.
 func (p *Provider) sweep(ctx context.Context) error {
-	folders, err := os.ReadDir(p.layout.neighbors())
+	directories, err := os.ReadDir(p.layout.neighbors())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	var failed []error
-	for _, folder := range folders {
+	for _, directory := range directories {
 		left := NewProvider()
-		left.name, left.progress = folder.Name(), p.progress
+		left.name, left.progress = directory.Name(), p.progress
 		if left.layout, err = layoutOf(left.name); err != nil {
 			continue // not a cluster's
 		}
@@ -100,7 +100,7 @@ func (p *Provider) sweepOne(ctx context.Context) error {
 	}
 	defer file.Close()
 	fmt.Fprintf(p.progress, "remove what is left of the kind cluster %s, whose process was killed\n", p.name)
-	if _, err := p.isThere(ctx); errors.Is(err, errForeign) { // nothing is left but the folder
+	if _, err := p.isThere(ctx); errors.Is(err, errForeign) { // nothing is left but the directory
 		return os.RemoveAll(string(p.layout))
 	} else if err != nil {
 		return err

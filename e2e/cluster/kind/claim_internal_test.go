@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// named returns the provider of a cluster in the test's own state folder.
+// named returns the provider of a cluster in the test's own state directory.
 func named(t *testing.T, name string) *Provider {
 	t.Helper()
 	p := NewProvider()
@@ -41,14 +41,14 @@ func TestClaim(t *testing.T) {
 	c.release()
 }
 
-// Of the clusters of a state folder, those go whose process was killed.
+// Of the clusters of a state directory, those go whose process was killed.
 func TestSweep(t *testing.T) {
 	t.Setenv("TESTBED_STATE", t.TempDir())
 	for name, test := range map[string]struct {
 		said       string // by its claim
 		held       bool
-		containers string // where its container has its logs; "ours" for our folder, empty where it has no container
-		goes, rm   bool   // the folder; the containers
+		containers string // where its container has its logs; "ours" for our directory, empty where it has no container
+		goes, rm   bool   // the directory; the containers
 	}{
 		"being-made":       {unfinished, true, "ours", false, false},
 		"killed":           {unfinished, false, "ours", true, true},

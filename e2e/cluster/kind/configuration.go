@@ -10,10 +10,10 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 )
 
-// nodeLogs is the folder of a node that kind/cluster.yaml has the audit log in.
+// nodeLogs is the directory of a node that kind/cluster.yaml has the audit log in.
 const nodeLogs = "/var/log/kubernetes"
 
-// configuration reads a configuration of kind's. Its paths are relative to root. All nodes have the folder of the first one's
+// configuration reads a configuration of kind's. Its paths are relative to root. All nodes have the directory of the first one's
 // audit log from this machine: by it they are known to be this testbed's.
 func configuration(root, path, logs string) (*v1alpha4.Cluster, error) {
 	content, err := os.ReadFile(path)
@@ -24,7 +24,7 @@ func configuration(root, path, logs string) (*v1alpha4.Cluster, error) {
 	strict := yaml.NewDecoder(bytes.NewReader(content))
 	strict.KnownFields(true)
 	if err := strict.Decode(cluster); err != nil {
-		return nil, fmt.Errorf("%s is no configuration of kind's: %w", path, err)
+		return nil, fmt.Errorf("%s is not a kind configuration: %w", path, err)
 	}
 	if len(cluster.Nodes) == 0 {
 		cluster.Nodes = []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole}}

@@ -55,6 +55,6 @@ func TestNames(t *testing.T) {
 	g.Expect(l.kubeconfig()).To(Equal("/state/kind/testbed/kubeconfig"))
 	for _, name := range []string{"", "My_Cluster", "../x", strings.Repeat("n", longest+1)} {
 		_, err := layoutOf(name)
-		g.Expect(err).To(MatchError(ContainSubstring("is no name for a kind cluster")), name)
+		g.Expect(err).To(MatchError(ContainSubstring("is not a valid name for a kind cluster")), name)
 	}
 }

@@ -32,7 +32,7 @@ func (p *Provider) create(ctx context.Context, path string) error {
 		return c.complete()
 	}
 	defer c.release()
-	if ctx.Err() != nil { // what that did to the rest is no news
+	if ctx.Err() != nil { // the errors that follow from it say nothing more
 		err = context.Cause(ctx)
 	}
 	return errors.Join(err, p.remove())
@@ -75,12 +75,7 @@ func (p *Provider) begin(ctx context.Context) (*claim, error) {
 
 // bringUp makes the cluster, which is claimed. What it has made of one that fails, stays.
 func (p *Provider) bringUp(ctx context.Context, path string) error {
-	root, err := gorun.Root(ctx)
-	if err != nil {
-		return err
-	}
-	path = cmp.Or(path, filepath.Join(root, "kind", "cluster.yaml"))
-	cluster, err := configuration(root, path, p.layout.logs())
+	cluster, err := p.configured(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -90,13 +85,22 @@ func (p *Provider) bringUp(ctx context.Context, path string) error {
 			return err
 		}
 	}
-	if err := p.layout.prepare(); err != nil {
-		return err
-	}
 	if err := p.start(ctx, cluster, image); err != nil && ctx.Err() == nil {
 		return p.withLogs(err)
 	}
 	return context.Cause(ctx)
+}
+
+// configured returns the configuration at path, by default kind/cluster.yaml, and prepares the directory that it mounts.
+func (p *Provider) configured(ctx context.Context, path string) (*v1alpha4.Cluster, error) {
+	root, err := gorun.Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.layout.prepare(); err != nil {
+		return nil, err
+	}
+	return configuration(root, cmp.Or(path, filepath.Join(root, "kind", "cluster.yaml")), p.layout.logs())
 }
 
 // start makes the cluster and returns when it is ready. What it made of one that is not, stays.
@@ -135,9 +139,6 @@ func (p *Provider) containers(ctx context.Context, cluster *v1alpha4.Cluster, im
 			return err
 		}
 	}
-	if err := ensureNetwork(ctx); err != nil {
-		return err
-	}
 	return p.provision(ctx, cluster, image, more...)
 }
 
@@ -160,7 +161,7 @@ func (p *Provider) provision(ctx context.Context, cluster *v1alpha4.Cluster, ima
 		return err
 	case <-ctx.Done():
 	}
-	again := time.NewTicker(500 * time.Millisecond) // nothing tells when a container is made
+	again := time.NewTicker(500 * time.Millisecond) // no event says when a container is made
 	defer again.Stop()
 	for {
 		_ = p.library().Delete(inKind(p.name), p.GetKubeconfig()) // the last one, in remove, counts
@@ -174,15 +175,15 @@ func (p *Provider) provision(ctx context.Context, cluster *v1alpha4.Cluster, ima
 
 // withLogs adds to an error where the logs of what went wrong are.
 func (p *Provider) withLogs(err error) error {
-	folder, failed := os.MkdirTemp("", inKind(p.name)+"-logs-")
+	directory, failed := os.MkdirTemp("", inKind(p.name)+"-logs-")
 	if failed != nil {
 		return err
 	}
-	_ = p.library().CollectLogs(inKind(p.name), folder) // what there is of them
-	return fmt.Errorf("%w: look into the logs in %s", err, folder)
+	_ = p.library().CollectLogs(inKind(p.name), directory) // what there is of them
+	return fmt.Errorf("%w: look into the logs in %s", err, directory)
 }
 
-// prepare makes the folder for the logs, and in it the audit log, so that it is the user's although root writes it. What is there is
+// prepare makes the directory for the logs, and in it the audit log, so that it is the user's although root writes it. What is there is
 // of a cluster whose containers somebody else removed.
 func (l layout) prepare() error {
 	if err := errors.Join(os.RemoveAll(l.logs()), os.RemoveAll(l.kubeconfig())); err != nil {

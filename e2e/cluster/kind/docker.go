@@ -31,9 +31,9 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSpace(string(stdout)), nil
 }
 
-// reasonIn is why a Docker command failed: the last of the lines that it told, but for a hint where to read on.
-func reasonIn(told string) string {
-	for _, line := range slices.Backward(lines(told)) {
+// reasonIn returns why a Docker command failed: the last line that it printed, except for a hint where to read on.
+func reasonIn(printed string) string {
+	for _, line := range slices.Backward(lines(printed)) {
 		if !strings.HasPrefix(line, "Run 'docker ") && !strings.HasPrefix(line, "See 'docker ") {
 			return strings.TrimPrefix(line, "docker: ")
 		}
@@ -41,7 +41,7 @@ func reasonIn(told string) string {
 	return ""
 }
 
-// CheckDocker says what is wrong where Docker can't be used, and how to mend it.
+// CheckDocker returns an error that says why Docker can't be used, and how to fix it.
 func CheckDocker(ctx context.Context) error {
 	if _, err := exec.LookPath(Program()); err != nil {
 		return errors.New("there is no docker on PATH: install Docker, or run `make docker-up` on Debian or Ubuntu")

@@ -66,10 +66,10 @@ func engine(progress io.Writer) source {
 	}
 }
 
-// find returns the name of an image that Docker has, and tells which and why: the one that the variable names, the pinned one if
+// find returns the name of an image that Docker has, and prints which and why: the one that the variable names, the pinned one if
 // Docker has it or can pull it, or one made from source.
 func (w want) find(ctx context.Context, from source, progress io.Writer) (string, error) {
-	tell := func(image, why string) (string, error) {
+	chosen := func(image, why string) (string, error) {
 		fmt.Fprintf(progress, "%s of %s: %s\n", w.what, image, why)
 		return image, nil
 	}
@@ -79,15 +79,15 @@ func (w want) find(ctx context.Context, from source, progress io.Writer) (string
 				return "", fmt.Errorf("%s=%s is not to be had: %w: unset it, or name an image that Docker has", w.variable, named, err)
 			}
 		}
-		return tell(named, "$"+w.variable+" names it")
+		return chosen(named, "$"+w.variable+" names it")
 	}
 	if from.has(ctx, w.pinned) {
-		return tell(w.pinned, "Docker has it")
+		return chosen(w.pinned, "Docker has it")
 	}
 	fmt.Fprintf(progress, "pull %s\n", w.pinned)
 	refused := from.pull(ctx, w.pinned)
 	if refused == nil {
-		return tell(w.pinned, "pulled")
+		return chosen(w.pinned, "pulled")
 	}
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -97,5 +97,5 @@ func (w want) find(ctx context.Context, from source, progress io.Writer) (string
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("there is no image for %s: %s can't be pulled (%w), and none could be made", w.what, w.pinned, refused), err)
 	}
-	return tell(made, "made from source, as the registry can't be reached")
+	return chosen(made, "made from source, as the registry can't be reached")
 }

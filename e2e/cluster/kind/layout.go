@@ -13,7 +13,7 @@ import (
 // -control-plane or -worker2.
 const longest = 63 - len(prefix) - len("-control-plane")
 
-// prefix tells the testbed's clusters from others in a list of containers.
+// prefix distinguishes the testbed's clusters from others in a list of containers.
 const prefix = "operator-testbed-"
 
 // inKind is what kind calls the cluster of a name.
@@ -24,7 +24,7 @@ type layout string
 
 func layoutOf(name string) (layout, error) {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 || len(name) > longest {
-		return "", fmt.Errorf("%q is no name for a kind cluster: use lower-case letters, digits and '-', at most %d of them", name, longest)
+		return "", fmt.Errorf("%q is not a valid name for a kind cluster: use lower-case letters, digits and '-', at most %d of them", name, longest)
 	}
 	state, err := home.State()
 	return layout(filepath.Join(state, "kind", name)), err
@@ -33,7 +33,7 @@ func layoutOf(name string) (layout, error) {
 // kubeconfig is the administrator's.
 func (l layout) kubeconfig() string { return filepath.Join(string(l), "kubeconfig") }
 
-// logs is a folder of the first node, too.
+// logs is a directory of the first node, too.
 func (l layout) logs() string { return filepath.Join(string(l), "logs") }
 
 func (l layout) auditLog() string { return filepath.Join(l.logs(), "audit.log") }
@@ -41,8 +41,8 @@ func (l layout) auditLog() string { return filepath.Join(l.logs(), "audit.log") 
 // claim is the file of the cluster's claim.
 func (l layout) claim() string { return filepath.Join(string(l), "claim") }
 
-// neighbors is the folder of all clusters of this state.
+// neighbors is the directory of all clusters of this state.
 func (l layout) neighbors() string { return filepath.Dir(string(l)) }
 
-// shared is a file that is locked while what all clusters share is in use or being removed. No cluster is called so.
+// shared is a file that is locked while the registry is needed or being removed. No cluster can have its name.
 func (l layout) shared() string { return filepath.Join(l.neighbors(), ".shared") }

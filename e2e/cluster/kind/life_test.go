@@ -42,21 +42,10 @@ func containers(t *testing.T, name string) []string {
 	return strings.Fields(string(output))
 }
 
-// ownNetwork has kind put the nodes into a network that no other cluster of this machine is in, and returns whether it is there.
-func ownNetwork(t *testing.T) (isThere func() bool) {
-	t.Helper()
-	const name = "operator-testbed-life-test"
-	t.Setenv("KIND_EXPERIMENTAL_DOCKER_NETWORK", name)
-	return func() bool {
-		return exec.CommandContext(t.Context(), "docker", "network", "inspect", name).Run() == nil
-	}
-}
-
 func TestLife(t *testing.T) {
 	needsKind(t)
 	g := NewWithT(t)
 	ctx := t.Context()
-	networkIsThere := ownNetwork(t)
 	killed(t, "killed")
 	g.Expect(containers(t, "operator-testbed-killed")).NotTo(BeEmpty())
 	var told bytes.Buffer
@@ -68,8 +57,6 @@ func TestLife(t *testing.T) {
 	g.Expect(told.String()).To(ContainSubstring("nodes of "))
 	g.Expect(containers(t, "operator-testbed-killed")).To(BeEmpty())
 	g.Expect(filepath.Join(filepath.Dir(filepath.Dir(kubeconfig)), "killed")).NotTo(BeADirectory())
-
-	g.Expect(networkIsThere()).To(BeTrue())
 
 	client, err := kubernetes.NewForConfig(p.KubernetesRestConfig())
 	g.Expect(err).NotTo(HaveOccurred())
@@ -99,7 +86,7 @@ func TestLife(t *testing.T) {
 	g.Expect(errors.As(err, &up)).To(BeTrue(), "%v", err)
 	g.Expect(up.Kubeconfig).To(Equal(kubeconfig))
 
-	// Who has another state folder did not make it.
+	// Who has another state directory did not make it.
 	t.Setenv("TESTBED_STATE", t.TempDir())
 	other := kind.NewProvider()
 	other.WithName("life")
@@ -119,7 +106,6 @@ func TestLife(t *testing.T) {
 	g.Expect(p.Kept()).To(BeEmpty())
 	g.Expect(p.Destroy(ctx)).To(Succeed())
 	g.Expect(containers(t, "operator-testbed-life")).To(BeEmpty())
-	g.Expect(networkIsThere()).To(BeFalse())
 	_, err = os.Stat(filepath.Dir(kubeconfig))
 	g.Expect(err).To(MatchError(fs.ErrNotExist))
 }
@@ -185,14 +171,12 @@ func TestInterrupted(t *testing.T) {
 	for name, at := range map[string]string{"early": "Creating cluster", "late": "Starting control-plane"} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			networkIsThere := ownNetwork(t)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			p := kind.NewProvider()
 			p.WithName(name).WithOpts(kind.WithProgress(interruption{at, cancel}))
 			_, err := p.Create(ctx)
 			g.Expect(err).To(MatchError(errEnough))
 			g.Expect(containers(t, "operator-testbed-"+name)).To(BeEmpty())
-			g.Expect(networkIsThere()).To(BeFalse())
 			_, err = os.Stat(filepath.Dir(p.GetKubeconfig()))
 			g.Expect(err).To(MatchError(fs.ErrNotExist))
 		})

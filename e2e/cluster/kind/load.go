@@ -78,12 +78,12 @@ func (p *Provider) StockAs(ctx context.Context, image string) error {
 
 // LoadImage brings an image of Docker's to every node. It takes no args.
 func (p *Provider) LoadImage(ctx context.Context, image string, _ ...string) error {
-	folder, err := os.MkdirTemp("", "load-image-")
+	directory, err := os.MkdirTemp("", "load-image-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
-	archive := filepath.Join(folder, "image.tar")
+	defer os.RemoveAll(directory)
+	archive := filepath.Join(directory, "image.tar")
 	if _, err := docker(ctx, "save", "--output="+archive, image); err != nil {
 		return fmt.Errorf("load %s into the kind cluster %s: %w: build or pull it first", image, p.name, err)
 	}

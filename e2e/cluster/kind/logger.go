@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 )
 
-// logger makes progress of what kind's library tells.
+// logger writes the messages of kind's library to progress.
 type logger struct{ progress io.Writer }
 
 // Warn shows a message, like the other methods.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// StopNode stops a node's container, as a machine that loses its power: nobody is told.
+// StopNode kills a node's container, as a machine that loses its power.
 func (p *Provider) StopNode(ctx context.Context, node string) error {
 	if _, err := docker(ctx, "kill", node); err != nil {
 		return fmt.Errorf("stop the node %s: %w", node, err)
@@ -13,7 +13,7 @@ func (p *Provider) StopNode(ctx context.Context, node string) error {
 	return nil
 }
 
-// StartNode starts a node that was stopped.
+// StartNode starts a node that [Provider.StopNode] has stopped.
 func (p *Provider) StartNode(ctx context.Context, node string) error {
 	if _, err := docker(ctx, "start", node); err != nil {
 		return fmt.Errorf("start the node %s: %w", node, err)

@@ -7,7 +7,7 @@ import (
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 )
 
-// engineVariable is how kind's own command line is told of a container engine.
+// engineVariable is the environment variable by which kind's command line chooses a container engine.
 const engineVariable = "KIND_EXPERIMENTAL_PROVIDER"
 
 // Program is the command of the container engine, which all of them understand in the same way as far as it is used here: the

@@ -88,7 +88,7 @@ func (e *NotUpError) Error() string {
 // errForeign says that somebody else's containers have the names that the cluster's would have.
 var errForeign = errors.New("this testbed did not make it, so it is left alone")
 
-// AuditLog returns the path of the API server's audit log, which its node writes into a folder of this machine.
+// AuditLog returns the path of the API server's audit log, which its node writes into a directory of this machine.
 func (p *Provider) AuditLog() string { return p.layout.auditLog() }
 
 // SetDefaults returns the provider: it has its defaults from the start.
@@ -128,7 +128,7 @@ func (p *Provider) Create(ctx context.Context, args ...string) (string, error) {
 	return p.CreateWithConfig(ctx, "")
 }
 
-// CreateWithConfig is Create with another configuration of kind's. In one that keeps an audit log, it is in the folder
+// CreateWithConfig is Create with another configuration of kind's. In one that keeps an audit log, it is in the directory
 // /var/log/kubernetes of the first node.
 func (p *Provider) CreateWithConfig(ctx context.Context, configFile string) (string, error) {
 	if p.attached {
@@ -193,7 +193,7 @@ func (p *Provider) KubernetesRestConfig() *rest.Config {
 // WaitForControlPlane does nothing: Create returns when the cluster is ready.
 func (p *Provider) WaitForControlPlane(context.Context, klient.Client) error { return nil }
 
-// ExportLogs collects the nodes' logs, those of their pods and the audit log in the folder dest.
+// ExportLogs collects the nodes' logs, those of their pods and the audit log in the directory dest.
 func (p *Provider) ExportLogs(_ context.Context, dest string) error {
 	if err := p.library().CollectLogs(inKind(p.name), dest); err != nil {
 		return fmt.Errorf("export the logs of the kind cluster %s: %w", p.name, err)
@@ -201,7 +201,7 @@ func (p *Provider) ExportLogs(_ context.Context, dest string) error {
 	return nil
 }
 
-// Destroy deletes the cluster and its folder, unless it is to be kept or Attached. One that is not up is fine; somebody else's is an error.
+// Destroy deletes the cluster and its directory, unless it is to be kept or Attached. One that is not up is fine; somebody else's is an error.
 func (p *Provider) Destroy(ctx context.Context) error {
 	if p.attached {
 		return nil
@@ -258,7 +258,7 @@ func (p *Provider) Kept() string {
 	return fmt.Sprintf("The kind cluster %s is kept: use it with eval \"$(make -s env CLUSTER=kind NAME=%s)\", take it down with make down CLUSTER=kind NAME=%s", p.name, p.name, p.name)
 }
 
-// remove deletes the cluster's containers, be they complete or not, its folder, and with the last cluster what all share. The
+// remove deletes the cluster's containers, be they complete or not, its directory, and with the last cluster the registry. The
 // cluster must be claimed.
 func (p *Provider) remove() error {
 	ctx := context.Background() // it is done although nobody waits any more
@@ -266,7 +266,7 @@ func (p *Provider) remove() error {
 }
 
 // isThere reports whether the cluster has a container. The error is errForeign when the container is somebody else's: ours has our
-// folder for its logs.
+// directory for its logs.
 func (p *Provider) isThere(ctx context.Context) (bool, error) {
 	nodes, err := p.library().ListNodes(inKind(p.name))
 	if err != nil || len(nodes) == 0 {

@@ -2,13 +2,14 @@ package kind
 
 import (
 	"context"
+	"fmt"
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/cluster/internal/until"
+	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
@@ -19,9 +20,14 @@ func untilReady(ctx context.Context, config *rest.Config, count int) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return until.NodesReady(ctx, c, count) })
+	group.Go(func() error { return provider.WaitForNodes(ctx, c, count) })
 	for _, key := range []client.ObjectKey{{Namespace: "kube-system", Name: "coredns"}, {Namespace: "local-path-storage", Name: "local-path-provisioner"}} {
-		group.Go(func() error { return until.Object(ctx, c, &appsv1.DeploymentList{}, key, available) })
+		group.Go(func() error {
+			if _, err := watch.Object(ctx, c, &appsv1.DeploymentList{}, key, available); err != nil {
+				return fmt.Errorf("wait for the Deployment %s: %w", key, err)
+			}
+			return nil
+		})
 	}
 	return group.Wait()
 }

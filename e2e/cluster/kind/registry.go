@@ -1,17 +1,21 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/distribution/reference"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,15 +116,19 @@ func (p *Provider) restoreRegistry(ctx context.Context) error {
 	return p.connectRegistry(ctx, client)
 }
 
-// connectRegistry tells the nodes of the registry, as kind's documentation of local registries has it: it is in their network,
-// containerd knows under which name, and who asks the cluster finds it in a ConfigMap.
+// connectRegistry connects the registry to the nodes, as kind's documentation of local registries describes: it is in their network,
+// containerd knows under which name, and a ConfigMap announces it to other tools.
 func (p *Provider) connectRegistry(ctx context.Context, client kubernetes.Interface) error {
 	all, err := p.library().ListInternalNodes(inKind(p.name))
 	if err != nil {
 		return err
 	}
+	_, err = docker(ctx, "network", "connect", network(), registryContainer)
+	if err != nil && !strings.Contains(err.Error(), "already") { // it is in there
+		return err
+	}
 	for _, node := range all {
-		if err := errors.Join(share(ctx, node), tell(ctx, node)); err != nil {
+		if err := announce(ctx, node); err != nil {
 			return fmt.Errorf("connect the node %s to the registry %s: %w", node, Registry, err)
 		}
 	}
@@ -131,39 +139,16 @@ func (p *Provider) connectRegistry(ctx context.Context, client kubernetes.Interf
 	return err
 }
 
-// share puts the registry into the networks of a node.
-func share(ctx context.Context, node nodes.Node) error {
-	const ofContainer = "--format={{range $name, $_ := .NetworkSettings.Networks}}{{println $name}}{{end}}"
-	of := func(container string) ([]string, error) {
-		networks, err := docker(ctx, "container", "inspect", ofContainer, container)
-		return lines(networks), err
-	}
-	theirs, err := of(node.String())
-	if err != nil {
-		return err
-	}
-	has, err := of(registryContainer)
-	if err != nil {
-		return err
-	}
-	for _, network := range theirs {
-		if slices.Contains(has, network) {
-			continue
-		}
-		if _, err := docker(ctx, "network", "connect", network, registryContainer); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// network is what kind calls the network of its nodes.
+func network() string { return cmp.Or(os.Getenv("KIND_EXPERIMENTAL_DOCKER_NETWORK"), "kind") }
 
-// tell tells a node's containerd what the registry is called in there.
-func tell(ctx context.Context, node nodes.Node) error {
-	folder := "/etc/containerd/certs.d/" + Registry
-	if err := node.CommandContext(ctx, "mkdir", "-p", folder).Run(); err != nil {
+// announce configures a node's containerd with the name that the registry has in the nodes' network.
+func announce(ctx context.Context, node nodes.Node) error {
+	directory := "/etc/containerd/certs.d/" + Registry
+	if err := node.CommandContext(ctx, "mkdir", "-p", directory).Run(); err != nil {
 		return err
 	}
-	return node.CommandContext(ctx, "cp", "/dev/stdin", folder+"/hosts.toml").SetStdin(strings.NewReader(hosts())).Run()
+	return node.CommandContext(ctx, "cp", "/dev/stdin", directory+"/hosts.toml").SetStdin(strings.NewReader(hosts())).Run()
 }
 
 // hosts is containerd's configuration for the registry: a node's localhost is its own.
@@ -182,24 +167,29 @@ func hosting() *corev1.ConfigMap {
 	}
 }
 
-// CheckName says what is wrong with the name of an image.
+// CheckName returns an error that says what is wrong with the name of an image.
 func CheckName(image string) error {
 	_, err := parse(image)
 	return err
 }
 
-// CheckPush says what is wrong with the name of an image that is to be pushed: it must be one, and the local registry must
-// answer if it is that one's.
+// CheckPush returns an error that says why an image of that name can't be pushed: the name is invalid, or it is in the local registry
+// and that does not answer.
 func CheckPush(ctx context.Context, image string) error {
 	named, err := parse(image)
 	if err != nil || reference.Domain(named) != Registry {
 		return err
 	}
-	status, _, err := ask(ctx, http.MethodGet, "http://"+Registry+"/v2/")
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("what answers at %s is no registry (it says %d to /v2/): end it, then `make up CLUSTER=kind` starts one", Registry, status)
+	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
+	defer cancel()
+	registry, err := name.NewRegistry(Registry)
+	if err == nil {
+		_, err = transport.Ping(ctx, registry, http.DefaultTransport)
 	}
-	return err
+	if err != nil {
+		return noRegistry(err)
+	}
+	return nil
 }
 
 // Pushed returns the name to deploy an image by: one of the local registry by its digest, so that another image under the same
@@ -212,46 +202,32 @@ func Pushed(ctx context.Context, image string) (string, error) {
 	if _, byDigest := named.(reference.Digested); byDigest {
 		return image, nil
 	}
-	status, header, err := ask(ctx, http.MethodHead, manifestURL(named))
+	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
+	defer cancel()
+	tagged, err := name.ParseReference(image)
 	if err != nil {
 		return "", err
 	}
-	digest := header.Get("Docker-Content-Digest")
-	if status != http.StatusOK || digest == "" {
+	pushed, err := remote.Head(tagged, remote.WithContext(ctx))
+	if errors.As(err, new(*transport.Error)) {
 		return "", fmt.Errorf("the registry %s has no %s: build and push it with `make docker-build docker-push`, and IMG if you named one", Registry, image)
 	}
-	return named.Name() + "@" + digest, nil
+	if err != nil {
+		return "", noRegistry(err)
+	}
+	return named.Name() + "@" + pushed.Digest.String(), nil
 }
 
-// manifestURL is where the local registry has what an image consists of.
-func manifestURL(named reference.Named) string {
-	tag := "latest"
-	if tagged, ok := named.(reference.Tagged); ok {
-		tag = tagged.Tag()
-	}
-	return "http://" + Registry + "/v2/" + reference.Path(named) + "/manifests/" + tag
+// noRegistry says that the local registry does not answer.
+func noRegistry(err error) error {
+	return fmt.Errorf("no registry answers at %s (%w): `make up CLUSTER=kind` starts one; or name an image of another with IMG=registry/name:tag", Registry, err)
 }
 
 // parse parses the name of an image.
 func parse(image string) (reference.Named, error) {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
-		return nil, fmt.Errorf("IMG=%s is no name of an image (%w): use one such as registry.example.com/team/operator:v1", image, err)
+		return nil, fmt.Errorf("IMG=%s is not a valid image name (%w): use one such as registry.example.com/team/operator:v1", image, err)
 	}
 	return named, nil
-}
-
-// ask asks the local registry for what is in no body.
-func ask(ctx context.Context, method, url string) (status int, header http.Header, err error) {
-	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
-	if err != nil {
-		return 0, nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, nil, fmt.Errorf("no registry answers at %s (%w): `make up CLUSTER=kind` starts one; or name an image of another with IMG=registry/name:tag", Registry, err)
-	}
-	return response.StatusCode, response.Header, response.Body.Close()
 }

@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// With the last cluster the registry goes, and with the last container the network, but not while another cluster is being made.
+// The registry is removed with the last cluster, but not while another cluster is being made.
 func TestWhatIsSharedGoesWithTheLast(t *testing.T) {
 	const (
 		other    = "ps*label=io.x-k8s.kind.cluster\\ *) echo operator-testbed-other ;;\n"

@@ -55,7 +55,7 @@ func TestAttachToOneThatHasJustGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Shutdown(t.Context()); err != nil {
-		t.Errorf("expected Shutdown to find nothing but a folder to remove, got %v", err)
+		t.Errorf("expected Shutdown to find nothing but a directory to remove, got %v", err)
 	}
 	if _, err := Attach(dir); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("expected %v, got %v", ErrNotRunning, err)

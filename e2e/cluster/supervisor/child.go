@@ -25,7 +25,7 @@ type child struct {
 	retry    *time.Timer   // set in BackOff
 }
 
-// run is one life of a process.
+// run is a process from its start to its exit.
 type run struct {
 	cmd     *exec.Cmd
 	record  record
@@ -176,18 +176,20 @@ func (c *child) restart(ctx context.Context) error {
 // kill ends the present run by SIGKILL and returns when it has ended. What
 // comes next is up to its Restart.
 func (c *child) kill(ctx context.Context) error {
-	r, err := c.running()
-	if err != nil {
-		return err
+	c.mu.Lock()
+	r := c.alive()
+	if r == nil {
+		defer c.mu.Unlock()
+		return c.notRunning()
 	}
+	c.mu.Unlock()
 	r.signal(syscall.SIGKILL)
 	return r.wait(ctx, c.spec.Name)
 }
 
-// A process that is told to stop goes on for a moment; nothing that can be
-// waited for without taking the news from reap says when it doesn't any more.
-// One that waits for its child to execute a program (vfork) does nothing as long
-// as that is held, and is never seen to be held itself: hence the limit.
+// A process runs on for a short time after a SIGSTOP, and its state has to be polled: waiting for it would take the exit status from
+// reap. A process that waits for its child to execute a program (vfork) does nothing as long as the child is stopped, and is never
+// reported as stopped itself: hence the limit.
 const (
 	pausePoll  = time.Millisecond
 	pauseLimit = 5 * time.Second
@@ -214,17 +216,7 @@ func (c *child) setPaused(paused bool) error {
 	return nil
 }
 
-// signal sends the present run any signal.
-func (c *child) signal(sig syscall.Signal) error {
-	r, err := c.running()
-	if err != nil {
-		return err
-	}
-	r.signal(sig)
-	return nil
-}
-
-// wait returns how the present run ends, or how the last one did.
+// wait waits until the current run exits and returns how it did, or returns how the last run exited.
 func (c *child) wait(ctx context.Context) (ExitStatus, error) {
 	c.mu.Lock()
 	r := c.run
@@ -233,16 +225,6 @@ func (c *child) wait(ctx context.Context) (ExitStatus, error) {
 		return ExitStatus{}, err
 	}
 	return r.exit, nil
-}
-
-// running returns the present run, or an error that names the state.
-func (c *child) running() (*run, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if r := c.alive(); r != nil {
-		return r, nil
-	}
-	return nil, c.notRunning()
 }
 
 func (c *child) alive() *run {

@@ -16,7 +16,7 @@
 // After [Supervisor.Detach] it lives on until somebody who found it with
 // [Attach] calls [Supervisor.Shutdown].
 //
-// Everything about a group is in one folder, its Dir: state.json (who runs),
+// Everything about a group is in one directory, its Dir: state.json (who runs),
 // control.sock (HTTP, for this package only), lock (held while the supervisor
-// lives) and logs/. The folder goes when the group goes.
+// lives) and logs/. The directory goes when the group goes.
 package supervisor

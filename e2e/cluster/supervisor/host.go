@@ -11,9 +11,11 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// host is the supervising child: it owns the processes and the folder.
+// host is the supervising child: it owns the processes and the directory.
 type host struct {
 	dir     string
 	born    string // when this process was started
@@ -23,7 +25,7 @@ type host struct {
 	life context.Context // of the tasks
 	end  context.CancelFunc
 
-	closing  atomic.Bool // no run begins any more
+	closing  atomic.Bool // no process is started any more
 	detached atomic.Bool
 
 	mu       sync.Mutex
@@ -103,7 +105,7 @@ func (h *host) status() []ProcessStatus {
 	return list
 }
 
-// close ends everything and removes the folder. While graceful isn't done, the
+// close ends everything and removes the directory. While graceful isn't done, the
 // processes that ask for time to end get it, and the others still serve them.
 func (h *host) close(graceful context.Context) error {
 	h.closing.Store(true)
@@ -127,13 +129,11 @@ func (h *host) close(graceful context.Context) error {
 
 // each does something with all children at once.
 func each(children []*child, do func(*child) error) error {
-	errs := make([]error, len(children))
-	var all sync.WaitGroup
-	for i, c := range children {
-		all.Go(func() { errs[i] = do(c) })
+	var group errgroup.Group
+	for _, c := range children {
+		group.Go(func() error { return do(c) })
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	return group.Wait()
 }
 
 // remember writes down that a process runs, for the case that we are killed.

@@ -69,7 +69,7 @@ func TestParentThatReturns(t *testing.T) {
 	h := startParent(t, dir)
 	_ = h.stdin.Close()
 	eventually(t, "the end of supervisor and child", func() bool { return !alive(t, h.Supervisor) && !alive(t, h.Child) })
-	eventually(t, "the end of the folder", func() bool { return !exists(t, dir) })
+	eventually(t, "the end of the directory", func() bool { return !exists(t, dir) })
 }
 
 func TestKilledSupervisor(t *testing.T) {
@@ -248,7 +248,7 @@ func TestStartFailsWithoutATrace(t *testing.T) {
 		cmd.Env = append(os.Environ(), part+"=forgetful", "GROUP="+dir)
 		out, err := cmd.CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "call supervisor.Main() first thing") {
-			t.Errorf("expected the mend in the message, got %v\n%s", err, out)
+			t.Errorf("expected the remedy in the message, got %v\n%s", err, out)
 		}
 		expectEmpty(t, filepath.Dir(dir))
 	})
@@ -262,7 +262,7 @@ func TestStartFailsWithoutATrace(t *testing.T) {
 		}
 		expectEmpty(t, filepath.Dir(dir))
 	})
-	t.Run("somebody's folder", func(t *testing.T) {
+	t.Run("somebody's directory", func(t *testing.T) {
 		t.Parallel()
 		dir := t.TempDir()
 		precious := filepath.Join(dir, "thesis.tex")
@@ -273,10 +273,10 @@ func TestStartFailsWithoutATrace(t *testing.T) {
 			t.Error("expected an error, got none")
 		}
 		if !exists(t, precious) {
-			t.Error("expected the folder's content to be left alone")
+			t.Error("expected the directory's content to be left alone")
 		}
 	})
-	t.Run("a folder that can't be made", func(t *testing.T) {
+	t.Run("a directory that can't be made", func(t *testing.T) {
 		t.Parallel()
 		if _, err := supervisor.Start(t.Context(), supervisor.Options{Dir: filepath.Join(os.DevNull, "group")}); err == nil {
 			t.Error("expected an error, got none")

@@ -6,20 +6,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
 )
 
-// ErrRunning says that a supervisor lives in that folder.
+// ErrRunning is the error for a directory in which a supervisor runs.
 var ErrRunning = errors.New("a supervisor is running there")
 
-// ErrNotRunning says that no supervisor lives in that folder.
+// ErrNotRunning is the error for a directory in which no supervisor runs.
 var ErrNotRunning = errors.New("no supervisor is running there")
 
 const lockFile = "lock"
 
-// acquire makes the folder dir and takes its lock. The kernel drops the lock
+// acquire makes the directory dir and takes its lock. The kernel drops the lock
 // when the last holder ends, however it ends, so a lock that is held means a
 // supervisor that lives; no process id is trusted for that. The error is
 // ErrRunning when somebody else has it.
@@ -29,20 +30,21 @@ func acquire(dir string) (*os.File, error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return held, err
 		}
-		if err := refuseForeign(dir); err != nil {
-			return nil, err
-		}
 		held, err = makeLocked(dir)
 		if !errors.Is(err, fs.ErrExist) {
 			return held, err
 		}
-		// Somebody else was quicker.
+		// Somebody else was quicker, or the directory is not a supervisor's: it would be removed in the end.
+		entries, err := os.ReadDir(dir)
+		if err == nil && len(entries) > 0 && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == lockFile }) {
+			return nil, fmt.Errorf("%s is not empty and was not made by a supervisor: name a directory that does not exist yet", dir)
+		}
 	}
 }
 
-// makeLocked makes the folder dir, which may exist as long as it is empty, with
+// makeLocked makes the directory dir, which may exist as long as it is empty, with
 // a lock that is held from the start: Clean takes a lock that nobody holds for a
-// dead supervisor's. The error is fs.ErrExist when something is in the folder.
+// dead supervisor's. The error is fs.ErrExist when something is in the directory.
 func makeLocked(dir string) (_ *os.File, err error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func makeLocked(dir string) (_ *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Unlike os.Rename it replaces an empty folder.
+	// Unlike os.Rename it replaces an empty directory.
 	if err := syscall.Rename(made, dir); err != nil {
 		_ = held.Close()
 		if errors.Is(err, syscall.ENOTEMPTY) {
@@ -74,23 +76,7 @@ func makeLocked(dir string) (_ *os.File, err error) {
 	return held, nil
 }
 
-// refuseForeign returns an error for a folder that holds things and was not
-// made by a supervisor: it would be removed in the end.
-func refuseForeign(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if len(entries) == 0 {
-		return nil
-	}
-	if _, err := os.Lstat(filepath.Join(dir, lockFile)); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is not empty and no supervisor's folder: name one that does not exist yet", dir)
-	}
-	return nil // somebody else was quicker
-}
-
-// lockIn takes the lock of a folder that is there.
+// lockIn takes the lock of a directory that is there.
 func lockIn(dir string) (*os.File, error) {
 	file, err := lock.Exclusive(filepath.Join(dir, lockFile), 0)
 	if errors.Is(err, lock.ErrHeld) {
@@ -99,9 +85,9 @@ func lockIn(dir string) (*os.File, error) {
 	return file, err
 }
 
-// remove takes the folder of a group away. The caller holds its lock. The
+// remove takes the directory of a group away. The caller holds its lock. The
 // rename makes it vanish at once: a new group of the same name starts in a
-// folder of its own, not in one that is half gone.
+// directory of its own, not in one that is half gone.
 func remove(dir string) error {
 	gone, err := os.MkdirTemp(filepath.Dir(dir), ".gone-")
 	if err != nil {

@@ -19,18 +19,18 @@ import (
 )
 
 // marker is set in the environment of a supervising child, and only there: it
-// holds the folder of the group.
+// holds the directory of the group.
 const marker = "TESTBED_SUPERVISES"
 
-// What a supervising child inherits, besides its log as stdout and stderr.
+// What a supervising child inherits, besides its log as stdout and stderr, and as stdin a pipe whose other end the parent holds; the
+// parent never writes to it.
 const (
-	lifelineFD  = 3 + iota // a pipe whose other end the parent holds; it never writes
-	handshakeFD            // a pipe to say on that it has started, or why not
-	lockFD                 // the lock of the folder
+	handshakeFD = 3 + iota // a pipe to say on that it has started, or why not
+	lockFD                 // the lock of the directory
 	firstForeignFD
 )
 
-// socketFile is relative to the folder of the group. The child listens on it
+// socketFile is relative to the directory of the group. The child listens on it
 // by that name, because the path of a socket may have no more than 104 bytes.
 const socketFile = "control.sock"
 
@@ -51,10 +51,9 @@ func Main() {
 	os.Exit(0)
 }
 
-// supervise is the life of a supervising child. Its working folder is dir.
+// supervise is what a supervising child does, in its working directory dir.
 func supervise(dir string) error {
 	closeForeign()
-	lifeline := os.NewFile(lifelineFD, "lifeline")
 	handshake := os.NewFile(handshakeFD, "handshake")
 	lock := os.NewFile(lockFD, "lock")
 	defer lock.Close() // and until then the collector must not close it
@@ -79,14 +78,14 @@ func supervise(dir string) error {
 		fmt.Fprintf(handshake, "listen on the control socket: %v", err)
 		return err
 	}
-	// It goes with the folder; by then the name means nothing any more.
+	// It goes with the directory; by then the name means nothing any more.
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 
 	// One of three ends the group: the parent's end (at once), a request or a
 	// signal (gracefully, for as long as the parent lives).
 	parent, orphaned := context.WithCancel(context.Background())
 	go func() {
-		_, _ = io.Copy(io.Discard, lifeline)
+		_, _ = io.Copy(io.Discard, os.Stdin)
 		if !h.detached.Load() {
 			orphaned()
 		}
@@ -137,7 +136,7 @@ func closeForeign() {
 	}
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {
-		return // no such folder: nothing to go by
+		return // no such directory: nothing to go by
 	}
 	for _, entry := range entries {
 		fd, err := strconv.Atoi(entry.Name())
@@ -185,22 +184,21 @@ func (h *host) handler(closing <-chan struct{}, shutdown func() error) http.Hand
 		}
 		return c.wait(ctx)
 	})
-	for method, act := range map[string]func(context.Context, *child, request) error{
-		"stop":    func(ctx context.Context, c *child, _ request) error { return c.stop(ctx, c.spec.Grace) },
-		"start":   func(_ context.Context, c *child, _ request) error { return c.start() },
-		"restart": func(ctx context.Context, c *child, _ request) error { return c.restart(ctx) },
-		"kill":    func(ctx context.Context, c *child, _ request) error { return c.kill(ctx) },
-		"pause":   func(_ context.Context, c *child, _ request) error { return c.setPaused(true) },
-		"resume":  func(_ context.Context, c *child, _ request) error { return c.setPaused(false) },
-		"signal":  func(_ context.Context, c *child, r request) error { return c.signal(r.Signal) },
-		"remove":  func(ctx context.Context, c *child, _ request) error { return h.remove(ctx, c) },
+	for method, act := range map[string]func(context.Context, *child) error{
+		"stop":    func(ctx context.Context, c *child) error { return c.stop(ctx, c.spec.Grace) },
+		"start":   func(_ context.Context, c *child) error { return c.start() },
+		"restart": func(ctx context.Context, c *child) error { return c.restart(ctx) },
+		"kill":    func(ctx context.Context, c *child) error { return c.kill(ctx) },
+		"pause":   func(_ context.Context, c *child) error { return c.setPaused(true) },
+		"resume":  func(_ context.Context, c *child) error { return c.setPaused(false) },
+		"remove":  func(ctx context.Context, c *child) error { return h.remove(ctx, c) },
 	} {
 		serve(mux, method, func(ctx context.Context, r request) (struct{}, error) {
 			c, err := h.find(r.Name)
 			if err != nil {
 				return struct{}{}, err
 			}
-			return struct{}{}, act(ctx, c, r)
+			return struct{}{}, act(ctx, c)
 		})
 	}
 	serve(mux, "tasks", func(context.Context, struct{}) ([]string, error) {
@@ -215,21 +213,19 @@ func (h *host) handler(closing <-chan struct{}, shutdown func() error) http.Hand
 	return mux
 }
 
-// Info is what a supervisor says of itself.
+// Info describes a supervisor.
 type Info struct {
 	// PID is the process id of the supervisor.
 	PID int `json:"pid"`
-	// Birth tells the supervisor from any other process that had or will have
-	// its id.
+	// Birth distinguishes the supervisor from any other process that had or will have its id.
 	Birth string `json:"birth"`
-	// Detached: it outlives whoever started it.
+	// Detached is true if it outlives the process that started it.
 	Detached bool `json:"detached"`
 }
 
-// request names a process, and for "signal" a signal.
+// request names a process.
 type request struct {
-	Name   string         `json:"name"`
-	Signal syscall.Signal `json:"signal,omitempty"`
+	Name string `json:"name"`
 }
 
 type taskRequest struct {

@@ -66,7 +66,7 @@ type family struct {
 	Parent, Supervisor, Child int
 }
 
-// parent is a program that runs one process under a supervisor in the folder
+// parent is a program that runs one process under a supervisor in the directory
 // args[0], reports who is who, and then waits for the end of its stdin. With
 // the argument "detach" it lets the supervisor go first.
 func parent(args []string) error {
@@ -105,7 +105,7 @@ func shell(name, script string) supervisor.Process {
 	return supervisor.Process{Name: name, Path: "sh", Args: []string{"-c", script}}
 }
 
-// groupDir returns a folder for a group; its parent is the test's own and
+// groupDir returns a directory for a group; its parent is the test's own and
 // exists.
 func groupDir(t *testing.T) string {
 	t.Helper()

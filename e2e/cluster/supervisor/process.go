@@ -12,13 +12,13 @@ type Process struct {
 	// digits, '.' and '-'.
 	Name string `json:"name"`
 	// Path is the executable. A name without a slash is looked up in the
-	// caller's PATH; a relative path is relative to the caller's folder.
+	// caller's PATH; a relative path is relative to the caller's directory.
 	Path string `json:"path"`
 	// Args are the arguments, without the program's name.
 	Args []string `json:"args,omitempty"`
 	// Env is the whole environment as in os/exec; nil means the caller's.
 	Env []string `json:"env,omitempty"`
-	// Dir is the working folder; empty means the caller's.
+	// Dir is the working directory; empty means the caller's.
 	Dir string `json:"dir,omitempty"`
 	// Restart starts it again when it exits or is killed, after a pause that
 	// grows while it keeps exiting early.
@@ -41,14 +41,14 @@ const (
 	Paused State = "Paused"
 	// BackOff means that it has ended and will be started again after a pause.
 	BackOff State = "BackOff"
-	// Exited means that it has ended by itself (or was killed) and stays so.
+	// Exited means that it has exited on its own, or was killed, and is not started again.
 	Exited State = "Exited"
 	// Stopped means that it was stopped on purpose and stays so until it is started
 	// again.
 	Stopped State = "Stopped"
 )
 
-// ExitStatus is how a process ended.
+// ExitStatus is how a process exited.
 type ExitStatus struct {
 	// Code is the exit code, or -1 when a signal ended the process.
 	Code int `json:"code"`
@@ -78,9 +78,9 @@ type ProcessStatus struct {
 	State State `json:"state"`
 	// Restarts counts the starts after the first one, whoever asked for them.
 	Restarts int `json:"restarts"`
-	// Started is when the present or last run began.
+	// Started is when the process was last started.
 	Started time.Time `json:"started"`
-	// Exit is how the last run ended; nil before the first end.
+	// Exit is how the process last exited; nil if it never has.
 	Exit *ExitStatus `json:"exit,omitempty"`
 }
 
@@ -90,7 +90,7 @@ var legalName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 func (p Process) validate() error {
 	switch {
 	case !legalName.MatchString(p.Name):
-		return fmt.Errorf("%q is no name for a process: use lower-case letters, digits, '.' and '-'", p.Name)
+		return fmt.Errorf("%q is not a valid process name: use lower-case letters, digits, '.' and '-'", p.Name)
 	case p.Path == "":
 		return fmt.Errorf("process %s has no Path", p.Name)
 	}

@@ -205,7 +205,7 @@ func TestStopGivesGrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := status(t, s, "held"); got.Exit == nil || got.Exit.Code != 7 {
-			t.Errorf("expected it to end by itself, got %+v", got)
+			t.Errorf("expected it to exit on its own, got %+v", got)
 		}
 	})
 }
@@ -235,7 +235,7 @@ func TestRestartAndSignal(t *testing.T) {
 	s := start(t)
 	first := run(t, s, shell("worker", `trap 'echo got it' HUP; echo ready; while :; do sleep 0.01; done`))
 	untilItSays(t, s, "worker", "ready")
-	if err := s.Signal(t.Context(), "worker", syscall.SIGHUP); err != nil {
+	if err := syscall.Kill(first.PID, syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	untilItSays(t, s, "worker", "got it")
@@ -254,10 +254,10 @@ func TestIgnoredSignalsAreNotInherited(t *testing.T) {
 	signal.Ignore(ignored...)
 	s := start(t)
 	signal.Reset(ignored...)
-	run(t, s, shell("worker", `trap 'echo hangup' HUP; trap 'echo interrupt' INT; echo ready; while :; do sleep 0.01; done`))
+	worker := run(t, s, shell("worker", `trap 'echo hangup' HUP; trap 'echo interrupt' INT; echo ready; while :; do sleep 0.01; done`))
 	untilItSays(t, s, "worker", "ready")
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
-		if err := s.Signal(t.Context(), "worker", sig); err != nil {
+		if err := syscall.Kill(worker.PID, sig); err != nil {
 			t.Fatal(err)
 		}
 		untilItSays(t, s, "worker", sig.String())
@@ -272,7 +272,6 @@ func TestASignalComesOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run(t, s, supervisor.Process{Name: "counter", Path: self, Env: append(os.Environ(), part+"=counter")})
 	lines := func(text string) int {
 		log, err := os.ReadFile(s.LogFile("counter"))
 		if err != nil {
@@ -280,16 +279,18 @@ func TestASignalComesOnce(t *testing.T) {
 		}
 		return strings.Count(string(log), text)
 	}
-	eventually(t, "a program that is ready", func() bool { return lines("ready") == 1 })
-	const sent = 20
-	for i := range sent {
-		if err := s.Signal(t.Context(), "counter", syscall.SIGTERM); err != nil {
+	for stopped := range 20 {
+		run(t, s, supervisor.Process{Name: "counter", Path: self, Env: append(os.Environ(), part+"=counter"), Grace: time.Hour})
+		eventually(t, "a program that is ready", func() bool { return lines("ready") == stopped+1 })
+		stop := make(chan error)
+		go func() { stop <- s.Stop(context.Background(), "counter") }()
+		eventually(t, "a line for the signal", func() bool { return lines("told to end") > stopped })
+		if err := errors.Join(s.Kill(t.Context(), "counter"), <-stop); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "a line for the signal", func() bool { return lines("told to end") > i })
-	}
-	if got := lines("told to end"); got != sent {
-		t.Errorf("expected %d signals, got %d", sent, got)
+		if got := lines("told to end"); got != stopped+1 {
+			t.Errorf("expected %d signals, got %d", stopped+1, got)
+		}
 	}
 }
 

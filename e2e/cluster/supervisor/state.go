@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,24 +29,17 @@ type record struct {
 	Birth string `json:"birth"`
 }
 
-// write replaces the file as a whole: a reader never sees half of it.
+// write replaces the file as a whole: a reader never sees half of it. One goroutine at a time writes.
 func (s state) write(dir string) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(dir, stateFile+".")
-	if err != nil {
+	path := filepath.Join(dir, stateFile)
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
 		return err
 	}
-	_, err = file.Write(data)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), filepath.Join(dir, stateFile))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
+	return os.Rename(path+".new", path)
 }
 
 func readState(dir string) (state, error) {
@@ -63,10 +57,8 @@ func readState(dir string) (state, error) {
 	return s, nil
 }
 
-// Clean takes away what a supervisor left in dir when it was killed: processes
-// that outlived it (on Linux the kernel has ended them already) and the folder.
-// It returns ErrRunning when the supervisor lives, and nil when there is
-// nothing to clean.
+// Clean removes what a supervisor has left in dir when it was killed: processes that outlived it (on Linux the kernel has killed them
+// already) and the directory. It returns [ErrRunning] if the supervisor runs, and nil if there is nothing to clean up.
 func Clean(dir string) error {
 	lock, err := lockIn(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,13 +102,19 @@ func (r record) kill() error {
 	if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	// It is not our child, so there is nothing to wait on.
-	deadline := time.Now().Add(killLimit)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), killLimit, fmt.Errorf("process %d is still there %v after a SIGKILL", r.PID, killLimit))
+	defer cancel()
+	return r.ended(ctx)
+}
+
+// ended waits until the recorded process has ended. It is not our child, so there is nothing portable to wait on.
+func (r record) ended(ctx context.Context) error {
 	for r.alive() {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("process %d is still there %v after a SIGKILL", r.PID, killLimit)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(exitPoll):
 		}
-		time.Sleep(exitPoll) //nolint:forbidigo // there is no portable way to wait for the end of a process that is not a child
 	}
 	return nil
 }

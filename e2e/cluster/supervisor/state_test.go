@@ -27,7 +27,7 @@ func sleep(t *testing.T) (*exec.Cmd, record) {
 	return cmd, record{Name: "sleep", PID: cmd.Process.Pid, Birth: born}
 }
 
-// leftover makes the folder that a supervisor leaves when it is killed.
+// leftover makes the directory that a supervisor leaves when it is killed.
 func leftover(t *testing.T, processes ...record) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "group")
@@ -53,16 +53,16 @@ func TestCleanEndsWhatIsLeft(t *testing.T) {
 	}
 	_ = cmd.Wait()
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("expected the folder to be gone, got %v", err)
+		t.Errorf("expected the directory to be gone, got %v", err)
 	}
 }
 
-// The id in an old state file may belong to a stranger by now.
+// The id in an old state file may belong to another process by now.
 func TestCleanSparesARecycledID(t *testing.T) {
 	_, r := sleep(t)
-	stranger := r
-	stranger.Birth = "in another life"
-	if err := Clean(leftover(t, stranger)); err != nil {
+	other := r
+	other.Birth = "in another life"
+	if err := Clean(leftover(t, other)); err != nil {
 		t.Fatal(err)
 	}
 	if !r.alive() {
@@ -136,11 +136,11 @@ func TestCleanSparesWhatIsBeingStarted(t *testing.T) {
 	for range 500 {
 		lock, err := acquire(dir)
 		if err != nil {
-			t.Errorf("expected the lock of a folder that nobody else starts in, got %v", err)
+			t.Errorf("expected the lock of a directory that nobody else starts in, got %v", err)
 			break
 		}
 		if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
-			t.Errorf("expected the folder to stay, got %v", err)
+			t.Errorf("expected the directory to stay, got %v", err)
 		}
 		if err := errors.Join(remove(dir), lock.Close()); err != nil {
 			t.Error(err)

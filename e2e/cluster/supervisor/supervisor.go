@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,21 +20,20 @@ import (
 
 // Options say how to start a supervisor.
 type Options struct {
-	// Dir is the folder of the group. It is made by Start, and removed with
+	// Dir is the directory of the group. It is made by Start, and removed with
 	// everything in it at the end. What a killed supervisor left there is
 	// cleaned first.
 	Dir string
 }
 
-// Supervisor is a handle on a running supervisor. Its methods may be called
-// from several goroutines.
+// Supervisor is a handle on a running supervisor. Its methods can be called from several goroutines.
 type Supervisor struct {
 	dir  string
 	self record // the supervisor's process
 	http *http.Client
 
 	// Of the one who started it:
-	lifeline *os.File        // closing it ends an attached supervisor
+	lifeline io.Closer       // closing it ends an attached supervisor
 	exited   <-chan struct{} // closed when the child process is gone
 	letGo    sync.Once
 }
@@ -45,11 +43,10 @@ type Supervisor struct {
 // wait for one that hangs.
 const patience = time.Minute
 
-// Start starts a supervisor that is attached to the calling process: when that
-// ends, in whatever way, everything the supervisor runs is killed and its
-// folder removed. ctx bounds the start only. After an error nothing is left.
+// Start starts a supervisor that is attached to the calling process: when that exits or is killed, everything the supervisor runs is
+// killed and its directory removed. ctx bounds the start only. After an error nothing is left.
 //
-// The error is ErrRunning when a supervisor lives in the folder already.
+// The error is [ErrRunning] if a supervisor runs in the directory already.
 func Start(ctx context.Context, options Options) (*Supervisor, error) {
 	if _, child := os.LookupEnv(marker); child {
 		return nil, errors.New("this process was started to be a supervisor, but its main function did not call supervisor.Main() first")
@@ -74,7 +71,7 @@ func Start(ctx context.Context, options Options) (*Supervisor, error) {
 	return s, nil
 }
 
-// claim returns the lock of an empty folder dir.
+// claim returns the lock of an empty directory dir.
 func claim(dir string) (*os.File, error) {
 	for {
 		lock, err := acquire(dir)
@@ -93,7 +90,7 @@ func claim(dir string) (*os.File, error) {
 }
 
 // start executes this program again, as the supervisor of dir.
-func start(ctx context.Context, dir string, lock *os.File) (_ *Supervisor, err error) {
+func start(ctx context.Context, dir string, lock *os.File) (*Supervisor, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -106,45 +103,41 @@ func start(ctx context.Context, dir string, lock *os.File) (_ *Supervisor, err e
 		return nil, err
 	}
 	defer log.Close()
-	childsLifeline, lifeline, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer childsLifeline.Close()
 	handshake, childsHandshake, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(err, lifeline.Close())
+		return nil, err
 	}
 	defer handshake.Close()
 
 	cmd := exec.Command(self)
 	// A program that forgot to call Main refuses a flag that it doesn't know,
-	// rather than doing its usual work once more. It also tells a reader of
+	// rather than doing its usual work again. The flag also shows in
 	// ps(1) what this process is.
 	cmd.Args = []string{self, "--supervise=" + dir}
 	cmd.Env = append(os.Environ(), marker+"="+dir)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.ExtraFiles = []*os.File{childsLifeline, childsHandshake, lock}
+	cmd.ExtraFiles = []*os.File{childsHandshake, lock}
 	// A session of its own: the terminal's Ctrl-C goes to the parent alone,
 	// who decides what it means.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	err = cmd.Start()
+	lifeline, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
 	_ = childsHandshake.Close() // or we would wait for ourselves
 	if err != nil {
-		return nil, errors.Join(err, lifeline.Close())
+		return nil, err
 	}
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait()
+		_ = cmd.Wait() // it closes the lifeline, and until then it keeps the garbage collector from doing so
 		close(exited)
-		// The collector would close it with the handle, but the parent lives as long as this process, not as long as the handle.
-		runtime.KeepAlive(lifeline)
 	}()
 	if err := await(ctx, handshake); err != nil {
 		_ = cmd.Process.Kill()
 		<-exited
-		return nil, errors.Join(err, lifeline.Close())
+		return nil, err
 	}
 	s := connect(dir)
 	s.self, s.lifeline, s.exited = record{PID: cmd.Process.Pid}, lifeline, exited
@@ -175,10 +168,8 @@ func await(ctx context.Context, handshake *os.File) error {
 	}
 }
 
-// Attach returns a handle on the supervisor that lives in dir. The error is
-// ErrNotRunning when there is none; what a killed one left there is cleaned.
-// One that exits at this moment may still be attached to: what it is asked
-// next returns ErrUnreachable.
+// Attach returns a handle on the supervisor that runs in dir. The error is [ErrNotRunning] if none does; what a killed one has left
+// there is cleaned up. If the supervisor is exiting, Attach may succeed, and the next call returns [ErrUnreachable].
 func Attach(dir string) (*Supervisor, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -201,23 +192,21 @@ func Attach(dir string) (*Supervisor, error) {
 	return s, nil
 }
 
-// Dir is the folder of the group, as an absolute path.
+// Dir returns the directory of the group, as an absolute path.
 func (s *Supervisor) Dir() string { return s.dir }
 
-// PID is the process id of the supervisor.
+// PID returns the process id of the supervisor.
 func (s *Supervisor) PID() int { return s.self.PID }
 
-// LogFile is the path of the log of a process, or, for the name "supervisor",
-// of the supervisor's own.
+// LogFile returns the path of the log of a process, or, for the name "supervisor", of the supervisor's own.
 func (s *Supervisor) LogFile(name string) string { return logPath(s.dir, name) }
 
-// Info asks the supervisor about itself.
+// Info returns the supervisor's description of itself.
 func (s *Supervisor) Info(ctx context.Context) (Info, error) {
 	return call[Info](ctx, s, "info", struct{}{})
 }
 
-// Detach lets the supervisor live on when the calling process ends. It holds
-// nothing of this process: no terminal, no standard stream, no file.
+// Detach lets the supervisor outlive the calling process. It holds nothing of this process: no terminal, no standard stream, no file.
 func (s *Supervisor) Detach(ctx context.Context) error {
 	if _, err := call[struct{}](ctx, s, "detach", struct{}{}); err != nil {
 		return err
@@ -226,9 +215,8 @@ func (s *Supervisor) Detach(ctx context.Context) error {
 	return nil
 }
 
-// Run takes a process into the group and starts it. A process of that name
-// that has ended is replaced. The error says when it can't be executed; a
-// process that ends right after its start is no error.
+// Run adds a process to the group and starts it. It replaces a process of that name that has exited. The error says why it can't be
+// executed; a process that exits right after its start is not an error.
 func (s *Supervisor) Run(ctx context.Context, p Process) error {
 	path, err := exec.LookPath(p.Path)
 	if err == nil {
@@ -248,16 +236,15 @@ func (s *Supervisor) Run(ctx context.Context, p Process) error {
 	return err
 }
 
-// Stop ends a process for good, with a SIGTERM first if it has a Grace. It
-// returns when the process is gone. A process that has ended stays ended.
+// Stop stops a process, with a SIGTERM first if it has a Grace, and waits until it has exited. It is not restarted.
 func (s *Supervisor) Stop(ctx context.Context, name string) error { return s.act(ctx, "stop", name) }
 
-// StartAgain starts a process that has ended. One that runs is left alone.
+// StartAgain starts a process that has exited. It does nothing to one that runs.
 func (s *Supervisor) StartAgain(ctx context.Context, name string) error {
 	return s.act(ctx, "start", name)
 }
 
-// Remove ends a process at once, by SIGKILL, and forgets it and its log.
+// Remove kills a process (SIGKILL), and removes it from the group, with its log.
 func (s *Supervisor) Remove(ctx context.Context, name string) error {
 	return s.act(ctx, "remove", name)
 }
@@ -267,32 +254,23 @@ func (s *Supervisor) Restart(ctx context.Context, name string) error {
 	return s.act(ctx, "restart", name)
 }
 
-// Kill ends a process by SIGKILL and returns when it is gone. It starts again
-// if its Restart says so.
+// Kill kills a process (SIGKILL) and waits until it has exited. It is started again if its Restart is set.
 func (s *Supervisor) Kill(ctx context.Context, name string) error { return s.act(ctx, "kill", name) }
 
-// Pause holds a process and its process group where they are (SIGSTOP).
+// Pause stops a process and its process group where they are (SIGSTOP).
 func (s *Supervisor) Pause(ctx context.Context, name string) error { return s.act(ctx, "pause", name) }
 
-// Resume lets a paused process go on (SIGCONT).
+// Resume continues a paused process and its process group (SIGCONT).
 func (s *Supervisor) Resume(ctx context.Context, name string) error {
 	return s.act(ctx, "resume", name)
 }
 
-// Signal sends a signal to a process and its process group.
-func (s *Supervisor) Signal(ctx context.Context, name string, signal syscall.Signal) error {
-	_, err := call[struct{}](ctx, s, "signal", request{Name: name, Signal: signal})
-	return err
-}
-
-// Wait returns how the present run of a process ends, or, if it doesn't run,
-// how the last one did.
+// Wait waits until a process exits and returns how it did, or, if it doesn't run, how it last exited.
 func (s *Supervisor) Wait(ctx context.Context, name string) (ExitStatus, error) {
 	return call[ExitStatus](ctx, s, "wait", request{Name: name})
 }
 
-// Closing waits until the supervisor begins to end the group, or has been
-// killed. The error is ctx's, or that of a supervisor which can't say.
+// Closing waits until the supervisor starts to shut the group down, or has been killed.
 func (s *Supervisor) Closing(ctx context.Context) error {
 	_, err := call[struct{}](ctx, s, "closing", struct{}{})
 	if errors.Is(err, ErrUnreachable) {
@@ -306,17 +284,18 @@ func (s *Supervisor) Status(ctx context.Context) ([]ProcessStatus, error) {
 	return call[[]ProcessStatus](ctx, s, "status", struct{}{})
 }
 
-// Find returns the status of the process of that name, and whether there is one.
+// Find returns the status of the process of that name, and reports whether there is one.
 func (s *Supervisor) Find(ctx context.Context, name string) (p ProcessStatus, found bool, err error) {
 	processes, err := s.Status(ctx)
 	if err != nil {
 		return ProcessStatus{}, false, err
 	}
-	i := slices.IndexFunc(processes, func(p ProcessStatus) bool { return p.Name == name })
-	if i < 0 {
-		return ProcessStatus{}, false, nil
+	for _, p := range processes {
+		if p.Name == name {
+			return p, true, nil
+		}
 	}
-	return processes[i], true, nil
+	return ProcessStatus{}, false, nil
 }
 
 // RunTask starts the task that is registered as fn, under a name that is
@@ -338,8 +317,7 @@ func (s *Supervisor) RunTask(ctx context.Context, name, fn string, args, result 
 	return nil
 }
 
-// StopTask ends a task and returns when it has ended. There being none of that
-// name is no error.
+// StopTask stops a task and waits until it has returned. It does nothing if no task of that name runs.
 func (s *Supervisor) StopTask(ctx context.Context, name string) error {
 	_, err := call[struct{}](ctx, s, "stop-task", taskRequest{Name: name})
 	return err
@@ -350,9 +328,8 @@ func (s *Supervisor) Tasks(ctx context.Context) ([]string, error) {
 	return call[[]string](ctx, s, "tasks", struct{}{})
 }
 
-// Shutdown ends all processes and the supervisor and removes the folder: first
-// those processes that have a Grace, while the others still serve them. It
-// returns when everything is gone, also when the supervisor was killed before.
+// Shutdown stops all processes and the supervisor, and removes the directory. Processes that have a Grace are stopped first, while the
+// others still serve them. It returns when everything is gone, also if the supervisor was killed before.
 func (s *Supervisor) Shutdown(ctx context.Context) error {
 	_, err := call[struct{}](ctx, s, "shutdown", struct{}{})
 	// An attached supervisor that takes too long gets no more time.
@@ -378,24 +355,20 @@ func (s *Supervisor) release() {
 
 // gone waits for the end of the supervisor's process.
 func (s *Supervisor) gone(ctx context.Context) error {
-	exited := s.exited
-	if exited == nil {
-		// Not our child. Nothing else says when it ends.
-		poll := make(chan struct{})
-		exited = poll
-		go func() {
-			defer close(poll)
-			for s.self.alive() && ctx.Err() == nil {
-				time.Sleep(exitPoll) //nolint:forbidigo // there is no portable way to wait for the end of a process that is not a child
-			}
-		}()
+	var err error
+	if s.exited == nil {
+		err = s.self.ended(ctx)
+	} else {
+		select {
+		case <-s.exited:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
 	}
-	select {
-	case <-exited:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the end of the supervisor in %s: %w", s.dir, context.Cause(ctx))
+	if err != nil {
+		return fmt.Errorf("wait for the end of the supervisor in %s: %w", s.dir, err)
 	}
+	return nil
 }
 
 func (s *Supervisor) act(ctx context.Context, method, name string) error {
@@ -403,11 +376,14 @@ func (s *Supervisor) act(ctx context.Context, method, name string) error {
 	return err
 }
 
-// ErrUnreachable says that nobody answers at the socket: the supervisor is about to start or to end.
+// ErrUnreachable is the error of a call that the supervisor does not answer, because it is starting, exiting or was killed.
 var ErrUnreachable = errors.New("the supervisor can't be reached")
 
 func connect(dir string) *Supervisor {
-	return &Supervisor{dir: dir, http: &http.Client{Transport: &http.Transport{DialContext: dialer(dir)}}}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return DialUnix(ctx, filepath.Join(dir, socketFile))
+	}
+	return &Supervisor{dir: dir, http: &http.Client{Transport: &http.Transport{DialContext: dial}}}
 }
 
 // call calls a method of the supervisor.

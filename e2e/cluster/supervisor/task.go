@@ -10,21 +10,27 @@ import (
 	"sync"
 )
 
-// TaskFunc is work that a supervisor does itself, in a goroutine, for as long
-// as its group lives: watching something, forwarding connections. It ends when
-// ctx does.
+// taskFunc is a task that takes its arguments as JSON.
+type taskFunc func(ctx context.Context, s *Server, args json.RawMessage) error
+
+var registered sync.Map // name -> taskFunc
+
+// RegisterTask makes a task known under a name: work that a supervisor does itself, in a goroutine, for as long as its group lives,
+// such as watching something or forwarding connections. The task ends when ctx does.
 //
-// It calls s.Started once it is ready for use; until then RunTask waits.
-// What goes wrong before is RunTask's error, what goes wrong later is in the
-// supervisor's log.
-type TaskFunc func(ctx context.Context, s *Server, args json.RawMessage) error
-
-var registered sync.Map // name -> TaskFunc
-
-// RegisterTask makes fn known under a name. Call it in an init function: it
-// has to be known in the supervising child too, before Main is called there.
-func RegisterTask(name string, fn TaskFunc) {
-	if _, taken := registered.LoadOrStore(name, fn); taken {
+// It calls s.Started once it is ready for use; until then [Supervisor.RunTask] waits. An error that it returns before is
+// RunTask's; one that it returns later is in the supervisor's log.
+//
+// Call RegisterTask in an init function: the task has to be known in the supervising child too, before Main is called there.
+func RegisterTask[Args any](name string, task func(ctx context.Context, s *Server, args Args) error) {
+	decode := func(ctx context.Context, s *Server, raw json.RawMessage) error {
+		var args Args
+		if err := json.Unmarshal(raw, &args); err != nil {
+			return fmt.Errorf("decode the arguments of the task %s: %w", name, err)
+		}
+		return task(ctx, s, args)
+	}
+	if _, taken := registered.LoadOrStore(name, taskFunc(decode)); taken {
 		panic("supervisor: two tasks are called " + name)
 	}
 }
@@ -36,7 +42,7 @@ type Server struct {
 	started func(json.RawMessage)
 }
 
-// Dir is the folder of the group.
+// Dir is the directory of the group.
 func (s *Server) Dir() string { return s.host.dir }
 
 // Logf writes a line to the supervisor's log.
@@ -73,6 +79,12 @@ type task struct {
 	ended  chan struct{}
 }
 
+// outcome is what RunTask returns.
+type outcome struct {
+	result json.RawMessage
+	err    error
+}
+
 // runTask starts the task and returns its result once it says it has started.
 func (h *host) runTask(ctx context.Context, name, fn string, args json.RawMessage) (json.RawMessage, error) {
 	found, ok := registered.Load(fn)
@@ -92,36 +104,30 @@ func (h *host) runTask(ctx context.Context, name, fn string, args json.RawMessag
 	h.tasks[name] = t
 	h.mu.Unlock()
 
-	started := make(chan json.RawMessage, 1)
-	failed := make(chan error, 1)
-	server := &Server{host: h, task: name, started: func(result json.RawMessage) {
+	// What comes first counts: that the task has started, or that it has ended.
+	began := make(chan outcome, 1)
+	first := func(o outcome) {
 		select {
-		case started <- result:
+		case began <- o:
 		default:
 		}
-	}}
+	}
+	server := &Server{host: h, task: name, started: func(result json.RawMessage) { first(outcome{result: result}) }}
 	go func() {
 		defer close(t.ended)
 		defer cancel()
-		err := protect(func() error { return found.(TaskFunc)(life, server, args) })
+		err := protect(func() error { return found.(taskFunc)(life, server, args) })
 		h.mu.Lock()
 		delete(h.tasks, name)
 		h.mu.Unlock()
 		if err != nil && life.Err() == nil {
 			server.Logf("%v", err)
 		}
-		failed <- err
+		first(outcome{err: err})
 	}()
 	select {
-	case result := <-started:
-		return result, nil
-	case err := <-failed:
-		select {
-		case result := <-started: // it started and ended at once
-			return result, err
-		default:
-			return nil, err
-		}
+	case o := <-began:
+		return o.result, o.err
 	case <-ctx.Done():
 		cancel()
 		return nil, fmt.Errorf("wait for the start of the task %s: %w", name, context.Cause(ctx))

@@ -2,7 +2,6 @@ package supervisor_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,17 +14,13 @@ import (
 
 func init() {
 	supervisor.RegisterTask("mark", mark)
-	supervisor.RegisterTask("fail", func(context.Context, *supervisor.Server, json.RawMessage) error {
+	supervisor.RegisterTask("fail", func(context.Context, *supervisor.Server, any) error {
 		return errors.New("no luck")
 	})
-	supervisor.RegisterTask("panic", func(context.Context, *supervisor.Server, json.RawMessage) error {
+	supervisor.RegisterTask("panic", func(context.Context, *supervisor.Server, any) error {
 		panic("at the disco")
 	})
-	supervisor.RegisterTask("restart", func(ctx context.Context, s *supervisor.Server, args json.RawMessage) error {
-		var name string
-		if err := json.Unmarshal(args, &name); err != nil {
-			return err
-		}
+	supervisor.RegisterTask("restart", func(ctx context.Context, s *supervisor.Server, name string) error {
 		if err := s.Restart(ctx, name); err != nil {
 			return err
 		}
@@ -34,11 +29,7 @@ func init() {
 }
 
 // mark makes the file that its argument names, for as long as it lives.
-func mark(ctx context.Context, s *supervisor.Server, args json.RawMessage) error {
-	var path string
-	if err := json.Unmarshal(args, &path); err != nil {
-		return err
-	}
+func mark(ctx context.Context, s *supervisor.Server, path string) error {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return err
 	}

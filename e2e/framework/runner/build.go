@@ -11,16 +11,24 @@ import (
 	"strings"
 )
 
-// Build compiles the main package pkg, as seen from the folder dir, to the file binary. Extra build flags, such as -overlay,
+// Build compiles the main package pkg, as seen from the directory dir, to the file binary. Extra build flags, such as -overlay,
 // come last. The compiler's words are part of the error.
 func Build(ctx context.Context, dir, pkg, binary string, flags ...string) error {
 	// Without the commit in it, the executable changes only when the code does.
 	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary}, flags...)
-	build := exec.CommandContext(ctx, "go", append(args, pkg)...)
-	build.Dir = dir
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // the same on machines with and without a C compiler
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building %s in %s: %w\n%s", pkg, dir, err, bytes.TrimSpace(out))
+	if err := compile(ctx, dir, append(args, pkg)...); err != nil {
+		return fmt.Errorf("building %s in %s: %w", pkg, dir, err)
+	}
+	return nil
+}
+
+// compile runs a Go command in a directory. What the compiler says is part of the error.
+func compile(ctx context.Context, dir string, args ...string) error {
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "CGO_ENABLED=0") // the same on machines with and without a C compiler
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, bytes.TrimSpace(out))
 	}
 	return nil
 }
@@ -28,8 +36,8 @@ func Build(ctx context.Context, dir, pkg, binary string, flags ...string) error 
 // BuildSuite compiles the tests in a directory of the repository at root ("e2e/memcached"), and returns the test binary. It is
 // kept in the repository's directory bin and linked again only when something has changed, which the Go command finds out. Calls
 // side by side, in several processes too, do not disturb each other or a suite that runs.
-func BuildSuite(ctx context.Context, root, folder string) (_ string, err error) {
-	fail := func(err error) (string, error) { return "", fmt.Errorf("building the suite %s: %w", folder, err) }
+func BuildSuite(ctx context.Context, root, directory string) (_ string, err error) {
+	fail := func(err error) (string, error) { return "", fmt.Errorf("building the suite %s: %w", directory, err) }
 	kept, err := filepath.Abs(filepath.Join(root, "bin", "suites"))
 	if err != nil {
 		return fail(err)
@@ -42,14 +50,11 @@ func BuildSuite(ctx context.Context, root, folder string) (_ string, err error) 
 		return fail(err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	binary, built := filepath.Join(kept, strings.ReplaceAll(folder, "/", "-")+".test"), filepath.Join(work, "suite.test")
+	binary, built := filepath.Join(kept, strings.ReplaceAll(directory, "/", "-")+".test"), filepath.Join(work, "suite.test")
 	// The last one, for the Go command to leave as it is if it is up to date. Else it writes another file in its place.
 	_ = os.Link(binary, built)
-	compile := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", built, "./"+folder)
-	compile.Dir = root
-	compile.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := compile.CombinedOutput(); err != nil {
-		return fail(fmt.Errorf("%w\n%s", err, bytes.TrimSpace(out)))
+	if err := compile(ctx, root, "test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", built, "./"+directory); err != nil {
+		return fail(err)
 	}
 	if err := os.Rename(built, binary); err != nil {
 		return fail(err)

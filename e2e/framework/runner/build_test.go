@@ -12,7 +12,7 @@ import (
 )
 
 // TestBuildKnowsNothingOfCommits builds a program in a repository of its own. An executable that holds the commit would be
-// another one after each commit and each edit of a document: linked anew, and taken for a changed operator.
+// another one after each commit and each edit of a document: linked again, and taken for a changed operator.
 func TestBuildKnowsNothingOfCommits(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("this test makes a repository: install git")

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +13,7 @@ import (
 const certificateFlag = "webhook-cert-path"
 
 // writeCertificate writes a certificate for the Services of the manifests' webhooks, and its key, to files in the directory, and
-// returns the certificate of the authority that has signed it. The files are called as those of a Secret for TLS in a volume.
+// returns what to trust: the authority that has signed it is at the end of its chain. The files are called as those of a Secret for TLS in a volume.
 func writeCertificate(dir string, m Manifests) (authority []byte, err error) {
 	var hosts []string
 	for _, service := range m.webhookServices() {
@@ -24,15 +23,10 @@ func writeCertificate(dir string, m Manifests) (authority []byte, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate for %s: %w", hosts[0], err)
 	}
-	certificates, err := certutil.ParseCertsPEM(chain)
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate for %s: %w", hosts[0], err)
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	root := certificates[len(certificates)-1]
-	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: root.Raw}), errors.Join(
+	return chain, errors.Join(
 		os.WriteFile(filepath.Join(dir, "tls.crt"), chain, 0o600),
 		os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600),
 	)

@@ -2,20 +2,19 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/discovery"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
@@ -23,71 +22,50 @@ import (
 // definition is the kind of a CRD.
 const definition = "CustomResourceDefinition"
 
-// WriteDefinitions writes the CustomResourceDefinitions to a folder, which it makes if need be: a cluster that has them from
-// its start needs not learn of them late.
-func (m Manifests) WriteDefinitions(folder string) error {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+// WriteDefinitions writes the CustomResourceDefinitions to a file in the directory, which is created if it does not exist. A cluster
+// that installs them when it starts does not have to discover them late.
+func (m Manifests) WriteDefinitions(directory string) error {
+	content, err := Manifests{m.Select(definition)}.YAML()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(directory, "crds.yaml"), content, 0o600)
+}
+
+// Define applies the CustomResourceDefinitions of the manifests and waits until the API server serves all of them as they are now,
+// those that it had served before, too.
+func Define(ctx context.Context, config *rest.Config, m Manifests) error {
+	return define(ctx, config, m, true)
+}
+
+// define applies the CustomResourceDefinitions of the manifests, those that exist only to update them, and waits until the API server
+// serves all of them.
+func define(ctx context.Context, config *rest.Config, m Manifests, update bool) error {
+	c, err := watch.NewClient(config)
+	if err != nil {
 		return err
 	}
 	for _, d := range m.Select(definition) {
-		content, err := yaml.Marshal(d)
-		if err != nil {
-			return fmt.Errorf("writing the CustomResourceDefinition %s: %w", d.GetName(), err)
+		present := &apiextensionsv1.CustomResourceDefinition{}
+		err := c.Get(ctx, client.ObjectKeyFromObject(d), present)
+		missing := apierrors.IsNotFound(err)
+		if !missing && !update && apihelpers.IsCRDConditionTrue(present, apiextensionsv1.Established) {
+			continue
 		}
-		if err := os.WriteFile(filepath.Join(folder, d.GetName()+".yaml"), content, 0o600); err != nil {
-			return err
+		if err == nil && update {
+			err = replaceServed(ctx, config, c, present, d)
 		}
-	}
-	return nil
-}
-
-// Define applies the CustomResourceDefinitions of the manifests and returns when the API server serves all of them, as they are
-// now where they were there before.
-func Define(ctx context.Context, config *rest.Config, m Manifests) error {
-	c, err := watch.NewClient(config)
-	if err != nil {
-		return err
-	}
-	changed, err := stale(ctx, c, m.Select(definition))
-	if err != nil {
-		return err
-	}
-	if err := replaceServed(ctx, config, c, changed); err != nil {
-		return err
-	}
-	return define(ctx, config, c, m.Select(definition))
-}
-
-// defineMissing is Define for those that are not there. Any that is just becoming Established is waited for.
-func defineMissing(ctx context.Context, config *rest.Config, m Manifests) error {
-	c, err := watch.NewClient(config)
-	if err != nil {
-		return err
-	}
-	present := &apiextensionsv1.CustomResourceDefinitionList{}
-	if err := c.List(ctx, present); err != nil {
-		return fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
-	}
-	missing := slices.DeleteFunc(m.Select(definition), func(wanted *unstructured.Unstructured) bool {
-		return slices.ContainsFunc(present.Items, func(d apiextensionsv1.CustomResourceDefinition) bool {
-			return d.Name == wanted.GetName() && apihelpers.IsCRDConditionTrue(&d, apiextensionsv1.Established)
-		})
-	})
-	return define(ctx, config, c, missing)
-}
-
-func define(ctx context.Context, config *rest.Config, c client.WithWatch, definitions []*unstructured.Unstructured) error {
-	if err := Apply(ctx, c, definitions); err != nil {
-		return err
-	}
-	resources, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connecting to the cluster: %w", err)
-	}
-	for _, d := range definitions {
-		present, err := awaitEstablished(ctx, c, d)
+		if missing || err == nil && update {
+			err = Apply(ctx, c, []*unstructured.Unstructured{d})
+		}
 		if err == nil {
-			err = untilDiscovered(ctx, resources, present)
+			present, err = watch.Established(ctx, c, d.GetName())
+		}
+		if err == nil {
+			err = untilDiscovered(ctx, config, present)
 		}
 		if err != nil {
 			return fmt.Errorf("waiting until the API server serves %s: %w", d.GetName(), err)
@@ -96,35 +74,26 @@ func define(ctx context.Context, config *rest.Config, c client.WithWatch, defini
 	return nil
 }
 
-// untilDiscovered asks until discovery lists what is served, which is a moment later than it is Established: clients learn from
-// it where objects of the kind are.
-func untilDiscovered(ctx context.Context, resources discovery.DiscoveryInterface, d *apiextensionsv1.CustomResourceDefinition) error {
+// untilDiscovered waits until discovery lists what is served, which is a moment later than it is Established: clients find there
+// where objects of the kind are.
+func untilDiscovered(ctx context.Context, config *rest.Config, d *apiextensionsv1.CustomResourceDefinition) error {
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		return err
+	}
 	for _, version := range d.Spec.Versions {
 		if !version.Served {
 			continue
 		}
-		listed := false
 		for range watch.Poll(ctx, askAgain) {
-			list, err := resources.ServerResourcesForGroupVersion(d.Spec.Group + "/" + version.Name)
-			if err != nil && !apierrors.IsNotFound(err) {
-				return err
-			}
-			listed = err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == d.Spec.Names.Plural })
-			if listed {
+			_, err = c.RESTMapper().RESTMapping(schema.GroupKind{Group: d.Spec.Group, Kind: d.Spec.Names.Kind}, version.Name)
+			if !meta.IsNoMatchError(err) {
 				break
 			}
 		}
-		if !listed {
-			return context.Cause(ctx)
+		if err != nil {
+			return errors.Join(context.Cause(ctx), err)
 		}
 	}
 	return nil
-}
-
-// awaitEstablished returns the CustomResourceDefinition once it is Established.
-func awaitEstablished(ctx context.Context, c client.WithWatch, d *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
-	return watch.Object(ctx, c, &apiextensionsv1.CustomResourceDefinitionList{}, client.ObjectKeyFromObject(d),
-		func(present *apiextensionsv1.CustomResourceDefinition) bool {
-			return apihelpers.IsCRDConditionTrue(present, apiextensionsv1.Established)
-		})
 }

@@ -34,10 +34,10 @@ spec:
 
 // definedInPlace updates a CustomResourceDefinition again and again: the next object is already judged by the new one.
 func (h *gatehouse) definedInPlace(t *testing.T) {
-	folder := t.TempDir()
+	directory := t.TempDir()
 	write := func(name, content string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +45,7 @@ func (h *gatehouse) definedInPlace(t *testing.T) {
 	rendered := func(minimum string) runner.Manifests {
 		t.Helper()
 		write("crd.yaml", fmt.Sprintf(definitionOf, minimum))
-		manifests, err := runner.Render(folder)
+		manifests, err := runner.Render(directory)
 		if err != nil {
 			t.Fatal(err)
 		}

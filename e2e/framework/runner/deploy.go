@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,22 +21,15 @@ import (
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// deployTimeout bounds the wait for the pods of an operator that is deployed, and for its webhooks. A small machine that has
-// much else to do takes long.
-const deployTimeout = 3 * time.Minute
-
-// probePatience is how many seconds a probe waits for an answer where the machine is busy; the default is one.
-const probePatience = 10
-
-// BuildImage builds an operator's image as its users do: by `make docker-build` in the operator's folder, with the command of a
-// container engine. The image is called so. What the build has told is part of the error.
-func BuildImage(ctx context.Context, folder, engine, image string) error {
+// BuildImage builds an operator's image as its users do: by `make docker-build` in the operator's directory, with the command of a
+// container engine. image is its name. The output of the build is part of the error.
+func BuildImage(ctx context.Context, directory, engine, image string) error {
 	build := exec.CommandContext(ctx, "make", "docker-build", "IMG="+image, "CONTAINER_TOOL="+engine)
-	build.Dir = folder
-	// Not what an outer make was told.
+	build.Dir = directory
+	// Without the flags of an outer make.
 	build.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
 	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the image %s in %s: %w\n%s", image, folder, err, bytes.TrimSpace(out))
+		return fmt.Errorf("building the image %s in %s: %w\n%s", image, directory, err, bytes.TrimSpace(out))
 	}
 	return nil
 }
@@ -130,7 +122,7 @@ func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
 		container.Args = append(container.Args, o.Patience...)
 		for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
 			if probe != nil {
-				probe.TimeoutSeconds = probePatience
+				probe.TimeoutSeconds = deployedProbeSeconds
 			}
 		}
 	}

@@ -34,8 +34,8 @@ func TestWorkload(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment)).To(Succeed())
 	g.Expect(deployment.Spec.Template.Spec.Containers[0].Args).To(Equal(append(was.Args, "--slowly")))
-	g.Expect(deployment.Spec.Template.Spec.Containers[0].LivenessProbe.TimeoutSeconds).To(BeEquivalentTo(probePatience))
-	g.Expect(deployment.Spec.Template.Spec.Containers[0].ReadinessProbe.TimeoutSeconds).To(BeEquivalentTo(probePatience))
+	g.Expect(deployment.Spec.Template.Spec.Containers[0].LivenessProbe.TimeoutSeconds).To(BeEquivalentTo(deployedProbeSeconds))
+	g.Expect(deployment.Spec.Template.Spec.Containers[0].ReadinessProbe.TimeoutSeconds).To(BeEquivalentTo(deployedProbeSeconds))
 }
 
 func TestComplete(t *testing.T) {

@@ -2,14 +2,15 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"net"
 	"sync"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/loopback"
 )
 
-// The tasks of a supervisor that play the Service of an operator's webhooks: one forwards, the other tells it where to.
+// The tasks of a supervisor that play the Service of an operator's webhooks: one forwards, the other sets where to.
 const (
 	forwardTask = "webhook-forwarder"
 	settleTask  = "webhook-endpoints"
@@ -27,14 +28,6 @@ type endpoint struct {
 	Health  string `json:"health"`  // host:port
 }
 
-type forwardArgs struct {
-	Forwarder string `json:"forwarder"`
-}
-
-type forwardResult struct {
-	Port int64 `json:"port"`
-}
-
 type settleArgs struct {
 	Forwarder string     `json:"forwarder"`
 	Endpoints []endpoint `json:"endpoints"`
@@ -44,32 +37,24 @@ type settleArgs struct {
 var forwarders sync.Map
 
 // forwardWebhooks is the task that forwards, until its group ends.
-func forwardWebhooks(ctx context.Context, s *supervisor.Server, raw json.RawMessage) error {
-	var args forwardArgs
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return err
-	}
-	listeners, port, err := listenOnLoopback()
+func forwardWebhooks(ctx context.Context, s *supervisor.Server, name string) error {
+	listener, err := loopback.Listen()
 	if err != nil {
 		return fmt.Errorf("listening for webhooks: %w", err)
 	}
 	f := newForwarder(s.Status, s.Logf)
-	forwarders.Store(args.Forwarder, f)
-	defer forwarders.Delete(args.Forwarder)
-	if err := s.Started(forwardResult{Port: int64(port)}); err != nil {
+	forwarders.Store(name, f)
+	defer forwarders.Delete(name)
+	if err := s.Started(listener.Addr().(*net.TCPAddr).Port); err != nil {
 		return err
 	}
-	f.run(ctx, listeners)
+	f.run(ctx, listener)
 	return nil
 }
 
-// settleEndpoints is the task that tells a forwarder its endpoints. It ends when the forwarder goes by them, and RunTask waits
+// settleEndpoints is the task that sets the endpoints of a forwarder. It returns when the forwarder uses them, and RunTask waits
 // for that, because it never says that it has started.
-func settleEndpoints(ctx context.Context, _ *supervisor.Server, raw json.RawMessage) error {
-	var args settleArgs
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return err
-	}
+func settleEndpoints(ctx context.Context, _ *supervisor.Server, args settleArgs) error {
 	f, ok := forwarders.Load(args.Forwarder)
 	if !ok {
 		return fmt.Errorf("nothing forwards webhooks under the name %s", args.Forwarder)
@@ -87,14 +72,13 @@ func (o *Operator) startForwarder(ctx context.Context) (port int64, err error) {
 	if err := sup.StopTask(ctx, o.forwarder()); err != nil {
 		return 0, err
 	}
-	var result forwardResult
-	if err := sup.RunTask(ctx, o.forwarder(), forwardTask, forwardArgs{Forwarder: o.forwarder()}, &result); err != nil {
+	if err := sup.RunTask(ctx, o.forwarder(), forwardTask, o.forwarder(), &port); err != nil {
 		return 0, fmt.Errorf("starting to forward webhooks to the operator %s: %w", o.options.Name, err)
 	}
-	return result.Port, nil
+	return port, nil
 }
 
-// settle tells the forwarder which replicas there are. When it returns, the API server has no connection to any other, nor to
+// settle sets which replicas the forwarder can choose from. When it returns, the API server has no connection to any other, nor to
 // one that is not ready.
 func (o *Operator) settle(ctx context.Context) error {
 	if !o.served {

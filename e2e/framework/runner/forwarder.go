@@ -8,23 +8,9 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
-	"github.com/example/operator-testbed/e2e/loopback"
-)
-
-const (
-	// probePeriod is the shortest that a pod's readiness probe can have. A kubelet takes a pod for unready that has missed
-	// three probes of a second each; probeTimeout is as long as they are together, so that a replica on a busy machine is
-	// not taken for one that hangs.
-	probePeriod  = time.Second
-	probeTimeout = 3 * time.Second
-	// farewell is how long a client may take to let go of a connection that ends.
-	farewell = time.Second
-	// portAttempts is how many ports are tried that turn out to be taken on the other loopback address.
-	portAttempts = 10
 )
 
 // forwarder plays the Service of an operator's webhooks: it takes connections and carries each to a replica that is ready. It
@@ -47,42 +33,19 @@ func newForwarder(status func() []supervisor.ProcessStatus, logf func(string, ..
 	return &forwarder{status: status, logf: logf, links: map[*link]endpoint{}}
 }
 
-// listenOnLoopback listens on a port of 127.0.0.1, and on the same one of ::1 where there is such an address: a resolver may
-// take localhost for either.
-func listenOnLoopback() (listeners []net.Listener, port int, err error) {
-	for range portAttempts {
-		v4, err := loopback.Listen()
-		if err != nil {
-			return nil, 0, err
-		}
-		port := v4.Addr().(*net.TCPAddr).Port
-		v6, err := net.Listen("tcp6", fmt.Sprintf("[::1]:%d", port))
-		switch {
-		case err == nil:
-			return []net.Listener{v4, v6}, port, nil
-		case !errors.Is(err, syscall.EADDRINUSE):
-			return []net.Listener{v4}, port, nil // this machine has no ::1
-		}
-		v4.Close()
-	}
-	return nil, 0, fmt.Errorf("none of %d ports is free on both 127.0.0.1 and ::1", portAttempts)
-}
-
 // run forwards until ctx is done, and returns when every connection is closed.
-func (f *forwarder) run(ctx context.Context, listeners []net.Listener) {
+func (f *forwarder) run(ctx context.Context, listener net.Listener) {
 	var all sync.WaitGroup
-	for _, listener := range listeners {
-		context.AfterFunc(ctx, func() { listener.Close() })
-		all.Go(func() {
-			for {
-				client, err := listener.Accept()
-				if err != nil {
-					return // the listener is closed
-				}
-				all.Go(func() { f.forward(ctx, client.(*net.TCPConn)) })
+	context.AfterFunc(ctx, func() { listener.Close() })
+	all.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return // the listener is closed
 			}
-		})
-	}
+			all.Go(func() { f.forward(ctx, client.(*net.TCPConn)) })
+		}
+	})
 	ticker := time.NewTicker(probePeriod)
 	defer ticker.Stop()
 	for {
@@ -226,7 +189,7 @@ func (l *link) cut() {
 	l.replica.Close()
 	select {
 	case <-l.done:
-	case <-time.After(farewell):
+	case <-time.After(closeTimeout):
 		l.client.Close()
 		<-l.done
 	}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/loopback"
 )
 
 // actor plays a replica: behind its webhook address, it answers every line with its name.
@@ -67,11 +67,11 @@ type stage struct {
 
 func newStage(t *testing.T, actors ...*actor) *stage {
 	t.Helper()
-	listeners, port, err := listenOnLoopback()
+	listener, err := loopback.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+	s := &stage{address: listener.Addr().String()}
 	s.forwarder = newForwarder(func() (list []supervisor.ProcessStatus) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func newStage(t *testing.T, actors ...*actor) *stage {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.run(ctx, listeners)
+		s.run(ctx, listener)
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,10 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// tokenLife is how long a process on the host can work with the token it starts with. Nobody renews it, as a kubelet
-// would, so it outlives any lesson. The token is worth nothing once its cluster or its ServiceAccount is gone.
-const tokenLife = 7 * 24 * time.Hour
-
 // Kubeconfig writes a kubeconfig file to path, for its owner only, that authenticates as the ServiceAccount with a token of
 // its own: what it may do is what RBAC grants that ServiceAccount, as in a pod.
 func Kubeconfig(ctx context.Context, admin *rest.Config, serviceAccount client.ObjectKey, path string) error {
@@ -28,7 +23,7 @@ func Kubeconfig(ctx context.Context, admin *rest.Config, serviceAccount client.O
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: serviceAccount.Namespace, Name: serviceAccount.Name}}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLife.Seconds()))}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLifetime.Seconds()))}}
 	if err := c.SubResource("token").Create(ctx, account, request); err != nil {
 		return fmt.Errorf("requesting a token for ServiceAccount %s: %w", serviceAccount, err)
 	}
@@ -48,18 +43,15 @@ func Kubeconfig(ctx context.Context, admin *rest.Config, serviceAccount client.O
 
 // kubeconfig takes the way to the server from the admin's configuration and the user from the token.
 func kubeconfig(admin *rest.Config, serviceAccount client.ObjectKey, token string) (*clientcmdapi.Config, error) {
-	ca := admin.CAData
-	if len(ca) == 0 && admin.CAFile != "" {
-		var err error
-		if ca, err = os.ReadFile(admin.CAFile); err != nil {
-			return nil, fmt.Errorf("reading the cluster's CA certificate: %w", err)
-		}
+	admin = rest.CopyConfig(admin)
+	if err := rest.LoadTLSFiles(admin); err != nil {
+		return nil, fmt.Errorf("reading the cluster's CA certificate: %w", err)
 	}
 	const cluster, user, current = "testbed", "operator", "operator"
 	config := clientcmdapi.NewConfig()
 	config.Clusters[cluster] = &clientcmdapi.Cluster{
 		Server:                   admin.Host,
-		CertificateAuthorityData: ca,
+		CertificateAuthorityData: admin.CAData,
 		InsecureSkipTLSVerify:    admin.Insecure,
 		TLSServerName:            admin.ServerName,
 	}

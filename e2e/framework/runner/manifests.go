@@ -26,7 +26,7 @@ type Manifests struct {
 	objects []*unstructured.Unstructured
 }
 
-// Local returns the folder called local beside a kustomization, which installs the operator as a process whose webhooks can be
+// Local returns the directory called local beside a kustomization, which installs the operator as a process whose webhooks can be
 // called, with a certificate of this machine's. Where there is none, the kustomization itself serves.
 func Local(kustomization string) string {
 	local := filepath.Join(filepath.Dir(kustomization), "local")
@@ -60,7 +60,7 @@ func Render(dir string) (Manifests, error) {
 	return m, nil
 }
 
-// Load returns the manifests at path: a file has them as YAML, as `kubectl apply -f` takes it, and a folder is a kustomization.
+// Load returns the manifests at path: a file has them as YAML, as `kubectl apply -f` takes it, and a directory is a kustomization.
 func Load(path string) (Manifests, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -73,7 +73,7 @@ func Start(ctx context.Context, o Options, changes ...Change) (*Operator, error)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	if err := defineMissing(ctx, o.Config, o.Manifests); err != nil {
+	if err := define(ctx, o.Config, o.Manifests, false); err != nil {
 		return nil, err
 	}
 	operator := &Operator{options: o, admin: admin}
@@ -227,7 +227,7 @@ func (o *Operator) each(ctx context.Context, do func(*Replica, context.Context) 
 	return group.Wait()
 }
 
-// kubeconfig is kept beside the logs, so that it goes when the supervisor's folder does.
+// kubeconfig is kept beside the logs, so that it goes when the supervisor's directory does.
 func (o *Operator) kubeconfig() string {
 	return filepath.Join(o.options.Supervisor.Dir(), "operators", o.options.Name+".kubeconfig")
 }

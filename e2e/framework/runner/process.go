@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/loopback"
@@ -66,13 +65,11 @@ func process(name string, o Options, m Manager, kubeconfig string, at addresses)
 		env = append(env, "ENABLE_WEBHOOKS=false")
 	}
 	return supervisor.Process{
-		Name: name,
-		Path: o.Binary,
-		Args: slices.Concat(m.Args, flags, o.Args),
-		Env:  slices.Concat(os.Environ(), m.Env, env, o.Env),
-		// What a kubelet would give it: the manager's terminationGracePeriodSeconds in kubebuilder's layout.
-		Grace:     10 * time.Second,
-		Traceable: o.traceable,
+		Name:  name,
+		Path:  o.Binary,
+		Args:  slices.Concat(m.Args, flags, o.Args),
+		Env:   slices.Concat(os.Environ(), m.Env, env, o.Env),
+		Grace: gracePeriod, Traceable: o.traceable,
 	}
 }
 

@@ -10,19 +10,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-const (
-	// readyTimeout bounds the wait for the operator's readiness probe to succeed.
-	readyTimeout = 60 * time.Second
-	// askAgain is the pause between two requests where there is nothing to watch, such as for a readiness probe.
-	askAgain = 20 * time.Millisecond
-	// portTries is how often a replica gets other ports when somebody has taken one of them before it could listen there.
-	portTries = 5
-)
+// portTries is how often a replica gets other ports when somebody has taken one of them before it could listen there.
+const portTries = 5
 
 // errPortTaken is what ready returns when the process has ended because somebody else listens on one of its ports.
 var errPortTaken = errors.New("a port was taken meanwhile")
@@ -34,7 +27,7 @@ func (r *Replica) ready(ctx context.Context) error {
 	alive, exited := context.WithCancel(ctx)
 	go func() {
 		defer exited()
-		_, _ = r.supervisor().Wait(ctx, r.name) // ends by the process's exit or by ctx, which are told apart below
+		_, _ = r.supervisor().Wait(ctx, r.name) // the process has exited or ctx is done: see below
 	}()
 	for range watch.Poll(alive, askAgain) {
 		if probe(ctx, r.at.health) {

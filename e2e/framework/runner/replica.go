@@ -78,7 +78,7 @@ func (r *Replica) Resume(ctx context.Context) error {
 	return r.supervisor().Resume(ctx, r.name)
 }
 
-// Ended waits until the process ends by itself, as one does that is no longer the leader, and returns how it did.
+// Ended waits until the process exits on its own, as one does that is no longer the leader, and returns how it did.
 func (r *Replica) Ended(ctx context.Context) (supervisor.ExitStatus, error) {
 	return r.supervisor().Wait(ctx, r.name)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,32 +21,6 @@ import (
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// replaceTimeout bounds the wait until another version of a CustomResourceDefinition is served. It takes some milliseconds.
-const replaceTimeout = time.Minute
-
-// stale returns those of the CustomResourceDefinitions that are there with another spec.
-func stale(ctx context.Context, c client.Client, definitions []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	var changed []*unstructured.Unstructured
-	for _, d := range definitions {
-		present := &apiextensionsv1.CustomResourceDefinition{}
-		err := c.Get(ctx, client.ObjectKeyFromObject(d), present)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("looking for %s %s: %w", definition, d.GetName(), err)
-		}
-		before := present.Generation
-		if err := replaceSpec(ctx, c, present, d.Object["spec"], client.DryRunAll); err != nil {
-			return nil, err
-		}
-		if present.Generation != before {
-			changed = append(changed, d)
-		}
-	}
-	return changed, nil
-}
-
 // replaceSpec gives a CustomResourceDefinition that is there another spec, whole: applying it would leave fields that it lacks, and
 // that belong to somebody else.
 func replaceSpec(ctx context.Context, c client.Client, present client.Object, spec any, how ...client.PatchOption) error {
@@ -61,35 +34,38 @@ func replaceSpec(ctx context.Context, c client.Client, present client.Object, sp
 	return nil
 }
 
-// replaceServed updates CustomResourceDefinitions that are there with another spec, and returns when the API server goes by the
-// new one. Until some milliseconds after the write it answers by the old one, and no field says which. But a version that is
-// deprecated shows in a warning with every answer, which changes together with the schema: so the new spec comes with a
-// warning of its own first, and without it when that has been seen.
-func replaceServed(ctx context.Context, config *rest.Config, c client.Client, definitions []*unstructured.Unstructured) error {
+// replaceServed gives a CustomResourceDefinition that is there the spec of another one, and waits until the API server goes by it.
+// Until some milliseconds after the write it answers by the old spec, and no field says which. But a version that is deprecated shows
+// in a warning with every answer, which changes together with the schema: so the new spec comes with a warning of its own first, and
+// without it when that has been seen.
+func replaceServed(ctx context.Context, config *rest.Config, c client.Client, present *apiextensionsv1.CustomResourceDefinition, wanted *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, replaceTimeout, fmt.Errorf("it took longer than %v", replaceTimeout))
 	defer cancel()
+	spec, before := wanted.Object["spec"], present.Generation
+	if err := replaceSpec(ctx, c, present, spec, client.DryRunAll); err != nil || present.Generation == before {
+		return err
+	}
 	quiet := rest.CopyConfig(config)
 	quiet.WarningHandler = rest.NoWarnings{}
 	resources, err := discovery.NewDiscoveryClientForConfig(quiet)
 	if err != nil {
 		return fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	for _, d := range definitions {
-		warning := rand.Text()
-		marked, path, err := deprecate(d, warning)
-		if err != nil {
+	warning := rand.Text()
+	marked, path, err := deprecate(wanted, warning)
+	if err != nil {
+		return err
+	}
+	for _, warns := range []bool{true, false} {
+		next := spec
+		if warns {
+			next = marked
+		}
+		if err := replaceSpec(ctx, c, present, next); err != nil {
 			return err
 		}
-		for _, step := range []struct {
-			spec  any
-			warns bool
-		}{{marked, true}, {d.Object["spec"], false}} {
-			if err := replaceSpec(ctx, c, d.DeepCopy(), step.spec); err != nil {
-				return err
-			}
-			if err := untilWarning(ctx, resources.RESTClient(), path, warning, step.warns); err != nil {
-				return fmt.Errorf("waiting until the API server serves %s as it is now: %w", d.GetName(), err)
-			}
+		if err := untilWarning(ctx, resources.RESTClient(), path, warning, warns); err != nil {
+			return err
 		}
 	}
 	return nil

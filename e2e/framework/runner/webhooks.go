@@ -41,7 +41,7 @@ func (m Manifests) withoutWebhooks() []*unstructured.Unstructured {
 
 // withWebhooksAt returns what installs the operator with its webhooks at a port of this machine's loopback. The configurations
 // still name their Service, so the API server still asks for a certificate of the Service's name; but the Service leads to
-// localhost, and its port is the given one. The configurations trust the authority, unless it is nil.
+// 127.0.0.1, and its port is the given one. The configurations trust the authority, unless it is nil.
 func (m Manifests) withWebhooksAt(port int64, authority []byte) []*unstructured.Unstructured {
 	services := m.webhookServices()
 	var objects []*unstructured.Unstructured
@@ -121,7 +121,7 @@ func toLocalhost(service *unstructured.Unstructured) *unstructured.Unstructured 
 	object := service.DeepCopy()
 	object.Object["spec"] = map[string]any{
 		"type":         string(corev1.ServiceTypeExternalName),
-		"externalName": "localhost",
+		"externalName": "127.0.0.1", // not localhost, which may be ::1 as well
 	}
 	return object
 }

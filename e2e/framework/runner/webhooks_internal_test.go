@@ -36,7 +36,7 @@ func TestWebhooksLeadToThePort(t *testing.T) {
 	var ports []any
 	for _, object := range objects {
 		if object.GetKind() == "Service" {
-			g.Expect(object.Object["spec"]).To(Equal(map[string]any{"type": "ExternalName", "externalName": "localhost"}))
+			g.Expect(object.Object["spec"]).To(Equal(map[string]any{"type": "ExternalName", "externalName": "127.0.0.1"}))
 			g.Expect(object.GetNamespace()).To(Equal("gatekeeper-system"))
 		}
 		for _, service := range servicesOf(object) {

@@ -64,7 +64,7 @@ func TestWebhooks(t *testing.T) {
 		{"replicas killed and paused", (*gatehouse).replicas},
 		{"a replica held behind the supervisor's back", (*gatehouse).held},
 		{"all killed", (*gatehouse).allKilled},
-		{"started anew", (*gatehouse).startedAnew},
+		{"started again", (*gatehouse).startedAnew},
 		{"removed", (*gatehouse).removed},
 		{"a kind defined in place", (*gatehouse).definedInPlace},
 	} {

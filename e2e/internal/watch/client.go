@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewClient returns a client for nodes, ServiceAccounts, Deployments and CustomResourceDefinitions. It does not ask the API server
+// NewClient returns a client for nodes, namespaces, ServiceAccounts, Deployments and CustomResourceDefinitions. It does not ask the API server
 // which kinds it serves, so it can be used before that is ready.
 func NewClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
@@ -22,7 +22,9 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 		return nil, fmt.Errorf("registering the API types: %w", err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	for _, kind := range []string{"Node", "Namespace"} {
+		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
+	}
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 	mapper.Add(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), meta.RESTScopeRoot)

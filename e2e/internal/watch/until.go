@@ -2,7 +2,10 @@ package watch
 
 import (
 	"context"
+	"errors"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,6 +34,19 @@ func Object[T client.Object](ctx context.Context, c client.WithWatch, list clien
 		return accept(last)
 	}, Named(key)...)
 	return last, err
+}
+
+// Established waits until the CustomResourceDefinition of a name is Established, and returns it. It fails where another one has the
+// names of its kind.
+func Established(ctx context.Context, c client.WithWatch, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd, err := Object(ctx, c, &apiextensionsv1.CustomResourceDefinitionList{}, client.ObjectKey{Name: name},
+		func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+			return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) || apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted)
+		})
+	if err == nil && apihelpers.IsCRDConditionFalse(crd, apiextensionsv1.NamesAccepted) {
+		err = errors.New(apihelpers.FindCRDCondition(crd, apiextensionsv1.NamesAccepted).Message)
+	}
+	return crd, err
 }
 
 // Named selects the one object of that name by the API server's own index.

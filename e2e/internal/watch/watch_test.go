@@ -119,7 +119,7 @@ func TestFollow(t *testing.T) {
 			[]string{"listing failed: connection refused", "b@7 a@8: a b", "watching failed: connection refused", "a@11: a b"},
 			[]string{"list", "list", "watch demo from 10", "watch demo from 10", "watch demo from 11"},
 		},
-		"a watch is told 410": {
+		"a watch gets 410": {
 			[]answer{first, {events: []apiwatch.Event{event(apiwatch.Modified, "a", 11), {Type: apiwatch.Error, Object: &gone}}}, {version: "20", pods: []corev1.Pod{pod("a", 15)}}},
 			[]string{"b@7 a@8: a b", "a@11: a b", "watching failed: compacted", "a@15 b@20-: a"},
 			[]string{"list", "watch demo from 10", "list", "watch demo from 20"},

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv(caller) != "" {
 		_, err := line(context.Background(), os.Stderr, "/clone/kubernetes", quick)
-		panic(fmt.Sprintf("this was to be killed, and it was told %v", err))
+		panic(fmt.Sprintf("this was to be killed, and it got %v", err))
 	}
 	os.Exit(m.Run())
 }
@@ -151,7 +151,7 @@ func TestSilenceIsBroken(t *testing.T) {
 	}
 }
 
-// started is a child of the fake go command that does not end by itself.
+// started is a child of the fake go command that does not exit on its own.
 const started = `sh -c 'echo started >&2; exec sleep 1000'`
 
 // The fake go command waits for its child, so the signal has to reach both.

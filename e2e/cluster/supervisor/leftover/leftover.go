@@ -1,4 +1,4 @@
-// Package leftover finds what a test has left behind: processes and files of a folder that it had to itself.
+// Package leftover finds what a test has left behind: processes and files of a directory that it had to itself.
 package leftover
 
 import (
@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// None waits until no process is about the folder any more, and then checks that it holds no file. There is no event for the
-// end of somebody else's child, so it looks again and again.
-func None(t testing.TB, folder string) {
+// None waits until no process names the directory any more, and then checks that it contains no file. There is no event for the exit
+// of a process that is not a child, so it polls.
+func None(t testing.TB, directory string) {
 	t.Helper()
 	const patience, pause = time.Minute, 50 * time.Millisecond
 	var left []string
 	for begin := time.Now(); time.Since(begin) < patience; <-time.After(pause) {
-		if left = Processes(folder); len(left) == 0 {
+		if left = Processes(directory); len(left) == 0 {
 			break
 		}
 	}
 	if len(left) > 0 {
 		t.Errorf("%s later these processes are left:\n%s", patience, strings.Join(left, "\n"))
 	}
-	_ = filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
+	_ = filepath.WalkDir(directory, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			t.Errorf("%s is left", path)
 		}
@@ -33,15 +33,15 @@ func None(t testing.TB, folder string) {
 	})
 }
 
-// Processes returns the command lines of the processes whose command line, environment or working folder names the folder.
-func Processes(folder string) []string {
+// Processes returns the command lines of the processes whose command line, environment or working directory names the directory.
+func Processes(directory string) []string {
 	var found []string
 	if all, _ := filepath.Glob("/proc/[0-9]*"); len(all) > 0 {
 		for _, process := range all {
 			line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
 			environment, _ := os.ReadFile(filepath.Join(process, "environ"))
 			working, _ := os.Readlink(filepath.Join(process, "cwd"))
-			if bytes.Contains(line, []byte(folder)) || bytes.Contains(environment, []byte(folder)) || strings.HasPrefix(working, folder) {
+			if bytes.Contains(line, []byte(directory)) || bytes.Contains(environment, []byte(directory)) || strings.HasPrefix(working, directory) {
 				found = append(found, process+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 			}
 		}
@@ -49,7 +49,7 @@ func Processes(folder string) []string {
 	}
 	out, _ := exec.Command("ps", "-axww", "-o", "pid=,args=").Output() // macOS
 	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, folder) {
+		if strings.Contains(line, directory) {
 			found = append(found, line)
 		}
 	}

@@ -1,0 +1,30 @@
+package runner
+
+import "time"
+
+// Timeouts are safety nets: what is waited for takes a fraction of them, unless the machine has much else to do.
+const (
+	// readyTimeout bounds the wait for the operator's readiness probe to succeed.
+	readyTimeout = 60 * time.Second
+	// deployTimeout bounds the wait for the pods of an operator that is deployed, and for its webhooks.
+	deployTimeout = 3 * time.Minute
+	// replaceTimeout bounds the wait until another version of a CustomResourceDefinition is served. It takes some milliseconds.
+	replaceTimeout = time.Minute
+	// gracePeriod is how long a process may take to exit after a SIGTERM: what a kubelet would give it by the manager's
+	// terminationGracePeriodSeconds in kubebuilder's layout.
+	gracePeriod = 10 * time.Second
+	// closeTimeout is how long a client may take to close a connection to a webhook that is being cut.
+	closeTimeout = time.Second
+	// probePeriod is the shortest that a pod's readiness probe can have. A kubelet takes a pod for unready that has missed
+	// three probes of a second each; probeTimeout is as long as they are together, so that a replica on a busy machine is
+	// not taken for one that hangs.
+	probePeriod  = time.Second
+	probeTimeout = 3 * time.Second
+	// deployedProbeSeconds is how long a kubelet's probe of a deployed operator waits for an answer; the default is one second.
+	deployedProbeSeconds = 10
+	// askAgain is the pause between two requests where there is nothing to watch, such as for a readiness probe.
+	askAgain = 20 * time.Millisecond
+	// tokenLifetime is how long a process on the host can work with the token it starts with. Nobody renews it, as a kubelet
+	// would, so it outlives any lesson. The token is worth nothing once its cluster or its ServiceAccount is gone.
+	tokenLifetime = 7 * 24 * time.Hour
+)
