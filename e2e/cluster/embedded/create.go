@@ -33,6 +33,14 @@ func (p *Provider) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	stores, err := p.options.storesDir()
+	if err != nil {
+		return err
+	}
+	store, err := ensureStore(ctx, stores, assets)
+	if err != nil {
+		return err
+	}
 	sup, err := supervisor.Start(ctx, supervisor.Options{Dir: string(l)})
 	if errors.Is(err, supervisor.ErrRunning) {
 		return &AlreadyUpError{Name: p.name, Kubeconfig: l.kubeconfig()}
@@ -40,7 +48,7 @@ func (p *Provider) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &starter{name: p.name, options: p.options, layout: l, assets: assets, crds: crds, sup: sup}
+	s := &starter{name: p.name, options: p.options, layout: l, assets: assets, crds: crds, sup: sup, store: store}
 	err = s.start(ctx)
 	if err == nil {
 		p.config, err = provider.RestConfig(l.kubeconfig())

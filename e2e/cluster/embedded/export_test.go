@@ -25,3 +25,8 @@ func Stored(ctx context.Context, dir string) (all map[string]string, err error) 
 	}
 	return all, err
 }
+
+// WithStores lets a test choose the directory of the stores.
+func WithStores(dir string) support.ClusterOpts {
+	return provider.Option(func(p *Provider) { p.options.stores = dir })
+}

@@ -30,6 +30,9 @@ const (
 	etcdPeerURL   = "unix://peer.sock:0"
 )
 
+// etcdData is etcd's data directory, relative to its working directory.
+const etcdData = "data"
+
 // controllers are those that an operator's workload needs, and no cloud.
 var controllers = []string{
 	"clusterrole-aggregation-controller",
@@ -100,7 +103,7 @@ func environment(ours []string) []string {
 
 func etcdFlags() []string {
 	return []string{
-		"--data-dir=data",
+		"--data-dir=" + etcdData,
 		"--name=" + Etcd,
 		"--listen-client-urls=" + etcdClientURL,
 		"--advertise-client-urls=" + etcdClientURL,

@@ -55,6 +55,7 @@ func (l layout) etcd() string        { return l.path("etcd") }
 // baseline is what etcd held when Create returned.
 func (l layout) baseline() string { return l.path("baseline.json") }
 
+func (l layout) etcdData() string { return l.path("etcd", etcdData) }
 func (l layout) pki(file string) string {
 	return l.path("pki", file)
 }

@@ -19,6 +19,7 @@ type options struct {
 	attached bool
 	progress io.Writer
 	port     func() (int, error)
+	stores   string // a directory; empty means the one in the cache
 }
 
 func defaults() options {

@@ -28,6 +28,7 @@ type starter struct {
 	assets  string
 	crds    []*apiextensionsv1.CustomResourceDefinition
 	sup     *supervisor.Supervisor
+	store   string // the store to start with; empty: etcd begins with nothing
 
 	ca    []byte
 	users map[string]user
@@ -108,7 +109,10 @@ func (s *starter) prepare(context.Context) error {
 			return err
 		}
 	}
-	return os.Mkdir(s.layout.etcd(), 0o700)
+	if err := os.Mkdir(s.layout.etcd(), 0o700); err != nil || s.store == "" {
+		return err
+	}
+	return unpack(s.store, s.layout.etcdData())
 }
 
 func (s *starter) run(ctx context.Context, component string, port int) error {
