@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/distribution/reference"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -182,76 +185,62 @@ func hosting() *corev1.ConfigMap {
 	}
 }
 
-// CheckName says what is wrong with the name of an image.
+// CheckName returns an error if an image cannot have that name.
 func CheckName(image string) error {
 	_, err := parse(image)
 	return err
 }
 
-// CheckPush says what is wrong with the name of an image that is to be pushed: it must be one, and the local registry must
-// answer if it is that one's.
+// CheckPush returns an error if nobody can push an image of that name: it must be a
+// valid name, and the local registry must answer if the name is one of its own.
 func CheckPush(ctx context.Context, image string) error {
 	named, err := parse(image)
-	if err != nil || reference.Domain(named) != Registry {
+	if err != nil || named.Context().RegistryStr() != Registry {
 		return err
 	}
-	status, _, err := ask(ctx, http.MethodGet, "http://"+Registry+"/v2/")
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("what answers at %s is no registry (it says %d to /v2/): end it, then `make up CLUSTER=kind` starts one", Registry, status)
+	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
+	defer cancel()
+	if _, err := transport.Ping(ctx, named.Context().Registry, http.DefaultTransport); err != nil {
+		return noAnswer(err)
 	}
-	return err
+	return nil
 }
 
 // Pushed returns the name to deploy an image by: one of the local registry by its digest, so that another image under the same
 // tag is another name; all others as they are.
 func Pushed(ctx context.Context, image string) (string, error) {
+	return pushed(ctx, Registry, image)
+}
+
+func pushed(ctx context.Context, registry, image string) (string, error) {
 	named, err := parse(image)
-	if err != nil || reference.Domain(named) != Registry {
+	if err != nil || named.Context().RegistryStr() != registry {
 		return image, err
 	}
-	if _, byDigest := named.(reference.Digested); byDigest {
+	if _, byDigest := named.(name.Digest); byDigest {
 		return image, nil
 	}
-	status, header, err := ask(ctx, http.MethodHead, manifestURL(named))
-	if err != nil {
-		return "", err
-	}
-	digest := header.Get("Docker-Content-Digest")
-	if status != http.StatusOK || digest == "" {
-		return "", fmt.Errorf("the registry %s has no %s: build and push it with `make docker-build docker-push`, and IMG if you named one", Registry, image)
-	}
-	return named.Name() + "@" + digest, nil
-}
-
-// manifestURL is where the local registry has what an image consists of.
-func manifestURL(named reference.Named) string {
-	tag := "latest"
-	if tagged, ok := named.(reference.Tagged); ok {
-		tag = tagged.Tag()
-	}
-	return "http://" + Registry + "/v2/" + reference.Path(named) + "/manifests/" + tag
-}
-
-// parse parses the name of an image.
-func parse(image string) (reference.Named, error) {
-	named, err := reference.ParseNormalizedNamed(image)
-	if err != nil {
-		return nil, fmt.Errorf("IMG=%s is no name of an image (%w): use one such as registry.example.com/team/operator:v1", image, err)
-	}
-	return named, nil
-}
-
-// ask asks the local registry for what is in no body.
-func ask(ctx context.Context, method, url string) (status int, header http.Header, err error) {
 	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
-	if err != nil {
-		return 0, nil, err
+	descriptor, err := remote.Head(named, remote.WithContext(ctx), remote.WithRetryBackoff(remote.Backoff{Steps: 1}))
+	if missing, ok := errors.AsType[*transport.Error](err); ok && missing.StatusCode == http.StatusNotFound {
+		return "", fmt.Errorf("the registry %s has no %s: build and push it with `make docker-build docker-push`, and IMG if you named one", registry, image)
 	}
-	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, nil, fmt.Errorf("no registry answers at %s (%w): `make up CLUSTER=kind` starts one; or name an image of another with IMG=registry/name:tag", Registry, err)
+		return "", noAnswer(err)
 	}
-	return response.StatusCode, response.Header, response.Body.Close()
+	return named.Context().Digest(descriptor.Digest.String()).String(), nil
+}
+
+func noAnswer(err error) error {
+	return fmt.Errorf("no registry answers at %s (%w): `make up CLUSTER=kind` starts one; or name an image of another with IMG=registry/name:tag", Registry, err)
+}
+
+// parse parses the name of an image. Docker's own parser checks it first, because
+// the other one accepts names that Docker refuses, such as http://registry/operator.
+func parse(image string) (name.Reference, error) {
+	if _, err := reference.ParseNormalizedNamed(image); err != nil {
+		return nil, fmt.Errorf("invalid IMG %q: want a name such as registry.example.com/team/operator:v1: %w", image, err)
+	}
+	return name.ParseReference(image)
 }
