@@ -141,12 +141,12 @@ func TestPlatforms(t *testing.T) {
 }
 
 func TestReason(t *testing.T) {
-	for told, want := range map[string]string{
+	for printed, want := range map[string]string{
 		"compile\nkubernetes: the disk is full\nexit status 1\n": "kubernetes: the disk is full",
 		"exit status 1": "exit status 1",
 	} {
-		if got := reasonIn(told); got != want {
-			t.Errorf("%q fails because of %q, expected %q", told, got, want)
+		if got := reasonIn(printed); got != want {
+			t.Errorf("%q fails because of %q, expected %q", printed, got, want)
 		}
 	}
 }
