@@ -63,9 +63,8 @@ func TestDisagreementsAreNamed(t *testing.T) {
 
 // differ holds the modules that nested modules require in different versions, and why.
 var differ = map[string]string{
-	"github.com/google/go-containerregistry": "kind/registry is only spoken to over HTTP, and its newest version asks for newer libraries than Kubernetes does",
-	"go.yaml.in/yaml/v3":                     "Kubernetes decides the version of the root, and kubebuilder that of scripts/tools",
-	"golang.org/x/sys":                       "Kubernetes decides the version of the root, and containerd that of kind/node",
+	"go.yaml.in/yaml/v3": "Kubernetes decides the version of the root, and kubebuilder that of scripts/tools",
+	"golang.org/x/sys":   "Kubernetes decides the version of the root, and containerd that of kind/node",
 }
 
 // TestPinsAgree compares the versions of what several go.mod files require, and of what other files mention. Those are the ones

@@ -16,7 +16,7 @@ func Program(ctx context.Context, operator, manifests, work string) (image.Progr
 		path, err := filepath.Abs(operator)
 		return image.Program{Path: path}, err
 	}
-	img, err := image.Open(ctx, operator, work)
+	img, err := image.Open(ctx, operator)
 	if err != nil {
 		return image.Program{}, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -22,7 +23,7 @@ func packed(t *testing.T, contents label) string {
 		return path
 	}
 	bundle := filepath.Join(from, "bundle.tar.gz")
-	err := write(t.Context(), bundle, contents, []file{
+	_, err := write(t.Context(), bundle, contents, []file{
 		{name: clusterOf(here) + "assets/1/etcd", source: write1("etcd", strings.Repeat("a program ", 10_000))},
 		{name: clusterOf(elsewhere) + "assets/2/etcd", source: write1("etcd-2", strings.Repeat("another program ", 10_000))},
 		{name: modulesDir + "example.com/m/@v/v1.0.0.mod", source: write1("mod", "module example.com/m")},
@@ -43,7 +44,7 @@ func forBoth(t *testing.T) label {
 	return l
 }
 
-// caches are the folders that unpack fills: the testbed's and Go's.
+// caches are the directories that unpack fills: the testbed's and Go's.
 func caches(t *testing.T) (testbed, modules string) {
 	t.Helper()
 	testbed, modules = t.TempDir(), t.TempDir()
@@ -68,8 +69,8 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 			t.Fatalf("the module's file is %q, %v", module, err)
 		}
 	}
-	onlyFolder(t, testbed, "kubernetes")
-	onlyFolder(t, filepath.Join(testbed, "kubernetes", "assets"), "1")
+	onlyDirectory(t, testbed, "kubernetes")
+	onlyDirectory(t, filepath.Join(testbed, "kubernetes", "assets"), "1")
 }
 
 // Images are for the processor that Docker packed them on, and are left where they would not run.
@@ -83,8 +84,43 @@ func TestImagesForOthersAreLeft(t *testing.T) {
 	}
 }
 
+// Docker gets the images, and what is left without them is there all the same.
+func TestImagesAreLoaded(t *testing.T) {
+	for name, script := range map[string]string{"loaded": "cat >\"$0.got\"", "without Docker": "echo 'Cannot connect' >&2; exit 1"} {
+		t.Run(name, func(t *testing.T) {
+			testbed, _ := caches(t)
+			bin := t.TempDir()
+			docker := filepath.Join(bin, "docker")
+			if err := os.WriteFile(docker, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+			contents := forBoth(t)
+			contents.Images, contents.ImagesArch = []string{"an/image"}, runtime.GOARCH
+			source := filepath.Join(bin, "source")
+			if err := os.WriteFile(source, []byte("content"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			bundle := filepath.Join(bin, "bundle.tar.gz")
+			files := []file{{name: imagesName, source: source}, {name: clusterOf(here) + "assets/1/etcd", source: source}}
+			if _, err := write(t.Context(), bundle, contents, files); err != nil {
+				t.Fatal(err)
+			}
+			err := unpack(t.Context(), bundle)
+			if got, _ := os.ReadFile(docker + ".got"); name == "loaded" && (err != nil || string(got) != "content") {
+				t.Errorf("Docker got %q, %v", got, err)
+			}
+			if name != "loaded" && (err == nil || !strings.Contains(err.Error(), "the images are left out: docker load: exit status 1: Cannot connect; start Docker")) {
+				t.Errorf("unpack says %v", err)
+			}
+			if _, err := os.Stat(filepath.Join(testbed, "kubernetes", "assets", "1", "etcd")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestPlatforms(t *testing.T) {
-	known := []string{"darwin/arm64", "linux/amd64", "linux/arm64", "windows/amd64"}
 	for asked, want := range map[string]string{
 		"":                                     here,
 		"linux/arm64":                          "linux/arm64",
@@ -93,7 +129,7 @@ func TestPlatforms(t *testing.T) {
 		"windows/amd64":                        "PLATFORMS has windows/amd64, where no embedded cluster runs",
 		"linux":                                "PLATFORMS has linux, where no embedded cluster runs",
 	} {
-		got, err := parse(asked, known)
+		got, err := platformsIn(asked)
 		said := strings.Join(got, " ")
 		if err != nil {
 			said = err.Error()
@@ -105,12 +141,12 @@ func TestPlatforms(t *testing.T) {
 }
 
 func TestReason(t *testing.T) {
-	for told, want := range map[string]string{
+	for printed, want := range map[string]string{
 		"compile\nkubernetes: the disk is full\nexit status 1\n": "kubernetes: the disk is full",
 		"exit status 1": "exit status 1",
 	} {
-		if got := reasonIn(told); got != want {
-			t.Errorf("%q fails because of %q, expected %q", told, got, want)
+		if got := reasonIn(printed); got != want {
+			t.Errorf("%q fails because of %q, expected %q", printed, got, want)
 		}
 	}
 }
@@ -172,13 +208,13 @@ func TestUnfitBundlesAreRefusedAndLeaveNothing(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("unpack says %v, expected %q", err, test.says)
 			}
-			onlyFolder(t, testbed)
-			onlyFolder(t, modules)
+			onlyDirectory(t, testbed)
+			onlyDirectory(t, modules)
 		})
 	}
 }
 
-// TestNothingLeadsOut has a bundle whose names leave its folder.
+// TestNothingLeadsOut has a bundle whose names leave its directory.
 func TestNothingLeadsOut(t *testing.T) {
 	caches(t)
 	from := t.TempDir()
@@ -187,7 +223,7 @@ func TestNothingLeadsOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	bundle := filepath.Join(from, "bundle.tar.gz")
-	if err := write(t.Context(), bundle, forBoth(t), []file{{name: "../outside", source: source}}); err != nil {
+	if _, err := write(t.Context(), bundle, forBoth(t), []file{{name: modulesDir + "../../outside", source: source}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := unpack(t.Context(), bundle); err == nil || !strings.Contains(err.Error(), "escapes") {
@@ -195,10 +231,10 @@ func TestNothingLeadsOut(t *testing.T) {
 	}
 }
 
-// onlyFolder fails the test where a folder holds anything but the names.
-func onlyFolder(t *testing.T, folder string, names ...string) {
+// onlyDirectory fails the test if a directory holds anything but the names.
+func onlyDirectory(t *testing.T, directory string, names ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,6 +243,6 @@ func onlyFolder(t *testing.T, folder string, names ...string) {
 		found = append(found, entry.Name())
 	}
 	if strings.Join(found, " ") != strings.Join(names, " ") {
-		t.Errorf("%s holds %q, expected %q", folder, found, names)
+		t.Errorf("%s holds %q, expected %q", directory, found, names)
 	}
 }

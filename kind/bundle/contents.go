@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A file of a bundle.
+// file is a file of a bundle.
 type file struct {
 	// name is its path in the bundle, with slashes.
 	name string
@@ -20,8 +20,8 @@ type file struct {
 	source string
 }
 
-// rehearsed are the commands that fetch modules, run in the repository's root. What they leave in an empty module cache is
-// what a learner's machine needs: nothing is guessed.
+// rehearsed are the commands that fetch modules, run in the repository's root. What they download into an empty module cache is
+// exactly what a learner's machine needs.
 var rehearsed = [][]string{
 	{"go", "mod", "download"},
 	{"go", "-C", "scripts/tools", "mod", "download"},
@@ -30,19 +30,16 @@ var rehearsed = [][]string{
 	{"go", "-C", "kind/kubernetes", "run", "."},
 }
 
-// modules fetches the modules into a folder, from this machine's module cache where it has them, and returns the files that
+// modules fetches the modules into a directory, from this machine's module cache where it has them, and returns the files that
 // Go needs of them.
-func modules(ctx context.Context, folder string) ([]file, error) {
-	cache, err := output(ctx, nil, "go", "env", "GOMODCACHE")
+func modules(ctx context.Context, directory string) ([]file, error) {
+	settings, err := output(ctx, nil, "go", "env", "GOMODCACHE", "GOPROXY")
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := output(ctx, nil, "go", "env", "GOPROXY")
-	if err != nil {
-		return nil, err
-	}
+	cache, proxy, _ := strings.Cut(settings, "\n")
 	environment := []string{
-		"GOMODCACHE=" + folder,
+		"GOMODCACHE=" + directory,
 		"GOPROXY=file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")) + "," + proxy,
 		"GOFLAGS=-modcacherw -buildvcs=false",
 	}
@@ -51,16 +48,16 @@ func modules(ctx context.Context, folder string) ([]file, error) {
 			return nil, err
 		}
 	}
-	return filesBelow(filepath.Join(folder, "cache", "download"), modulesDir, func(name string) bool {
+	return filesBelow(filepath.Join(directory, "cache", "download"), modulesDir, func(name string) bool {
 		return !strings.HasSuffix(name, ".lock") && !strings.HasPrefix(name, "sumdb/")
 	})
 }
 
-// nodePrograms lie beside the embedded cluster's programs where a node image was made, and are not packed.
+// nodePrograms are not packed. They are next to the embedded cluster's programs if a node image was made.
 var nodePrograms = []string{"kube-proxy", "kubeadm", "kubelet"}
 
-// programs returns the files of the embedded cluster's programs for a platform in the testbed's cache. Those that are missing
-// are compiled.
+// programs returns the files of the embedded cluster's programs for a platform in the testbed's cache, and compiles those that
+// are missing.
 func programs(ctx context.Context, platform string) ([]file, error) {
 	assets, err := output(ctx, nil, "go", "-C", "kind/kubernetes", "run", ".", "-platform="+platform)
 	if err != nil {
@@ -71,14 +68,14 @@ func programs(ctx context.Context, platform string) ([]file, error) {
 	})
 }
 
-// filesBelow returns the files below a folder that are wanted, by their path in it.
-func filesBelow(folder, prefix string, wanted func(name string) bool) ([]file, error) {
+// filesBelow returns the wanted files below a directory, named by a prefix and their path in it.
+func filesBelow(directory, prefix string, wanted func(name string) bool) ([]file, error) {
 	var found []file
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		name, err := filepath.Rel(folder, path)
+		name, err := filepath.Rel(directory, path)
 		if name = filepath.ToSlash(name); err == nil && wanted(name) {
 			found = append(found, file{name: prefix + name, source: path})
 		}
@@ -87,7 +84,8 @@ func filesBelow(folder, prefix string, wanted func(name string) bool) ([]file, e
 	return found, err
 }
 
-// output runs a command with more environment and returns what it prints. The error ends with the last line of what it said.
+// output runs a command with additional environment and returns its standard output. The error ends with the last line that the
+// command printed.
 func output(ctx context.Context, environment []string, name string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Env = append(os.Environ(), environment...)
@@ -101,12 +99,12 @@ func output(ctx context.Context, environment []string, name string, args ...stri
 	return strings.TrimSpace(string(out)), nil
 }
 
-// reasonIn is why a command failed: the last line that it told, but for go run's own.
-func reasonIn(told string) string {
-	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(told), "\n")) {
+// reasonIn returns why a command failed: the last line that it printed, except for go run's own.
+func reasonIn(printed string) string {
+	for _, line := range slices.Backward(strings.Split(strings.TrimSpace(printed), "\n")) {
 		if !strings.HasPrefix(line, "exit status ") {
 			return strings.TrimSpace(line)
 		}
 	}
-	return told
+	return printed
 }

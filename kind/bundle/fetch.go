@@ -16,64 +16,64 @@ import (
 	"time"
 )
 
-// silence is how long a server may send nothing before the connection is given up.
+// silence is how long a server may send nothing before fetch closes the connection.
 const silence = time.Minute
 
 // isAddress reports whether a bundle is to be fetched.
 func isAddress(bundle string) bool { return strings.Contains(bundle, "://") }
 
-// newClient returns a client that goes through the proxy of the environment, and follows redirections to https addresses only.
+// newClient returns a client that uses the proxy of the environment, and follows redirects to https addresses only.
 func newClient() *http.Client {
 	return &http.Client{CheckRedirect: func(request *http.Request, via []*http.Request) error {
 		if request.URL.Scheme != "https" || len(via) == 10 {
-			return fmt.Errorf("it leads to %s", request.URL)
+			return fmt.Errorf("it redirects to %s", request.URL)
 		}
 		return nil
 	}}
 }
 
-// A fetch brings a bundle to this machine. What has come is kept under the checksum, so that another attempt goes on from there,
-// also when the bundle has moved to another address.
+// fetch downloads a bundle. The part that has been downloaded is kept under the checksum, so that another attempt continues from
+// there, even if the bundle has moved to another address.
 type fetch struct {
-	client  *http.Client
-	address string
-	folder  string // for what has come
-	report  func(format string, args ...any)
+	client    *http.Client
+	address   string
+	directory string // of partial downloads
+	report    func(format string, args ...any)
 }
 
-// get returns the path of the bundle, which is what its checksum says. It is for the caller to remove.
+// get returns the path of the bundle, which matches its checksum. The caller removes it.
 func (f fetch) get(ctx context.Context) (string, error) {
 	if !strings.HasPrefix(f.address, "https://") {
-		return "", fmt.Errorf("%s is no file and no https address: a bundle holds programs, so only https will do", f.address)
+		return "", fmt.Errorf("%s is neither a file nor an https address: a bundle holds programs, so only https is accepted", f.address)
 	}
 	sum, err := f.checksum(ctx)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(f.folder, 0o755); err != nil {
+	if err := os.MkdirAll(f.directory, 0o755); err != nil {
 		return "", err
 	}
-	partial := filepath.Join(f.folder, sum+".part")
+	partial := filepath.Join(f.directory, sum+".part")
 	if size := sizeOf(partial); size > 0 {
-		say("%d MB had come before, and are saved", size>>20)
+		say("continuing after %d MB that an earlier run has downloaded", size>>20)
 	}
 	for {
 		before := sizeOf(partial)
-		whole, err := f.goOn(ctx, partial)
-		if whole {
+		complete, err := f.resume(ctx, partial)
+		if complete {
 			break
 		}
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		// As long as something comes, the next attempt is worth making.
+		// As long as an attempt downloads something, the next one is worth making.
 		if after := sizeOf(partial); after <= before {
-			return "", fmt.Errorf("fetch %s: %w; %d MB have come and are kept: run this again to go on from there", f.address, err, after>>20)
+			return "", fmt.Errorf("download %s: %w; %d MB are downloaded and kept: run this again to continue", f.address, err, after>>20)
 		}
-		f.report("downloading: the connection was cut (%v); going on", err)
+		f.report("downloading: the connection was cut (%v); continuing", err)
 	}
 	if err := verify(partial, sum); err != nil {
-		return "", errors.Join(fmt.Errorf("%s is not what %s.sha256 says: %w: nothing of it is used", f.address, f.address, err), os.Remove(partial))
+		return "", errors.Join(fmt.Errorf("%s does not match %s.sha256: %w: nothing of it is used", f.address, f.address, err), os.Remove(partial))
 	}
 	return partial, nil
 }
@@ -94,7 +94,7 @@ func (f fetch) checksum(ctx context.Context) (string, error) {
 	}
 	sum := sumIn(text)
 	if !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(sum) {
-		return "", fmt.Errorf("%s.sha256 is no SHA-256 checksum", f.address)
+		return "", fmt.Errorf("%s.sha256 is not a SHA-256 checksum", f.address)
 	}
 	return sum, nil
 }
@@ -105,11 +105,11 @@ func sumIn(text []byte) string {
 	return sum
 }
 
-// goOn adds what is missing to a file, and reports whether it is whole. If not, the error says why.
-func (f fetch) goOn(ctx context.Context, partial string) (whole bool, err error) {
+// resume downloads the rest of a file, and reports whether it is complete. If not, the error says why.
+func (f fetch) resume(ctx context.Context, partial string) (complete bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := time.AfterFunc(silence, func() { cancel(fmt.Errorf("nothing has come for %s", silence)) })
+	stop := time.AfterFunc(silence, func() { cancel(fmt.Errorf("the server has sent nothing for %s", silence)) })
 	defer stop.Stop()
 	response, err := f.request(ctx, f.address, sizeOf(partial)) //nolint:bodyclose // It is closed below; the linter loses it in the closure.
 	if err != nil {
@@ -119,7 +119,7 @@ func (f fetch) goOn(ctx context.Context, partial string) (whole bool, err error)
 	flags := os.O_CREATE | os.O_WRONLY | os.O_APPEND
 	switch response.StatusCode {
 	case http.StatusPartialContent:
-	case http.StatusOK: // the whole, from the beginning
+	case http.StatusOK: // all of it, from the start
 		flags |= os.O_TRUNC
 	case http.StatusRequestedRangeNotSatisfiable: // there is nothing more
 		return true, nil
@@ -131,12 +131,12 @@ func (f fetch) goOn(ctx context.Context, partial string) (whole bool, err error)
 		return false, err
 	}
 	total := sizeOf(partial) + response.ContentLength
-	told := time.Now()
+	reported := time.Now()
 	_, err = io.Copy(out, readerFunc(func(p []byte) (int, error) {
 		n, err := response.Body.Read(p)
 		stop.Reset(silence)
-		if time.Since(told) > time.Second {
-			told = time.Now()
+		if time.Since(reported) > time.Second {
+			reported = time.Now()
 			f.report("downloading %s: %d of %d MB", path.Base(f.address), sizeOf(partial)>>20, total>>20)
 		}
 		return n, err
@@ -147,7 +147,7 @@ func (f fetch) goOn(ctx context.Context, partial string) (whole bool, err error)
 	return err == nil, errors.Join(err, out.Close())
 }
 
-// request asks for what comes at and after an offset.
+// request asks for the content from an offset on.
 func (f fetch) request(ctx context.Context, address string, offset int64) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -177,20 +177,15 @@ func sizeOf(file string) int64 {
 
 // verify returns an error if a file does not have a SHA-256 sum.
 func verify(file, sum string) error {
-	got, err := sumOfFile(file)
-	if err == nil && got != sum {
-		err = fmt.Errorf("its SHA-256 checksum is %s and not %s", got, sum)
-	}
-	return err
-}
-
-func sumOfFile(file string) (string, error) {
 	in, err := os.Open(file)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer in.Close()
 	hash := sha256.New()
 	_, err = io.Copy(hash, in)
-	return hex.EncodeToString(hash.Sum(nil)), err
+	if got := hex.EncodeToString(hash.Sum(nil)); err == nil && got != sum {
+		err = fmt.Errorf("its SHA-256 checksum is %s and not %s", got, sum)
+	}
+	return err
 }

@@ -75,16 +75,16 @@ func (c *cut) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-func (r *release) fetch(folder string) fetch {
-	return fetch{r.Client(), r.URL + "/bundle.tar.gz", folder, func(string, ...any) {}}
+func (r *release) fetch(directory string) fetch {
+	return fetch{r.Client(), r.URL + "/bundle.tar.gz", directory, func(string, ...any) {}}
 }
 
 func TestFetchGoesOn(t *testing.T) {
 	content := bytes.Repeat([]byte("what is in a bundle "), 10_000)
 	r := newRelease(t, content)
 	r.cutAt = 70_000
-	folder := t.TempDir()
-	path, err := r.fetch(folder).get(t.Context())
+	directory := t.TempDir()
+	path, err := r.fetch(directory).get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,12 +95,12 @@ func TestFetchGoesOn(t *testing.T) {
 		t.Errorf("the ranges that were asked for are %q: expected one after each cut", r.ranges)
 	}
 
-	// A server that does not go on: what has come is kept for another attempt.
+	// A server that does not go on: what is downloaded is kept for another attempt.
 	if err := os.Truncate(path, 1000); err != nil {
 		t.Fatal(err)
 	}
 	r.Config.Handler = refusing(r.Config.Handler)
-	if _, err := r.fetch(folder).get(t.Context()); err == nil || !strings.Contains(err.Error(), "503 Service Unavailable; 0 MB have come and are kept") {
+	if _, err := r.fetch(directory).get(t.Context()); err == nil || !strings.Contains(err.Error(), "503 Service Unavailable; 0 MB are downloaded and kept") {
 		t.Errorf("a server that is down: %v", err)
 	}
 	if sizeOf(path) != 1000 {
@@ -125,23 +125,23 @@ func TestFetchRefuses(t *testing.T) {
 		address, sum, says string
 	}{
 		"a wrong checksum":   {"/bundle.tar.gz", strings.Repeat("0", 64), "nothing of it is used"},
-		"no checksum":        {"/bundle.tar.gz", "hello", "is no SHA-256 checksum"},
+		"no checksum":        {"/bundle.tar.gz", "hello", "is not a SHA-256 checksum"},
 		"no bundle":          {"/another.tar.gz", r.sum, "404 Not Found"},
-		"a way out of https": {"/elsewhere#", r.sum, "it leads to http://example.com/bundle.tar.gz"},
+		"a way out of https": {"/elsewhere#", r.sum, "it redirects to http://example.com/bundle.tar.gz"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			folder := t.TempDir()
+			directory := t.TempDir()
 			r.sum = test.sum
-			f := r.fetch(folder)
+			f := r.fetch(directory)
 			f.client = &http.Client{Transport: f.client.Transport, CheckRedirect: newClient().CheckRedirect}
 			f.address = r.URL + test.address
 			if _, err := f.get(t.Context()); err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("fetch says %v, expected %q", err, test.says)
 			}
-			onlyFolder(t, folder)
+			onlyDirectory(t, directory)
 		})
 	}
-	if _, err := (fetch{http.DefaultClient, "http://127.0.0.1:1/bundle.tar.gz", t.TempDir(), nil}).get(t.Context()); err == nil || !strings.Contains(err.Error(), "only https will do") {
+	if _, err := (fetch{http.DefaultClient, "http://127.0.0.1:1/bundle.tar.gz", t.TempDir(), nil}).get(t.Context()); err == nil || !strings.Contains(err.Error(), "only https is accepted") {
 		t.Errorf("http: %v", err)
 	}
 }
@@ -209,12 +209,12 @@ func TestUnbundleThroughAProxy(t *testing.T) {
 	if proxied < 2 {
 		t.Errorf("the proxy was asked %d times", proxied)
 	}
-	onlyFolder(t, modules, "cache")
-	onlyFolder(t, filepath.Join(testbed, "downloads")) // nothing is left of the download
+	onlyDirectory(t, modules, "cache")
+	onlyDirectory(t, filepath.Join(testbed, "downloads")) // nothing is left of the download
 
 	// Somebody else's bundle under the same name.
 	r.sum = strings.Repeat("0", 64)
-	if said, err := unbundle(); err == nil || !strings.Contains(said, "is not what https://example.com/bundle.tar.gz.sha256 says") {
+	if said, err := unbundle(); err == nil || !strings.Contains(said, "does not match https://example.com/bundle.tar.gz.sha256") {
 		t.Errorf("a wrong checksum: %v: %s", err, said)
 	}
 }

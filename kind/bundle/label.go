@@ -19,25 +19,25 @@ const (
 // format is raised when an older unpack can't read what pack writes, or an older bundle is of no use.
 const format = 4
 
-// label says what machines a bundle is for.
+// label describes the machines that a bundle is for.
 type label struct {
 	Format int `json:"format"`
 	// Go is the version that go version prints, which the programs' keys depend on.
 	Go string `json:"go"`
-	// Platforms are those that it has the embedded cluster's programs for.
+	// Platforms are those whose programs of the embedded cluster it contains.
 	Platforms []string `json:"platforms"`
-	// Images are for the architecture of Docker on the machine that has packed it.
+	// Images are for the architecture of Docker on the machine that packed them.
 	Images     []string `json:"images,omitempty"`
 	ImagesArch string   `json:"imagesArch,omitempty"`
 }
 
-// labelOf is the label of what is packed with this machine's Go for platforms.
+// labelOf returns the label of a bundle that is packed with this machine's Go for platforms.
 func labelOf(ctx context.Context, platforms ...string) (label, error) {
 	version, err := output(ctx, nil, "go", "env", "GOVERSION")
 	return label{Format: format, Go: version, Platforms: platforms}, err
 }
 
-// fits says why a bundle is of no use on a machine of a platform with a version of Go, if so.
+// fits returns an error if a bundle is of no use on a machine of a platform with a version of Go.
 func (l label) fits(platform, version string) error {
 	switch {
 	case l.Format != format:
@@ -50,15 +50,10 @@ func (l label) fits(platform, version string) error {
 	return nil
 }
 
-// others are the platforms of a bundle but one.
+// others returns the platforms of a bundle except one.
 func (l label) others(platform string) []string {
 	return slices.DeleteFunc(slices.Clone(l.Platforms), func(other string) bool { return other == platform })
 }
 
-// isForOthers says that a file of the bundle is of no use on this machine.
-func (l label) isForOthers(name string) bool {
-	if name == imagesName {
-		return l.ImagesArch != runtime.GOARCH
-	}
-	return strings.HasPrefix(name, clusterDir) && !strings.HasPrefix(name, clusterOf(here))
-}
+// isForOthers reports whether the bundle's images are of no use on this machine.
+func (l label) isForOthers() bool { return l.ImagesArch != runtime.GOARCH }

@@ -5,14 +5,14 @@
 //	go run ./kind/bundle unpack FILE|https://ADDRESS
 //	go run ./kind/bundle platforms "OS/ARCH ..."
 //
-// The last one prints the platforms one a line, for who compiles for them before.
+// The last one prints the platforms one per line, for a script that compiles for them first.
 //
 // A bundle is a gzipped tar file: the modules that the operator, the suites, the
 // chapters and their tools are compiled from, the programs of the embedded
-// cluster for each platform, container images if some are named, and the checksum
-// of each. Unpack puts what fits this machine where Go and the testbed look for it,
-// and nothing that is there is replaced. It imports nothing but the standard library's packages and one of
-// ours, as it must compile before there is anything else.
+// cluster for each platform, and container images if some are named. Unpack puts
+// what fits this machine where Go and the testbed look for it, and replaces no file
+// that is there. This program imports nothing but the standard library and one package
+// of this module, because it must compile before there is anything else.
 package main
 
 import (
@@ -40,8 +40,8 @@ func run(args []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	flags := flag.NewFlagSet("bundle", flag.ContinueOnError)
-	images := flags.String("images", "", "names of images to pack, which Docker has, with blanks between them")
-	platforms := flags.String("platforms", "", "platforms to pack the cluster's programs for, with blanks between them; empty means this machine's")
+	images := flags.String("images", "", "`names` of images to pack from Docker, with blanks between them")
+	platforms := flags.String("platforms", "", "`platforms` to pack the cluster's programs for, with blanks between them; empty means this machine's")
 	usage := errors.New(`usage: bundle pack [-platforms "OS/ARCH ..."] [-images "NAME ..."] FILE, bundle unpack FILE|ADDRESS, or bundle platforms "OS/ARCH ..."`)
 	if len(args) == 0 || flags.Parse(args[1:]) != nil || flags.NArg() != 1 {
 		return usage
@@ -54,27 +54,27 @@ func run(args []string) error {
 	case "unpack":
 		err = unbundle(ctx, file)
 	case "platforms":
-		asked, err := platformsOf(ctx, flags.Arg(0))
+		named, err := platformsIn(file)
 		if err == nil {
-			say("%s", strings.Join(asked, "\n"))
+			say("%s", strings.Join(named, "\n"))
 		}
 		return err
 	default:
 		return usage
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("stopped: nothing of %s was left half done", file)
+		return fmt.Errorf("stopped: no file is left incomplete; run the same command again to go on")
 	}
 	return err
 }
 
-// unbundle unpacks a bundle that is on this machine or at an address. The one on this machine is compared with the checksum that is
-// beside it, if there is one.
+// unbundle unpacks a bundle that is on this machine or at an address. One on this machine is compared with the checksum beside
+// it, if there is one.
 func unbundle(ctx context.Context, bundle string) error {
 	if !isAddress(bundle) {
 		if text, err := os.ReadFile(bundle + ".sha256"); err == nil {
 			if err := verify(bundle, sumIn(text)); err != nil {
-				return fmt.Errorf("%s is not what %s.sha256 says: %w: copy it again", bundle, bundle, err)
+				return fmt.Errorf("%s does not match %s.sha256: %w: copy it again", bundle, bundle, err)
 			}
 		}
 		return unpack(ctx, bundle)
@@ -93,7 +93,7 @@ func unbundle(ctx context.Context, bundle string) error {
 	return os.Remove(path)
 }
 
-// report shows progress: scripts/with-progress shows the last of such lines for as long as it is true.
+// report shows progress: scripts/with-progress shows the last of these lines until the next one.
 func report(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,12 +11,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// engine is a Docker of ours, with a folder for all that it keeps.
+// engine is a dockerd that make docker-up starts, with a directory for its files.
 type engine struct {
 	dir string
 }
@@ -23,20 +25,21 @@ type engine struct {
 // record is what down must know of what up has found and done.
 type record struct {
 	PID int `json:"pid"`
-	// IPForward and Firewall are how the machine was before.
-	IPForward string `json:"ipForward"`
-	Firewall  string `json:"firewall"`
+	// IPForward and ForwardPolicy are the machine's settings from before. The latter
+	// is an option of iptables.
+	IPForward     string `json:"ipForward"`
+	ForwardPolicy string `json:"forwardPolicy"`
 }
 
 const ipForward = "/proc/sys/net/ipv4/ip_forward"
 
-// longest is how long a folder's name may be: Docker's containerd makes sockets
+// longest is how long the directory's name may be: Docker's containerd makes sockets
 // in it, whose names Linux limits to 107 bytes.
 const longest = 70
 
 func (e engine) path(name string) string { return filepath.Join(e.dir, name) }
 
-// running is the process id of the dockerd that an earlier up started, 0 when it
+// running returns the process id of the dockerd that an earlier up started, 0 if it
 // does not run.
 func (e engine) running() int {
 	r, err := e.record()
@@ -46,8 +49,8 @@ func (e engine) running() int {
 	return r.PID
 }
 
-// isOurs says whether a process is the dockerd that keeps its data in our folder:
-// the number may be another process's by now.
+// isOurs reports whether a process is the dockerd with its data in the engine's
+// directory: the number may be that of another process by now.
 func (e engine) isOurs(pid int) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	args := strings.Split(string(line), "\x00")
@@ -72,11 +75,11 @@ func (e engine) record() (*record, error) {
 // start starts dockerd, and returns its version as soon as it answers.
 func (e engine) start(ctx context.Context, missing []string) (string, error) {
 	if len(e.dir) > longest {
-		return "", fmt.Errorf("the folder %s has too long a name for Docker's sockets: set TESTBED_STATE to a shorter one", e.dir)
+		return "", fmt.Errorf("the name of the directory %s is too long for Docker's sockets: set TESTBED_STATE to a shorter one", e.dir)
 	}
 	dockerd, err := exec.LookPath("dockerd")
 	if err != nil {
-		return "", errors.New("docker.io is installed, and there is no dockerd on PATH: put /usr/sbin on PATH")
+		return "", errors.New("docker.io is installed, but there is no dockerd on PATH: add /usr/sbin to PATH")
 	}
 	if err := os.MkdirAll(e.dir, 0o711); err != nil {
 		return "", err
@@ -101,24 +104,24 @@ func (e engine) start(ctx context.Context, missing []string) (string, error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("starting %s: %w", dockerd, err)
+		return "", fmt.Errorf("start %s: %w", dockerd, err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
 	before.PID = cmd.Process.Pid
 	if err := e.write(before); err != nil {
 		return "", errors.Join(err, cmd.Process.Kill())
 	}
-	version, err := e.await(ctx, ended)
+	version, err := e.await(ctx, exited)
 	if err != nil {
 		return "", errors.Join(err, e.stop(context.WithoutCancel(ctx), before))
 	}
 	return version, nil
 }
 
-// await waits for an answer. Docker has no event that one could wait for, so it
-// is asked, five times a second.
-func (e engine) await(ctx context.Context, ended <-chan error) (string, error) {
+// await waits until dockerd answers. It has no event to wait for, so await asks five
+// times a second.
+func (e engine) await(ctx context.Context, exited <-chan error) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("it did not answer within a minute"))
 	defer cancel()
 	ask := time.NewTicker(200 * time.Millisecond)
@@ -129,15 +132,15 @@ func (e engine) await(ctx context.Context, ended <-chan error) (string, error) {
 			if version, err := answers(ctx); err == nil {
 				return version, nil
 			}
-		case err := <-ended:
-			return "", fmt.Errorf("dockerd ended at once (%w): %s", err, e.lastLog())
+		case err := <-exited:
+			return "", fmt.Errorf("dockerd exited immediately (%w): %s", err, e.lastLog())
 		case <-ctx.Done():
 			return "", fmt.Errorf("dockerd is not ready: %w: %s", context.Cause(ctx), e.lastLog())
 		}
 	}
 }
 
-// lastLog is the last line of Docker's log, which goes with the folder.
+// lastLog returns the last line of Docker's log, which is removed with the directory.
 func (e engine) lastLog() string {
 	log, err := os.ReadFile(e.path("dockerd.log"))
 	if err != nil {
@@ -155,84 +158,37 @@ func (e engine) write(r *record) error {
 	return os.WriteFile(e.path("engine.json"), data, 0o644)
 }
 
-// stop removes all containers and networks, ends dockerd, puts the machine's
-// network back as it was, and removes the folder.
+// stop removes all containers and networks, stops dockerd, restores the machine's
+// network settings, and removes the directory.
 func (e engine) stop(ctx context.Context, r *record) error {
 	if e.isOurs(r.PID) {
 		if err := empty(ctx); err != nil {
-			say("going on: %v", err) // dockerd's end stops the containers, too
+			say("continuing: %v", err) // dockerd stops the containers as well when it exits
 		}
-		if err := e.end(ctx, r.PID); err != nil {
-			return err
+		// dockerd is not a child of this process, so it can't wait for it.
+		if _, err := output(ctx, "", "start-stop-daemon", "--stop", "--oknodo", "--retry=TERM/30/KILL/5", "--name=dockerd", "--pid="+strconv.Itoa(r.PID)); err != nil {
+			return fmt.Errorf("dockerd (process %d) does not exit: %w", r.PID, err)
 		}
 	}
-	var failed []error
-	if err := restore(ctx, r); err != nil {
-		failed = append(failed, err)
+	failed := restore(ctx, r)
+	if err := unmount(ctx, e.dir); err != nil {
+		return errors.Join(failed, err)
 	}
-	if err := unmount(e.dir); err != nil {
-		return errors.Join(append(failed, err)...)
-	}
-	return errors.Join(append(failed, os.RemoveAll(e.dir))...)
+	return errors.Join(failed, os.RemoveAll(e.dir))
 }
 
-// empty removes the containers and networks of the engine, which is ours alone.
+// empty removes the containers and networks of the engine.
 func empty(ctx context.Context) error {
-	for _, kind := range [][]string{
-		{"ps", "-aq", "--", "rm", "-f", "-v"},
-		{"network", "ls", "-q", "--filter", "type=custom", "--", "network", "rm"},
-	} {
-		split := slices.Index(kind, "--")
-		output, err := exec.CommandContext(ctx, "docker", kind[:split]...).Output()
-		if err != nil {
-			return fmt.Errorf("docker %s: %w", strings.Join(kind[:split], " "), err)
-		}
-		ids := strings.Fields(string(output))
-		if len(ids) == 0 {
-			continue
-		}
-		args := append(slices.Clone(kind[split+1:]), ids...)
-		if output, err := exec.CommandContext(ctx, "docker", args...).CombinedOutput(); err != nil {
-			return fmt.Errorf("docker %s: %w: %s", strings.Join(kind[split+1:], " "), err, output)
-		}
+	containers, err := output(ctx, "", "docker", "ps", "--all", "--quiet")
+	if ids := strings.Fields(containers); len(ids) > 0 {
+		_, err = output(ctx, "", "docker", append([]string{"rm", "--force", "--volumes"}, ids...)...)
 	}
-	return nil
+	_, failed := output(ctx, "", "docker", "network", "prune", "--force")
+	return errors.Join(err, failed)
 }
 
-// end asks dockerd to end, and kills it when it does not.
-func (e engine) end(ctx context.Context, pid int) error {
-	for _, attempt := range []struct {
-		signal   syscall.Signal
-		patience time.Duration
-	}{{syscall.SIGTERM, 30 * time.Second}, {syscall.SIGKILL, 5 * time.Second}} {
-		if err := syscall.Kill(pid, attempt.signal); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return fmt.Errorf("ending dockerd (process %d): %w", pid, err)
-		}
-		if e.gone(ctx, pid, attempt.patience) {
-			return nil
-		}
-	}
-	return fmt.Errorf("dockerd (process %d) does not end", pid)
-}
-
-// gone waits for the end of a process that is not our child.
-func (e engine) gone(ctx context.Context, pid int, patience time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	look := time.NewTicker(50 * time.Millisecond)
-	defer look.Stop()
-	for e.isOurs(pid) {
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
-}
-
-// copySelf puts this program beside the engine's data, where it stays when the
-// repository is cleaned.
+// copySelf copies this program to the engine's data, because make clean removes it
+// from the repository.
 func copySelf(path string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -243,4 +199,18 @@ func copySelf(path string) error {
 		return err
 	}
 	return os.WriteFile(path, data, 0o755)
+}
+
+// output runs a command and returns its standard output.
+func output(ctx context.Context, stdin, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(failed.Stderr))
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }

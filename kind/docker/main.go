@@ -1,13 +1,13 @@
-// Command docker gives a machine that has no container engine one, and takes it
-// away again:
+// Command docker starts a container engine on a machine that has none, and removes
+// it again:
 //
 //	go run ./kind/docker up
 //	go run ./kind/docker down
 //
-// It is for Debian and Ubuntu, as root: a build machine or a virtual one. It says
-// what it is about to do and asks, unless YES=1 or CI=true; where an engine
-// answers already it touches nothing. Everything the engine keeps is in the
-// testbed's state folder.
+// It is for Debian and Ubuntu, as root: a build machine or a virtual machine. It says
+// what it is about to do and asks, unless YES=1 or CI=true is set. If an engine
+// answers already, it changes nothing. All files of the engine are in the testbed's
+// state directory.
 //
 // Under the name runc-bounded it is the runtime of that engine, on machines whose
 // capabilities are bounded: see capabilities.go.
@@ -73,7 +73,7 @@ func up(ctx context.Context, e engine) error {
 		if err := install(ctx, todo.install); err != nil {
 			return err
 		}
-		// With systemd the package starts Docker by itself, and keeps it running.
+		// With systemd, the package starts Docker and keeps it running.
 		if version, err := answers(ctx); err == nil {
 			say("Docker %s, the package's own service, answers", version)
 			return nil
@@ -83,7 +83,7 @@ func up(ctx context.Context, e engine) error {
 	if err != nil {
 		return err
 	}
-	say("Docker %s answers; make docker-down ends it", version)
+	say("Docker %s answers; make docker-down stops it", version)
 	return nil
 }
 
@@ -93,7 +93,7 @@ func down(ctx context.Context, e engine) error {
 		return err
 	}
 	if record == nil {
-		say("make docker-up has started no Docker here (its record would be in %s): nothing to do", e.dir)
+		say("make docker-up has not started a Docker here (its record would be in %s): nothing to do", e.dir)
 		return nil
 	}
 	if err := e.stop(ctx, record); err != nil {
@@ -103,7 +103,7 @@ func down(ctx context.Context, e engine) error {
 	return nil
 }
 
-// consent asks whoever is at the terminal.
+// consent asks at the terminal whether to go on.
 func consent() error {
 	if os.Getenv("YES") == "1" || os.Getenv("CI") == "true" {
 		return nil
@@ -112,10 +112,10 @@ func consent() error {
 	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(os.Stderr)
-		return errors.New("nobody answered, so nothing was done: YES=1 make docker-up does it without asking")
+		return errors.New("there was no answer, so nothing was changed: YES=1 make docker-up does not ask")
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
-		return errors.New("nothing was done")
+		return errors.New("nothing was changed")
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
-// Package home says where the testbed keeps its files on this machine: what
-// it has built (the cache, which may be shared and read-only) and what is
-// running (the state, which is this user's own).
+// Package home finds the directories in which the testbed keeps its files on this
+// machine: the cache, for what it has built, which may be shared and read-only, and
+// the state, for what is running, which is this user's own.
 package home
 
 import (
@@ -15,14 +15,14 @@ const (
 	// StateVariable is the environment variable that moves the state.
 	StateVariable = "TESTBED_STATE"
 
-	folder = "operator-testbed"
+	directory = "operator-testbed"
 )
 
-// Cache returns the absolute path of the folder for what takes long to build.
-// It is $TESTBED_CACHE, which must be absolute because programs of several working
-// directories share it, else operator-testbed in the user's cache folder (see
-// os.UserCacheDir). The folder need not exist and may be read-only: a
-// classroom shares one.
+// Cache returns the absolute path of the directory for what takes long to build.
+// It is $TESTBED_CACHE, which must be absolute because programs in several working
+// directories share it, or else operator-testbed in the user's cache directory (see
+// os.UserCacheDir). The directory need not exist and may be read-only, as one that a
+// classroom shares.
 func Cache() (string, error) {
 	if dir := os.Getenv(cacheVariable); filepath.IsAbs(dir) {
 		return dir, nil
@@ -31,31 +31,31 @@ func Cache() (string, error) {
 	}
 	base, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find the cache folder: %w; set %s to a folder", err, cacheVariable)
+		return "", fmt.Errorf("find the cache directory: %w; set %s to a directory", err, cacheVariable)
 	}
-	return filepath.Join(base, folder), nil
+	return filepath.Join(base, directory), nil
 }
 
-// State returns the absolute path of the folder for what is running now. It is
-// $TESTBED_STATE, else operator-testbed in $XDG_STATE_HOME, else in
-// ~/.local/state. The folder need not exist.
+// State returns the absolute path of the directory for what is running now. It is
+// $TESTBED_STATE, or else operator-testbed in $XDG_STATE_HOME or in ~/.local/state.
+// The directory need not exist.
 func State() (string, error) {
 	if dir := os.Getenv(StateVariable); dir != "" {
 		return absolute(dir)
 	}
 	// The XDG specification tells programs to ignore a relative path here.
 	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
-		return filepath.Join(base, folder), nil
+		return filepath.Join(base, directory), nil
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("find the state folder: %w; set %s to a folder", err, StateVariable)
+		return "", fmt.Errorf("find the state directory: %w; set %s to a directory", err, StateVariable)
 	}
-	return filepath.Join(user, ".local", "state", folder), nil
+	return filepath.Join(user, ".local", "state", directory), nil
 }
 
-// absolute makes the state's folder independent of the working directory: tests
-// run in their package's folder, the CLI anywhere.
+// absolute makes the state's directory independent of the working directory: tests
+// run in their package's directory, the CLI anywhere.
 func absolute(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

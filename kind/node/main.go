@@ -1,11 +1,11 @@
-// Command node makes sure that there is an image of a kind node in Docker that is
-// made from Go modules and Debian packages, and prints its name:
+// Command node makes sure that Docker has an image of a kind node which is made
+// from Go modules and Debian packages, and prints its name:
 //
 //	go -C kind/node run .
 //
 // With -image=memcached it is the image of memcached, from Debian's package.
 //
-// What it does meanwhile it tells on standard error, and nothing when there is
+// It reports its progress on standard error, and prints nothing there when there is
 // nothing to do. DEBIAN_MIRROR names a Debian mirror.
 package main
 
@@ -23,7 +23,7 @@ import (
 
 func main() {
 	flags := flag.NewFlagSet("node-image", flag.ExitOnError)
-	image := flags.String("image", "node", "which `image`: node or memcached")
+	image := flags.String("image", "node", "the `image` to make: node or memcached")
 	command.Main(flags, func(ctx context.Context, cache string) (string, error) {
 		mirror := os.Getenv("DEBIAN_MIRROR")
 		switch *image {
@@ -31,7 +31,7 @@ func main() {
 		case "memcached":
 			return operand.Ensure(ctx, operand.Options{Cache: cache, Mirror: mirror, Progress: os.Stderr})
 		default:
-			return "", fmt.Errorf("there is no -image=%s: use node or memcached", *image)
+			return "", fmt.Errorf("invalid -image=%s: want node or memcached", *image)
 		}
 		module, err := os.Getwd()
 		if err != nil {

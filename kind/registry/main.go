@@ -3,8 +3,8 @@
 //
 //	go -C kind/registry run .
 //
-// The registry itself is in server. e2e/cluster/kind runs it beside a cluster's
-// nodes. This says nothing when there is nothing to do.
+// The registry itself is in server. e2e/cluster/kind runs it next to a cluster's
+// nodes. Nothing else is printed.
 package main
 
 import (
@@ -33,8 +33,8 @@ func main() {
 	})
 }
 
-// ensure compiles the server and makes the image of it unless Docker has it. The
-// tag is a digest of the executable.
+// ensure compiles the server, and makes its image unless Docker has it. The tag is a
+// digest of the executable.
 func ensure(ctx context.Context, module string) (string, error) {
 	work, err := os.MkdirTemp("", "registry-")
 	if err != nil {

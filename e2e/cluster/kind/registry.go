@@ -177,17 +177,13 @@ func CheckName(image string) error {
 // and that does not answer.
 func CheckPush(ctx context.Context, image string) error {
 	named, err := parse(image)
-	if err != nil || reference.Domain(named) != Registry {
+	if err != nil || named.Context().RegistryStr() != Registry {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
 	defer cancel()
-	registry, err := name.NewRegistry(Registry)
-	if err == nil {
-		_, err = transport.Ping(ctx, registry, http.DefaultTransport)
-	}
-	if err != nil {
-		return noRegistry(err)
+	if _, err := transport.Ping(ctx, named.Context().Registry, http.DefaultTransport); err != nil {
+		return noAnswer(err)
 	}
 	return nil
 }
@@ -195,39 +191,38 @@ func CheckPush(ctx context.Context, image string) error {
 // Pushed returns the name to deploy an image by: one of the local registry by its digest, so that another image under the same
 // tag is another name; all others as they are.
 func Pushed(ctx context.Context, image string) (string, error) {
+	return pushed(ctx, Registry, image)
+}
+
+func pushed(ctx context.Context, registry, image string) (string, error) {
 	named, err := parse(image)
-	if err != nil || reference.Domain(named) != Registry {
+	if err != nil || named.Context().RegistryStr() != registry {
 		return image, err
 	}
-	if _, byDigest := named.(reference.Digested); byDigest {
+	if _, byDigest := named.(name.Digest); byDigest {
 		return image, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, registryTimeout)
 	defer cancel()
-	tagged, err := name.ParseReference(image)
-	if err != nil {
-		return "", err
-	}
-	pushed, err := remote.Head(tagged, remote.WithContext(ctx))
-	if errors.As(err, new(*transport.Error)) {
-		return "", fmt.Errorf("the registry %s has no %s: build and push it with `make docker-build docker-push`, and IMG if you named one", Registry, image)
+	descriptor, err := remote.Head(named, remote.WithContext(ctx), remote.WithRetryBackoff(remote.Backoff{Steps: 1}))
+	if missing, ok := errors.AsType[*transport.Error](err); ok && missing.StatusCode == http.StatusNotFound {
+		return "", fmt.Errorf("the registry %s has no %s: build and push it with `make docker-build docker-push`, and IMG if you named one", registry, image)
 	}
 	if err != nil {
-		return "", noRegistry(err)
+		return "", noAnswer(err)
 	}
-	return named.Name() + "@" + pushed.Digest.String(), nil
+	return named.Context().Digest(descriptor.Digest.String()).String(), nil
 }
 
-// noRegistry says that the local registry does not answer.
-func noRegistry(err error) error {
+func noAnswer(err error) error {
 	return fmt.Errorf("no registry answers at %s (%w): `make up CLUSTER=kind` starts one; or name an image of another with IMG=registry/name:tag", Registry, err)
 }
 
-// parse parses the name of an image.
-func parse(image string) (reference.Named, error) {
-	named, err := reference.ParseNormalizedNamed(image)
-	if err != nil {
-		return nil, fmt.Errorf("IMG=%s is not a valid image name (%w): use one such as registry.example.com/team/operator:v1", image, err)
+// parse parses the name of an image. Docker's own parser checks it first, because
+// the other one accepts names that Docker refuses, such as http://registry/operator.
+func parse(image string) (name.Reference, error) {
+	if _, err := reference.ParseNormalizedNamed(image); err != nil {
+		return nil, fmt.Errorf("invalid IMG %q: want a name such as registry.example.com/team/operator:v1: %w", image, err)
 	}
-	return named, nil
+	return name.ParseReference(image)
 }

@@ -2,8 +2,16 @@ package kind
 
 import (
 	"errors"
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/yaml"
 )
@@ -14,7 +22,7 @@ func TestNamesOfImages(t *testing.T) {
 		g.Expect(CheckName(good)).To(Succeed(), good)
 	}
 	for _, bad := range []string{"", "Operator", "operator:", "http://registry/operator", "-operator"} {
-		g.Expect(CheckName(bad)).To(MatchError(And(ContainSubstring("IMG="+bad+" is not a valid image name"), Not(ContainSubstring("\n")))), bad)
+		g.Expect(CheckName(bad)).To(MatchError(And(HavePrefix("invalid IMG %q: ", bad), Not(ContainSubstring("\n")))), bad)
 	}
 }
 
@@ -29,7 +37,22 @@ func TestNameToDeploy(t *testing.T) {
 		g.Expect(name).To(Equal(image))
 	}
 	_, err := Pushed(t.Context(), "Operator")
-	g.Expect(err).To(MatchError(ContainSubstring("is not a valid image name")))
+	g.Expect(err).To(MatchError(HavePrefix(`invalid IMG "Operator": `)))
+}
+
+func TestPushedByDigest(t *testing.T) {
+	g := NewWithT(t)
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	address := strings.TrimPrefix(server.URL, "http://")
+	tag, err := name.NewTag(address + "/team/operator:v1")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(remote.Write(tag, empty.Image)).To(Succeed())
+	digest, err := empty.Image.Digest()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(pushed(t.Context(), address, tag.String())).To(Equal(address + "/team/operator@" + digest.String()))
+	_, err = pushed(t.Context(), address, address+"/team/operator:v2")
+	g.Expect(err).To(MatchError(ContainSubstring(" has no %s/team/operator:v2: build and push it", address)))
 }
 
 func TestRegistryIsThisMachinesAlone(t *testing.T) {

@@ -38,7 +38,7 @@ var other = map[bool]string{true: "arm64", false: "amd64"}[runtime.GOARCH == "am
 
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// executable is the beginning of an executable of Linux, which is all that is looked at.
+// executable is the beginning of an executable of Linux, which is all that is read.
 func executable(t *testing.T, architecture string, interpreter bool) []byte {
 	t.Helper()
 	machine, known := machines[architecture]
@@ -96,14 +96,14 @@ func saved(t *testing.T, images ...v1.Image) string {
 // inLayout writes an OCI layout.
 func inLayout(t *testing.T, index v1.ImageIndex) string {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "layout")
-	if _, err := layout.Write(folder, index); err != nil {
+	directory := filepath.Join(t.TempDir(), "layout")
+	if _, err := layout.Write(directory, index); err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	return directory
 }
 
-// forPlatforms is an index of images, the attestation of how they were built, and an index in it, as docker buildx has it.
+// forPlatforms is an index of images and the attestation of how they were built, as buildx writes it.
 func forPlatforms(images map[string]v1.Image) v1.ImageIndex {
 	var index v1.ImageIndex = empty.Index
 	for architecture, img := range images {
@@ -111,24 +111,14 @@ func forPlatforms(images map[string]v1.Image) v1.ImageIndex {
 			Platform: &v1.Platform{OS: "linux", Architecture: architecture},
 		}})
 	}
-	index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: empty.Image, Descriptor: v1.Descriptor{
+	return mutate.AppendManifests(index, mutate.IndexAddendum{Add: empty.Image, Descriptor: v1.Descriptor{
 		Platform: &v1.Platform{OS: "unknown", Architecture: "unknown"},
 	}})
-	return mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index})
 }
 
-// packed makes an archive of a folder.
-func packed(t *testing.T, folder string) string {
-	t.Helper()
-	var archive bytes.Buffer
-	w := tar.NewWriter(&archive)
-	if err := w.AddFS(os.DirFS(folder)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return written(t, "layout.tar", archive.Bytes())
+// only is the index of a layout that holds one image or one index.
+func only(content mutate.Appendable) v1.ImageIndex {
+	return mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: content})
 }
 
 func written(t *testing.T, name string, content []byte) string {
@@ -171,19 +161,22 @@ func server(t *testing.T) string {
 	if err := remote.WriteIndex(reference(t, address+"/operators:v1"), index); err != nil {
 		t.Fatal(err)
 	}
+	if err := remote.WriteIndex(reference(t, address+"/others:v1"), forPlatforms(map[string]v1.Image{other: empty.Image})); err != nil {
+		t.Fatal(err)
+	}
 	return address
 }
 
-// take takes the program out of an image.
-func take(t *testing.T, source string, command, args []string) (image.Program, string, error) {
+// extract extracts the program of an image.
+func extract(t *testing.T, source string, command, args []string) (image.Program, string, error) {
 	t.Helper()
-	folder := t.TempDir()
-	img, err := image.Open(t.Context(), source, folder)
+	directory := t.TempDir()
+	img, err := image.Open(t.Context(), source)
 	if err != nil {
-		return image.Program{}, folder, err
+		return image.Program{}, directory, err
 	}
-	program, err := img.Program(t.Context(), folder, command, args)
-	return program, folder, err
+	program, err := img.Program(t.Context(), directory, command, args)
+	return program, directory, err
 }
 
 func TestProgram(t *testing.T) {
@@ -195,18 +188,17 @@ func TestProgram(t *testing.T) {
 	for name, source := range map[string]string{
 		"docker save":                saved(t, operator(t)),
 		"docker save, compressed":    compressed(t, saved(t, operator(t))),
-		"an OCI layout":              inLayout(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: operator(t)})),
-		"an archive of a layout":     packed(t, inLayout(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: operator(t)}))),
-		"a layout of many platforms": packed(t, inLayout(t, platforms)),
+		"an OCI layout":              inLayout(t, only(operator(t))),
+		"a layout of many platforms": inLayout(t, only(platforms)),
 		"a registry":                 address + "/operator:v1",
 		"a registry's index":         address + "/operators:v1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			program, folder, err := take(t, source, nil, nil)
+			program, directory, err := extract(t, source, nil, nil)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(program).To(Equal(image.Program{
-				Path: filepath.Join(folder, "manager"), Args: []string{"--zap-devel", "--leader-elect"}, Env: []string{"COLOR=red"},
+				Path: filepath.Join(directory, "manager"), Args: []string{"--zap-devel", "--leader-elect"}, Env: []string{"COLOR=red"},
 			}))
 			g.Expect(os.ReadFile(program.Path)).To(Equal(executable(t, runtime.GOARCH, false)))
 			g.Expect(image.IsProgram(program.Path)).To(BeTrue())
@@ -242,7 +234,7 @@ func TestProgramOfAPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := inLayout(t, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: img}))
+	source := inLayout(t, only(img))
 	for name, tc := range map[string]struct {
 		command, args []string
 		program       string
@@ -261,7 +253,7 @@ func TestProgramOfAPod(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			got, _, err := take(t, source, tc.command, tc.args)
+			got, _, err := extract(t, source, tc.command, tc.args)
 			if tc.fails != "" {
 				g.Expect(err).To(MatchError(ContainSubstring(tc.fails)))
 				return
@@ -282,26 +274,27 @@ func TestRefused(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	for name, tc := range map[string]struct{ source, why string }{
-		"no such file":                {"./operator.tar", "the image ./operator.tar can't be read: no such file or directory"},
-		"no name":                     {"No/Such", "there is no file No/Such, and no image can have that name"},
-		"a file that is no image":     {written(t, "notes.txt", []byte("notes")), "notes.txt is not an image: it can't be read as an archive"},
-		"an archive of other things":  {packed(t, filepath.Dir(written(t, "notes.txt", nil))), "is not an image: the archive has no oci-layout, and no manifest.json"},
-		"a folder that is no layout":  {t.TempDir(), "is not an image: the folder has no file oci-layout"},
-		"two images":                  {saved(t, operator(t), of2(t)), "holds 2 images: save the operator's alone"},
-		"an empty layout":             {inLayout(t, empty.Index), "holds no image"},
-		"another architecture":        {of(other, run, executable(t, other, false)), "is for linux/" + other + ", and this machine runs linux/" + runtime.GOARCH},
-		"other platforms alone":       {inLayout(t, forPlatforms(map[string]v1.Image{other: empty.Image, "s390x": empty.Image})), "is for linux/" + other + " and linux/s390x, and"},
-		"another than it says":        {of(runtime.GOARCH, run, executable(t, other, false)), "is for linux/" + other + ", and this machine is linux/" + runtime.GOARCH},
-		"libraries":                   {of(runtime.GOARCH, run, executable(t, runtime.GOARCH, true)), "is linked to libraries of its image"},
-		"a script":                    {of(runtime.GOARCH, run, []byte("#!/bin/sh\n")), "is no executable of Linux, perhaps a script"},
-		"an empty file":               {of(runtime.GOARCH, run, nil), "is no executable of Linux"},
-		"nothing to run":              {of(runtime.GOARCH, v1.Config{}, nil), "says of no program that it is to be run"},
-		"another file to run":         {of(runtime.GOARCH, v1.Config{Entrypoint: []string{"/operator"}}, nil), "has no file /operator, which it is to run"},
-		"a registry without it":       {address + "/none:v1", "the image of that name can't be pulled"},
-		"a registry that is not here": {strings.TrimPrefix(gone.URL, "http://") + "/operator:v1", "connection refused"},
+		"no such file":                             {"./operator.tar", "the image ./operator.tar can't be read: no such file or directory"},
+		"no name":                                  {"No/Such", "there is no file No/Such, and no image can have that name"},
+		"a file that is not an image":              {written(t, "notes.txt", []byte("notes")), "notes.txt is not an archive of one image"},
+		"a directory without a layout":             {t.TempDir(), "is not the directory of an OCI layout"},
+		"two images":                               {saved(t, operator(t), of2(t)), "is not an archive of one image"},
+		"an empty layout":                          {inLayout(t, empty.Index), "holds 0 images for linux/" + runtime.GOARCH},
+		"a layout of two images":                   {inLayout(t, mutate.AppendManifests(only(operator(t)), mutate.IndexAddendum{Add: of2(t)})), "holds 2 images for linux/" + runtime.GOARCH},
+		"another architecture":                     {of(other, run, executable(t, other, false)), "is for linux/" + other + ", and this machine is linux/" + runtime.GOARCH},
+		"only other platforms":                     {inLayout(t, only(forPlatforms(map[string]v1.Image{other: empty.Image, "s390x": empty.Image}))), "holds 0 images for linux/" + runtime.GOARCH},
+		"another than it says":                     {of(runtime.GOARCH, run, executable(t, other, false)), "is for linux/" + other + ", and this machine is linux/" + runtime.GOARCH},
+		"libraries":                                {of(runtime.GOARCH, run, executable(t, runtime.GOARCH, true)), "is linked to libraries of its image"},
+		"a script":                                 {of(runtime.GOARCH, run, []byte("#!/bin/sh\n")), "is not an executable of Linux, perhaps a script"},
+		"an empty file":                            {of(runtime.GOARCH, run, nil), "is not an executable of Linux"},
+		"nothing to run":                           {of(runtime.GOARCH, v1.Config{}, nil), "names no program to run"},
+		"another file to run":                      {of(runtime.GOARCH, v1.Config{Entrypoint: []string{"/operator"}}, nil), "has no file /operator, which it is to run"},
+		"a registry's index without this platform": {address + "/others:v1", "can't be pulled: no child with platform linux/" + runtime.GOARCH},
+		"a registry without it":                    {address + "/none:v1", "the image of that name can't be pulled"},
+		"a registry that is not here":              {strings.TrimPrefix(gone.URL, "http://") + "/operator:v1", "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := take(t, tc.source, nil, nil)
+			_, _, err := extract(t, tc.source, nil, nil)
 			g := NewWithT(t)
 			g.Expect(err).To(MatchError(ContainSubstring(tc.why)))
 			g.Expect(strings.Count(strings.TrimSpace(err.Error()), "\n")).To(BeZero(), "one sentence: %s", err)

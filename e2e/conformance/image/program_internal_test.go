@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestUnfitFor(t *testing.T) {
+func TestUnfit(t *testing.T) {
 	static := &elf.File{FileHeader: elf.FileHeader{Machine: elf.EM_X86_64}}
 	linked := &elf.File{FileHeader: static.FileHeader, Progs: []*elf.Prog{{ProgHeader: elf.ProgHeader{Type: elf.PT_INTERP}}}}
 	strange := &elf.File{FileHeader: elf.FileHeader{Machine: elf.EM_VAX}}
@@ -25,9 +25,9 @@ func TestUnfitFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			if tc.why == "" {
-				g.Expect(unfitFor(tc.file, tc.goos, tc.goarch)).To(BeEmpty())
+				g.Expect(unfit(tc.file, tc.goos, tc.goarch)).To(BeEmpty())
 			} else {
-				g.Expect(unfitFor(tc.file, tc.goos, tc.goarch)).To(ContainSubstring(tc.why))
+				g.Expect(unfit(tc.file, tc.goos, tc.goarch)).To(ContainSubstring(tc.why))
 			}
 		})
 	}

@@ -35,8 +35,8 @@ func (e *StoppedError) Error() string {
 // Unwrap gives access to the cause.
 func (e *StoppedError) Unwrap() error { return e.Cause }
 
-// What the go command and the programs it runs print when the cause is one that
-// the user can do something about. They have no other way to report it.
+// These match what the go command and the programs it runs print when the user can
+// do something about the cause. They report it in no other way.
 var (
 	saysDiskFull    = regexp.MustCompile(`no space left on device|disk quota exceeded`)
 	saysUnreachable = regexp.MustCompile(`dial tcp|no such host|connection refused|i/o timeout|TLS handshake timeout|proxyconnect|network is unreachable|module lookup disabled by GOPROXY=off`)

@@ -72,7 +72,11 @@ func stoppable(untilEOF bool, run func(ctx context.Context, cache string) (strin
 	if err != nil {
 		return "", err
 	}
-	return run(ctx, cache)
+	line, err := run(ctx, cache)
+	if _, explained := errors.AsType[*assets.StoppedError](err); err != nil && ctx.Err() != nil && !explained {
+		err = &assets.StoppedError{Cause: context.Cause(ctx)}
+	}
+	return line, err
 }
 
 // cacheDir is the testbed's cache directory.

@@ -39,7 +39,7 @@ func Acquire(ctx context.Context, dir string, waiting func(holder string)) (work
 	_, _ = f.WriteAt(fmt.Appendf(nil, "%-19d\n", os.Getpid()), 0)
 	work = filepath.Join(dir, "work")
 	release = func() {
-		// What can't be removed now is removed by the next holder.
+		// The next holder removes what can't be removed now.
 		_ = os.RemoveAll(work)
 		_ = f.Close()
 	}

@@ -32,7 +32,7 @@ type Display struct {
 
 // Start starts to show progress on out. columns is the width of the terminal
 // that out is, or nil when out is not a terminal. onBroken is called once when out
-// can't be written any more: whoever wanted to know has gone.
+// can't be written any more, because its reader is gone.
 func Start(out io.Writer, columns func() int, onBroken func(error)) *Display {
 	d := &Display{out: out, columns: columns, interval: logInterval, onBroken: onBroken, started: time.Now()}
 	if columns != nil {

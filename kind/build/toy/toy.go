@@ -60,8 +60,8 @@ func Failing(t *testing.T, says string) string {
 }
 
 // Hanging is a go command that starts a compiler when it should compile. Neither
-// of them exits by itself, or only much too late. While they run, they hold a pipe
-// open: see Await.
+// exits before it is stopped, or only much too late. While they run, they hold a
+// pipe open: see Await.
 func Hanging(t *testing.T) (goCommand, pipe string) {
 	t.Helper()
 	pipe = filepath.Join(t.TempDir(), "pipe")

@@ -1,27 +1,27 @@
 // Command server is a registry for the images of one machine: `make docker-push`
 // pushes to it, and the nodes of kind clusters pull from it. It runs in a container
-// beside them and keeps what is pushed in the container's file system: as long as
-// the container is there, whether it runs or not.
+// next to them and keeps what is pushed in the container's file system, for as long
+// as the container exists, whether it runs or not.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/distribution/distribution/v3/configuration"
+	"github.com/distribution/distribution/v3/registry/handlers"
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
 )
 
 const (
-	address = ":5000"
-	folder  = "/var/lib/registry"
+	address   = ":5000"
+	directory = "/var/lib/registry"
 )
 
 func main() {
@@ -32,14 +32,10 @@ func main() {
 }
 
 func run() error {
-	// The first process of a container is not ended by a signal that it does not listen to.
+	// The first process of a container ignores signals that it does not handle.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	handler, err := newHandler(folder)
-	if err != nil {
-		return err
-	}
-	server := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Addr: address, Handler: newHandler(ctx, directory), ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -47,14 +43,11 @@ func run() error {
 	return nil
 }
 
-// newHandler serves a registry that keeps what it has in a folder: memory would be
-// taken for every image that was ever pushed, and forgets.
-func newHandler(folder string) (http.Handler, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
-	}
-	return remember(registry.New(
-		registry.WithBlobHandler(registry.NewDiskBlobHandler(folder)),
-		registry.Logger(log.New(os.Stderr, "", log.LstdFlags)),
-	), filepath.Join(folder, "manifests"))
+// newHandler returns distribution's registry, which keeps blobs, manifests and tags
+// in a directory and allows them to be deleted.
+func newHandler(ctx context.Context, directory string) http.Handler {
+	return handlers.NewApp(ctx, &configuration.Configuration{Storage: configuration.Storage{
+		"filesystem": {"rootdirectory": directory},
+		"delete":     {"enabled": true},
+	}})
 }

@@ -1,6 +1,6 @@
 // Command coredns is CoreDNS with the plugins that kubeadm's Corefile names, and
-// those that chapters and tests may add to it. CoreDNS's own command brings every
-// plugin there is, with the SDKs of three clouds.
+// those that chapters and tests may add to it. CoreDNS's own command contains all
+// plugins, with the SDKs of three cloud providers.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 func init() {
-	// The order in which a query passes the plugins: as in CoreDNS's plugin.cfg.
+	// The order in which the plugins get a query, as in CoreDNS's plugin.cfg.
 	dnsserver.Directives = []string{
 		"reload", "ready", "health", "prometheus", "errors", "log", "loadbalance",
 		"cache", "hosts", "kubernetes", "loop", "forward",

@@ -3,9 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -18,8 +16,8 @@ const configurationFile = "/etc/cni/net.d/10-kindnet.conflist"
 type object = map[string]any
 
 // configuration is the CNI configuration of a node: a veth pair for each pod,
-// addresses counted in a folder that a restart of the node empties, and host
-// ports.
+// addresses that are counted in a directory which a restart of the node empties,
+// and host ports.
 func configuration(pods netip.Prefix, mtu int) []byte {
 	data, err := json.MarshalIndent(object{
 		"cniVersion": "0.4.0",
@@ -45,22 +43,19 @@ func configuration(pods netip.Prefix, mtu int) []byte {
 	return append(data, '\n')
 }
 
-// writeConfiguration puts the file into place in one step: from then on the
-// node is ready for pods.
+// writeConfiguration replaces the file in one step: from then on the node is ready
+// for pods.
 func writeConfiguration(path string, content []byte) error {
-	old, err := os.ReadFile(path)
-	if err == nil && bytes.Equal(old, content) {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return nil
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	unfinished := path + ".temp"
-	if err := os.WriteFile(unfinished, content, 0o644); err != nil {
-		return fmt.Errorf("writing the CNI configuration: %w", err)
+	err := os.WriteFile(unfinished, content, 0o644)
+	if err == nil {
+		err = os.Rename(unfinished, path)
 	}
-	if err := os.Rename(unfinished, path); err != nil {
-		return fmt.Errorf("writing the CNI configuration: %w", err)
+	if err != nil {
+		return fmt.Errorf("write the CNI configuration: %w", err)
 	}
 	slog.Info("wrote the CNI configuration", "file", path)
 	return nil

@@ -1,13 +1,13 @@
 // Command kindnetd is the network daemon of a node: it takes the place of kind's
-// own kindnetd, whose module no Go module proxy serves, behind kind's manifest
-// and with its rights. It
+// own kindnetd, whose module no Go module proxy serves, and uses kind's manifest
+// and permissions. It
 //
 //   - writes the CNI configuration for the node's pod CIDR,
 //   - keeps a route to every other node's pod CIDR, and removes those of nodes
 //     that are gone,
-//   - gives pods that talk to the world outside the cluster the node's address.
+//   - gives packets from pods to addresses outside the cluster the node's address.
 //
-// It knows IPv4 only, and enforces no NetworkPolicy.
+// It supports IPv4 only, and enforces no NetworkPolicy.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 )
 
 func main() {
-	// The process ends with the signal's work done: nobody takes the handler away.
+	// Nothing stops the handler, because the process exits after the first signal.
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	if err := run(ctx); err != nil {
 		slog.Error("giving up", "error", err)
@@ -43,13 +43,13 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("POD_SUBNET must be the CIDR of all pods: %w", err)
 	}
 	if !host.Is4() || !pods.Addr().Is4() {
-		return errors.New("HOST_IP and POD_SUBNET must be IPv4: this network daemon knows no IPv6")
+		return errors.New("HOST_IP and POD_SUBNET must be IPv4: this network daemon does not support IPv6")
 	}
 	config, err := rest.InClusterConfig()
 	if err != nil {
 		return err
 	}
-	// kube-proxy, which would lead there, may need the network first.
+	// The Service's address needs kube-proxy, which may need the network first.
 	if endpoint := os.Getenv("CONTROL_PLANE_ENDPOINT"); endpoint != "" {
 		config.Host = "https://" + endpoint
 	}
@@ -62,7 +62,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	if err := masquerade(pods); err != nil {
-		return fmt.Errorf("adding the nftables rule for traffic that leaves the cluster: %w", err)
+		return fmt.Errorf("add the nftables rule for packets that leave the cluster: %w", err)
 	}
 	return follow(ctx, clients, func(peers []node) error {
 		for _, n := range peers {

@@ -14,8 +14,8 @@ const (
 	addressLength     = 4
 )
 
-// masquerade gives what pods send to the world outside the cluster the node's
-// address. The table is ours: a restart writes it anew.
+// masquerade gives packets from pods to addresses outside the cluster the node's
+// address. The table is our own: a restart writes it again.
 func masquerade(pods netip.Prefix) error {
 	c, err := nftables.New()
 	if err != nil {

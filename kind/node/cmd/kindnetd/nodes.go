@@ -20,7 +20,7 @@ type node struct {
 	pods    netip.Prefix
 }
 
-// known are the nodes that have an address and a pod CIDR already.
+// known returns the nodes that have an address and a pod CIDR already.
 func known(all []*corev1.Node) []node {
 	var nodes []node
 	for _, n := range all {
@@ -33,7 +33,7 @@ func known(all []*corev1.Node) []node {
 	return nodes
 }
 
-// internalIP is the node's first IPv4 address inside the cluster.
+// internalIP returns the node's first IPv4 address inside the cluster.
 func internalIP(n *corev1.Node) (netip.Addr, bool) {
 	for _, a := range n.Status.Addresses {
 		if a.Type != corev1.NodeInternalIP {
@@ -47,17 +47,16 @@ func internalIP(n *corev1.Node) (netip.Addr, bool) {
 }
 
 // follow calls sync with the cluster's nodes now, whenever they change, and
-// again, after a growing pause, when sync has failed. It returns when ctx ends.
+// again, after a growing pause, when sync has failed. It returns when ctx is done.
 func follow(ctx context.Context, clients kubernetes.Interface, sync func([]node) error) error {
 	factory := informers.NewSharedInformerFactory(clients, 0)
 	nodes := factory.Core().V1().Nodes()
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
 	const all = "all nodes"
-	changed := func() { queue.Add(all) }
 	_, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { changed() },
-		UpdateFunc: func(any, any) { changed() },
-		DeleteFunc: func(any) { changed() },
+		AddFunc:    func(any) { queue.Add(all) },
+		UpdateFunc: func(any, any) { queue.Add(all) },
+		DeleteFunc: func(any) { queue.Add(all) },
 	})
 	if err != nil {
 		return err
@@ -66,7 +65,6 @@ func follow(ctx context.Context, clients kubernetes.Interface, sync func([]node)
 	if !cache.WaitForCacheSync(ctx.Done(), nodes.Informer().HasSynced) {
 		return errors.New("stopped before the nodes were read")
 	}
-	changed()
 	context.AfterFunc(ctx, queue.ShutDown)
 	for {
 		key, shutdown := queue.Get()

@@ -6,17 +6,16 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// protocol marks the routes that are ours, so that no other is ever removed. The
-// number is free in the kernel's and in iproute2's lists.
+// protocol marks our own routes, so that no other is ever removed. The number is
+// unused in the lists of the kernel and of iproute2.
 const protocol = 155
 
-// routes are the ways to the pods of the other nodes: pod CIDR to node address.
+// routes returns the addresses of the other nodes by their pod CIDRs.
 func routes(nodes []node, host netip.Addr) map[netip.Prefix]netip.Addr {
 	wanted := map[netip.Prefix]netip.Addr{}
 	for _, n := range nodes {
@@ -27,39 +26,36 @@ func routes(nodes []node, host netip.Addr) map[netip.Prefix]netip.Addr {
 	return wanted
 }
 
-// syncRoutes makes our routes those that are wanted.
+// syncRoutes adds the routes that are missing, and removes those of ours that are
+// not wanted.
 func syncRoutes(wanted map[netip.Prefix]netip.Addr) error {
 	list, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Protocol: protocol}, netlink.RT_FILTER_PROTOCOL)
 	if err != nil {
-		return fmt.Errorf("listing the routes: %w", err)
+		return fmt.Errorf("list the routes: %w", err)
 	}
 	present := gateways(list)
 	var failed []error
+	change := func(what string, do func(*netlink.Route) error, destination netip.Prefix, gateway netip.Addr) {
+		if err := do(route(destination, gateway)); err != nil {
+			failed = append(failed, fmt.Errorf("%s a route to %s via %s: %w", what, destination, gateway, err))
+			return
+		}
+		slog.Info(what+" a route", "to", destination, "via", gateway)
+	}
 	for destination, gateway := range wanted {
-		if present[destination] == gateway {
-			continue
+		if present[destination] != gateway {
+			change("add", netlink.RouteReplace, destination, gateway)
 		}
-		if err := netlink.RouteReplace(route(destination, gateway)); err != nil {
-			failed = append(failed, fmt.Errorf("adding the route to %s via %s: %w", destination, gateway, err))
-			continue
-		}
-		slog.Info("added a route", "to", destination, "via", gateway)
 	}
 	for destination, gateway := range present {
-		if _, isWanted := wanted[destination]; isWanted {
-			continue
+		if _, isWanted := wanted[destination]; !isWanted {
+			change("remove", netlink.RouteDel, destination, gateway)
 		}
-		// ESRCH says that it is gone already.
-		if err := netlink.RouteDel(route(destination, gateway)); err != nil && !errors.Is(err, syscall.ESRCH) {
-			failed = append(failed, fmt.Errorf("removing the route to %s: %w", destination, err))
-			continue
-		}
-		slog.Info("removed a route", "to", destination)
 	}
 	return errors.Join(failed...)
 }
 
-// gateways are where routes lead, by their destinations.
+// gateways returns the gateways of routes by their destinations.
 func gateways(list []netlink.Route) map[netip.Prefix]netip.Addr {
 	found := map[netip.Prefix]netip.Addr{}
 	for _, r := range list {
@@ -80,12 +76,12 @@ func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// linkMTU is the MTU of the link that has an address: what is sent between nodes
-// leaves through it.
+// linkMTU returns the MTU of the link that has an address: what is sent between
+// nodes leaves through it.
 func linkMTU(address netip.Addr) (int, error) {
 	addresses, err := netlink.AddrList(nil, unix.AF_INET)
 	if err != nil {
-		return 0, fmt.Errorf("listing the node's addresses: %w", err)
+		return 0, fmt.Errorf("list the node's addresses: %w", err)
 	}
 	for _, a := range addresses {
 		if a.IP.Equal(address.AsSlice()) {

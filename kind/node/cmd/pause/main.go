@@ -1,6 +1,6 @@
-// Command pause is the process of a pod's sandbox: it keeps the pod's namespaces
-// alive, and waits for orphans when the pod's containers share one process
-// namespace, until it is told to end.
+// Command pause is the process of a pod's sandbox: until a signal stops it, it keeps
+// the pod's namespaces alive, and reaps orphans when the pod's containers share one
+// process namespace.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// reap waits for every child that has ended. One signal may stand for several.
+// reap waits for every child that has exited. One signal may stand for several.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

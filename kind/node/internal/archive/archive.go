@@ -1,5 +1,5 @@
-// Package archive writes container images that nobody has to run a build for, as
-// archives that `docker load` and `ctr images import` read.
+// Package archive writes container images, without running a build, as archives that
+// `docker load` and `ctr images import` read.
 package archive
 
 import (
@@ -24,7 +24,7 @@ import (
 
 // Image is one image of an archive.
 type Image struct {
-	// Name is in full, with registry and tag: example.com/team/name:v1.
+	// Name is the full name, with registry and tag: example.com/team/name:v1.
 	Name string
 	// Base is a tar file with the lowest layer, or empty.
 	Base string
@@ -46,9 +46,9 @@ type File struct {
 
 // Write makes an archive for linux on an architecture.
 //
-// The archive's first entry is the old "repositories", which newer tools ignore:
-// kind reads an archive's names there, while of a manifest.json it reads those of
-// the first image only.
+// The archive's first entry is the old "repositories", which newer tools ignore.
+// kind reads an archive's names there; in a manifest.json, it reads only those of
+// the first image.
 func Write(file, architecture string, images []Image) (err error) {
 	out, err := os.Create(file)
 	if err != nil {
@@ -56,12 +56,12 @@ func Write(file, architecture string, images []Image) (err error) {
 	}
 	defer func() {
 		if err = errors.Join(err, out.Close()); err != nil {
-			err = errors.Join(fmt.Errorf("writing the images of %s: %w", filepath.Base(file), err), os.Remove(file))
+			err = errors.Join(fmt.Errorf("write the images of %s: %w", filepath.Base(file), err), os.Remove(file))
 		}
 	}()
 
 	named := map[name.Reference]v1.Image{}
-	repositories := map[string]map[string]string{} // kind reads names and tags, and no value
+	repositories := map[string]map[string]string{} // kind reads names and tags, but no values
 	for _, image := range images {
 		tag, err := name.NewTag(image.Name)
 		if err != nil {
@@ -90,7 +90,7 @@ func Write(file, architecture string, images []Image) (err error) {
 	return tarball.MultiRefWrite(named, out)
 }
 
-// assemble makes the image of its layers.
+// assemble makes the image from its layers.
 func (i Image) assemble(architecture string) (v1.Image, error) {
 	var openers []tarball.Opener
 	if i.Base != "" {
@@ -124,7 +124,7 @@ func (i Image) assemble(architecture string) (v1.Image, error) {
 	return mutate.AppendLayers(img, layers...)
 }
 
-// writeFiles writes a layer: the same bytes for the same files.
+// writeFiles writes a layer, which has the same bytes for the same files.
 func writeFiles(w *tar.Writer, files []File) error {
 	files = slices.SortedFunc(slices.Values(files), func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	made := map[string]bool{}
@@ -152,7 +152,7 @@ func writeFiles(w *tar.Writer, files []File) error {
 	return w.Close()
 }
 
-// parents are the folders that a file is in, the outermost first.
+// parents returns the directories that a file is in, the outermost first.
 func parents(name string) []string {
 	var dirs []string
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {

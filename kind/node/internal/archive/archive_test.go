@@ -47,7 +47,7 @@ func write(t *testing.T, images []Image) []byte {
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 {
-		t.Errorf("left in the folder: %v, %v", left, err)
+		t.Errorf("left in the directory: %v, %v", left, err)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -58,7 +58,7 @@ func write(t *testing.T, images []Image) []byte {
 
 func TestArchiveNamesAllImagesFirst(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "base.tar")
-	if err := os.WriteFile(base, []byte("not looked into"), 0o644); err != nil {
+	if err := os.WriteFile(base, []byte("never read"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	images := []Image{
@@ -97,7 +97,7 @@ func TestArchiveNamesAllImagesFirst(t *testing.T) {
 	if c.Architecture != "arm64" || len(c.RootFS.DiffIDs) != 2 || !slices.Equal(c.Config.Entrypoint, []string{"kube-proxy"}) {
 		t.Errorf("got %+v", c)
 	}
-	if base := uncompressed(t, contents[manifests[0].Layers[0]]); string(base) != "not looked into" {
+	if base := uncompressed(t, contents[manifests[0].Layers[0]]); string(base) != "never read" {
 		t.Errorf("the base is %q", base)
 	}
 	layer, _ := entries(t, uncompressed(t, contents[manifests[0].Layers[1]]))
@@ -105,7 +105,7 @@ func TestArchiveNamesAllImagesFirst(t *testing.T) {
 		t.Errorf("the layer holds %q, expected %q", layer, want)
 	}
 	if !bytes.Equal(write(t, images[:1]), write(t, images[:1])) {
-		t.Error("the same image is other bytes the second time")
+		t.Error("the same image has other bytes the second time")
 	}
 }
 
@@ -132,7 +132,7 @@ func TestFailuresLeaveNothing(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-			t.Errorf("%s: left in the folder: %v, %v", name, left, err)
+			t.Errorf("%s: left in the directory: %v, %v", name, left, err)
 		}
 	}
 }

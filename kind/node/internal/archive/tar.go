@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// AddFile adds the copy of a file of this machine to a tar file, under another name and with another mode, and nothing else of
-// what it is here, so that what is made from the same files is the same.
+// AddFile adds a copy of a file to a tar file, under another name and with another
+// mode. Its time and owner are left out, so that the same files make the same bytes.
 func AddFile(w *tar.Writer, name, source string, mode int64) error {
 	f, err := os.Open(source)
 	if err != nil {

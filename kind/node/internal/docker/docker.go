@@ -1,5 +1,4 @@
-// Package docker runs the Docker command: kind's library, which makes the node
-// image, uses no other.
+// Package docker runs the docker command, as kind does.
 package docker
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/example/operator-testbed/kind/build/program"
 )
 
-// Check says what is wrong where Docker can't be used.
+// Check returns an error that says what to do if Docker can't be used.
 func Check(ctx context.Context) error {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return errors.New("there is no docker on PATH: install Docker, or run `make docker-up` on Debian or Ubuntu")
@@ -26,25 +25,25 @@ func Check(ctx context.Context) error {
 	return errors.New("Docker does not answer: start it, or run `make docker-up` on a Debian or Ubuntu that has none") //nolint:staticcheck // a name
 }
 
-// Has says whether there is an image of a name.
+// Has reports whether there is an image of a name.
 func Has(ctx context.Context, image string) bool {
 	_, err := program.Output(ctx, "docker", "image", "inspect", "--format={{.Id}}", image)
 	return err == nil
 }
 
-// Load takes the images of an archive.
+// Load loads the images of an archive.
 func Load(ctx context.Context, file string) error {
 	_, err := program.Output(ctx, "docker", "load", "--quiet", "--input="+file)
 	return err
 }
 
-// Untag takes a name away from an image. Its layers stay where others need them.
-// That it can't be done is no reason to fail: the name does no harm.
+// Untag removes the name of an image, and the layers that no other image needs. A
+// failure is ignored, because the name does no harm.
 func Untag(ctx context.Context, image string) {
 	_, _ = program.Output(ctx, "docker", "image", "rm", image)
 }
 
-// RemoveContainers removes what still runs from an image.
+// RemoveContainers removes the containers of an image. A failure is ignored.
 func RemoveContainers(ctx context.Context, image string) {
 	ids, err := program.Output(ctx, "docker", "ps", "--all", "--quiet", "--filter=ancestor="+image)
 	if err == nil && len(ids) > 0 {

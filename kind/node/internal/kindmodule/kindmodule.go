@@ -1,7 +1,7 @@
-// Package kindmodule reads what a node image needs out of kind's own module: the
+// Package kindmodule reads what a node image needs from kind's own module: the
 // files of its base image, and the names of the images that it expects in a node.
-// Neither is part of kind's library, so both are read from its source, of the
-// version that go.mod has.
+// kind's library exports neither, so both are read from its source, in the version
+// that go.mod requires.
 package kindmodule
 
 import (
@@ -23,7 +23,7 @@ type Module struct {
 	Dir, Version string
 }
 
-// Find asks the go command where kind's module is; it downloads it if need be.
+// Find returns kind's module, which the go command downloads if necessary.
 func Find(ctx context.Context, ownModule string) (Module, error) {
 	goCommand := program.Program{Path: "go", Dir: ownModule, Env: []string{"GOWORK=off", "GOFLAGS=-mod=readonly"}}
 	output, err := goCommand.Output(ctx, "list", "-m", "-f={{.Dir}}\n{{.Version}}", "sigs.k8s.io/kind")
@@ -37,53 +37,39 @@ func Find(ctx context.Context, ownModule string) (Module, error) {
 	return Module{Dir: dir, Version: version}, nil
 }
 
-var imageConstant = regexp.MustCompile(`(?m)^\s*(?:const\s+)?\w+Image\s*=\s*"([^"]+)"`)
+// sources are the files of kind's module that name images: of the network, of the
+// storage, and of every pod's sandbox.
+var sources = []string{"pkg/build/nodeimage/const_cni.go", "pkg/build/nodeimage/const_storage.go", "images/base/files/" + containerdConfig}
 
-// Images are the names of the images that kind puts into every node for its own
-// manifests: network and storage.
+const containerdConfig = "etc/containerd/config.toml"
+
+var imageSetting = regexp.MustCompile(`(?m)^\s*(?:const\s+)?(?:\w+Image|sandbox_image)\s*=\s*"([^"]+)"`)
+
+// Images returns the names of the images that kind expects in every node, besides
+// those of Kubernetes.
 func (m Module) Images() ([]string, error) {
 	var images []string
-	for _, name := range []string{"const_cni.go", "const_storage.go"} {
-		file := filepath.Join(m.Dir, "pkg", "build", "nodeimage", name)
-		source, err := os.ReadFile(file)
+	for _, name := range sources {
+		source, err := os.ReadFile(filepath.Join(m.Dir, filepath.FromSlash(name)))
 		if err != nil {
 			return nil, err
 		}
-		found := imageConstant.FindAllStringSubmatch(string(source), -1)
+		found := imageSetting.FindAllStringSubmatch(string(source), -1)
 		if len(found) == 0 {
-			return nil, fmt.Errorf("kind %s names no image in %s: its source has changed, and kind/node must follow", m.Version, file)
+			return nil, fmt.Errorf("kind %s names no image in %s: its source has changed, and kind/node must follow", m.Version, name)
 		}
-		for _, constant := range found {
-			images = append(images, constant[1])
+		for _, setting := range found {
+			images = append(images, setting[1])
 		}
 	}
 	return images, nil
 }
 
-const containerdConfig = "etc/containerd/config.toml"
-
-var sandbox = regexp.MustCompile(`(?m)^\s*sandbox_image\s*=\s*"([^"]+)"`)
-
-// SandboxImage is the image of every pod's sandbox.
-func (m Module) SandboxImage() (string, error) {
-	config, err := os.ReadFile(filepath.Join(m.files(), containerdConfig))
-	if err != nil {
-		return "", err
-	}
-	found := sandbox.FindSubmatch(config)
-	if found == nil {
-		return "", fmt.Errorf("kind %s sets no sandbox_image in %s: its source has changed, and kind/node must follow", m.Version, containerdConfig)
-	}
-	return string(found[1]), nil
-}
-
-func (m Module) files() string { return filepath.Join(m.Dir, "images", "base", "files") }
-
-// CopyFiles copies the files of kind's base image into a new folder, with their
-// modes: kind's Dockerfile makes those in folders called bin executable, and the
-// module cache knows no such bit.
+// CopyFiles copies the files of kind's base image into a new directory, with their
+// modes: kind's Dockerfile makes those in directories called bin executable, and
+// the module cache does not keep that bit.
 func (m Module) CopyFiles(to string) error {
-	if err := os.CopyFS(to, os.DirFS(m.files())); err != nil {
+	if err := os.CopyFS(to, os.DirFS(filepath.Join(m.Dir, "images", "base", "files"))); err != nil {
 		return err
 	}
 	if err := m.adapt(filepath.Join(to, containerdConfig)); err != nil {
@@ -103,7 +89,7 @@ func (m Module) CopyFiles(to string) error {
 
 // adapt changes containerd's configuration in one point: a machine that may not
 // lower the oom_score_adj of a process, such as a container without
-// CAP_SYS_RESOURCE, starts pods all the same. Where it may, nothing changes.
+// CAP_SYS_RESOURCE, can start pods, too. On other machines, nothing changes.
 func (m Module) adapt(file string) error {
 	config, err := os.ReadFile(file)
 	if err != nil {

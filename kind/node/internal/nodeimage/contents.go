@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/example/operator-testbed/kind/node/internal/archive"
 	"github.com/example/operator-testbed/kind/node/internal/rootfs"
 )
 
-// nodePackages are those of kind's own Dockerfile, without what only storage that
-// nobody tests here needs, and with Debian's runc.
+// nodePackages are those of kind's own Dockerfile, without those for kinds of
+// storage that nobody tests here, and with Debian's runc.
 var nodePackages = []string{
 	"systemd",
 	"conntrack", "iptables", "nftables", "iproute2", "ethtool", "util-linux", "mount", "kmod",
@@ -19,8 +20,9 @@ var nodePackages = []string{
 	"bash", "ca-certificates", "curl", "jq", "procps", "runc",
 }
 
-// nodeSetup are the steps of kind's own Dockerfile that need no container: no
-// unit that a container can't run, the units that a node needs, systemd as init.
+// nodeSetup are the steps of kind's own Dockerfile that need no container: they
+// remove the units that a container can't run, enable those that a node needs, and
+// make systemd the init process.
 var nodeSetup = []string{
 	`find "$1/lib/systemd/system/sysinit.target.wants/" -name systemd-tmpfiles-setup.service -delete`,
 	`rm -f "$1"/lib/systemd/system/multi-user.target.wants/*`,
@@ -38,7 +40,7 @@ var nodeSetup = []string{
 	`touch "$1/etc/machine-id"`,
 }
 
-// toolsSystem is what images need that run more than one program: kube-proxy runs
+// toolsSystem is for images that run more than one program: kube-proxy runs
 // iptables, local-path-provisioner's helper a shell. Packages that are only
 // unpacked lack the links that installing iptables would make.
 var toolsSystem = rootfs.Spec{
@@ -56,8 +58,8 @@ var programsOf = map[string][]string{
 	"kubernetes": {"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubeadm", "kubectl", "kubelet"},
 }
 
-// nodePrograms are the programs of a node's own, beside those that kind copies
-// into it, and the folder they are in.
+// nodePrograms are the programs of the node itself, besides those that kind copies
+// into it, and the directories they are in.
 var nodePrograms = map[string][]string{
 	"/usr/local/bin": {"containerd", "containerd-shim-runc-v2", "ctr", "crictl"},
 	"/opt/cni/bin":   {"host-local", "loopback", "ptp", "portmap"},
@@ -65,9 +67,9 @@ var nodePrograms = map[string][]string{
 
 // content is what an image of a node holds.
 type content struct {
-	// program is the one it runs, under the path in the image.
+	// program is the one it runs, and path where it is in the image.
 	program, path string
-	// tools says that it needs toolsSystem.
+	// tools is set if it needs toolsSystem.
 	tools bool
 }
 
@@ -91,10 +93,10 @@ var contents = map[string]content{
 // pathVariable is the PATH of every image.
 const pathVariable = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// programs say where programs are on this machine.
+// programs are directories with programs on this machine.
 type programs []string
 
-// find is the file of a program in the first folder that has it.
+// find returns the file of a program in the first directory that has it.
 func (p programs) find(name string) (string, error) {
 	for _, dir := range p {
 		if found, err := filepath.EvalSymlinks(filepath.Join(dir, name)); err == nil {
@@ -104,12 +106,12 @@ func (p programs) find(name string) (string, error) {
 	return "", fmt.Errorf("no program called %s was built", name)
 }
 
-// image is the one that is asked for by a name. tools is the file of toolsSystem.
+// image returns the image of a name. tools is the file of toolsSystem.
 func (p programs) image(name, tools string) (archive.Image, error) {
 	repository, _, _ := strings.Cut(path.Base(name), ":")
 	c, ok := contents[repository]
 	if !ok {
-		return archive.Image{}, fmt.Errorf("kubeadm or kind asks for an image %s, and nothing here says what is in it: add it to the contents in kind/node/internal/nodeimage", name)
+		return archive.Image{}, fmt.Errorf("kubeadm or kind needs an image %s that is unknown here: add it to contents in kind/node/internal/nodeimage", name)
 	}
 	image := archive.Image{Name: name, Env: []string{pathVariable}}
 	if c.tools {
@@ -128,13 +130,7 @@ func (p programs) image(name, tools string) (archive.Image, error) {
 
 // required are the names of all images that a node needs: kubeadm's, but with
 // kind's sandbox instead of kubeadm's, and kind's.
-func required(kubeadm []string, sandbox string, kind []string) []string {
-	var names []string
-	for _, name := range kubeadm {
-		if !strings.Contains(name, "pause") {
-			names = append(names, name)
-		}
-	}
-	names = append(names, sandbox)
-	return append(names, kind...)
+func required(kubeadm, kind []string) []string {
+	isSandbox := func(name string) bool { return strings.Contains(name, "/pause:") }
+	return append(slices.DeleteFunc(slices.Clone(kubeadm), isSandbox), kind...)
 }

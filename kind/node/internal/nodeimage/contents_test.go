@@ -9,8 +9,8 @@ import (
 )
 
 func TestRequired(t *testing.T) {
-	got := required([]string{"registry.k8s.io/etcd:3", "registry.k8s.io/pause:3.11"}, "registry.k8s.io/pause:3.10", []string{"docker.io/kindest/kindnetd:v1"})
-	want := []string{"registry.k8s.io/etcd:3", "registry.k8s.io/pause:3.10", "docker.io/kindest/kindnetd:v1"}
+	got := required([]string{"registry.k8s.io/etcd:3", "registry.k8s.io/pause:3.11"}, []string{"docker.io/kindest/kindnetd:v1", "registry.k8s.io/pause:3.10"})
+	want := []string{"registry.k8s.io/etcd:3", "docker.io/kindest/kindnetd:v1", "registry.k8s.io/pause:3.10"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, expected %q", got, want)
 	}
@@ -23,7 +23,7 @@ func TestImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := programs{"/no/such/folder", dir}
+	p := programs{"/no/such/directory", dir}
 	for name, want := range map[string]struct{ entrypoint, base string }{
 		"registry.k8s.io/coredns/coredns:v1.14.6":   {"/coredns", ""},
 		"registry.k8s.io/kube-proxy:v1.37.0":        {"/usr/local/bin/kube-proxy", "tools.tar"},
@@ -38,9 +38,9 @@ func TestImage(t *testing.T) {
 		}
 	}
 	if _, err := p.image("registry.k8s.io/unknown:v1", ""); err == nil || !strings.Contains(err.Error(), "registry.k8s.io/unknown:v1") {
-		t.Errorf("an image that nobody knows: %v", err)
+		t.Errorf("an unknown image: %v", err)
 	}
 	if _, err := p.image("registry.k8s.io/etcd:3", ""); err == nil || !strings.Contains(err.Error(), "etcd") {
-		t.Errorf("a program that there is not: %v", err)
+		t.Errorf("a missing program: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
 // Package nodeimage makes the image of a kind node from Go modules and Debian
-// packages, on a machine that need not reach any registry.
+// packages, on a machine that can reach no registry.
 package nodeimage
 
 import (
@@ -24,9 +24,9 @@ import (
 
 // Options say where things are, and how progress is shown.
 type Options struct {
-	// Kind is the repository's folder kind.
+	// Kind is the repository's directory kind.
 	Kind string
-	// Cache is the testbed's cache folder.
+	// Cache is the testbed's cache directory.
 	Cache string
 	// Mirror is a Debian mirror, empty for Debian's own.
 	Mirror string
@@ -52,6 +52,7 @@ const (
 type build struct {
 	options      Options
 	architecture string
+	version      string // of Kubernetes
 	display      *progress.Display
 	// dir is where root file systems are kept, work is for unfinished files.
 	dir, work string
@@ -60,16 +61,8 @@ type build struct {
 }
 
 // Ensure makes the image unless there is one of the same inputs, and returns its
-// name. When ctx ends it returns an *assets.StoppedError.
+// name.
 func Ensure(ctx context.Context, o Options) (string, error) {
-	name, err := ensure(ctx, o)
-	if _, stopped := errors.AsType[*assets.StoppedError](err); err != nil && ctx.Err() != nil && !stopped {
-		err = &assets.StoppedError{Cause: context.Cause(ctx)}
-	}
-	return name, err
-}
-
-func ensure(ctx context.Context, o Options) (string, error) {
 	if runtime.GOOS != "linux" {
 		return "", fmt.Errorf("a node image can be made on Linux only, and this is %s: kind pulls the pinned kindest/node instead, or KIND_NODE_IMAGE names another", runtime.GOOS)
 	}
@@ -98,10 +91,10 @@ func ensure(ctx context.Context, o Options) (string, error) {
 	return name, b.make(ctx, name)
 }
 
-// name is the image's, with a tag that changes with everything it is made from,
-// but for the versions of Debian's packages.
+// name returns the image's name, with a tag that changes with everything it is made
+// from, except the versions of Debian's packages.
 func (b *build) name(ctx context.Context) (string, error) {
-	// That of the toolchain, which may be another than this program's.
+	// Of the toolchain, which may be another than this program's.
 	toolchain, err := program.Output(ctx, "go", "env", "GOVERSION")
 	if err != nil {
 		return "", err
@@ -121,7 +114,8 @@ func (b *build) name(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return imageName(string(goMod), inputs)
+	b.version, err = versionIn(string(goMod))
+	return imageName(b.version, inputs), err
 }
 
 func (b *build) make(ctx context.Context, name string) error {
@@ -192,7 +186,7 @@ func (b *build) systems(ctx context.Context) (node, tools string, err error) {
 	return node, tools, err
 }
 
-// detail begins a step and returns what shows its details.
+// detail starts a step, and returns a function that shows what it is doing.
 func (b *build) detail(step int, doing string) func(string) {
 	state := progress.State{Step: step, Steps: steps, Doing: doing}
 	b.display.Step(state)
@@ -210,7 +204,7 @@ func (b *build) loadBase(ctx context.Context, name, system string) error {
 		Name: name, Base: system,
 		Env:        []string{pathVariable, "container=docker"}, // systemd looks for the second
 		Entrypoint: []string{"/usr/local/bin/entrypoint", "/sbin/init"},
-		StopSignal: "SIGRTMIN+3", // what ends systemd
+		StopSignal: "SIGRTMIN+3", // on which systemd shuts down
 	}
 	for dir, names := range nodePrograms {
 		for _, name := range names {
@@ -234,7 +228,7 @@ func (b *build) loadBase(ctx context.Context, name, system string) error {
 	return docker.Load(ctx, file)
 }
 
-// containerSpec is the specification that all containers on a node begin with.
+// containerSpec is the specification that all containers on a node start from.
 func (b *build) containerSpec(ctx context.Context) ([]byte, error) {
 	ctr, err := b.programs.find("ctr")
 	if err != nil {
@@ -251,36 +245,7 @@ func (b *build) containerSpec(ctx context.Context) ([]byte, error) {
 // Kubernetes release.
 func (b *build) pack(ctx context.Context, tools string) (string, error) {
 	b.detail(stepImages, "the images in the node")
-	kubeadm, err := b.programs.find("kubeadm")
-	if err != nil {
-		return "", err
-	}
-	said, err := program.Output(ctx, kubeadm, "version", "--output=short")
-	if err != nil {
-		return "", err
-	}
-	version := strings.TrimSpace(string(said))
-	said, err = program.Output(ctx, kubeadm, "config", "images", "list", "--kubernetes-version="+version)
-	if err != nil {
-		return "", err
-	}
-	sandbox, err := b.kind.SandboxImage()
-	if err != nil {
-		return "", err
-	}
-	ofKind, err := b.kind.Images()
-	if err != nil {
-		return "", err
-	}
-	var images []archive.Image
-	for _, name := range required(strings.Fields(string(said)), sandbox, ofKind) {
-		image, err := b.programs.image(name, tools)
-		if err != nil {
-			return "", err
-		}
-		images = append(images, image)
-	}
-	r := release{version: version, dir: filepath.Join(b.work, "release")}
+	r := release{version: b.version, architecture: b.architecture}
 	for _, name := range []string{"kubeadm", "kubelet", "kubectl"} {
 		file, err := b.programs.find(name)
 		if err != nil {
@@ -288,8 +253,20 @@ func (b *build) pack(ctx context.Context, tools string) (string, error) {
 		}
 		r.programs = append(r.programs, file)
 	}
-	if err := r.writeImages(images, b.architecture); err != nil {
+	ofKubeadm, err := program.Output(ctx, r.programs[0], "config", "images", "list", "--kubernetes-version="+b.version)
+	if err != nil {
 		return "", err
 	}
-	return r.pack(filepath.Join(b.work, "kubernetes-server.tar.gz"))
+	ofKind, err := b.kind.Images()
+	if err != nil {
+		return "", err
+	}
+	for _, name := range required(strings.Fields(string(ofKubeadm)), ofKind) {
+		image, err := b.programs.image(name, tools)
+		if err != nil {
+			return "", err
+		}
+		r.images = append(r.images, image)
+	}
+	return r.pack(b.work)
 }

@@ -15,52 +15,41 @@ import (
 
 // release is the part of a Kubernetes release that kind makes a node of.
 type release struct {
-	version string
-	// dir is a folder for the image archives.
-	dir string
+	version, architecture string
 	// programs are files on this machine.
 	programs []string
-
-	archives []string
+	images   []archive.Image
 }
 
 // archiveNames are the image archives that kind looks for. The last one also holds
 // every image that has no archive of its own: kind pulls what it finds in none.
 var archiveNames = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}
 
-// distribute says which images are in which archive.
+// distribute returns the images of each archive.
 func distribute(images []archive.Image) map[string][]archive.Image {
-	last := archiveNames[len(archiveNames)-1]
 	in := map[string][]archive.Image{}
 	for _, image := range images {
 		name, _, _ := strings.Cut(path.Base(image.Name), ":")
 		if !slices.Contains(archiveNames, name) {
-			name = last
+			name = archiveNames[len(archiveNames)-1]
 		}
 		in[name] = append(in[name], image)
 	}
 	return in
 }
 
-func (r *release) writeImages(images []archive.Image, architecture string) error {
-	if err := os.MkdirAll(r.dir, 0o755); err != nil {
-		return err
-	}
-	in := distribute(images)
+// pack writes the release to a file in a directory. It is not compressed, although
+// kind wants a .gz: it stays on this machine, and is unpacked a moment later.
+func (r release) pack(directory string) (file string, err error) {
+	files, in := slices.Clone(r.programs), distribute(r.images)
 	for _, name := range archiveNames {
-		file := filepath.Join(r.dir, name+".tar")
-		if err := archive.Write(file, architecture, in[name]); err != nil {
-			return err
+		images := filepath.Join(directory, name+".tar")
+		if err := archive.Write(images, r.architecture, in[name]); err != nil {
+			return "", err
 		}
-		r.archives = append(r.archives, file)
+		files = append(files, images)
 	}
-	return nil
-}
-
-// pack writes the release. It is not compressed, although kind wants a .gz: it
-// stays on this machine, and is unpacked a moment later.
-func (r *release) pack(file string) (_ string, err error) {
-	out, err := os.Create(file)
+	out, err := os.Create(filepath.Join(directory, "kubernetes-server.tar.gz"))
 	if err != nil {
 		return "", err
 	}
@@ -70,13 +59,9 @@ func (r *release) pack(file string) (_ string, err error) {
 		return "", err
 	}
 	w := tar.NewWriter(compressed)
-	if err := archive.AddBytes(w, "kubernetes/version", []byte(r.version), 0o644); err != nil {
-		return "", err
+	err = archive.AddBytes(w, "kubernetes/version", []byte(r.version), 0o644)
+	for _, source := range files {
+		err = errors.Join(err, archive.AddFile(w, "kubernetes/server/bin/"+filepath.Base(source), source, 0o755))
 	}
-	for _, source := range slices.Concat(r.programs, r.archives) {
-		if err := archive.AddFile(w, "kubernetes/server/bin/"+filepath.Base(source), source, 0o755); err != nil {
-			return "", err
-		}
-	}
-	return file, errors.Join(w.Close(), compressed.Close())
+	return out.Name(), errors.Join(err, w.Close(), compressed.Close())
 }

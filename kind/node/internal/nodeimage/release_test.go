@@ -32,15 +32,11 @@ func TestReleaseHasKubernetesLayout(t *testing.T) {
 	if err := os.WriteFile(kubeadm, []byte("x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r := release{version: "v1.37.0", dir: filepath.Join(dir, "release"), programs: []string{kubeadm}}
-	images := []archive.Image{{Name: "registry.k8s.io/pause:3"}}
+	r := release{version: "v1.37.0", architecture: "amd64", programs: []string{kubeadm}, images: []archive.Image{{Name: "registry.k8s.io/pause:3"}}}
 	for _, name := range archiveNames {
-		images = append(images, archive.Image{Name: "registry.k8s.io/" + name + ":v1.37.0"})
+		r.images = append(r.images, archive.Image{Name: "registry.k8s.io/" + name + ":v1.37.0"})
 	}
-	if err := r.writeImages(images, "amd64"); err != nil {
-		t.Fatal(err)
-	}
-	file, err := r.pack(filepath.Join(dir, "server.tar.gz"))
+	file, err := r.pack(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +70,18 @@ func TestReleaseHasKubernetesLayout(t *testing.T) {
 }
 
 func TestImageName(t *testing.T) {
-	goMod := "require (\n\tk8s.io/kubelet v0.37.0\n\tk8s.io/kubernetes v1.37.0 // indirect\n)\n"
-	name, err := imageName(goMod, []string{"a", "b"})
-	if err != nil || !strings.HasPrefix(name, repository+":v1.37.0-") {
-		t.Errorf("got %s and %v", name, err)
+	version, err := versionIn("require (\n\tk8s.io/kubelet v0.37.0\n\tk8s.io/kubernetes v1.37.0 // indirect\n)\n")
+	if err != nil || version != "v1.37.0" {
+		t.Errorf("got %s and %v", version, err)
 	}
-	if other, _ := imageName(goMod, []string{"a", "c"}); other == name {
+	name := imageName(version, []string{"a", "b"})
+	if !strings.HasPrefix(name, repository+":v1.37.0-") {
+		t.Errorf("got %s", name)
+	}
+	if imageName(version, []string{"a", "c"}) == name {
 		t.Error("the name does not depend on the inputs")
 	}
-	if _, err := imageName("module m\n", nil); err == nil {
+	if _, err := versionIn("module m\n"); err == nil {
 		t.Error("a go.mod without Kubernetes was read")
 	}
 }
@@ -106,6 +105,6 @@ func TestAdaptSpec(t *testing.T) {
 		t.Errorf("the hooks are %v", hooks)
 	}
 	if _, err := adaptSpec([]byte("no JSON")); err == nil {
-		t.Error("what is no JSON was read")
+		t.Error("a text that is not JSON was read")
 	}
 }

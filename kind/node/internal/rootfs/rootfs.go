@@ -18,7 +18,7 @@ import (
 )
 
 // suite is Debian 12. Its systemd still boots on machines with version 1 of
-// cgroups; the one of Debian 13 needs to be talked into it.
+// cgroups; that of Debian 13 does so only with an extra kernel argument.
 const suite = "bookworm"
 
 // Spec says what is in a root file system.
@@ -29,26 +29,26 @@ type Spec struct {
 	// unpacks them.
 	Variant  string
 	Packages []string
-	// Files is a folder whose files are added, or empty. FilesVersion changes when
-	// they do.
+	// Files is a directory whose files are added, or empty. FilesVersion changes
+	// when they do.
 	Files, FilesVersion string
-	// Setup are lines of a shell script that runs at the end on the machine, with
-	// the root file system's folder as $1.
+	// Setup are lines of a shell script that runs at the end on this machine, with
+	// the root file system's directory as $1.
 	Setup []string
 }
 
 // patience is how long an interrupted mmdebstrap may take to clean up.
 const patience = 10 * time.Second
 
-// key changes when a root file system has to be made again.
-func (s Spec) key(architecture string) string {
+// Key changes when a root file system has to be made again.
+func (s Spec) Key(architecture string) string {
 	parts := [][]string{{suite, architecture, s.Variant, s.hook(), s.FilesVersion}, s.Packages, s.Setup, options}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", parts))
 	return hex.EncodeToString(sum[:])[:12]
 }
 
 // options leave out what nobody reads in a container. The unsafe disk access is
-// the package manager's: a folder that is thrown away needs no fsync per file.
+// the package manager's: a temporary directory needs no fsync per file.
 var options = []string{
 	"--dpkgopt=path-exclude=/usr/share/man/*",
 	"--dpkgopt=path-exclude=/usr/share/locale/*",
@@ -76,8 +76,8 @@ func (s Spec) args(architecture, file, mirror string) []string {
 	return args
 }
 
-// hook is the option for what runs at the end: mmdebstrap takes others without a
-// word, and never runs them.
+// hook is the option for a script that runs at the end. mmdebstrap accepts others
+// silently, and never runs them.
 func (s Spec) hook() string {
 	if s.Variant == "extract" {
 		return "--extract-hook"
@@ -85,11 +85,11 @@ func (s Spec) hook() string {
 	return "--customize-hook"
 }
 
-// Make returns the tar file of a root file system in a folder, made now unless an
-// earlier call has. mirror is a Debian mirror, empty for Debian's own. What
-// mmdebstrap is at is given to onLine.
+// Make returns the tar file of a root file system in a directory, and makes it
+// unless it is there. mirror is a Debian mirror, empty for Debian's own. onLine gets
+// mmdebstrap's progress.
 func (s Spec) Make(ctx context.Context, dir, architecture, mirror string, onLine func(string)) (string, error) {
-	file := filepath.Join(dir, s.Name+"-"+s.key(architecture)+".tar")
+	file := filepath.Join(dir, s.Name+"-"+s.Key(architecture)+".tar")
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
@@ -118,17 +118,17 @@ func (s Spec) Make(ctx context.Context, dir, architecture, mirror string, onLine
 	return file, os.Rename(unfinished, file)
 }
 
-// explain is a sentence with the first complaints, which name the cause.
+// explain adds the first complaints, which name the cause, and what to do.
 func explain(err error, complaints []string) error {
-	said := strings.Join(complaints[:min(3, len(complaints))], "; ")
-	mend := "run the same command again"
+	reasons := strings.Join(complaints[:min(3, len(complaints))], "; ")
+	remedy := "run the same command again"
 	switch {
-	case strings.Contains(said, "Err:"), strings.Contains(said, "resolv"), strings.Contains(said, "connect"):
-		mend = "connect this machine to a Debian mirror, and name it with DEBIAN_MIRROR if it is not deb.debian.org"
-	case strings.Contains(said, "NO_PUBKEY"), strings.Contains(said, "not signed"):
-		mend = "run `apt-get install debian-archive-keyring`"
-	case strings.Contains(said, "unshare"), strings.Contains(said, "subuid"):
-		mend = "run it as root"
+	case strings.Contains(reasons, "Err:"), strings.Contains(reasons, "resolv"), strings.Contains(reasons, "connect"):
+		remedy = "connect this machine to a Debian mirror, and name it with DEBIAN_MIRROR if it is not deb.debian.org"
+	case strings.Contains(reasons, "NO_PUBKEY"), strings.Contains(reasons, "not signed"):
+		remedy = "run `apt-get install debian-archive-keyring`"
+	case strings.Contains(reasons, "unshare"), strings.Contains(reasons, "subuid"):
+		remedy = "run it as root"
 	}
-	return fmt.Errorf("%w: %s: %s", err, said, mend)
+	return fmt.Errorf("%w: %s: %s", err, reasons, remedy)
 }

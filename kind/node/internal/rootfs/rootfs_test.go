@@ -31,7 +31,7 @@ func TestArgs(t *testing.T) {
 }
 
 func TestMadeAgainWhenSomethingChanges(t *testing.T) {
-	seen := map[string]string{spec.key("amd64"): "the first"}
+	seen := map[string]string{spec.Key("amd64"): "the first"}
 	for name, change := range map[string]func(*Spec){
 		"packages": func(s *Spec) { s.Packages = []string{"systemd"} },
 		"variant":  func(s *Spec) { s.Variant = "extract" },
@@ -40,7 +40,7 @@ func TestMadeAgainWhenSomethingChanges(t *testing.T) {
 	} {
 		other := spec
 		change(&other)
-		key := other.key("amd64")
+		key := other.Key("amd64")
 		if before := seen[key]; before != "" {
 			t.Errorf("%s has the key of %s", name, before)
 		}
@@ -48,10 +48,10 @@ func TestMadeAgainWhenSomethingChanges(t *testing.T) {
 	}
 	elsewhere := spec
 	elsewhere.Files = "/elsewhere"
-	if elsewhere.key("amd64") != spec.key("amd64") {
+	if elsewhere.Key("amd64") != spec.Key("amd64") {
 		t.Error("the key depends on where the files are")
 	}
-	if spec.key("arm64") == spec.key("amd64") {
+	if spec.Key("arm64") == spec.Key("amd64") {
 		t.Error("the key does not depend on the architecture")
 	}
 }
@@ -62,7 +62,7 @@ func TestWhatIsThereIsNotMadeAgain(t *testing.T) {
 	if _, err := spec.Make(t.Context(), dir, "amd64", "", func(string) {}); err == nil || !strings.Contains(err.Error(), "apt-get install mmdebstrap") {
 		t.Errorf("got %v", err)
 	}
-	file := filepath.Join(dir, "node-"+spec.key("amd64")+".tar")
+	file := filepath.Join(dir, "node-"+spec.Key("amd64")+".tar")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestWhatIsThereIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-func TestComplaintsBecomeASentence(t *testing.T) {
+func TestErrorHasTheFirstComplaints(t *testing.T) {
 	dir := t.TempDir()
 	script := "#!/bin/sh\nprintf 'I: downloading packages...\\nErr:1 http://deb.debian.org Could not connect\\nE: apt-get update failed\\n' >&2\nexit 1\n"
 	if err := os.WriteFile(filepath.Join(dir, "mmdebstrap"), []byte(script), 0o755); err != nil {
