@@ -2,129 +2,248 @@
 package docs_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 const module = "github.com/example/operator-testbed"
 
-// mayImport says, for each folder of the house, what of this module its packages may import, and why no more. The arrows
-// point one way: tutorial -> e2e -> operator/api. Of kind, e2e imports the package that says where files are; the rest
-// is commands to run.
-var mayImport = map[string]struct {
-	folders []string
+// part is a directory of the repository, with what packages in it may import of the others. As in Go's own patterns, `dir/...` is a
+// directory and all below it, and `dir` is that package alone.
+type part struct {
+	imports []string
+	tests   []string // more, for tests
 	why     string
-}{
-	"operator": {[]string{"operator"}, "the operator knows nothing of its tests, of chapters and of where it runs"},
-	"e2e":      {[]string{"e2e", "operator/api", "kind/home"}, "e2e sees of the operator what its users see, and nothing of chapters"},
-	"tutorial": {[]string{"tutorial", "e2e", "operator/api"}, "a chapter is a whole operator of its own, tested with e2e"},
-	"docs":     {[]string{"docs", "operator/api", "e2e/mutant", "e2e/markdown"}, "the documentation is checked against the API and the suite's mutants alone"},
-	"kind":     {[]string{"kind"}, "what a cluster is made of knows nothing of what runs on it"},
 }
 
-// goPackage is what go list says of a package.
+// parts are the parts of the repository: see docs/architecture.md. A package belongs to the innermost that it is below. The arrows point one way:
+// tutorial -> e2e -> operator/api, and in e2e: suites and tools -> framework -> cluster.
+var parts = map[string]part{
+	"operator": {why: "the operator does not depend on its tests, on chapters or on where it runs"},
+
+	"e2e/cluster": {
+		imports: []string{"e2e/internal/...", "e2e/loopback", "kind/home"},
+		tests:   []string{"e2e/framework/..."},
+		why:     "a cluster does not depend on what runs on it",
+	},
+	"e2e/framework": {
+		imports: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/cluster/supervisor", "e2e/internal/...", "e2e/interrupt", "e2e/loopback"},
+		tests:   []string{"e2e/cluster/embedded", "operator/api/..."},
+		why:     "what suites are written with does not depend on one operator, nor on one kind of cluster",
+	},
+	"e2e/memcached": {
+		imports: []string{"e2e/framework/...", "e2e/cluster", "e2e/conformance/...", "e2e/helm", "e2e/loopback", "e2e/mutant/...", "operator/api/..."},
+		why:     "a suite never knows where it runs, and sees of the operator what its users see",
+	},
+	"e2e/conformance": {
+		imports: []string{"e2e/framework/...", "e2e/cluster", "e2e/cluster/embedded", "e2e/cluster/supervisor", "e2e/helm"},
+		why:     "the suite for other operators does not depend on ours",
+	},
+	"e2e/helm":      {imports: []string{"e2e/framework/runner"}, why: "it compares manifests, and runs nothing but Helm"},
+	"e2e/demo":      {imports: []string{"e2e/framework/...", "operator/api/..."}, why: "it draws what it sees of any cluster"},
+	"e2e/markdown":  {why: "it checks any repository's Markdown files"},
+	"e2e/internal":  {why: "all of e2e may import it"},
+	"e2e/interrupt": {why: "all of e2e may import it"},
+	"e2e/loopback":  {why: "all of e2e may import it"},
+	"e2e":           {imports: []string{"e2e/...", "operator/api/...", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
+
+	"kind":    {why: "what clusters are made of does not depend on what runs on them"},
+	"scripts": {why: "the tools are modules of their own"},
+
+	"tutorial": {
+		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},
+		why:     "a chapter is a complete operator, and its suite never knows where it runs",
+	},
+	"tutorial/internal": {
+		imports: []string{"tutorial/...", "e2e/framework/runner", "e2e/markdown/source", "e2e/mutant/..."},
+		tests:   []string{"e2e/cluster/...", "e2e/framework/..."},
+		why:     "the learner's commands copy operators, and run suites as programs",
+	},
+
+	"docs":         {imports: []string{"operator/api/...", "e2e/mutant/...", "e2e/markdown/..."}, why: "the documentation is checked against the API and the suite's mutants"},
+	"docs/example": {imports: []string{"e2e/framework"}, why: "somebody else's suite needs nothing but the framework"},
+}
+
+// partOf returns the innermost part that a directory is below, and its name, which is empty if there is none.
+func partOf(dir string) (string, part) {
+	for name := dir; name != "."; name = path.Dir(name) {
+		if r, found := parts[name]; found {
+			return name, r
+		}
+	}
+	return "", part{}
+}
+
+// goPackage is what a directory's Go files say before their first declaration.
 type goPackage struct {
-	ImportPath                         string
-	Imports, TestImports, XTestImports []string
+	dir       string // relative to the repository's root
+	name      string
+	doc       string
+	generated bool // all of it
+	// imports and testImports are packages of this repository, relative to its root.
+	imports, testImports []string
+}
+
+// packages returns the packages of all modules of the repository, for all platforms.
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	found := map[string]*goPackage{}
+	for _, file := range tracked(t) {
+		if path.Ext(file) != ".go" || slices.Contains(strings.Split(file, "/"), "testdata") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(repository, file), nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := found[path.Dir(file)]
+		if p == nil {
+			p = &goPackage{dir: path.Dir(file), generated: true}
+			found[p.dir] = p
+		}
+		p.add(parsed, strings.HasSuffix(file, "_test.go"))
+	}
+	if len(found) < 100 {
+		t.Fatalf("the repository has %d packages, expected many more", len(found))
+	}
+	var all []goPackage
+	for _, dir := range slices.Sorted(maps.Keys(found)) {
+		all = append(all, *found[dir])
+	}
+	return all
+}
+
+// add takes in a file.
+func (p *goPackage) add(file *ast.File, test bool) {
+	p.generated = p.generated && ast.IsGenerated(file)
+	if p.name == "" || !test {
+		p.name = file.Name.Name
+	}
+	// The tests of a package may say what they are for; only where there is nothing else, that is about the package.
+	if p.doc == "" || !test && file.Doc != nil {
+		p.doc = file.Doc.Text()
+	}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		dir, ours := strings.CutPrefix(imported, module+"/")
+		switch {
+		case err != nil || !ours:
+		case test:
+			p.testImports = append(p.testImports, dir)
+		default:
+			p.imports = append(p.imports, dir)
+		}
+	}
 }
 
 // wrongImports returns a sentence for each import that the arrows forbid.
-func wrongImports(packages []goPackage) []string {
+func wrongImports(p goPackage) []string {
+	name, r := partOf(p.dir)
+	if name == "" {
+		return []string{fmt.Sprintf("%s is in no part: add one to parts in docs/architecture_test.go, with what it may import", p.dir)}
+	}
 	var wrong []string
-	for _, p := range packages {
-		path, ours := within(p.ImportPath)
-		if !ours {
-			continue
-		}
-		folder, _, _ := strings.Cut(path, "/")
-		rule, known := mayImport[folder]
-		if !known {
-			wrong = append(wrong, fmt.Sprintf("%s is in a folder that no rule knows: add %s to mayImport in docs/architecture_test.go, with what it may import", path, folder))
-			continue
-		}
-		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
-			target, ours := within(imported)
-			if ours && !slices.ContainsFunc(rule.folders, func(allowed string) bool {
-				return target == allowed || strings.HasPrefix(target, allowed+"/")
-			}) {
-				wrong = append(wrong, fmt.Sprintf("%s imports %s, but of this module %s imports %s only: %s",
-					path, target, folder, strings.Join(rule.folders, ", "), rule.why))
+	check := func(imports, allowed []string, who string) {
+		for _, imported := range imports {
+			if !slices.ContainsFunc(slices.Concat(allowed, []string{name + "/..."}), func(pattern string) bool { return matches(pattern, imported) }) {
+				wrong = append(wrong, fmt.Sprintf("%s imports %s, but %s %s may only import %s: %s",
+					p.dir, imported, who, name, strings.Join(append([]string{name + "/..."}, allowed...), ", "), r.why))
 			}
 		}
 	}
+	check(p.imports, r.imports, "packages in")
+	check(p.testImports, slices.Concat(r.imports, r.tests), "tests in")
 	slices.Sort(wrong)
 	return slices.Compact(wrong)
 }
 
-// within returns an import path relative to this module, and whether it is in it.
-func within(importPath string) (string, bool) {
-	return strings.CutPrefix(importPath, module+"/")
+// matches reports whether a pattern such as `dir/...` matches a directory.
+func matches(pattern, dir string) bool {
+	above, all := strings.CutSuffix(pattern, "/...")
+	return dir == above || all && strings.HasPrefix(dir, above+"/")
 }
 
 func TestArrowsPointOneWay(t *testing.T) {
-	for _, platform := range []string{"linux", "darwin"} {
-		for _, sentence := range wrongImports(list(t, platform)) {
+	for _, p := range packages(t) {
+		for _, sentence := range wrongImports(p) {
 			t.Error(sentence)
 		}
 	}
 }
 
-// list returns the module's packages as they are on a platform.
-func list(t *testing.T, platform string) []goPackage {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
-	command.Env = append(os.Environ(), "GOOS="+platform)
-	command.Stderr = os.Stderr
-	output, err := command.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", command, err)
-	}
-	var packages []goPackage
-	decoder := json.NewDecoder(strings.NewReader(string(output)))
-	for {
-		var p goPackage
-		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		packages = append(packages, p)
-	}
-	if len(packages) == 0 {
-		t.Fatalf("%s: it names no package", command)
-	}
-	return packages
-}
-
 func TestWrongImportsAreNamed(t *testing.T) {
-	in := func(folder string) string { return module + "/" + folder }
 	for _, test := range []struct {
 		name string
 		p    goPackage
-		want string // how the sentence begins; empty means that all is well
+		want string // the start of the sentence; empty if the import is allowed
 	}{
-		{"the API", goPackage{ImportPath: in("e2e/framework"), Imports: []string{"os", in("operator/api/v1alpha1"), in("e2e/cluster")}}, ""},
-		{"another module", goPackage{ImportPath: in("operator/cmd"), Imports: []string{"k8s.io/e2e", module + "s/e2e"}}, ""},
-		{"a chapter", goPackage{ImportPath: in("tutorial/04-controller"), XTestImports: []string{in("e2e/framework"), in("tutorial/internal/chapter")}}, ""},
-		{"the operator tests itself", goPackage{ImportPath: in("operator/api"), TestImports: []string{in("e2e")}}, "operator/api imports e2e, but of this module operator imports operator only: "},
-		{"behind the API", goPackage{ImportPath: in("e2e/demo"), Imports: []string{in("operator/internal/controller")}}, "e2e/demo imports operator/internal/controller, but "},
-		{"a name that begins alike", goPackage{ImportPath: in("e2e/demo"), Imports: []string{in("operator/apis")}}, "e2e/demo imports operator/apis, but "},
-		{"the whole house", goPackage{ImportPath: in("e2e/markdown"), XTestImports: []string{in("tutorial/internal/chapter")}}, "e2e/markdown imports tutorial/internal/chapter, but "},
-		{"e2e and chapters", goPackage{ImportPath: in("e2e/framework"), Imports: []string{in("tutorial/internal/mutant")}}, "e2e/framework imports tutorial/internal/mutant, but "},
-		{"commands to run", goPackage{ImportPath: in("tutorial/cmd/lab"), Imports: []string{in("kind/kubernetes/internal/store")}}, "tutorial/cmd/lab imports kind/kubernetes/internal/store, but "},
-		{"a new folder", goPackage{ImportPath: in("web/server")}, "web/server is in a folder that no rule knows: add web to mayImport"},
+		{"the same part", goPackage{dir: "e2e/framework/runner", imports: []string{"e2e/framework/audit", "e2e/cluster"}}, ""},
+		{"the API", goPackage{dir: "e2e/demo", imports: []string{"operator/api/v1alpha1"}}, ""},
+		{"a test", goPackage{dir: "e2e/cluster/embedded", testImports: []string{"e2e/framework"}}, ""},
+		{"what only tests may", goPackage{dir: "e2e/cluster/embedded", imports: []string{"e2e/framework"}}, "e2e/cluster/embedded imports e2e/framework, but packages in e2e/cluster may only import e2e/cluster/..., "},
+		{"a kind of cluster", goPackage{dir: "e2e/framework", imports: []string{"e2e/cluster/embedded"}}, "e2e/framework imports e2e/cluster/embedded, but packages in e2e/framework may only import "},
+		{"a suite that knows where it runs", goPackage{dir: "tutorial/04-controller/test/e2e", testImports: []string{"e2e/cluster/embedded"}}, "tutorial/04-controller/test/e2e imports e2e/cluster/embedded, but tests in tutorial may only import "},
+		{"kind and e2e", goPackage{dir: "kind/build/assets", imports: []string{"e2e/loopback"}}, "kind/build/assets imports e2e/loopback, but packages in kind may only import kind/...: what "},
+		{"the operator's tests", goPackage{dir: "operator/cmd", testImports: []string{"e2e/framework"}}, "operator/cmd imports e2e/framework, but tests in operator may only import operator/...: "},
+		{"behind the API", goPackage{dir: "e2e/demo", imports: []string{"operator/internal/controller"}}, "e2e/demo imports operator/internal/controller, but "},
+		{"a name that starts alike", goPackage{dir: "e2e/demo", imports: []string{"operator/apis"}}, "e2e/demo imports operator/apis, but "},
+		{"e2e and chapters", goPackage{dir: "e2e/cmd/mutants", imports: []string{"tutorial/internal/chapter"}}, "e2e/cmd/mutants imports tutorial/internal/chapter, but packages in e2e may only import "},
+		{"another project", goPackage{dir: "docs/example/test/e2e", testImports: []string{"e2e/framework/audit"}}, "docs/example/test/e2e imports e2e/framework/audit, but "},
+		{"a new directory", goPackage{dir: "web/server"}, "web/server is in no part: add one to parts"},
 	} {
-		got := wrongImports([]goPackage{test.p})
+		got := wrongImports(test.p)
 		switch {
 		case test.want == "" && len(got) > 0, test.want != "" && len(got) != 1, len(got) == 1 && !strings.HasPrefix(got[0], test.want):
 			t.Errorf("%s: got %q, expected %q", test.name, got, test.want)
+		}
+	}
+}
+
+// undocumented says what a package's doc comment lacks; empty means nothing.
+func undocumented(p goPackage) string {
+	switch {
+	case p.generated, strings.HasPrefix(p.doc, "Package "+p.name+" "), p.name == "main" && strings.HasPrefix(p.doc, "Command "):
+		return ""
+	case p.doc == "":
+		return p.dir + " has no doc comment: say above the package clause of one of its files what it is for"
+	case p.name == "main":
+		return fmt.Sprintf("the doc comment of %s starts with %q: start it with `Command`, and the name", p.dir, strings.Fields(p.doc)[0])
+	default:
+		return fmt.Sprintf("the doc comment of %s starts with %q: start it with `Package %s`", p.dir, strings.Fields(p.doc)[0], p.name)
+	}
+}
+
+// TestPackagesHaveDocComments is about the packages of all modules. In the root module, the linter revive is about every exported
+// identifier as well.
+func TestPackagesHaveDocComments(t *testing.T) {
+	for _, p := range packages(t) {
+		if sentence := undocumented(p); sentence != "" {
+			t.Error(sentence)
+		}
+	}
+	for _, test := range []struct {
+		p    goPackage
+		want string
+	}{
+		{goPackage{dir: "a", name: "a", doc: "Package a is good.\n"}, ""},
+		{goPackage{dir: "a", name: "main", doc: "Command a is good.\n"}, ""},
+		{goPackage{dir: "a", name: "a", generated: true}, ""},
+		{goPackage{dir: "a", name: "a"}, "a has no doc comment: "},
+		{goPackage{dir: "a", name: "a", doc: "A package.\n"}, "the doc comment of a starts with \"A\": start it with `Package a`"},
+		{goPackage{dir: "a", name: "main", doc: "Package main is a command.\n"}, ""},
+		{goPackage{dir: "a", name: "main", doc: "Program a is good.\n"}, "the doc comment of a starts with \"Program\": start it with `Command`"},
+	} {
+		if got := undocumented(test.p); test.want == "" && got != "" || !strings.HasPrefix(got, test.want) {
+			t.Errorf("%+v: got %q, expected %q", test.p, got, test.want)
 		}
 	}
 }

@@ -62,5 +62,10 @@ func build(ctx context.Context, progress io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return gorun.Line(ctx, progress, filepath.Join(root, "kind", "kubernetes"))
+	module := filepath.Join(root, "kind", "kubernetes")
+	if _, err := os.Stat(module); err != nil {
+		return "", fmt.Errorf("%s is not a clone of operator-testbed, because Go downloads modules without those inside them: "+
+			"replace the module by a clone in go.mod, or set %s to the directory that `go -C kind/kubernetes run .` prints in a clone", root, AssetsVariable)
+	}
+	return gorun.Line(ctx, progress, module)
 }

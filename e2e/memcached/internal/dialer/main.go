@@ -1,4 +1,4 @@
-// Program dialer runs in a pod and tells which ports of a host it can connect to, in a line whenever that changes:
+// Command dialer runs in a pod and prints which ports of a host it can connect to, in a line whenever that changes:
 //
 //	dialer 10.244.0.7 8081 8443
 //	8081:open 8443:open
