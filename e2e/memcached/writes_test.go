@@ -73,7 +73,7 @@ func TestWrites(t *testing.T) {
 			barrier(ctx, s)
 			framework.VerifyWrites(ctx, s, 1, s.Writes(mark, notThe(canary)))
 		}).
-		Assess("and never one that is in conflict", func(_ context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
+		Assess("and never one that is in conflict", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
 			s.NeedsAudit()
 			framework.VerifyWrites(ctx, s, 0, s.Writes(audit.Mark{}, audit.Code(409)))
 		}).
