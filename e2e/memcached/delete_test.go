@@ -21,20 +21,12 @@ import (
 const hold = "example.com/hold"
 
 func TestDelete(t *testing.T) {
-	by := func(policy metav1.DeletionPropagation) framework.Step {
-		return func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 2)
-			settled(ctx, s, mc)
-			remove(ctx, s, mc, client.PropagationPolicy(policy))
-			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
-			nothingLeft(ctx, s)
-		}
-	}
 	memcached.Feature("delete").
 		WithLabel("contract", "10").
 		WithLabel("contract", "7").
-		Assess("in the background leaves nothing", by(metav1.DeletePropagationBackground)).
-		Assess("in the foreground leaves nothing", by(metav1.DeletePropagationForeground)).
+		Assess("needs no finalizer", portable.NoFinalizer).
+		Assess("in the background leaves nothing", portable.BackgroundDeletion).
+		Assess("in the foreground leaves nothing", portable.ForegroundDeletion).
 		Assess("makes place for another one of the same name", func(ctx context.Context, s *framework.Scope) {
 			old := create(ctx, s, "cache", 2)
 			settled(ctx, s, old)
@@ -125,15 +117,9 @@ func TestDeleteWithoutOperator(t *testing.T) {
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "operator").
 		Setup(ownOperator).
-		Assess("leaves nothing", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, "cache", 2)
-			settled(ctx, s, mc)
-			stop(ctx, s)
-			remove(ctx, s, mc)
-			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
-			nothingLeft(ctx, s)
-		}).
+		Assess("leaves nothing", portable.DeletionWhileDown).
 		Assess("nor does the operator make anything of what it never saw alive", func(ctx context.Context, s *framework.Scope) {
+			stop(ctx, s)
 			passUnjudged(ctx, s)
 			remove(ctx, s, create(ctx, s, "short", 1))
 			unborn := create(ctx, s, "unborn", 1, finalizer(hold))

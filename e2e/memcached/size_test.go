@@ -16,18 +16,10 @@ import (
 )
 
 func TestSize(t *testing.T) {
-	to := func(size int32) framework.StepOf[*cachev1alpha1.Memcached] {
-		return func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			resize(ctx, s, mc, size)
-			settled(ctx, s, mc)
-		}
-	}
-	framework.Given(memcached.Feature("size").WithLabel("contract", "size"), created("cache", 1)).
-		Assess("one at first", settled).
-		Assess("up to three", to(3)).
-		Assess("up to five", to(5)).
-		Assess("down to three", to(3)).
-		Assess("down to one", to(1)).
+	memcached.Feature("size").
+		WithLabel("contract", "size").
+		Assess("up and down", portable.Size).
+		Assess("and each status says which size it is about", portable.ObservedGeneration).
 		Test(t)
 }
 

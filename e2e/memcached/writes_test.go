@@ -2,13 +2,13 @@ package memcached
 
 import (
 	"context"
-	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
+	"github.com/example/operator-testbed/e2e/conformance"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -22,6 +22,8 @@ const writeBudget = 3
 
 // TestWrites owns the operator, which holds mere progress back for so long that it makes no difference how fast the machine is.
 func TestWrites(t *testing.T) {
+	const interval = 10 * time.Minute
+	exact := conformance.Checks{Operator: typed{}, ProgressInterval: interval}
 	within := func(limit int, do framework.Step) framework.Step {
 		return func(ctx context.Context, s *framework.Scope) {
 			s.Helper()
@@ -29,21 +31,20 @@ func TestWrites(t *testing.T) {
 			do(ctx, s)
 			barrier(ctx, s)
 			framework.VerifyWrites(ctx, s, limit, s.Writes(mark, notThe(canary)))
-			framework.VerifyDistinctWrites(ctx, s, s.Writes(mark, audit.Resource("memcacheds", "status")))
 		}
 	}
 	memcached.Feature("few writes").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator").
-		Setup(operatorWith(runner.WithArgs("--progress-interval=10m"))).
-		Assess("to make one of size 1 Available", within(writeBudget, func(ctx context.Context, s *framework.Scope) {
-			settled(ctx, s, create(ctx, s, "one", 1))
-		})).
-		Assess("to make one of size 3 Available", within(writeBudget, func(ctx context.Context, s *framework.Scope) {
-			settled(ctx, s, create(ctx, s, "three", 3))
-		})).
-		Assess("to give it two more, with one for the fields that its creation has set", within(writeBudget+1, resized("three", 5))).
-		Assess("to take one away", within(writeBudget, resized("three", 4))).
+		Setup(operatorWith(runner.WithArgs("--progress-interval="+interval.String()))).
+		Setup(func(ctx context.Context, s *framework.Scope) {
+			settled(ctx, s, create(ctx, s, "three", 5))
+			resized("three", 4)(ctx, s) // the first change takes over what the creation has set
+		}).
+		Assess("to make one of size 1 Available", exact.FewWrites(1)).
+		Assess("to make one of size 3 Available", exact.FewWrites(3)).
+		Assess("to give it two more, with one for the fields that its creation has set", exact.FewScaleWrites).
+		Assess("to take one away", within(writeBudget, resized("three", 3))).
 		Assess("two while one pod fails, and another one beside it", within(2, func(ctx context.Context, s *framework.Scope) {
 			s.NeedsSimulation("their kubelets say how a pod is")
 			three := existing(ctx, s, "three")
@@ -57,22 +58,12 @@ func TestWrites(t *testing.T) {
 			mend()
 			settled(ctx, s, three)
 		})).
-		Assess("and none while nothing changes", func(ctx context.Context, s *framework.Scope) {
-			mark := s.Mark()
-			barrier(ctx, s)
-			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
-		}).
-		Assess("at most one to delete", func(ctx context.Context, s *framework.Scope) {
-			mark := s.Mark()
-			mc := named(s, "three")
-			remove(ctx, s, mc)
-			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
-			barrier(ctx, s)
-			framework.VerifyWrites(ctx, s, 1, s.Writes(mark, notThe(canary)))
-		}).
-		Assess("and never one that is in conflict", func(ctx context.Context, s *framework.Scope) {
+		Assess("and none while nothing changes that matters", exact.Quiet).
+		Assess("at most one to delete", exact.FewDeleteWrites).
+		Assess("and never one that is in conflict", exact.NoConflict).
+		Assess("nor one that repeats the one before", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsAudit()
-			framework.VerifyWrites(ctx, s, 0, s.Writes(audit.Mark{}, audit.Code(409)))
+			framework.VerifyDistinctWrites(ctx, s, s.Writes(audit.Mark{}, audit.Resource("memcacheds", "status")))
 		}).
 		TestAlone(t)
 }
@@ -92,42 +83,20 @@ func TestRestart(t *testing.T) {
 	feature := memcached.Feature("restart").
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator")
-	framework.Given(feature, func(ctx context.Context, s *framework.Scope) (since audit.Mark) {
-		for _, name := range []string{"a", "b", "c"} {
-			settled(ctx, s, create(ctx, s, name, 2))
-		}
-		barrier(ctx, s)
-		return s.Mark()
-	}).
-		Assess("writes nothing", func(ctx context.Context, s *framework.Scope, since audit.Mark) {
-			restart(ctx, s)
-			barrier(ctx, s)
-			framework.VerifyWrites(ctx, s, 0, s.Writes(since, notThe(canary)))
-		}).
+	framework.Given(feature, func(_ context.Context, s *framework.Scope) audit.Mark { return s.Mark() }).
+		Assess("writes nothing", func(ctx context.Context, s *framework.Scope, _ audit.Mark) { portable.NoRestartWrites(ctx, s) }).
 		Assess("and asks for nothing that it may not have", nothingForbidden).
 		TestAlone(t)
 }
 
-// canary names the Memcacheds that barriers create.
-const canary = "canary"
-
-// barrier returns when the operator has worked off what it had to do: a canary that is created now has been reconciled, the
-// audit log has the write that says so, and the canary is gone.
+// barrier returns when the operator has worked off what it had to do.
 func barrier(ctx context.Context, s *framework.Scope) {
 	s.Helper()
-	since := s.Mark()
-	mc := create(ctx, s, canary, 1)
-	settled(ctx, s, mc)
-	framework.WaitForRequest(ctx, s, framework.RequestInput{
-		What:   "a status of the canary that says Available=True",
-		Writes: s.Writes(since, the(canary), audit.Resource("memcacheds", "status")),
-		Match: func(e *auditv1.Event) bool {
-			return e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), cachev1alpha1.ReasonAllReplicasReady)
-		},
-	})
-	remove(ctx, s, mc)
-	framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
+	portable.Barrier(ctx, s)
 }
+
+// canary names the Memcacheds that barriers create.
+const canary = conformance.Canary
 
 // the passes requests about objects of that name.
 func the(name string) audit.Filter { return audit.About(name) }
