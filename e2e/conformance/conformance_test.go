@@ -1,96 +1,150 @@
 package conformance_test
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/go-logr/logr"
+	"github.com/google/go-containerregistry/pkg/crane"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/conformance"
-	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
+	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/helm"
 )
 
+var (
+	suite  *framework.Suite
+	checks conformance.Checks
+)
+
+// TestMain runs the suite with the operator that `testbed conformance` has prepared: its executable is $OPERATOR, its manifests are
+// $MANIFESTS, and its API is what $MAPPING says. Without them it is the operator of this repository.
 func TestMain(m *testing.M) {
 	supervisor.Main()
-	os.Exit(m.Run())
+	klog.SetLogger(logr.Discard()) // which has the API server's warnings: what the checks do to the operator's objects is meant
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "the suite conformance: %v\n", err)
+	}
+	os.Exit(code)
 }
 
-// TestThisOperator holds the operator of this repository, as its Helm chart deploys it, in an image, against every point. The names
-// and the namespace are not those of operator/config/default, with which the suite runs.
-func TestThisOperator(t *testing.T) {
-	if os.Getenv("CLUSTER") != "embedded" {
-		t.Skip("this test brings a cluster up: run it with make test, or CLUSTER=embedded")
-	}
-	t.Setenv("TESTBED_STATE", filepath.Join(t.TempDir(), "state"))
-	mapping, err := conformance.ReadMapping("mappings/operator-testbed.yaml")
+func run(m *testing.M) (code int, err error) {
+	mapping, err := conformance.ReadMapping(cmp.Or(os.Getenv("MAPPING"), "mappings/operator-testbed.yaml"))
 	if err != nil {
-		t.Fatal(err)
+		return 1, err
 	}
-	operator := filepath.Join(t.TempDir(), "manager")
-	if err := runner.Build(t.Context(), ".", "../../operator/cmd", operator); err != nil {
-		t.Fatal(err)
+	checks.Operator = mapping
+	if os.Getenv("CLUSTER") != "" && os.Getenv("OPERATOR") == "" {
+		work, err := os.MkdirTemp("", "conformance-")
+		if err != nil {
+			return 1, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+		if err := prepareOurs(context.Background(), work); err != nil {
+			return 1, err
+		}
+	}
+	manifests := os.Getenv("MANIFESTS")
+	suite = framework.New(framework.Options{
+		Name:          "conformance",
+		CRDs:          []string{manifests},
+		Package:       "../../operator/cmd",
+		Config:        manifests,
+		Kustomization: manifests,
+		Progress:      os.Stderr,
+		Record: []schema.GroupVersionKind{
+			mapping.GVK(), appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("Pod"),
+		},
+	})
+	return suite.Run(m), nil
+}
+
+func TestPoints(t *testing.T) {
+	for _, p := range checks.Points() {
+		t.Run(p.Claim, func(t *testing.T) { p.Test(t, suite) })
+	}
+}
+
+// prepareOurs makes the operator of this repository ready, as its Helm chart deploys it, in an image. The names and the namespace are
+// not those of operator/config/default, with which the operator's own suite runs.
+func prepareOurs(ctx context.Context, work string) error {
+	operator := filepath.Join(work, "manager")
+	if err := runner.Build(ctx, ".", "../../operator/cmd", operator); err != nil {
+		return err
 	}
 	if runtime.GOOS == "linux" { // whose programs images hold; taking it out of one is all that is different
-		operator = archived(t, operator)
+		archive := filepath.Join(work, "operator.tar")
+		if err := archived(operator, archive); err != nil {
+			return err
+		}
+		operator = archive
 	}
-	manifests := ofChart(t)
-	program, err := conformance.Program(t.Context(), operator, manifests, t.TempDir())
+	chart := filepath.Join(work, "chart.yaml")
+	if err := renderChart(ctx, chart); err != nil {
+		return err
+	}
+	prepared := filepath.Join(work, "prepared")
+	if err := os.Mkdir(prepared, 0o700); err != nil {
+		return err
+	}
+	binary, manifests, err := conformance.Foreign{Operator: operator, Manifests: chart}.Prepare(ctx, prepared)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	report, err := conformance.Run(t.Context(), conformance.Options{
-		Operator: program, Manifests: manifests, Mapping: mapping, Patience: time.Minute,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if holding, applying := report.Holds(); holding < applying || applying != len(report) {
-		t.Errorf("%d of %d points hold, and %d apply; expected all:\n%s", holding, len(report), applying, report.Text())
-	}
+	return errors.Join(os.Setenv("OPERATOR", binary), os.Setenv("MANIFESTS", manifests))
 }
 
-// ofChart returns a file of what the chart installs.
-func ofChart(t *testing.T) string {
-	t.Helper()
-	h, err := helm.Build(t.Context(), "../..")
+// renderChart writes what the chart installs to a file.
+func renderChart(ctx context.Context, file string) error {
+	h, err := helm.Build(ctx, "../..")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	manifests, err := h.Template(t.Context(), "../../operator/dist/chart", "cache", "caches")
+	manifests, err := h.Template(ctx, "../../operator/dist/chart", "cache", "caches")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	content, err := manifests.YAML()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	// `helm install --create-namespace` makes the namespace.
-	file := filepath.Join(t.TempDir(), "chart.yaml")
-	if err := os.WriteFile(file, append([]byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: caches}\n---\n"), content...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return os.WriteFile(file, append([]byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: caches}\n---\n"), content...), 0o600)
 }
 
 // archived makes an archive, as `docker save` does, of the image that operator/Dockerfile makes of an executable.
-func archived(t *testing.T, executable string) string {
-	t.Helper()
+func archived(executable, archive string) error {
 	content, err := os.ReadFile(executable)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	img := imagetest.FromScratch(t, runtime.GOARCH, v1.Config{Entrypoint: []string{"/manager"}}, map[string][]byte{"manager": content})
-	archive := filepath.Join(t.TempDir(), "operator.tar")
-	if err := tarball.WriteToFile(archive, name.MustParseReference("operator:test"), img); err != nil {
-		t.Fatal(err)
+	img, err := crane.Image(map[string][]byte{"manager": content})
+	if err != nil {
+		return err
 	}
-	return archive
+	config, err := img.ConfigFile()
+	if err != nil {
+		return err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture, config.Config.Entrypoint = "linux", runtime.GOARCH, []string{"/manager"}
+	img, err = mutate.ConfigFile(img, config)
+	if err != nil {
+		return err
+	}
+	return crane.Save(img, "operator:test", archive)
 }

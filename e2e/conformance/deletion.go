@@ -6,40 +6,44 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
-func checkFinalizer(ctx context.Context, s *scope) {
-	object := s.create(ctx, "cache", 1)
-	s.available(ctx, object, 1)
-	s.barrier(ctx)
-	s.must(s.client.Get(ctx, client.ObjectKeyFromObject(object), object))
+// NoFinalizer checks that an object has no finalizer: garbage collection does the work.
+func (c Checks) NoFinalizer(ctx context.Context, s *framework.Scope) {
+	object := c.created(ctx, s, "plain", 1)
+	c.Barrier(ctx, s)
+	get(ctx, s, object)
 	if finalizers := object.GetFinalizers(); len(finalizers) > 0 {
 		s.Fatalf("expected no finalizer; last seen: %v", finalizers)
 	}
+	c.removeAll(ctx, s, object)
 }
 
-func deletion(policy metav1.DeletionPropagation) func(context.Context, *scope) {
-	return func(ctx context.Context, s *scope) {
-		object := s.create(ctx, "cache", 2)
-		s.available(ctx, object, 2)
-		s.must(s.client.Delete(ctx, object, client.PropagationPolicy(policy)))
-		s.nothingLeft(ctx, object)
-	}
+// BackgroundDeletion checks that a deletion in the background leaves nothing. Nothing else may be in the namespace.
+func (c Checks) BackgroundDeletion(ctx context.Context, s *framework.Scope) {
+	c.removeAll(ctx, s, c.created(ctx, s, "background", c.Describe().within(2)), client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
 
-func checkDeletionWhileDown(ctx context.Context, s *scope) {
-	object := s.create(ctx, "cache", 2)
-	s.available(ctx, object, 2)
-	defer s.operatorAsBefore(ctx)
-	s.must(s.operator.Stop(ctx))
-	s.must(s.client.Delete(ctx, object))
-	s.nothingLeft(ctx, object)
+// ForegroundDeletion checks that a deletion in the foreground leaves nothing. Nothing else may be in the namespace.
+func (c Checks) ForegroundDeletion(ctx context.Context, s *framework.Scope) {
+	c.removeAll(ctx, s, c.created(ctx, s, "foreground", c.Describe().within(2)), client.PropagationPolicy(metav1.DeletePropagationForeground))
 }
 
-func (s *scope) nothingLeft(ctx context.Context, object *unstructured.Unstructured) {
-	s.expect().Gone(ctx, object, s.deployment(object.GetName()))
-	s.expect().NoneLeft(ctx, &appsv1.ReplicaSetList{}, client.InNamespace(s.namespace))
-	s.expect().NoneLeft(ctx, &corev1.PodList{}, client.InNamespace(s.namespace))
+// DeletionWhileDown checks that a deletion leaves nothing while the operator is down. It stops the operator, and nothing else may be
+// in the namespace.
+func (c Checks) DeletionWhileDown(ctx context.Context, s *framework.Scope) {
+	object := c.created(ctx, s, "unattended", c.Describe().within(2))
+	runAsBefore(ctx, s)
+	must(s, s.Operator.Stop(ctx))
+	c.removeAll(ctx, s, object)
+}
+
+// removeAll deletes the only custom resource of the namespace, and waits until nothing is left.
+func (c Checks) removeAll(ctx context.Context, s *framework.Scope, object client.Object, options ...client.DeleteOption) {
+	c.remove(ctx, s, object, options...)
+	framework.WaitForNone(ctx, s, &appsv1.ReplicaSetList{}, client.InNamespace(s.Namespace))
+	framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace))
 }

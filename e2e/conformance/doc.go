@@ -1,7 +1,9 @@
-// Package conformance runs the portable part of the Memcached suite against somebody else's operator: an executable, the
-// manifests that install it, and a mapping that says what its API calls what. Each point of the operator's contract is a claim
-// of its own, checked in a namespace of its own, and none keeps another from being checked.
+// Package conformance is what users of any Memcached operator rely on, as checks that know nothing of the operator but what an
+// [Operator] says: types, for the operator of this repository, or a [Mapping], for anybody's. Each check is a step of a feature. The
+// operator's own suite uses them beside its own steps, so each is known to catch broken operators.
 //
-// The points ask about what any Memcached operator's users rely on, so they use nothing but the operator's custom resource, the
-// Deployment behind it, its pods, and the API server's audit log.
+// The tests of this package are the suite for any operator, which is given as an executable or an image, the manifests that install it,
+// and a mapping. Each point of the operator's contract is a feature of its own, and none keeps another from being checked.
+//
+// The checks use nothing but the operator's custom resource, the Deployment behind it, its pods, and the API server's audit log.
 package conformance

@@ -9,52 +9,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
-// Mapping says what an operator's API calls what.
+// Mapping says what an operator's API calls what. It is an [Operator].
 type Mapping struct {
+	API
 	// Group, Version and Kind name the custom resource.
 	Group   string `json:"group"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
 	// Resource is the kind's plural in lower case, as URLs have it.
 	Resource string `json:"resource"`
-	// Fields are the places of the fields, with dots between their parts.
-	Fields Fields `json:"fields"`
-	// Conditions are the types of the conditions.
-	Conditions Conditions `json:"conditions"`
-	// Deployment is the name of an object's Deployment, in which {name} stands for the object's own.
-	Deployment string `json:"deployment"`
 	// Spec is what every object needs beside its size and port.
 	Spec map[string]any `json:"spec,omitempty"`
 	// Args and Env ("NAME=value") come behind those of the manager's Deployment, and so prevail. An operator that runs
 	// outside a pod may need some.
 	Args []string `json:"args,omitempty"`
 	Env  []string `json:"env,omitempty"`
-	// DeadlineArgs come behind Args for the one point that waits until the operator gives up on its pods: they make it do so
-	// after a second. Without them, that point does not apply.
-	DeadlineArgs []string `json:"deadlineArgs,omitempty"`
-}
-
-// Fields are places such as "spec.size".
-type Fields struct {
-	// Size is how many pods are asked for.
-	Size string `json:"size"`
-	// Port is the port that memcached listens on. Empty means that the API has none, and points about it do not apply.
-	Port string `json:"port,omitempty"`
-}
-
-// Conditions are the types of conditions in status.conditions.
-type Conditions struct {
-	// Available says whether as many pods are ready as asked for.
-	Available string `json:"available"`
-	// Progressing says whether the pods are on their way to what is asked for. Empty means that the API has none: points that
-	// are only about it then do not apply, and others leave it out.
-	Progressing string `json:"progressing,omitempty"`
-	// Degraded says whether something keeps it from that. Empty means that the API has none: points about failures then
-	// ask that Available is False.
-	Degraded string `json:"degraded,omitempty"`
 }
 
 // ReadMapping reads a mapping from a YAML file. A field that it does not know is an error.
@@ -97,8 +70,11 @@ func (m Mapping) GVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: m.Group, Version: m.Version, Kind: m.Kind}
 }
 
-// object makes a custom resource of that size and, where it has one, port.
-func (m Mapping) object(namespace, name string, size, port int64) *unstructured.Unstructured {
+// Describe returns what the mapping says of the API.
+func (m Mapping) Describe() API { return m.API }
+
+// New returns an object with the fields that every object needs.
+func (m Mapping) New(namespace, name string, size, port int32) client.Object {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(m.GVK())
 	object.SetNamespace(namespace)
@@ -106,24 +82,25 @@ func (m Mapping) object(namespace, name string, size, port int64) *unstructured.
 	if m.Spec != nil {
 		object.Object["spec"] = runtime.DeepCopyJSON(m.Spec)
 	}
-	m.setSize(object, size)
-	m.setPort(object, port)
+	m.Resize(object, size)
+	m.SetPort(object, port)
 	return object
 }
 
-func (m Mapping) setSize(object *unstructured.Unstructured, size int64) {
-	set(object, m.Fields.Size, size)
-}
+// Resize sets the field of the size.
+func (m Mapping) Resize(object client.Object, size int32) { set(object, m.Fields.Size, size) }
 
-func (m Mapping) setPort(object *unstructured.Unstructured, port int64) {
+// SetPort sets the field of the port, if there is one.
+func (m Mapping) SetPort(object client.Object, port int32) {
 	if m.Fields.Port != "" {
 		set(object, m.Fields.Port, port)
 	}
 }
 
-// set sets the field at place. It can't fail on an object that this package made: what is on the way is a map.
-func set(object *unstructured.Unstructured, place string, value int64) {
-	if err := unstructured.SetNestedField(object.Object, value, strings.Split(place, ".")...); err != nil {
+// set sets the field at place. It can't fail on an object that New returned: what is on the way is a map.
+func set(object client.Object, place string, value int32) {
+	content := object.(*unstructured.Unstructured).Object
+	if err := unstructured.SetNestedField(content, int64(value), strings.Split(place, ".")...); err != nil {
 		panic(err)
 	}
 }

@@ -13,20 +13,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
-func checkPort(ctx context.Context, s *scope) {
-	object := s.create(ctx, "cache", 1)
-	s.available(ctx, object, 1)
-	s.listens(ctx, defaultPort)
-	s.change(ctx, object, func() { s.mapping.setPort(object, otherPort) })
-	s.listens(ctx, otherPort)
+// Port checks that memcached listens on the port, also after a change of it.
+func (c Checks) Port(ctx context.Context, s *framework.Scope) {
+	object := c.created(ctx, s, "port", 1)
+	c.waitForPort(ctx, s, object, defaultPort)
+	change(ctx, s, object, func() { c.SetPort(object, otherPort) })
+	c.waitForPort(ctx, s, object, otherPort)
 }
 
-// listens waits until the Deployment's pods say that they listen on the port, and tell memcached so: it takes no other port
+// waitForPort waits until the Deployment's pods say that they listen on the port, and tell memcached so: it takes no other port
 // than its own unless told.
-func (s *scope) listens(ctx context.Context, port int32) {
-	s.expect().Object(ctx, s.deployment("cache"), gcustom.MakeMatcher(func(d *appsv1.Deployment) (bool, error) {
+func (c Checks) waitForPort(ctx context.Context, s *framework.Scope, object client.Object, port int32) {
+	framework.WaitForObject(ctx, s, c.deployment(object), gcustom.MakeMatcher(func(d *appsv1.Deployment) (bool, error) {
 		container := d.Spec.Template.Spec.Containers[0]
 		told := port == defaultPort || slices.ContainsFunc(slices.Concat(container.Command, container.Args, values(container.Env)), func(word string) bool {
 			return strings.Contains(word, strconv.Itoa(int(port)))
@@ -48,22 +51,19 @@ func values(env []corev1.EnvVar) []string {
 	return words
 }
 
-func checkSelectors(ctx context.Context, s *scope) {
-	names := []string{"one", "two"}
-	for _, name := range names {
-		s.create(ctx, name, 1)
-	}
+// Selectors checks that two objects in a namespace share no pods.
+func (c Checks) Selectors(ctx context.Context, s *framework.Scope) {
 	selectors := map[string]labels.Selector{}
-	for _, name := range names {
-		deployment := s.deployment(name)
-		s.expect().Object(ctx, deployment, gomega.Not(gomega.BeNil()))
+	for _, name := range []string{"one", "two"} {
+		deployment := c.deployment(c.create(ctx, s, name, 1))
+		framework.WaitForObject(ctx, s, deployment, gomega.Not(gomega.BeNil()))
 		selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
-		s.must(err)
-		selectors[name] = selector
+		must(s, err)
 		for other, theirs := range selectors {
-			if other != name && (theirs.Matches(labels.Set(deployment.Spec.Template.Labels)) || selector.String() == theirs.String()) {
+			if theirs.Matches(labels.Set(deployment.Spec.Template.Labels)) || selector.String() == theirs.String() {
 				s.Fatalf("expected different selectors; last seen: %s of both %s and %s", theirs, other, name)
 			}
 		}
+		selectors[name] = selector
 	}
 }

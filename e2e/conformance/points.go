@@ -1,66 +1,94 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// point is a claim of the contract and how it is checked.
-type point struct {
-	number string
-	claim  string
-	// needs are the optional parts of a mapping without which the point does not apply.
-	needs []need
-	// alone says that the check stops the operator or a part of the cluster, so that no other may run meanwhile.
+// contract is the label that holds the number of a point.
+const contract = "contract"
+
+// Point is a claim of the operator's contract.
+type Point struct {
+	// Number is the point of the contract that the claim belongs to.
+	Number string
+	// Claim is what is claimed.
+	Claim string
+
+	check framework.Step
+	// missing says what the API lacks, so that the claim does not apply.
+	missing string
+	// alone says that the check stops the operator or a part of the cluster.
 	alone bool
-	check func(context.Context, *scope)
 }
 
-// need is an optional part of a mapping.
-type need struct {
-	what string
-	met  func(Mapping) bool
+// Test checks the claim as a feature of the suite.
+func (p Point) Test(t *testing.T, suite *framework.Suite) {
+	t.Helper()
+	feature := suite.Feature(p.Claim).WithLabel(contract, p.Number).Assess("holds", func(ctx context.Context, s *framework.Scope) {
+		if p.missing != "" {
+			s.DoesNotApply(p.missing)
+		}
+		p.check(ctx, s)
+	})
+	if p.alone && p.missing == "" {
+		feature.TestAlone(t)
+	} else {
+		feature.Test(t)
+	}
 }
 
-var (
-	port         = need{"field for the port", func(m Mapping) bool { return m.Fields.Port != "" }}
-	progressing  = need{"condition for progress", func(m Mapping) bool { return m.Conditions.Progressing != "" }}
-	degraded     = need{"condition for failures", func(m Mapping) bool { return m.Conditions.Degraded != "" }}
-	deadlineArgs = need{"arguments for a short progress deadline", func(m Mapping) bool { return len(m.DeadlineArgs) > 0 }}
-)
+// lacks says that the API has no such thing, unless it is there.
+func lacks(there bool, thing string) string {
+	if there {
+		return ""
+	}
+	return "the mapping names no " + thing
+}
 
-// points are in the order of the operator's contract.
-var points = []point{
-	{number: "size", claim: "the Deployment has the size, up and down", check: checkSize},
-	{number: "1", claim: "Available is never True before the pods are ready", check: checkRisingEdge},
-	{number: "1", claim: "Available is never True before the Deployment counts the pods as ready", alone: true, check: checkDeploymentAgrees},
-	{number: "1", claim: "Available is False when the pods have failed", check: checkFallingEdge},
-	{number: "1", claim: "Available stays True in a rollout that loses no pod", needs: []need{port}, check: checkRolloutKeepsAvailable},
-	{number: "1", claim: "Progressing is True in a rollout, and False only when it is over", needs: []need{port, progressing}, check: checkRolloutProgresses},
-	{number: "1", claim: "conditions say which generation they are about", check: checkObservedGeneration},
-	{number: "2", claim: "a changed number of replicas is put back", check: drift(driftReplicas)},
-	{number: "2", claim: "a changed image is put back", check: drift(driftImage)},
-	{number: "2", claim: "a changed security context is put back", check: drift(driftSecurityContext)},
-	{number: "2", claim: "a removed owner reference is put back", check: drift(driftOwner)},
-	{number: "2", claim: "a deleted Deployment comes back", check: checkDeploymentComesBack},
-	{number: "2", claim: "fields of others are left alone", check: checkForeignField},
-	{number: "3", claim: "memcached listens on the port, also after a change", needs: []need{port}, check: checkPort},
-	{number: "4", claim: "two objects in a namespace share no pods", check: checkSelectors},
-	{number: "5", claim: "a stranger's Deployment of the same name is left alone, and reported", check: checkStranger},
-	{number: "6", claim: "at most 3 writes make one of size 1 Available", check: budget(1, 3)},
-	{number: "6", claim: "at most 3 writes make one of size 3 Available", check: budget(3, 3)},
-	{number: "6", claim: "at most 4 writes take a new one from size 3 to 5", check: checkScaleWrites},
-	{number: "6", claim: "no write follows from a change that does not matter", check: checkQuiet},
-	{number: "6", claim: "at most 1 write on delete", check: checkDeleteWrites},
-	{number: "6", claim: "no write is in conflict", check: checkConflicts},
-	{number: "6", claim: "a restart writes nothing", alone: true, check: checkRestart},
-	{number: "7", claim: "no finalizer, where garbage collection does the work", check: checkFinalizer},
-	{number: "8", claim: "a quota that refuses the Deployment is reported, and the object recovers", check: checkQuota},
-	{number: "8", claim: "a rollout that exceeds its progress deadline is reported, Progressing ends, and the object recovers", check: checkRolloutDeadline},
-	{number: "8", claim: "pods that fail after a rollout do not keep Progressing True", needs: []need{progressing, deadlineArgs}, alone: true, check: checkOwnDeadline},
-	{number: "8", claim: "a paused Deployment is reported while a rollout is due, and only then", needs: []need{port, degraded}, check: checkPaused},
-	{number: "10", claim: "a deletion in the background leaves nothing", check: deletion(metav1.DeletePropagationBackground)},
-	{number: "10", claim: "a deletion in the foreground leaves nothing", check: deletion(metav1.DeletePropagationForeground)},
-	{number: "10", claim: "a deletion while the operator is down leaves nothing", alone: true, check: checkDeletionWhileDown},
+// Points returns all claims, in the order of the operator's contract.
+func (c Checks) Points() []Point {
+	api := c.Describe()
+	port := lacks(api.Fields.Port != "", "field for the port")
+	progressing := lacks(api.Conditions.Progressing != "", "condition for progress")
+	degraded := lacks(api.Conditions.Degraded != "", "condition for failures")
+	deadline := lacks(len(api.DeadlineArgs) > 0, "arguments for a short progress deadline")
+	from, to := c.scaling()
+	return []Point{
+		{Number: "size", Claim: "the Deployment has the size, up and down", check: c.Size},
+		{Number: "1", Claim: "Available is never True before the pods are ready", check: c.AvailableNotEarly},
+		{Number: "1", Claim: "Available is never True before the Deployment counts the pods as ready", alone: true, check: c.DeploymentAgrees},
+		{Number: "1", Claim: "Available is False when the pods have failed", check: c.FailureShows},
+		{Number: "1", Claim: "Available stays True in a rollout that loses no pod", missing: port, check: c.RolloutKeepsAvailable},
+		{Number: "1", Claim: "Progressing is True in a rollout, and False only when it is over", missing: cmp.Or(port, progressing), check: c.RolloutProgresses},
+		{Number: "1", Claim: "conditions say which generation they are about", check: c.ObservedGeneration},
+		{Number: "2", Claim: "a changed number of replicas is put back", check: c.Replicas},
+		{Number: "2", Claim: "a changed image is put back", check: c.Image},
+		{Number: "2", Claim: "a changed security context is put back", check: c.SecurityContext},
+		{Number: "2", Claim: "a removed owner reference is put back", check: c.Owner},
+		{Number: "2", Claim: "a deleted Deployment comes back", check: c.DeletedDeployment},
+		{Number: "2", Claim: "fields of others are left alone", check: c.ForeignFields},
+		{Number: "3", Claim: "memcached listens on the port, also after a change", missing: port, check: c.Port},
+		{Number: "4", Claim: "two objects in a namespace share no pods", check: c.Selectors},
+		{Number: "5", Claim: "a stranger's Deployment of the same name is left alone, and reported", check: c.ForeignDeployment},
+		{Number: "6", Claim: "at most 3 writes make one of size 1 Available", check: c.FewWrites(1)},
+		{Number: "6", Claim: fmt.Sprintf("at most 3 writes make one of size %d Available", api.within(3)), check: c.FewWrites(3)},
+		{Number: "6", Claim: fmt.Sprintf("at most 4 writes take a new one from size %d to %d", from, to), check: c.FewScaleWrites},
+		{Number: "6", Claim: "no write follows from a change that does not matter", check: c.Quiet},
+		{Number: "6", Claim: "at most 1 write on delete", check: c.FewDeleteWrites},
+		{Number: "6", Claim: "no write is in conflict", check: c.NoConflict},
+		{Number: "6", Claim: "a restart writes nothing", alone: true, check: c.NoRestartWrites},
+		{Number: "7", Claim: "no finalizer, where garbage collection does the work", check: c.NoFinalizer},
+		{Number: "8", Claim: "a quota that refuses the Deployment is reported, and the object recovers", check: c.Quota},
+		{Number: "8", Claim: "a rollout that exceeds its progress deadline is reported, Progressing ends, and the object recovers", check: c.RolloutDeadline},
+		{Number: "8", Claim: "pods that fail after a rollout do not keep Progressing True", missing: cmp.Or(progressing, deadline), alone: true, check: c.OwnDeadline},
+		{Number: "8", Claim: "a paused Deployment is reported while a rollout is due, and only then", missing: cmp.Or(port, degraded), check: c.Paused},
+		{Number: "10", Claim: "a deletion in the background leaves nothing", check: c.BackgroundDeletion},
+		{Number: "10", Claim: "a deletion in the foreground leaves nothing", check: c.ForegroundDeletion},
+		{Number: "10", Claim: "a deletion while the operator is down leaves nothing", alone: true, check: c.DeletionWhileDown},
+	}
 }

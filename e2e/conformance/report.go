@@ -2,47 +2,39 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// Outcome is what a check found.
-type Outcome string
+// Report is what became of the points, in the order of the contract.
+type Report []framework.Result
 
-// The outcomes.
-const (
-	Holds         Outcome = "holds"
-	DoesNotHold   Outcome = "does not hold"
-	NotApplicable Outcome = "does not apply"
-)
-
-// Result is a point and what became of it.
-type Result struct {
-	// Point is the point of the contract, "2" for example.
-	Point string
-	// Claim is what the point says.
-	Claim string
-	// Outcome is what was found.
-	Outcome Outcome
-	// Why says why the claim does not hold or apply; it may have several lines.
-	Why string
+// NewReport returns what became of the points by the results of the suite. A point without a result was not tried.
+func NewReport(points []Point, results []framework.Result) Report {
+	var report Report
+	for _, p := range points {
+		result := framework.Result{Outcome: framework.NotTried, Reason: "the suite ended before"}
+		if i := slices.IndexFunc(results, func(r framework.Result) bool { return r.Feature == p.Claim }); i >= 0 {
+			result = results[i]
+		}
+		result.Feature, result.Labels = p.Claim, map[string]string{contract: p.Number}
+		report = append(report, result)
+	}
+	return report
 }
 
-// Report is the results in the order of the contract.
-type Report []Result
-
-// Holds says how many claims hold, and of how many that apply.
-func (r Report) Holds() (holding, applying int) {
+// Count returns how many points have the outcome.
+func (r Report) Count(outcome framework.Outcome) int {
+	count := 0
 	for _, result := range r {
-		switch result.Outcome {
-		case Holds:
-			holding++
-			applying++
-		case DoesNotHold:
-			applying++
+		if result.Outcome == outcome {
+			count++
 		}
 	}
-	return holding, applying
+	return count
 }
 
 // Text renders the report for a terminal: the points, and then why some do not hold.
@@ -50,15 +42,16 @@ func (r Report) Text() string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, result := range r {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", result.Point, result.Outcome, result.Claim)
+		fmt.Fprintf(table, "%s\t%s\t%s\n", result.Labels[contract], result.Outcome, result.Feature)
 	}
 	table.Flush() // into memory: it can't fail
 	for _, result := range r {
-		if result.Why != "" {
-			fmt.Fprintf(&b, "\n%s %s: %s.\n", result.Point, result.Outcome, result.Claim)
-			for line := range strings.Lines(result.Why) {
-				fmt.Fprintf(&b, "  %s\n", shorten(strings.TrimSuffix(line, "\n")))
-			}
+		if result.Outcome == framework.Holds {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%s %s: %s.\n", result.Labels[contract], result.Outcome, result.Feature)
+		for line := range strings.Lines(result.Message + result.Reason) {
+			fmt.Fprintf(&b, "  %s\n", shorten(strings.TrimSuffix(line, "\n")))
 		}
 	}
 	return b.String()
@@ -69,7 +62,7 @@ func (r Report) Markdown() string {
 	var b strings.Builder
 	b.WriteString("| point | claim | outcome |\n|---|---|---|\n")
 	for _, result := range r {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", result.Point, result.Claim, result.Outcome)
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", result.Labels[contract], result.Feature, result.Outcome)
 	}
 	return b.String()
 }

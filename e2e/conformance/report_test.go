@@ -7,25 +7,32 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/example/operator-testbed/e2e/conformance"
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
-var report = conformance.Report{
-	{Point: "1", Claim: "it tells the truth", Outcome: conformance.Holds},
-	{Point: "3", Claim: "the port is real", Outcome: conformance.NotApplicable, Why: "there is none"},
-	{Point: "10", Claim: "it goes", Outcome: conformance.DoesNotHold, Why: "it stays:\n" + strings.Repeat("x", 1000)},
-}
+var (
+	points = []conformance.Point{
+		{Number: "1", Claim: "it tells the truth"}, {Number: "3", Claim: "the port is real"},
+		{Number: "10", Claim: "it goes"}, {Number: "10", Claim: "it goes at once"},
+	}
+	report = conformance.NewReport(points, []framework.Result{
+		{Feature: "it goes", Outcome: framework.DoesNotHold, Message: "it stays:\n" + strings.Repeat("x", 1000)},
+		{Feature: "it tells the truth", Outcome: framework.Holds},
+		{Feature: "the port is real", Outcome: framework.DoesNotApply, Reason: "there is none"},
+	})
+)
 
-func TestHolds(t *testing.T) {
-	g := NewWithT(t)
-	holding, applying := report.Holds()
-	g.Expect(holding).To(Equal(1))
-	g.Expect(applying).To(Equal(2))
+func TestCount(t *testing.T) {
+	for _, outcome := range []framework.Outcome{framework.Holds, framework.DoesNotHold, framework.DoesNotApply, framework.NotTried} {
+		NewWithT(t).Expect(report.Count(outcome)).To(Equal(1), string(outcome))
+	}
 }
 
 func TestText(t *testing.T) {
 	NewWithT(t).Expect(report.Text()).To(Equal(`1   holds           it tells the truth
 3   does not apply  the port is real
 10  does not hold   it goes
+10  not tried       it goes at once
 
 3 does not apply: the port is real.
   there is none
@@ -33,6 +40,9 @@ func TestText(t *testing.T) {
 10 does not hold: it goes.
   it stays:
   ` + strings.Repeat("x", 240) + `...
+
+10 not tried: it goes at once.
+  the suite ended before
 `))
 }
 
@@ -42,5 +52,6 @@ func TestMarkdown(t *testing.T) {
 | 1 | it tells the truth | holds |
 | 3 | the port is real | does not apply |
 | 10 | it goes | does not hold |
+| 10 | it goes at once | not tried |
 `))
 }

@@ -8,47 +8,53 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
-// otherPort is what a rollout changes the port to.
-const otherPort = 11333
-
 // rolloutSize is for how many pods a Deployment's own defaults let none be missing in a rollout.
 const rolloutSize = 3
 
-func checkRolloutKeepsAvailable(ctx context.Context, s *scope) {
-	object, since := s.rollout(ctx)
-	s.barrier(ctx)
-	if lost := s.mapping.lostAvailable(s.versions(ctx), object.GetUID(), since, rolloutSize); lost != "" {
-		s.Fatalf("expected %s=True throughout, because %d pods were ready throughout; last seen: %s", s.mapping.Conditions.Available, rolloutSize, lost)
+// RolloutKeepsAvailable checks that an object stays available while its pods are replaced one by one.
+func (c Checks) RolloutKeepsAvailable(ctx context.Context, s *framework.Scope) {
+	object, since := c.rollout(ctx, s, "kept")
+	c.Barrier(ctx, s)
+	size, available := int(c.Describe().within(rolloutSize)), c.Describe().Conditions.Available
+	if lost := lostAvailable(c.versions(ctx, s, object), object.GetUID(), since, size, available); lost != "" {
+		s.Fatalf("expected %s=True throughout, because %d pods were ready throughout; last seen: %s", available, size, lost)
 	}
 }
 
-func checkRolloutProgresses(ctx context.Context, s *scope) {
-	object, since := s.rollout(ctx)
-	s.expect().Condition(ctx, object, framework.Condition{Type: s.mapping.Conditions.Progressing, Status: metav1.ConditionFalse})
-	if wrong := s.mapping.wrongProgress(s.versions(ctx), object.GetUID(), since); wrong != "" {
-		s.Fatalf("expected %s=True until the last pod is replaced; last seen: %s", s.mapping.Conditions.Progressing, wrong)
+// RolloutProgresses checks that an object reports the rollout until it is over.
+func (c Checks) RolloutProgresses(ctx context.Context, s *framework.Scope) {
+	object, since := c.rollout(ctx, s, "replaced")
+	progressing := c.Describe().Conditions.Progressing
+	framework.WaitForConditions(ctx, s, object, framework.Condition{Type: progressing, Status: metav1.ConditionFalse})
+	if wrong := wrongProgress(c.versions(ctx, s, object), object.GetUID(), since, progressing); wrong != "" {
+		s.Fatalf("expected %s=True until the last pod is replaced; last seen: %s", progressing, wrong)
 	}
 }
 
-// rollout has a port of all pods changed, and returns when they have been replaced. It returns the revision of the change, too.
-func (s *scope) rollout(ctx context.Context) (object *unstructured.Unstructured, since uint64) {
-	object = s.create(ctx, "cache", rolloutSize)
-	s.available(ctx, object, rolloutSize)
-	s.change(ctx, object, func() { s.mapping.setPort(object, otherPort) })
-	since = s.revision(object)
-	s.listens(ctx, otherPort)
-	s.sized(ctx, "cache", rolloutSize)
+// rollout has a port of all pods changed, and returns when they have been replaced. It returns the revision of the change, too. Each
+// simulated pod takes half a second until it is ready, as real ones do, so that no rollout is over before an operator on a busy
+// machine can report it.
+func (c Checks) rollout(ctx context.Context, s *framework.Scope, name string) (object client.Object, since uint64) {
+	size := c.Describe().within(rolloutSize)
+	object = c.created(ctx, s, name, size)
+	patch(ctx, s, c.deployment(object), `{"spec":{"template":{"metadata":{"annotations":{"testbed.example.com/ready-after":"500ms"}}}}}`)
+	c.waitForSize(ctx, s, object, size)
+	change(ctx, s, object, func() { c.SetPort(object, otherPort) })
+	since = revision(s, object)
+	c.waitForPort(ctx, s, object, otherPort)
+	c.waitForSize(ctx, s, object, size)
 	return object, since
 }
 
-// lostAvailable describes the first version of the object after the revision that does not say Available although at least size
-// pods have been ready all the time, or returns "".
-func (m Mapping) lostAvailable(versions []record.Version, uid types.UID, since uint64, size int) string {
+// lostAvailable describes the first version of the object after the revision that does not say that it is available although at least
+// size pods have been ready all the time, or returns "".
+func lostAvailable(versions []record.Version, uid types.UID, since uint64, size int, available string) string {
 	for _, v := range versions {
 		if v.Revision <= since {
 			continue
@@ -56,7 +62,7 @@ func (m Mapping) lostAvailable(versions []record.Version, uid types.UID, since u
 		if framework.ReadyPods(versions, v.Revision) < size {
 			return "" // not a rollout that loses no pod: what it says from now on may be about that
 		}
-		if v.Object.GetUID() == uid && !framework.IsTrue(v.Object, m.Conditions.Available) {
+		if v.Object.GetUID() == uid && !framework.IsTrue(v.Object, available) {
 			return fmt.Sprintf("revision %d does not say so", v.Revision)
 		}
 	}
@@ -64,11 +70,11 @@ func (m Mapping) lostAvailable(versions []record.Version, uid types.UID, since u
 }
 
 // wrongProgress describes how the versions of the object after the revision are wrong about a rollout to otherPort, or returns "".
-func (m Mapping) wrongProgress(versions []record.Version, uid types.UID, since uint64) string {
+func wrongProgress(versions []record.Version, uid types.UID, since uint64, progressing string) string {
 	progressed := false
 	for _, v := range record.Of(versions, uid) {
 		conditions, _ := framework.ConditionsOf(v.Object)
-		condition := meta.FindStatusCondition(conditions, m.Conditions.Progressing)
+		condition := meta.FindStatusCondition(conditions, progressing)
 		if v.Revision <= since || condition == nil || condition.ObservedGeneration < v.Object.GetGeneration() {
 			continue
 		}

@@ -5,12 +5,9 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/example/operator-testbed/e2e/framework/record"
 )
-
-var testMapping = Mapping{Conditions: Conditions{Available: "Available", Progressing: "Progressing"}}
 
 // at is a version of an object whose UID is its name.
 func at(revision uint64, kind, name string, status, spec map[string]any) record.Version {
@@ -61,7 +58,7 @@ func TestLostAvailable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			versions := append([]record.Version{says(1, "Available", "False", 1), pod(2, "a", "True", 1), says(3, "Available", "True", 1)}, tc.during...)
-			NewWithT(t).Expect(testMapping.lostAvailable(versions, types.UID("cache"), since, size)).To(Equal(tc.lost))
+			NewWithT(t).Expect(lostAvailable(versions, "cache", since, size, "Available")).To(Equal(tc.lost))
 		})
 	}
 }
@@ -82,7 +79,7 @@ func TestWrongProgress(t *testing.T) {
 		"without such a condition": {[]record.Version{says(11, "Available", "True", 2)}, "no revision says so"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(testMapping.wrongProgress(append(before, tc.during...), types.UID("cache"), since)).To(Equal(tc.wrong))
+			NewWithT(t).Expect(wrongProgress(append(before, tc.during...), "cache", since, "Progressing")).To(Equal(tc.wrong))
 		})
 	}
 }

@@ -5,93 +5,91 @@ import (
 
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
-func checkSize(ctx context.Context, s *scope) {
-	object := s.create(ctx, "cache", 1)
-	s.sized(ctx, "cache", 1)
-	for _, size := range []int64{3, 5, 1} {
-		s.change(ctx, object, func() { s.mapping.setSize(object, size) })
-		s.sized(ctx, "cache", int32(size))
+// Size checks that the Deployment follows the size.
+func (c Checks) Size(ctx context.Context, s *framework.Scope) {
+	object := c.create(ctx, s, "size", 1)
+	c.waitForSize(ctx, s, object, 1)
+	for _, size := range []int32{3, largest, 3, 1} {
+		size = c.Describe().within(size)
+		c.resize(ctx, s, object, size)
+		c.waitForSize(ctx, s, object, size)
 	}
 }
 
-// checkRisingEdge lets no pod in until the operator has had its chance to be early: until it has served, and let go, another object.
-func checkRisingEdge(ctx context.Context, s *scope) {
-	const size = 3
-	lift := s.limit(ctx, "pods")
-	object := s.create(ctx, "cache", size)
-	s.expect().Object(ctx, s.deployment("cache"), gomega.HaveField("Status.UnavailableReplicas", gomega.BeEquivalentTo(size)))
-	other := s.create(ctx, "other", 1)
-	s.expect().Object(ctx, s.deployment("other"), gomega.Not(gomega.BeNil()))
-	s.must(s.client.Delete(ctx, other))
-	s.expect().Gone(ctx, other, s.deployment("other"))
+// AvailableNotEarly lets no pod in until the operator has had its chance to be early: until it has served, and let go, another object.
+func (c Checks) AvailableNotEarly(ctx context.Context, s *framework.Scope) {
+	size := c.Describe().within(3)
+	lift := limit(ctx, s, "pods")
+	object := c.create(ctx, s, "early", size)
+	framework.WaitForObject(ctx, s, c.deployment(object), gomega.HaveField("Status.UnavailableReplicas", gomega.BeEquivalentTo(size)))
+	other := c.create(ctx, s, "other", 1)
+	framework.WaitForObject(ctx, s, c.deployment(other), gomega.Not(gomega.BeNil()))
+	c.remove(ctx, s, other)
 	lift()
-	s.available(ctx, object, size)
-	for _, early := range s.early(ctx, object, framework.ReadyPods) {
-		s.Fatalf("expected no %s=True before %d pods were ready; last seen: %s", s.mapping.Conditions.Available, size, early)
+	c.waitForAvailable(ctx, s, object, size)
+	for _, early := range c.early(ctx, s, object, framework.ReadyPods) {
+		s.Fatalf("expected no %s=True before %d pods were ready; last seen: %s", c.Describe().Conditions.Available, size, early)
 	}
 }
 
-// checkDeploymentAgrees holds the Deployment's controller while a pod gets ready again, so that it makes no difference how fast
-// anybody is: until the controller goes on, the Deployment has not counted that pod.
-func checkDeploymentAgrees(ctx context.Context, s *scope) {
-	object, other := s.create(ctx, "cache", 1), s.create(ctx, "other", 1)
-	s.available(ctx, object, 1)
-	s.available(ctx, other, 1)
-	restore := s.crash(ctx, "cache")
-	s.says(ctx, object, s.mapping.Conditions.Available, metav1.ConditionFalse)
-	s.expect().Object(ctx, s.deployment("cache"), gomega.HaveField("Status.ReadyReplicas", gomega.BeZero()))
-	s.barrier(ctx) // the operator has seen that
-	s.must(s.client.Get(ctx, client.ObjectKeyFromObject(object), object))
-	since := s.revision(object)
+// DeploymentAgrees holds the Deployment's controller while a pod gets ready again, so that it makes no difference how fast anybody
+// is: until the controller goes on, the Deployment has not counted that pod. It restarts the operator, and needs the cluster to
+// itself.
+func (c Checks) DeploymentAgrees(ctx context.Context, s *framework.Scope) {
+	object, other := c.created(ctx, s, "uncounted", 1), c.created(ctx, s, "other", 1)
+	restore := c.crash(ctx, s, object)
+	waitForCondition(ctx, s, object, c.Describe().Conditions.Available, metav1.ConditionFalse, "")
+	framework.WaitForObject(ctx, s, c.deployment(object), gomega.HaveField("Status.ReadyReplicas", gomega.BeZero()))
+	c.Barrier(ctx, s) // the operator has seen that
+	get(ctx, s, object)
+	since := revision(s, object)
 
-	processes := s.cluster.Supervisor()
-	s.must(processes.Pause(ctx, embedded.KubeControllerManager))
-	defer func() { s.alsoFails(processes.Resume(context.WithoutCancel(ctx), embedded.KubeControllerManager)) }()
+	s.Control(ctx, cluster.KubeControllerManager, cluster.Pause)
 	restore()
 	// An operator may delay its reaction to a pod that becomes ready. After a restart, it reconciles every object at once, and has
 	// done so when it has reacted to two changes, one after the other.
-	s.must(s.operator.Restart(ctx))
-	for _, size := range []int64{2, 3} {
-		s.change(ctx, other, func() { s.mapping.setSize(other, size) })
-		s.expect().Object(ctx, s.deployment("other"), gomega.HaveField("Spec.Replicas", gomega.HaveValue(gomega.BeEquivalentTo(size))))
+	must(s, s.Operator.Restart(ctx))
+	for _, size := range []int32{2, 1} {
+		c.resize(ctx, s, other, size)
+		framework.WaitForObject(ctx, s, c.deployment(other), gomega.HaveField("Spec.Replicas", gomega.HaveValue(gomega.BeEquivalentTo(size))))
 	}
-	s.must(processes.Resume(ctx, embedded.KubeControllerManager))
-	s.available(ctx, object, 1)
+	s.Control(ctx, cluster.KubeControllerManager, cluster.Resume)
+	c.waitForAvailable(ctx, s, object, 1)
 
-	for _, early := range s.early(ctx, object, framework.CountedBy(s.deployment("cache").Name)) {
+	for _, early := range c.early(ctx, s, object, framework.CountedBy(c.deployment(object).Name)) {
 		if early.Revision > since {
-			s.Fatalf("expected no %s=True before the Deployment counted 1 pod as ready; last seen: %s", s.mapping.Conditions.Available, early)
+			s.Fatalf("expected no %s=True before the Deployment counted 1 pod as ready; last seen: %s", c.Describe().Conditions.Available, early)
 		}
 	}
 }
 
-func (s *scope) early(ctx context.Context, object *unstructured.Unstructured, ready framework.Count) []framework.Claim {
-	return framework.Early(s.versions(ctx), object.GetUID(), s.mapping.Conditions.Available, s.mapping.Fields.Size, ready)
+func (c Checks) early(ctx context.Context, s *framework.Scope, object client.Object, ready framework.Count) []framework.Claim {
+	return framework.Early(c.versions(ctx, s, object), object.GetUID(), c.Describe().Conditions.Available, c.Describe().Fields.Size, ready)
 }
 
-func checkFallingEdge(ctx context.Context, s *scope) {
-	const size = 2
-	object := s.create(ctx, "cache", size)
-	s.available(ctx, object, size)
-	s.crash(ctx, "cache")
-	s.says(ctx, object, s.mapping.Conditions.Available, metav1.ConditionFalse)
-	s.admitsFailure(ctx, object)
+// FailureShows checks that an object whose pods crash is not available.
+func (c Checks) FailureShows(ctx context.Context, s *framework.Scope) {
+	object := c.created(ctx, s, "crashing", 2)
+	restore := c.crash(ctx, s, object)
+	waitForCondition(ctx, s, object, c.Describe().Conditions.Available, metav1.ConditionFalse, "")
+	c.waitForFailure(ctx, s, object, "")
+	restore()
 }
 
-func checkObservedGeneration(ctx context.Context, s *scope) {
-	conditions := []framework.Condition{{Type: s.mapping.Conditions.Available, Status: metav1.ConditionTrue}}
-	if s.mapping.Conditions.Progressing != "" {
-		conditions = append(conditions, framework.Condition{Type: s.mapping.Conditions.Progressing, Status: metav1.ConditionFalse})
+// ObservedGeneration checks that conditions say which generation they are about.
+func (c Checks) ObservedGeneration(ctx context.Context, s *framework.Scope) {
+	conditions := []framework.Condition{{Type: c.Describe().Conditions.Available, Status: metav1.ConditionTrue}}
+	if progressing := c.Describe().Conditions.Progressing; progressing != "" {
+		conditions = append(conditions, framework.Condition{Type: progressing, Status: metav1.ConditionFalse})
 	}
-	object := s.create(ctx, "cache", 1)
-	s.expect().Condition(ctx, object, conditions...)
-	s.change(ctx, object, func() { s.mapping.setSize(object, 2) })
-	s.expect().Condition(ctx, object, conditions...)
+	object := c.create(ctx, s, "generation", 1)
+	framework.WaitForConditions(ctx, s, object, conditions...)
+	c.resize(ctx, s, object, c.Describe().within(2))
+	framework.WaitForConditions(ctx, s, object, conditions...)
 }

@@ -1,7 +1,10 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"math"
 	"time"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
@@ -10,82 +13,99 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/audit"
 )
 
-func budget(size int64, limit int) func(context.Context, *scope) {
-	return func(ctx context.Context, s *scope) {
-		mark := s.mark()
-		s.available(ctx, s.create(ctx, "cache", size), int32(size))
-		notTheCanary := s.barrier(ctx)
-		s.fewWrites(limit, s.writes(mark, notTheCanary))
+// writes are the operator's writes since the mark, without those about the canary. Events are not state, and not counted.
+func writes(s *framework.Scope, since audit.Mark, filters ...audit.Filter) framework.Writes {
+	return s.Writes(since, append(filters, audit.Not(audit.About(Canary)), audit.Not(audit.Resource("events", "")))...)
+}
+
+// createWrites is how many writes a new object may take until it is available.
+const createWrites = 3
+
+// FewWrites returns a step that allows only so many writes until a new object of that size is available.
+func (c Checks) FewWrites(size int32) framework.Step {
+	return func(ctx context.Context, s *framework.Scope) {
+		mark := s.Mark()
+		c.created(ctx, s, fmt.Sprintf("new-%d", size), c.Describe().within(size))
+		c.Barrier(ctx, s)
+		c.verifyWrites(ctx, s, createWrites, mark)
 	}
 }
 
-// checkScaleWrites allows one write more than budget does: the first change of a Deployment may take over the fields that were set
-// when it was created.
-func checkScaleWrites(ctx context.Context, s *scope) {
-	object := s.create(ctx, "cache", 3)
-	s.available(ctx, object, 3)
-	s.barrier(ctx)
-	mark := s.mark()
-	s.change(ctx, object, func() { s.mapping.setSize(object, 5) })
-	s.available(ctx, object, 5)
-	notTheCanary := s.barrier(ctx)
-	s.fewWrites(4, s.writes(mark, notTheCanary))
+// FewScaleWrites allows one write more than a creation: the first change of a Deployment may take over the fields that were set when
+// it was created.
+func (c Checks) FewScaleWrites(ctx context.Context, s *framework.Scope) {
+	from, to := c.scaling()
+	object := c.created(ctx, s, "scaled", from)
+	c.Barrier(ctx, s)
+	mark := s.Mark()
+	c.resize(ctx, s, object, to)
+	c.waitForAvailable(ctx, s, object, to)
+	c.Barrier(ctx, s)
+	c.verifyWrites(ctx, s, createWrites+1, mark)
 }
 
-// fewWrites asserts that there are at most limit writes, and those that report mere progress.
-func (s *scope) fewWrites(limit int, writes framework.Writes) {
-	s.expect().AtMostBy(func(events []auditv1.Event) int { return limit + progressReports(events) }, writes)
+// scaling returns the sizes before and after a change by two, as far as the API allows it.
+func (c Checks) scaling() (from, to int32) {
+	to = c.Describe().within(largest)
+	return max(1, to-2), to
 }
 
-// progressReports returns how many of the writes may report mere progress: one for each full second between the first write and the
-// last. On a slow machine, pods do not become ready together.
-func progressReports(writes []auditv1.Event) int {
+// verifyWrites checks that since the mark there are at most limit writes, and those that report mere progress.
+func (c Checks) verifyWrites(ctx context.Context, s *framework.Scope, limit int, since audit.Mark) {
+	events := framework.VerifyWrites(ctx, s, math.MaxInt, writes(s, since))
+	framework.VerifyWrites(ctx, s, limit+progressReports(events, cmp.Or(c.ProgressInterval, time.Second)), writes(s, since))
+}
+
+// progressReports returns how many of the writes may report mere progress: one for each full interval between the first write and
+// the last. On a slow machine, pods do not become ready together.
+func progressReports(writes []auditv1.Event, interval time.Duration) int {
 	if len(writes) == 0 {
 		return 0
 	}
 	first, last := writes[0].RequestReceivedTimestamp, writes[len(writes)-1].RequestReceivedTimestamp
-	return int(last.Sub(first.Time) / time.Second)
+	return int(last.Sub(first.Time) / interval)
 }
 
-func checkQuiet(ctx context.Context, s *scope) {
-	object := s.create(ctx, "cache", 1)
-	s.available(ctx, object, 1)
-	s.barrier(ctx)
-	mark := s.mark()
-	s.change(ctx, object, func() { object.SetAnnotations(map[string]string{"example.com/note": "does not matter"}) })
-	notTheCanary := s.barrier(ctx)
-	s.expect().AtMost(0, s.writes(mark, notTheCanary))
+// Quiet checks that no write follows from a change that does not matter.
+func (c Checks) Quiet(ctx context.Context, s *framework.Scope) {
+	object := c.created(ctx, s, "noted", 1)
+	c.Barrier(ctx, s)
+	mark := s.Mark()
+	change(ctx, s, object, func() { object.SetAnnotations(map[string]string{"example.com/note": "does not matter"}) })
+	c.Barrier(ctx, s)
+	framework.VerifyWrites(ctx, s, 0, writes(s, mark))
 }
 
-func checkDeleteWrites(ctx context.Context, s *scope) {
-	object := s.create(ctx, "cache", 1)
-	s.available(ctx, object, 1)
-	s.barrier(ctx)
-	mark := s.mark()
-	s.must(s.client.Delete(ctx, object))
-	s.expect().Gone(ctx, object, s.deployment("cache"))
-	notTheCanary := s.barrier(ctx)
-	s.expect().AtMost(1, s.writes(mark, notTheCanary))
+// FewDeleteWrites allows one write on deletion.
+func (c Checks) FewDeleteWrites(ctx context.Context, s *framework.Scope) {
+	object := c.created(ctx, s, "removed", 1)
+	c.Barrier(ctx, s)
+	mark := s.Mark()
+	c.remove(ctx, s, object)
+	c.Barrier(ctx, s)
+	framework.VerifyWrites(ctx, s, 1, writes(s, mark))
 }
 
-func checkConflicts(ctx context.Context, s *scope) {
-	mark := s.mark()
-	object := s.create(ctx, "cache", 1)
-	for size := int64(1); size <= 5; size++ {
-		s.change(ctx, object, func() { s.mapping.setSize(object, size) })
-		s.sized(ctx, "cache", int32(size))
+// NoConflict checks that no write is in conflict while the size changes again and again.
+func (c Checks) NoConflict(ctx context.Context, s *framework.Scope) {
+	mark := s.Mark()
+	object := c.create(ctx, s, "restless", 1)
+	for size := int32(1); size <= c.Describe().within(largest); size++ {
+		c.resize(ctx, s, object, size)
+		c.waitForSize(ctx, s, object, size)
 	}
-	s.barrier(ctx)
-	s.expect().AtMost(0, s.writes(mark, audit.Code(409)))
+	c.Barrier(ctx, s)
+	framework.VerifyWrites(ctx, s, 0, writes(s, mark, audit.Code(409)))
 }
 
-func checkRestart(ctx context.Context, s *scope) {
+// NoRestartWrites checks that a restart of the operator writes nothing. It needs the operator to itself.
+func (c Checks) NoRestartWrites(ctx context.Context, s *framework.Scope) {
 	for _, name := range []string{"a", "b", "c"} {
-		s.available(ctx, s.create(ctx, name, 2), 2)
+		c.created(ctx, s, name, c.Describe().within(2))
 	}
-	s.barrier(ctx)
-	mark := s.mark()
-	s.must(s.operator.Restart(ctx))
-	notTheCanary := s.barrier(ctx)
-	s.expect().AtMost(0, s.writes(mark, notTheCanary))
+	c.Barrier(ctx, s)
+	mark := s.Mark()
+	must(s, s.Operator.Restart(ctx))
+	c.Barrier(ctx, s)
+	framework.VerifyWrites(ctx, s, 0, writes(s, mark))
 }

@@ -25,7 +25,7 @@ func TestProgressReports(t *testing.T) {
 			for _, d := range tc.after {
 				writes = append(writes, auditv1.Event{RequestReceivedTimestamp: metav1.NewMicroTime(begin.Add(d))})
 			}
-			NewWithT(t).Expect(progressReports(writes)).To(Equal(tc.reports))
+			NewWithT(t).Expect(progressReports(writes, time.Second)).To(Equal(tc.reports))
 		})
 	}
 }

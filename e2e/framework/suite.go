@@ -41,6 +41,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -83,8 +84,8 @@ type Options struct {
 	// Config is the directory of the operator's manifests, of which $MANIFESTS may name a copy. Empty means the directory that
 	// Kustomization is in.
 	Config string
-	// Kustomization is the directory of the kustomization that installs the operator, or only its CustomResourceDefinitions where
-	// there is nothing to run. Empty means that there is nothing to install. Where the API server can call webhooks of a process,
+	// Kustomization is the directory of the kustomization that installs the operator, or a file of what it renders, or only its
+	// CustomResourceDefinitions where there is nothing to run. Empty means that there is nothing to install. Where the API server can call webhooks of a process,
 	// the kustomization that [runner.Local] finds beside it is used instead.
 	Kustomization string
 	// Operand is the image that the operator deploys. Where nodes have no registry, the image is brought to them.
@@ -101,6 +102,8 @@ type Options struct {
 	Sample string
 	// Nodes is the file of a kind configuration, for a suite about nodes, which is skipped on other clusters.
 	Nodes string
+	// Progress gets a line for each step of the cluster's start; nil means none, but for a kind cluster, which takes long.
+	Progress io.Writer
 	// Record are the kinds whose every version is recorded in each feature's namespace: see [Scope.History].
 	Record []schema.GroupVersionKind
 }
@@ -257,7 +260,7 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 		}
 		crds = append(crds, crd)
 	}
-	options := cluster.Options{CRDs: crds, Keep: os.Getenv("KEEP") == "1", Attached: os.Getenv(sharedVariable)}
+	options := cluster.Options{CRDs: crds, Keep: os.Getenv("KEEP") == "1", Attached: os.Getenv(sharedVariable), Progress: s.options.Progress}
 	if which == kind.Kind { // it takes long, and says which images it uses
 		options.Progress = os.Stderr
 	}
@@ -364,7 +367,7 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	if s.cluster.Capabilities().CallsHost {
 		kustomization = runner.Local(kustomization)
 	}
-	manifests, err := runner.Render(kustomization)
+	manifests, err := runner.Load(kustomization)
 	if err != nil {
 		return err
 	}

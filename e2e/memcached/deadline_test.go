@@ -34,6 +34,7 @@ func TestProgressDeadline(t *testing.T) {
 		Assess("and for a container that is not created", ends(cachev1alpha1.ReasonContainerCreationStuck, func(container *corev1.ContainerStatus) {
 			container.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
 		})).
+		Assess("and for pods that crash", also(portable.OwnDeadline)).
 		TestAlone(t)
 }
 
@@ -48,27 +49,8 @@ func givenUp(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcache
 
 // TestPaused pauses a Deployment as `kubectl rollout pause` does.
 func TestPaused(t *testing.T) {
-	framework.Given(memcached.Feature("a paused Deployment").WithLabel("contract", "8"), created(1, 2)).
-		Assess("scales", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			settled(ctx, s, mc)
-			damage(ctx, s, mc, `{"spec":{"paused":true}}`)
-			resize(ctx, s, mc, s.Size(3, 4))
-			settled(ctx, s, mc)
-		}).
-		Assess("and does not roll out, which is told", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(s.Port()) })
-			framework.WaitForConditions(ctx, s, mc,
-				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
-				framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonBlocked},
-				framework.Condition{
-					Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonDeploymentPaused,
-					Message: "kubectl rollout resume deployment " + mc.Name,
-				},
-			)
-		}).
-		Assess("until it is resumed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			damage(ctx, s, mc, `{"spec":{"paused":null}}`)
-			settled(ctx, s, mc)
-		}).
+	memcached.Feature("a paused Deployment").
+		WithLabel("contract", "8").
+		Assess("scales and does not roll out, which is reported, until it is resumed", portable.Paused).
 		Test(t)
 }

@@ -21,23 +21,15 @@ import (
 const hold = "example.com/hold"
 
 func TestDelete(t *testing.T) {
-	by := func(policy metav1.DeletionPropagation) framework.StepOf[*cachev1alpha1.Memcached] {
-		return func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
-			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
-			settled(ctx, s, mc)
-			remove(ctx, s, mc, client.PropagationPolicy(policy))
-			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
-			nothingLeft(ctx, s)
-		}
-	}
 	feature := memcached.Feature("delete").
 		WithLabel("contract", "10").
 		WithLabel("contract", "7")
 	framework.Given(feature, func(_ context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
 		return named(s, s.NewName("held"))
 	}).
-		Assess("in the background leaves nothing", by(metav1.DeletePropagationBackground)).
-		Assess("in the foreground leaves nothing", by(metav1.DeletePropagationForeground)).
+		Assess("needs no finalizer", also(portable.NoFinalizer)).
+		Assess("in the background leaves nothing", also(portable.BackgroundDeletion)).
+		Assess("in the foreground leaves nothing", also(portable.ForegroundDeletion)).
 		Assess("makes place for another one of the same name", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
 			old := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 			settled(ctx, s, old)
@@ -129,15 +121,9 @@ func TestDeleteWithoutOperator(t *testing.T) {
 		WithLabel("contract", "10").
 		WithLabel("disruptive", "operator").
 		Setup(ownOperator).
-		Assess("leaves nothing", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
-			settled(ctx, s, mc)
-			stop(ctx, s)
-			remove(ctx, s, mc)
-			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
-			nothingLeft(ctx, s)
-		}).
+		Assess("leaves nothing", portable.DeletionWhileDown).
 		Assess("nor does the operator make anything of what it never saw alive", func(ctx context.Context, s *framework.Scope) {
+			stop(ctx, s)
 			passUnjudged(ctx, s)
 			remove(ctx, s, create(ctx, s, s.NewName("short"), s.Size(1, 2)))
 			unborn := create(ctx, s, s.NewName("unborn"), s.Size(1, 2), finalizer(hold))

@@ -56,15 +56,13 @@ func TestStranger(t *testing.T) {
 		r.mc = create(ctx, s, r.stranger.Name, s.Size(1, 2))
 		return r
 	}).
-		Assess("is left alone, and told of once", func(ctx context.Context, s *framework.Scope, r rivals) {
+		Assess("is left alone, and reported", func(ctx context.Context, s *framework.Scope, _ rivals) { portable.ForeignDeployment(ctx, s) }).
+		Assess("once", func(ctx context.Context, s *framework.Scope, r rivals) {
 			degraded(ctx, s, r.mc, cachev1alpha1.ReasonNameTaken, "does not belong to this Memcached")
 			barrier(ctx, s)
-			framework.VerifyWrites(ctx, s, 0, s.Writes(r.since, notThe(canary), audit.Resource("deployments", ""), audit.Not(creates)))
-			framework.VerifyWrites(ctx, s, 1, s.Writes(r.since, notThe(canary), audit.Resource("memcacheds", "status")))
-			framework.VerifyWrites(ctx, s, 1, s.Writes(r.since, notThe(canary), audit.Resource("events", "")))
-			framework.WaitForObject(ctx, s, deploymentOf(r.mc), And(
-				HaveField("UID", r.stranger.UID), HaveField("Generation", r.stranger.Generation), HaveField("Labels", r.stranger.Labels),
-				HaveField("OwnerReferences", BeEmpty())))
+			framework.VerifyWrites(ctx, s, 0, s.Writes(r.since, the(r.mc.Name), audit.Resource("deployments", ""), audit.Not(creates)))
+			framework.VerifyWrites(ctx, s, 1, s.Writes(r.since, the(r.mc.Name), audit.Resource("memcacheds", "status")))
+			framework.VerifyWrites(ctx, s, 1, s.Writes(r.since, the(r.mc.Name), audit.Resource("events", "")))
 		}).
 		Assess("and when it is gone, the name is the Memcached's", func(ctx context.Context, s *framework.Scope, r rivals) {
 			remove(ctx, s, r.stranger)
@@ -100,7 +98,8 @@ func TestRefusals(t *testing.T) {
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
 		Setup(attentive).
-		Assess("a quota of Deployments", quota("count/deployments.apps")).
+		Assess("a quota of Deployments", portable.Quota).
+		Assess("a rollout that exceeds its deadline", portable.RolloutDeadline).
 		Assess("a quota of pods", quota("pods")).
 		Assess("a LimitRange", func(ctx context.Context, s *framework.Scope) {
 			limit := &corev1.LimitRange{

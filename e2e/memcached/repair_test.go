@@ -25,8 +25,12 @@ const vandal = client.FieldOwner("vandal")
 func TestRepair(t *testing.T) {
 	framework.Given(memcached.Feature("repair").WithLabel("contract", "2"), created(1, 2)).
 		Setup(settled).
-		Assess("the replicas", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			damage(ctx, s, mc, fmt.Sprintf(`{"spec":{"replicas":%d}}`, s.Size(3, 5)))
+		Assess("the replicas", also(portable.Replicas)).
+		Assess("the image", also(portable.Image)).
+		Assess("the security context", also(portable.SecurityContext)).
+		Assess("the owner", also(portable.Owner)).
+		Assess("what it has created so far, by an apply", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+			damage(ctx, s, mc, fmt.Sprintf(`{"spec":{"replicas":%d}}`, s.Size(3, 5))) // for the operator to apply what it has only created so far
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(Equal(*mc.Spec.Size))))
 			settled(ctx, s, mc)
 		}).
@@ -87,30 +91,8 @@ func TestRepair(t *testing.T) {
 			))
 			settled(ctx, s, mc)
 		}).
-		Assess("but not what others add", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			damage(ctx, s, mc, fmt.Sprintf(`{"metadata":{"annotations":{"example.com/note":"kept"},"labels":{"example.com/team":"kept"}},
-				"spec":{"replicas":%d,"minReadySeconds":1,"template":{
-					"metadata":{"annotations":{"example.com/restarted":"kept"}},
-					"spec":{"tolerations":[{"key":"example.com/kept","operator":"Exists"}],
-						"containers":[{"name":"memcached","env":[{"name":"KEPT","value":"kept"}]}]}}}}`, s.Size(3, 5)))
-			framework.WaitForObject(ctx, s, deploymentOf(mc), And(
-				HaveField("Spec.Replicas", HaveValue(Equal(*mc.Spec.Size))),
-				HaveField("Annotations", HaveKeyWithValue("example.com/note", "kept")),
-				HaveField("Labels", HaveKeyWithValue("example.com/team", "kept")),
-				HaveField("Spec.MinReadySeconds", BeEquivalentTo(1)),
-				HaveField("Spec.Template.Annotations", HaveKeyWithValue("example.com/restarted", "kept")),
-				HaveField("Spec.Template.Spec.Tolerations", ContainElement(HaveField("Key", "example.com/kept"))),
-				HaveField("Spec.Template.Spec.Containers", ContainElement(HaveField("Env", ContainElement(HaveField("Name", "KEPT"))))),
-			))
-			settled(ctx, s, mc)
-		}).
-		Assess("a Deployment that was deleted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			old := deploymentOf(mc)
-			framework.WaitForObject(ctx, s, old, Not(BeNil()))
-			remove(ctx, s, old)
-			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
-			settled(ctx, s, mc)
-		}).
+		Assess("but not what others add", also(portable.ForeignFields)).
+		Assess("a Deployment that was deleted", also(portable.DeletedDeployment)).
 		Test(t)
 }
 
@@ -159,16 +141,6 @@ func vandalize(ctx context.Context, s *framework.Scope, healthy *appsv1.Deployme
 func TestTwoInANamespace(t *testing.T) {
 	memcached.Feature("two in a namespace").
 		WithLabel("contract", "4").
-		Assess("have pods of their own", func(ctx context.Context, s *framework.Scope) {
-			one, two := create(ctx, s, s.NewName("one"), s.Size(1, 3)), create(ctx, s, s.NewName("two"), s.Size(1, 3))
-			settled(ctx, s, one)
-			settled(ctx, s, two)
-			framework.WaitForObject(ctx, s, one, HaveField("Status.Nodes", HaveLen(int(*one.Spec.Size))))
-			framework.WaitForObject(ctx, s, two, And(
-				HaveField("Status.Nodes", HaveLen(int(*two.Spec.Size))),
-				HaveField("Status.Nodes", Not(ContainElements(one.Status.Nodes))),
-				HaveField("Status.Selector", Not(Equal(one.Status.Selector))),
-			))
-		}).
+		Assess("have pods of their own", portable.Selectors).
 		Test(t)
 }

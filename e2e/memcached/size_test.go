@@ -19,18 +19,10 @@ import (
 const smallest, largest = 1, 5
 
 func TestSize(t *testing.T) {
-	to := func(least, most int32) framework.StepOf[*cachev1alpha1.Memcached] {
-		return func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			resize(ctx, s, mc, s.Size(least, most))
-			settled(ctx, s, mc)
-		}
-	}
-	framework.Given(memcached.Feature("size").WithLabel("contract", "size"), created(1, 2)).
-		Assess("at first", settled).
-		Assess("up", to(3, 4)).
-		Assess("up to the largest", to(largest, largest)).
-		Assess("down", to(3, 4)).
-		Assess("and down again", to(1, 2)).
+	memcached.Feature("size").
+		WithLabel("contract", "size").
+		Assess("up and down", portable.Size).
+		Assess("and each status says which size it is about", portable.ObservedGeneration).
 		Test(t)
 }
 

@@ -2,7 +2,6 @@ package memcached
 
 import (
 	"context"
-	"strconv"
 	"testing"
 	"time"
 
@@ -11,9 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/framework"
-	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -32,6 +29,8 @@ func TestNodes(t *testing.T) {
 			framework.WaitForObject(ctx, s, mc, HaveField("Status.Nodes", And(HaveLen(int(*mc.Spec.Size)), Not(ContainElement(lost)))))
 			settled(ctx, s, mc)
 		}).
+		Assess("are what Available waits for", also(portable.AvailableNotEarly)).
+		Assess("and what it ends with", also(portable.FailureShows)).
 		Assess("never was Available before that many pods were ready, nor after one was lost", truthful).
 		Test(t)
 }
@@ -109,32 +108,12 @@ func unreadyPod(ctx context.Context, s *framework.Scope, pod *corev1.Pod, edit f
 	}
 }
 
-// TestAvailableWhenBothSaySo owns the cluster. Whoever waits for Available and then looks at the Deployment finds the same: while
-// the Deployment's controller is held and has not counted a pod that is ready again, its Memcached is not Available. The operator
-// does not wait before it looks at a pod that is ready.
+// TestAvailableWhenBothSaySo owns the cluster. If you wait for Available, and then look at the Deployment, you find the same.
 func TestAvailableWhenBothSaySo(t *testing.T) {
 	memcached.Feature("the Deployment agrees").
 		WithLabel("contract", "1").
 		WithLabel("disruptive", "cluster").
-		Setup(operatorWith(runner.WithArgs("--progress-interval=0"))).
-		Assess("before the Memcached is Available", func(ctx context.Context, s *framework.Scope) {
-			s.NeedsSimulation("their kubelets say how a pod is")
-			mc, later := create(ctx, s, s.NewName("cache"), single), create(ctx, s, s.NewName("later"), s.Size(1, 2))
-			settled(ctx, s, mc)
-			settled(ctx, s, later)
-			release := unready(ctx, s, mc, func(*corev1.ContainerStatus) {})
-			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
-			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Status.ReadyReplicas", BeZero()))
-
-			s.Control(ctx, cluster.KubeControllerManager, cluster.Pause)
-			release()
-			resize(ctx, s, later, s.Size(3, 5))
-			framework.WaitForObject(ctx, s, deploymentOf(later), HaveField("Spec.Replicas", HaveValue(Equal(*later.Spec.Size)))) // the operator has come so far
-			s.Control(ctx, cluster.KubeControllerManager, cluster.Resume)
-			settled(ctx, s, mc)
-			settled(ctx, s, later)
-			neverEarly(s, mc, s.Versions(ctx), readyPods(mc.UID), framework.CountedBy(mc.Name))
-		}).
+		Assess("before the Memcached is Available", portable.DeploymentAgrees).
 		TestAlone(t)
 }
 
@@ -142,22 +121,9 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 func TestPort(t *testing.T) {
 	memcached.Feature("containerPort").
 		WithLabel("contract", "3").
-		Assess("reaches memcached's arguments and rolls out, and no capacity is lost", func(ctx context.Context, s *framework.Scope) {
-			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
-			settled(ctx, s, mc)
-			slowPods(ctx, s, mc)
-			since, port := len(s.Versions(ctx)), s.Port()
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = &port })
-			framework.WaitForObjects(ctx, s, framework.ObjectsInput{
-				List:    &corev1.PodList{},
-				Options: []client.ListOption{client.InNamespace(s.Namespace)},
-				Matcher: And(HaveLen(int(*mc.Spec.Size)), HaveEach(HaveField("Spec.Containers", ConsistOf(And(
-					HaveField("Args", ContainElements("-p", strconv.Itoa(int(port)))),
-					HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(port)))),
-				))))),
-			})
-			settled(ctx, s, mc)
-			rolledOutAvailable(ctx, s, mc, since)
-		}).
+		WithLabel("contract", "1").
+		Assess("reaches memcached's arguments", portable.Port).
+		Assess("and rolls out, and no capacity is lost", portable.RolloutKeepsAvailable).
+		Assess("and the status says until when", portable.RolloutProgresses).
 		Test(t)
 }

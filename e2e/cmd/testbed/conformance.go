@@ -3,10 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,15 +19,17 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/conformance"
-	"github.com/example/operator-testbed/e2e/conformance/image"
 	"github.com/example/operator-testbed/e2e/demo"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // conformanceFlags are what can be chosen about the operator that is checked.
 type conformanceFlags struct {
-	operator, manifests, mapping string
-	patience                     time.Duration
-	markdown                     bool
+	foreign  conformance.Foreign
+	mapping  string
+	patience time.Duration
+	markdown bool
 }
 
 func newConformance() *cobra.Command {
@@ -41,8 +47,8 @@ program, because nothing here could run a container.`,
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&flags.operator, "operator", "", "the operator's executable or image, an archive or a reference (default: the one of this repository, built now)")
-	set.StringVar(&flags.manifests, "manifests", "", "folder of the kustomization, or file of the manifests, that installs it (default: operator/config/default)")
+	set.StringVar(&flags.foreign.Operator, "operator", "", "the operator's executable or image, an archive or a reference (default: the one of this repository, built now)")
+	set.StringVar(&flags.foreign.Manifests, "manifests", "", "folder of the kustomization, or file of the manifests, that installs it (default: operator/config/default)")
 	set.StringVar(&flags.mapping, "mapping", "", "file that says what its API calls what (default: e2e/conformance/mappings/operator-testbed.yaml)")
 	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")
 	set.BoolVar(&flags.markdown, "markdown", false, "print the table in Markdown")
@@ -57,55 +63,108 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	if err != nil {
 		return err
 	}
-	mapping, err := conformance.ReadMapping(cmp.Or(flags.mapping, filepath.Join(root, "e2e", "conformance", "mappings", "operator-testbed.yaml")))
+	flags.mapping = cmp.Or(flags.mapping, filepath.Join(root, "e2e", "conformance", "mappings", "operator-testbed.yaml"))
+	mapping, err := conformance.ReadMapping(flags.mapping)
 	if err != nil {
 		return err
 	}
-	manifests := cmp.Or(flags.manifests, filepath.Join(root, "operator", "config", "default"))
 	work, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	program, err := subject(ctx, root, flags.operator, manifests, work)
-	if err != nil {
-		return afterStop(ctx, err, "nothing is left running")
-	}
-	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
-		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
-	}
 	screen := demo.ScreenOn(os.Stderr)
 	defer screen.Close()
-	report, err := conformance.Run(ctx, conformance.Options{
-		Operator:  program,
-		Manifests: manifests,
-		Mapping:   mapping,
-		Patience:  flags.patience,
-		Progress:  newReport(screen).steps("Conformance"),
-	})
+	steps := newReport(screen).steps("Conformance")
+	points := conformance.Checks{Operator: mapping}.Points()
+	report, err := checkPoints(ctx, root, work, flags, mapping, points, steps)
 	screen.Close()
 	if err != nil {
-		return afterStop(ctx, err, "nothing is left running")
+		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
 	}
 	if flags.markdown {
 		fmt.Print(report.Markdown())
 	} else {
 		fmt.Print(report.Text())
 	}
-	holding, applying := report.Holds()
-	fmt.Fprintf(os.Stderr, "%d of %d points hold\n", holding, applying)
-	if holding < applying {
+	holding, failing, untried := report.Count(framework.Holds), report.Count(framework.DoesNotHold), report.Count(framework.NotTried)
+	fmt.Fprintf(os.Stderr, "%d of %d points hold\n", holding, holding+failing+untried)
+	if failing+untried > 0 {
 		return errNotConformant
 	}
 	return nil
 }
 
-// subject returns the program of the operator that was named, or of the one of the clone at root.
-func subject(ctx context.Context, root, named, manifests, work string) (image.Program, error) {
-	if named == "" {
+// checkPoints runs the suite with the operator that was named, or with the one of the clone at root. It writes a line for each step.
+func checkPoints(ctx context.Context, root, work string, flags conformanceFlags, mapping conformance.Mapping, points []conformance.Point, steps io.Writer) (conformance.Report, error) {
+	foreign := flags.foreign
+	foreign.Manifests = cmp.Or(foreign.Manifests, filepath.Join(root, "operator", "config", "default"))
+	foreign.Args, foreign.Env = mapping.Args, mapping.Env
+	if foreign.Operator == "" {
 		program, err := operator.Build(ctx, root, operator.Finished)
-		return image.Program{Path: program.Binary}, err
+		if err != nil {
+			return nil, err
+		}
+		foreign.Operator = program.Binary
+	} else {
+		fmt.Fprintf(steps, "looking at the operator %s\n", foreign.Operator)
 	}
-	fmt.Fprintf(os.Stderr, "looking at the operator %s\n", named)
-	return conformance.Program(ctx, named, manifests, work)
+	binary, manifests, err := foreign.Prepare(ctx, work)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(steps, "compiling the suite, which takes a minute or two the first time")
+	suite, err := runner.BuildSuite(ctx, root, "e2e/conformance")
+	if err != nil {
+		return nil, err
+	}
+	mappingFile, err := filepath.Abs(flags.mapping)
+	if err != nil {
+		return nil, err
+	}
+	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, points, steps,
+		"OPERATOR="+binary, "MANIFESTS="+manifests, "MAPPING="+mappingFile,
+		"TESTBED_TIMEOUT="+flags.patience.String(), "TESTBED_ARTIFACTS="+cmp.Or(os.Getenv("TESTBED_ARTIFACTS"), work))
+}
+
+// parallel is how many points are checked at once: enough that a wait of one costs the others nothing, and few enough that a
+// small machine keeps up.
+const parallel = "6"
+
+// runPoints runs the suite's test binary, and writes a line for each point when it has been checked.
+func runPoints(ctx context.Context, dir, suite string, points []conformance.Point, steps io.Writer, env ...string) (conformance.Report, error) {
+	lines, out, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer lines.Close()
+	command := exec.CommandContext(ctx, suite, "-test.run=^TestPoints$", "-test.timeout=0", "-test.parallel="+parallel)
+	command.Dir = dir
+	command.Stderr = steps
+	command.ExtraFiles = []*os.File{out}
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	// Its report is the file that it has inherited. What it says last is where artifacts are, which go with the work.
+	command.Env = slices.Concat(os.Environ(), env, []string{"CLUSTER=" + embedded.Kind, "TESTBED_REPORT=/dev/fd/3", "TESTBED_FAILURES=" + os.DevNull})
+	err = command.Start()
+	out.Close()
+	if err != nil {
+		return nil, err
+	}
+	var results []framework.Result
+	var result framework.Result
+	for decoder := json.NewDecoder(lines); decoder.Decode(&result) == nil; result = (framework.Result{}) {
+		results = append(results, result)
+		fmt.Fprintf(steps, "%d of %d: %s: %s\n", len(results), len(points), result.Feature, result.Outcome)
+	}
+	err = command.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if len(results) == 0 {
+		return nil, fmt.Errorf("the suite ended before the first point: %w", err)
+	}
+	return conformance.NewReport(points, results), nil
 }

@@ -147,12 +147,6 @@ func (m Manager) UserName() string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", m.ServiceAccount.Namespace, m.ServiceAccount.Name)
 }
 
-// after is the manager with what its image says before what the manifests say.
-func (m Manager) after(args, env []string) Manager {
-	m.Args, m.Env = slices.Concat(args, m.Args), slices.Concat(env, m.Env)
-	return m
-}
-
 // Manager finds the manager in the manifests: the only Deployment, the way kubebuilder lays a project out.
 func (m Manifests) Manager() (Manager, error) {
 	d, err := m.deployment()

@@ -40,9 +40,6 @@ type Options struct {
 	// Otherwise the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
 	// runs with ENABLE_WEBHOOKS=false.
 	Webhooks bool
-	// ImageArgs and ImageEnv are what the image says that Binary was taken out of. They come before what the manifests say,
-	// which prevails.
-	ImageArgs, ImageEnv []string
 	// Args and Env come behind what the manifests say, and so prevail.
 	Args []string
 	Env  []string
@@ -113,7 +110,7 @@ func (o *Operator) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.manager = manager.after(o.options.ImageArgs, o.options.ImageEnv)
+	o.manager = manager
 	o.served = o.options.Webhooks && len(m.webhookServices()) > 0
 	objects := m.withoutWebhooks()
 	if o.served {

@@ -25,12 +25,6 @@ func TestProcess(t *testing.T) {
 				"--webhook-bind-address=127.0.0.1:3"},
 			env: []string{"COLOR=red", "KUBECONFIG=k"},
 		},
-		"what the manifests say prevails over the image": {
-			options: Options{ImageArgs: []string{"run", "--leader-elect=false"}, ImageEnv: []string{"COLOR=green"}},
-			at:      addresses{health: "127.0.0.1:1"},
-			args:    []string{"run", "--leader-elect=false", "--leader-elect", "--health-probe-bind-address=127.0.0.1:1"},
-			env:     []string{"COLOR=green", "COLOR=red", "KUBECONFIG=k", "ENABLE_WEBHOOKS=false"},
-		},
 		"what the caller says prevails": {
 			options: Options{Args: []string{"--leader-elect=false"}, Env: []string{"COLOR=blue", "ENABLE_WEBHOOKS=true"}},
 			at:      addresses{health: "127.0.0.1:1"},
@@ -40,7 +34,7 @@ func TestProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			p := process("operator-2", tc.options, manager.after(tc.options.ImageArgs, tc.options.ImageEnv), "k", tc.at)
+			p := process("operator-2", tc.options, manager, "k", tc.at)
 			g.Expect(p.Name).To(Equal("operator-2"))
 			g.Expect(p.Args).To(Equal(tc.args))
 			g.Expect(p.Env[len(p.Env)-len(tc.env):]).To(Equal(tc.env))
