@@ -12,12 +12,12 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
-// Capabilities are what can be done with a cluster. What one can't do is nil, empty or false.
+// Capabilities are what can be done with a cluster. The fields of what it can't do are nil, empty or false.
 type Capabilities struct {
-	// RunsPods is false where pods are only said to run.
+	// RunsPods is false if pods are simulated.
 	RunsPods bool
-	// CallsHost is true where the API server can call a webhook on this machine's 127.0.0.1. A cluster in containers has a
-	// loopback of its own.
+	// CallsHost is true if the API server can call a webhook on this machine's 127.0.0.1. A cluster in containers has its own
+	// loopback interface.
 	CallsHost bool
 	// AuditLog is the path of the API server's audit log, in JSON lines.
 	AuditLog string
@@ -27,7 +27,7 @@ type Capabilities struct {
 	Processes *supervisor.Supervisor
 	// Control acts on a component of the control plane, such as KubeAPIServer.
 	Control func(ctx context.Context, component string, action Action) error
-	// Compact makes etcd forget all versions but the last of each object.
+	// Compact compacts etcd: only the last version of each object is left.
 	Compact func(ctx context.Context) error
 	// LoadImage brings an image of Docker's to every node, and LoadImageArchive the images of an archive, such as docker save
 	// writes it. They take no args.
@@ -59,17 +59,17 @@ type Action string
 
 // Actions on a component.
 const (
-	// Kill ends it by SIGKILL, as if it had crashed. It starts again after a moment.
+	// Kill kills a component (SIGKILL), as if it had crashed. It is restarted after a short pause.
 	Kill Action = "kill"
-	// Stop ends it until Start.
+	// Stop stops a component until Start.
 	Stop Action = "stop"
-	// Start starts it unless it runs.
+	// Start starts a component unless it runs.
 	Start Action = "start"
-	// Restart stops it and starts it again.
+	// Restart stops a component and starts it again.
 	Restart Action = "restart"
-	// Pause holds it where it is: it answers nothing, and its connections stay open.
+	// Pause stops a component where it is (SIGSTOP): it answers nothing, and its connections stay open.
 	Pause Action = "pause"
-	// Resume lets a paused one go on.
+	// Resume continues a paused component.
 	Resume Action = "resume"
 )
 

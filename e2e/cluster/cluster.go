@@ -1,4 +1,4 @@
-// Package cluster gives a suite the cluster that its user asked for by name. A suite never knows where it runs: it gets
+// Package cluster provides the cluster that the user of a suite has chosen by name. A suite does not know where it runs: it uses
 // e2e-framework's own provider interface, and [Capabilities] for what one cluster can do and another can't.
 package cluster
 
@@ -13,23 +13,23 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/kind"
 )
 
-// Provider creates and destroys a cluster, and says what can be done with it.
+// Provider creates and destroys a cluster, and returns its [Capabilities].
 type Provider interface {
 	support.E2EClusterProvider
 	// Capabilities returns what the cluster can do, once Create has returned.
 	Capabilities() Capabilities
 }
 
-// Options are what can be chosen about a cluster. Those that a kind has no use for have no effect on it.
+// Options are the options of a cluster. Those that do not apply to its kind have no effect.
 type Options struct {
-	// CRDs are files and directories of CustomResourceDefinitions that are there from the cluster's start.
+	// CRDs are files and directories of CustomResourceDefinitions to install when the cluster starts.
 	CRDs []string
-	// Progress gets a line for each step of Create; nil means none.
+	// Progress receives a line for each step of Create, if it is not nil.
 	Progress io.Writer
 	// Keep makes Destroy leave a cluster that outlives this program.
 	Keep bool
-	// Attached names a cluster that is up, and stays up, to use in place of a new one; empty means none. It keeps the
-	// CustomResourceDefinitions that it has. An embedded one is reset first.
+	// Attached is the name of a cluster to use instead of a new one, if it is not empty. That cluster must be up, stays up, and keeps
+	// its CustomResourceDefinitions. An embedded one is reset first.
 	Attached string
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Build compiles the main package pkg, as seen from the directory dir, to the file binary. Extra build flags, such as -overlay,
-// come last. The compiler's words are part of the error.
+// come last. The compiler's output is part of the error.
 func Build(ctx context.Context, dir, pkg, binary string, flags ...string) error {
 	// Without the commit in it, the executable changes only when the code does.
 	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary}, flags...)
@@ -22,7 +22,7 @@ func Build(ctx context.Context, dir, pkg, binary string, flags ...string) error 
 	return nil
 }
 
-// compile runs a Go command in a directory. What the compiler says is part of the error.
+// compile runs a Go command in a directory. The compiler's output is part of the error.
 func compile(ctx context.Context, dir string, args ...string) error {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = dir
@@ -34,8 +34,8 @@ func compile(ctx context.Context, dir string, args ...string) error {
 }
 
 // BuildSuite compiles the tests in a directory of the repository at root ("e2e/memcached"), and returns the test binary. It is
-// kept in the repository's directory bin and linked again only when something has changed, which the Go command finds out. Calls
-// side by side, in several processes too, do not disturb each other or a suite that runs.
+// kept in the repository's directory bin and linked again only when something has changed. Concurrent calls, also in several
+// processes, do not disturb each other or a suite that runs.
 func BuildSuite(ctx context.Context, root, directory string) (_ string, err error) {
 	fail := func(err error) (string, error) { return "", fmt.Errorf("building the suite %s: %w", directory, err) }
 	kept, err := filepath.Abs(filepath.Join(root, "bin", "suites"))

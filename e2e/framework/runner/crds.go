@@ -35,8 +35,8 @@ func (m Manifests) WriteDefinitions(directory string) error {
 	return os.WriteFile(filepath.Join(directory, "crds.yaml"), content, 0o600)
 }
 
-// Define applies the CustomResourceDefinitions of the manifests and waits until the API server serves all of them as they are now,
-// those that it had served before, too.
+// Define applies the CustomResourceDefinitions of the manifests, and waits until the API server serves them: if it served another
+// version of one before, until it uses the new one.
 func Define(ctx context.Context, config *rest.Config, m Manifests) error {
 	return define(ctx, config, m, true)
 }

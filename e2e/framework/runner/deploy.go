@@ -44,12 +44,12 @@ type DeployOptions struct {
 	Image string
 	// Replicas is how many pods the manager has; zero means as many as the manifests say.
 	Replicas int
-	// Env are variables ("NAME=value") that prevail over those of the manifests.
+	// Env are variables ("NAME=value") that take precedence over those of the manifests.
 	Env []string
-	// Patience are arguments that let a manager live on while its API server is slow; its probes are as patient then. Where
-	// there are none, it runs as the manifests say.
+	// Patience are arguments that let a manager survive a slow API server; the timeouts of its probes are raised with them. If there
+	// are none, it runs as the manifests say.
 	Patience []string
-	// Trial is an object that the operator's webhooks are asked about until they answer; nil where there are none.
+	// Trial is an object to call the operator's webhooks with until they answer; nil if there are none.
 	Trial client.Object
 }
 
@@ -62,8 +62,8 @@ type Deployed struct {
 	added  []*unstructured.Unstructured
 }
 
-// Deploy deploys an operator and returns when all its pods are available and its webhooks are answered. Where it fails, nothing
-// stays that others would run into.
+// Deploy deploys an operator, and waits until all its pods are available and its webhooks answer. If that fails, it removes what it
+// has deployed.
 func Deploy(ctx context.Context, o DeployOptions) (*Deployed, error) {
 	c, err := client.NewWithWatch(o.Config, client.Options{})
 	if err != nil {
@@ -94,7 +94,8 @@ func Deploy(ctx context.Context, o DeployOptions) (*Deployed, error) {
 	return deployed, nil
 }
 
-// Remove removes what only an operator that is deployed has: its Deployment and pods, and the webhooks that nobody would answer.
+// Remove removes what only an operator that is deployed has: its Deployment and pods, and the configurations of webhooks that nothing
+// would answer.
 func (d *Deployed) Remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, deployTimeout, fmt.Errorf("it took longer than %v", deployTimeout))
 	defer cancel()

@@ -27,7 +27,7 @@ type Manifests struct {
 }
 
 // Local returns the directory called local beside a kustomization, which installs the operator as a process whose webhooks can be
-// called, with a certificate of this machine's. Where there is none, the kustomization itself serves.
+// called, with a certificate of this machine's. If there is none, it returns the kustomization.
 func Local(kustomization string) string {
 	local := filepath.Join(filepath.Dir(kustomization), "local")
 	if _, err := os.Stat(local); err != nil {
@@ -142,7 +142,7 @@ type Manager struct {
 	Env  []string
 }
 
-// UserName is the name by which the API server knows the manager.
+// UserName returns the name of the manager's user in the API server.
 func (m Manager) UserName() string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", m.ServiceAccount.Namespace, m.ServiceAccount.Name)
 }

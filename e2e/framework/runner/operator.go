@@ -1,7 +1,7 @@
 // Package runner runs the operator under test. How it runs belongs to the operator, not to the cluster: as a process it
-// runs on the host, on every kind of cluster, and is nobody but its own ServiceAccount, so RBAC is enforced as in a pod.
+// runs on the host, on every kind of cluster, and authenticates as its own ServiceAccount, so RBAC is enforced as in a pod.
 //
-// Admission webhooks are called for real where the API server reaches this machine's loopback: see [Options.Webhooks].
+// The API server calls the operator's admission webhooks if it reaches this machine's loopback interface: see [Options.Webhooks].
 package runner
 
 import (
@@ -25,7 +25,7 @@ type Options struct {
 	Name string
 	// Config is how an administrator reaches the cluster.
 	Config *rest.Config
-	// Supervisor runs the process and ends it at the latest with itself.
+	// Supervisor runs the process. The process does not outlive it.
 	Supervisor *supervisor.Supervisor
 	// Manifests install the operator; the manager's Deployment says with which arguments, environment and
 	// ServiceAccount the process runs.
@@ -40,7 +40,7 @@ type Options struct {
 	// Otherwise the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
 	// runs with ENABLE_WEBHOOKS=false.
 	Webhooks bool
-	// Args and Env come behind what the manifests say, and so prevail.
+	// Args and Env come after what the manifests say, and so take precedence.
 	Args []string
 	Env  []string
 
@@ -48,7 +48,7 @@ type Options struct {
 	traceable, notAwaited bool
 }
 
-// Operator is a running operator: one replica or several. It is not for several goroutines at once.
+// Operator is a running operator: one replica or several. It is not safe for concurrent use.
 type Operator struct {
 	options  Options
 	manager  Manager
@@ -142,27 +142,27 @@ func (o *Operator) provideCertificate() (authority []byte, err error) {
 	return writeCertificate(dir, o.options.Manifests)
 }
 
-// Beside starts another operator with the same executable, as other manifests install it, with the changes. Its name is as in
-// Options.
+// Beside starts another operator with the same executable, as other manifests install it, with the changes. name is its name, as in
+// [Options].
 func (o *Operator) Beside(ctx context.Context, name string, m Manifests, changes ...Change) (*Operator, error) {
 	options := o.options
 	options.Name, options.Manifests = name, m
 	return Start(ctx, options, changes...)
 }
 
-// UserName is who the operator is to the API server; the audit log names it so.
+// UserName returns the name of the operator's user in the API server and its audit log.
 func (o *Operator) UserName() string { return o.manager.UserName() }
 
-// Binary is the operator's executable, as it was first started.
+// Binary returns the path of the executable with which the operator was first started.
 func (o *Operator) Binary() string { return o.options.Binary }
 
-// Replicas are the operator's processes, in the order of their names. The first one is called as the operator is.
+// Replicas returns the operator's processes, in the order of their names. The first one has the name of the operator.
 func (o *Operator) Replicas() []*Replica { return slices.Clone(o.replicas) }
 
-// LogFile is the file that the output of the first replica goes to.
+// LogFile returns the path of the log of the first replica.
 func (o *Operator) LogFile() string { return o.replicas[0].LogFile() }
 
-// MetricsAddress is the host:port of the first replica's metrics; empty if the manifests ask for none.
+// MetricsAddress returns the host:port of the first replica's metrics; empty if the manifests enable none.
 func (o *Operator) MetricsAddress() string { return o.replicas[0].MetricsAddress() }
 
 // AddReplica starts one more replica, with the changes, and waits until it is ready. They last until its next Restart.
@@ -174,7 +174,7 @@ func (o *Operator) AddReplica(ctx context.Context, changes ...Change) (*Replica,
 	return replica, nil
 }
 
-// Stop asks every replica to end, as a kubelet does (SIGTERM, then SIGKILL after a grace period), and waits until they have.
+// Stop stops every replica as a kubelet does (SIGTERM, then SIGKILL after a grace period), and waits until they have exited.
 func (o *Operator) Stop(ctx context.Context) error {
 	for _, replica := range o.replicas {
 		replica.serving = false
@@ -185,7 +185,7 @@ func (o *Operator) Stop(ctx context.Context) error {
 	return o.each(ctx, (*Replica).end)
 }
 
-// Kill ends every replica at once, as failing nodes do (SIGKILL). They stay down until Restart.
+// Kill kills every replica, as failing nodes do (SIGKILL). They stay down until [Operator.Restart].
 func (o *Operator) Kill(ctx context.Context) error {
 	if err := o.each(ctx, (*Replica).crash); err != nil {
 		return err
@@ -229,7 +229,7 @@ func (o *Operator) kubeconfig() string {
 	return filepath.Join(o.options.Supervisor.Dir(), "operators", o.options.Name+".kubeconfig")
 }
 
-// Change is a change in how the operator runs.
+// Change is a change of how the operator runs, such as [WithEnv].
 type Change func(*Options)
 
 // with returns the options with the changes made.
@@ -240,12 +240,12 @@ func (o Options) with(changes []Change) Options {
 	return o
 }
 
-// WithEnv adds variables ("NAME=value") that prevail over what the operator has.
+// WithEnv adds variables ("NAME=value") that take precedence over those that the operator has.
 func WithEnv(env ...string) Change {
 	return func(o *Options) { o.Env = append(slices.Clone(o.Env), env...) }
 }
 
-// WithArgs adds arguments behind what the operator has.
+// WithArgs adds arguments after those that the operator has.
 func WithArgs(args ...string) Change {
 	return func(o *Options) { o.Args = append(slices.Clone(o.Args), args...) }
 }
@@ -255,8 +255,8 @@ func WithBinary(path string) Change {
 	return func(o *Options) { o.Binary = path }
 }
 
-// Traceable lets a debugger attach to the process.
+// Traceable is a [Change] that lets a debugger attach to the process.
 func Traceable(o *Options) { o.traceable = true }
 
-// NotAwaited returns as soon as the process runs, ready or not.
+// NotAwaited is a [Change] that makes a start return as soon as the process runs, ready or not.
 func NotAwaited(o *Options) { o.notAwaited = true }

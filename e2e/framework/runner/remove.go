@@ -14,8 +14,8 @@ import (
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// Absent returns those objects of the manifests that are not on the cluster: what Start is going to add to it, but for the
-// workload. On a cluster that outlives the operator, they are what to Remove afterwards.
+// Absent returns those objects of the manifests that are not on the cluster: what [Start] is going to add to it, except for the
+// workload. On a cluster that outlives the operator, they are what to [Remove] afterwards.
 func Absent(ctx context.Context, config *rest.Config, m Manifests) ([]*unstructured.Unstructured, error) {
 	c, err := client.New(config, client.Options{})
 	if err != nil {
@@ -34,8 +34,8 @@ func Absent(ctx context.Context, config *rest.Config, m Manifests) ([]*unstructu
 	return absent, nil
 }
 
-// Remove deletes the objects, the last one first, and returns when they are gone, and with a Namespace or a
-// CustomResourceDefinition all that is in it. One that is not there is fine.
+// Remove deletes the objects, the last one first, and waits until they are gone, and with a Namespace or a CustomResourceDefinition
+// everything in it. Objects that do not exist are skipped.
 func Remove(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured, how ...client.DeleteOption) error {
 	c, err := client.NewWithWatch(config, client.Options{})
 	if err != nil {

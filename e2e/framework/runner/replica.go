@@ -10,7 +10,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
-// Replica is one process of an operator. It has ports and a log of its own; who it is to the API server, all share.
+// Replica is one process of an operator. It has ports and a log of its own. All replicas have the same user in the API server.
 type Replica struct {
 	operator *Operator
 	name     string
@@ -34,20 +34,20 @@ func (o *Operator) newReplica() *Replica {
 	return replica
 }
 
-// Name names the process in its supervisor, and its log.
+// Name returns the name of the process in its supervisor.
 func (r *Replica) Name() string { return r.name }
 
-// LogFile is the file that the process's output goes to.
+// LogFile returns the path of the process's log.
 func (r *Replica) LogFile() string { return r.supervisor().LogFile(r.name) }
 
-// MetricsAddress is the host:port of its metrics; empty if the manifests ask for none. A Restart changes it.
+// MetricsAddress returns the host:port of the replica's metrics; empty if the manifests enable none. A restart changes it.
 func (r *Replica) MetricsAddress() string { return r.at.metrics }
 
-// HealthAddress is the host:port of its probes. A Restart changes it.
+// HealthAddress returns the host:port of the replica's probes. A restart changes it.
 func (r *Replica) HealthAddress() string { return r.at.health }
 
-// Stop asks the process to end, as a kubelet does (SIGTERM, then SIGKILL after a grace period), and waits until it has. From
-// the beginning it gets no new requests to its webhooks.
+// Stop stops the process as a kubelet does (SIGTERM, then SIGKILL after a grace period), and waits until it has exited. From the
+// start of the call, its webhooks get no new requests.
 func (r *Replica) Stop(ctx context.Context) error {
 	r.serving = false
 	if err := r.operator.settle(ctx); err != nil {
@@ -56,7 +56,7 @@ func (r *Replica) Stop(ctx context.Context) error {
 	return r.end(ctx)
 }
 
-// Kill ends the process at once, as a failing node does (SIGKILL). It stays down until Restart.
+// Kill kills the process, as a failing node does (SIGKILL). It stays down until [Replica.Restart].
 func (r *Replica) Kill(ctx context.Context) error {
 	if err := r.crash(ctx); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (r *Replica) Kill(ctx context.Context) error {
 	return r.operator.settle(ctx)
 }
 
-// Pause holds the process where it is (SIGSTOP), as a node does that hangs: its connections stay open. Once Pause returns,
-// requests to the operator's webhooks go to other replicas.
+// Pause stops the process where it is (SIGSTOP), like a node that hangs: its connections stay open. Once Pause returns, requests to
+// the operator's webhooks go to other replicas.
 func (r *Replica) Pause(ctx context.Context) error {
 	if err := r.supervisor().Pause(ctx, r.name); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (r *Replica) Pause(ctx context.Context) error {
 	return r.operator.settle(ctx)
 }
 
-// Resume lets a paused process go on (SIGCONT).
+// Resume continues a process that [Replica.Pause] has stopped (SIGCONT).
 func (r *Replica) Resume(ctx context.Context) error {
 	return r.supervisor().Resume(ctx, r.name)
 }

@@ -17,8 +17,8 @@ var configurations = []string{"MutatingWebhookConfiguration", "ValidatingWebhook
 // workloads are the kinds that make an operator run as an image, or lead to it when it does; as a process it needs neither.
 var workloads = []string{"Deployment", "Service"}
 
-// RemoveWebhooks deletes the webhook configurations that Start has installed: for an operator that goes and whose cluster
-// stays, where requests would otherwise be refused for want of an answer.
+// RemoveWebhooks deletes the webhook configurations that [Start] has installed: for an operator that stops while its cluster stays up,
+// where requests would otherwise be refused because no webhook answers.
 func (o *Operator) RemoveWebhooks(ctx context.Context) error {
 	if !o.served {
 		return nil
