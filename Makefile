@@ -279,11 +279,11 @@ demo-picture: embedded-cluster $(TESTBED) ## Draw the picture of make demo in th
 ##@ Measure
 
 .PHONY: bench-cluster
-bench-cluster: $(TESTBED) ## How fast a cluster starts, against envtest, and what it holds. ARGS=--runs=9, ARGS=--json
+bench-cluster: $(TESTBED) ## How fast a cluster starts, compared with envtest, and how much memory it needs. ARGS=--runs=9, ARGS=--json
 	@$(TESTBED) bench cluster $(ARGS)
 
 .PHONY: bench-kind
-bench-kind: $(TESTBED) ## How fast a kind cluster is ready, against kind alone, and the images. ARGS=--runs=5, ARGS=--json
+bench-kind: $(TESTBED) ## How fast a kind cluster is ready, compared with kind without the testbed. ARGS=--runs=5, ARGS=--json
 	@$(TESTBED) bench kind $(ARGS)
 
 .PHONY: bench-operator
