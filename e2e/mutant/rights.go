@@ -79,6 +79,16 @@ func Rights(root, folder string) ([]Right, error) {
 	return rights, judgedBy(rights, file.Needs)
 }
 
+// WithoutEachRight returns the operator that the suite in folder tests without each of its rights.
+func WithoutEachRight(root, folder string) ([]Mutant, error) {
+	rights, err := Rights(root, folder)
+	mutants := make([]Mutant, len(rights))
+	for i, right := range rights {
+		mutants[i] = right.Lacking
+	}
+	return mutants, err
+}
+
 // judgedBy says of each right which test must miss it.
 func judgedBy(rights []Right, needs map[string]string) error {
 	known := map[string]bool{}

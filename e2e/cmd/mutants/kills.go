@@ -18,8 +18,8 @@ import (
 	"github.com/example/operator-testbed/kind/home"
 )
 
-// openKills returns the cache of this user that remembers which mutants were killed, by the content of all that has a part in it, and
-// forgets what nobody has asked for in some days. A mutant that survives is never remembered. It returns nil if there is no such cache.
+// openKills returns the cache of this user that remembers which mutants were killed, by the content of everything that matters for it,
+// and forgets what has not been used for some days. A mutant that survives is never remembered. It returns nil if there is no such cache.
 func openKills() *cache.Cache {
 	folder, err := home.Cache()
 	if err != nil {
@@ -39,11 +39,11 @@ func killsIn(folder string) *cache.Cache {
 	return kills
 }
 
-// machinery is what has a part in each kill, besides an operator, its suite and the patch.
-var machinery = []string{"go.mod", "go.sum", "e2e", "kind/build", "kind/kubernetes"}
+// testbed is what matters for each kill, besides an operator, its suite and the patch.
+var testbed = []string{"go.mod", "go.sum", "e2e", "kind/build", "kind/kubernetes"}
 
-// parts are the files and folders that have a part in each kill of the target's mutants.
-func (t *target) parts() []string { return append([]string{t.operator, t.folder}, machinery...) }
+// parts are the files and directories that matter for each kill of the target's mutants.
+func (t *target) parts() []string { return append([]string{t.operator, t.folder}, testbed...) }
 
 // key returns what a kill of the mutant is remembered by.
 func (t *target) key(m mutant.Mutant) (key cache.ActionID, err error) {
@@ -57,11 +57,11 @@ func (t *target) key(m mutant.Mutant) (key cache.ActionID, err error) {
 	return sha256.Sum256(fmt.Appendf(nil, "%q", parts)), err
 }
 
-// contentOf sums up the files in these folders, relative to root, but for what was built there and mutants.
-func contentOf(root string, folders []string) (string, error) {
+// contentOf returns a hash of the files in these directories, relative to root, except mutants and what was built there.
+func contentOf(root string, directories []string) (string, error) {
 	repository := os.DirFS(root)
 	var files []string
-	for _, folder := range folders {
+	for _, folder := range directories {
 		err := fs.WalkDir(repository, folder, func(file string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

@@ -41,14 +41,14 @@ func recalled(t *testing.T, root string, k *cache.Cache) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	how := &trying{kills: k}
-	if err := how.recall(target); err != nil {
+	r := &run{kills: k}
+	if err := r.recall(target); err != nil {
 		t.Fatal(err)
 	}
-	if len(target.mutants) != 2-how.killed {
-		t.Errorf("expected that what is not killed is left, got %d and %d", how.killed, len(target.mutants))
+	if len(target.mutants) != 2-r.killed {
+		t.Errorf("expected that what is not killed is left, got %d and %d", r.killed, len(target.mutants))
 	}
-	return how.killed
+	return r.killed
 }
 
 // remembered tries both mutants of the repository.
@@ -58,13 +58,13 @@ func remembered(t *testing.T, root string, k *cache.Cache, passed bool, meanwhil
 	if err != nil {
 		t.Fatal(err)
 	}
-	how := &trying{kills: k}
-	if err := how.recall(tried); err != nil {
+	r := &run{kills: k}
+	if err := r.recall(tried); err != nil {
 		t.Fatal(err)
 	}
 	meanwhile()
 	tried.killed, tried.passed = tried.mutants, passed
-	how.remember([]*target{tried})
+	r.remember([]*target{tried})
 }
 
 func TestKillsAreRemembered(t *testing.T) {

@@ -14,27 +14,27 @@ import (
 	"github.com/example/operator-testbed/e2e/mutant"
 )
 
-// target is an operator that is broken, and the suite that must notice.
+// target is an operator that is broken, and the suite that must notice it.
 type target struct {
 	operator, folder string // relative to root, with slashes
 	root             string
 	mutants          []mutant.Mutant
-	content          string // of the operator, the suite and what runs them, when it was asked for
+	content          string // a hash of the operator, the suite and the testbed
 
 	passed bool            // the healthy operator, the same tests
 	killed []mutant.Mutant // in this run
 }
 
-// newTarget reads OPERATOR=SUITE, and the mutants of that name.
+// newTarget reads OPERATOR=SUITE, and the mutants whose names match.
 func newTarget(root, pair string, rights bool, names *regexp.Regexp) (*target, error) {
 	operator, folder, ok := strings.Cut(pair, "=")
 	if !ok || operator == "" || folder == "" {
-		return nil, fmt.Errorf("%q is no OPERATOR=SUITE: give two folders, such as operator=e2e/memcached", pair)
+		return nil, fmt.Errorf("%q is not OPERATOR=SUITE: name two directories, such as operator=e2e/memcached", pair)
 	}
 	t := &target{operator: path.Clean(filepath.ToSlash(operator)), folder: path.Clean(filepath.ToSlash(folder)), root: root}
 	var err error
 	if rights {
-		t.mutants, err = withoutEachRight(root, folder)
+		t.mutants, err = mutant.WithoutEachRight(root, folder)
 	} else {
 		t.mutants, err = mutant.Read(filepath.Join(root, folder, "mutants"))
 	}
@@ -56,7 +56,7 @@ func (t *target) build(ctx context.Context) (suite mutant.Suite, err error) {
 	return suite, err
 }
 
-// nameOf is what a mutant of the target's is called among all.
+// nameOf is the name of one of the target's mutants among all mutants.
 func (t *target) nameOf(m mutant.Mutant) string { return path.Base(t.operator) + "/" + m.Name }
 
 // judges is a pattern of all tests that judge a mutant.

@@ -31,7 +31,7 @@ func TestNewTarget(t *testing.T) {
 		t.Errorf("expected each test that judges one of them once, %s, got %s", want, got)
 	}
 	for _, pair := range []string{"operator", "=suite", "operator=", "operator=elsewhere"} {
-		if _, err := newTarget(root, pair, false, regexp.MustCompile("")); err == nil || !strings.Contains(err.Error(), ": give two folders") && !strings.Contains(err.Error(), "there are no mutants") {
+		if _, err := newTarget(root, pair, false, regexp.MustCompile("")); err == nil || !strings.Contains(err.Error(), ": name two directories") && !strings.Contains(err.Error(), "there are no mutants") {
 			t.Errorf("%s: expected an error that says what is missing, got %v", pair, err)
 		}
 	}
