@@ -307,6 +307,9 @@ first-steps:
 	@$(call list-targets,^##@ (Begin|A cluster|Learn))
 	@printf '\n%s\n' 'make help lists the other targets: build, run and deploy the operator, test it, measure it.'
 
+.DEFAULT:
+	$(error there is no target $@: make help lists all targets)
+
 # Prints the targets below the headings that match a regular expression.
 list-targets = awk 'BEGIN { FS = ":.*\#\# " } \
 	/^\#\#@ / { shown = /$(1)/; if (shown) printf "\n%s\n", substr($$0, 5) } \

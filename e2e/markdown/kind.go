@@ -83,22 +83,16 @@ func (b block) kind() (name, fault string) {
 	return "", fmt.Sprintf("nothing checks this %s block: name the file that it is from (file=, and decl=, key= or from=), or its source (source=)", b.info.language)
 }
 
-// checkBlocks says what is wrong with the blocks of a page, as far as this can be found out without running anything.
-func checkBlocks(root string, p *page) []Problem {
-	var problems []Problem
-	for n, b := range p.blocks {
-		kind, fault := b.kind()
-		if fault == "" {
-			fault = b.stale(root, kind)
-		}
-		if fault == "" && kind == kindBroken {
-			fault = refusal(b, p.blocks[n+1:])
-		}
-		if fault != "" {
-			problems = append(problems, Problem{p.file, b.line, fault})
-		}
+// problem says what is wrong with a block, as far as this can be found out without running anything. The blocks that follow are next.
+func (b block) problem(root string, next []block) string {
+	kind, fault := b.kind()
+	if fault == "" {
+		fault = b.stale(root, kind)
 	}
-	return problems
+	if fault == "" && kind == kindBroken {
+		fault = refusal(b, next)
+	}
+	return fault
 }
 
 // generated is what a block should show that is taken from files.

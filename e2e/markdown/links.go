@@ -43,17 +43,6 @@ func (p *page) anchor(html []byte) {
 	}
 }
 
-// checkLinks follows the links that lead to files of the repository.
-func checkLinks(root string, p *page) []Problem {
-	var problems []Problem
-	for _, l := range p.links {
-		if wrong := follow(root, p, l.target); wrong != "" {
-			problems = append(problems, Problem{p.file, l.line, wrong})
-		}
-	}
-	return problems
-}
-
 // follow says why a link leads nowhere.
 func follow(root string, p *page, target string) string {
 	u, err := url.Parse(target)

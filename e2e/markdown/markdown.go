@@ -56,8 +56,27 @@ func Check(t *testing.T, o Options) {
 	}
 }
 
-func check(root string, p *page) []Problem {
-	return slices.Concat(checkBlocks(root, p), checkLinks(root, p), checkSpans(root, p))
+// check checks the blocks of a page, its links, and the files and targets of make that are named within a line.
+func check(root string, p *page) (problems []Problem) {
+	report := func(line int, problem string) {
+		if problem != "" {
+			problems = append(problems, Problem{p.file, line, problem})
+		}
+	}
+	for n, b := range p.blocks {
+		report(b.line, b.problem(root, p.blocks[n+1:]))
+	}
+	for _, l := range p.links {
+		report(l.line, follow(root, p, l.target))
+	}
+	t, err := readTree(root)
+	if err != nil {
+		report(1, err.Error())
+	}
+	for _, s := range p.spans {
+		report(s.line, t.missing(path.Dir(p.file), s.text))
+	}
+	return problems
 }
 
 // Run runs the console blocks of each file in a copy of the repository of its own, with a TESTBED_STATE of its own, and

@@ -4,11 +4,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/cache"
 	"golang.org/x/mod/sumdb/dirhash"
@@ -40,7 +41,7 @@ func killsIn(folder string) *cache.Cache {
 }
 
 // testbed is what matters for each kill, besides an operator, its suite and the patch.
-var testbed = []string{"go.mod", "go.sum", "e2e", "kind/build", "kind/kubernetes"}
+var testbed = []string{"e2e", "kind/build", "kind/kubernetes"}
 
 // parts are the files and directories that matter for each kill of the target's mutants.
 func (t *target) parts() []string { return append([]string{t.operator, t.folder}, testbed...) }
@@ -59,23 +60,16 @@ func (t *target) key(m mutant.Mutant) (key cache.ActionID, err error) {
 
 // contentOf returns a hash of the files in these directories, relative to root, except mutants and what was built there.
 func contentOf(root string, directories []string) (string, error) {
-	repository := os.DirFS(root)
-	var files []string
-	for _, folder := range directories {
-		err := fs.WalkDir(repository, folder, func(file string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && entry.Name() == "bin":
-				return fs.SkipDir
-			case entry.Type().IsRegular() && (path.Ext(file) != ".patch" || path.Base(path.Dir(file)) != "mutants"):
-				files = append(files, file)
-			}
-			return nil
-		})
+	files := []string{"go.mod", "go.sum"}
+	for _, directory := range directories {
+		found, err := dirhash.DirFiles(filepath.Join(root, directory), directory)
 		if err != nil {
 			return "", err
 		}
+		files = append(files, found...)
 	}
-	return dirhash.Hash1(files, func(file string) (io.ReadCloser, error) { return repository.Open(file) })
+	files = slices.DeleteFunc(files, func(file string) bool {
+		return strings.Contains(file, "/bin/") || path.Ext(file) == ".patch" && path.Base(path.Dir(file)) == "mutants"
+	})
+	return dirhash.Hash1(files, func(file string) (io.ReadCloser, error) { return os.Open(filepath.Join(root, file)) })
 }
