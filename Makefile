@@ -294,7 +294,7 @@ bench-operator: $(TESTBED) ## What the operator costs, against a floor and kubeb
 ##@ This machine
 
 .PHONY: doctor
-doctor: $(TESTBED) ## What this machine lacks, and the command that mends it. ARGS=--network tries the network too.
+doctor: $(TESTBED) ## What this machine lacks, and the command that fixes it. ARGS=--network tries the network too.
 	@$(TESTBED) doctor $(ARGS)
 
 .PHONY: help

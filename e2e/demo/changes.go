@@ -74,7 +74,7 @@ func Changes(before, after State) []Change {
 		add(wait, "Pod", "%s is gone", name)
 	}
 
-	// A generation alone is no news: the reader sees status, reason, message.
+	// A new generation does not count: the reader sees status, reason, message.
 	shown := map[string]bool{}
 	for _, c := range before.conditions() {
 		shown[conditionText(c)] = true

@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// house writes the example repository with one change, which must fit exactly one place, into a folder, and reads its
+// house writes the example repository with one change, which must fit exactly one place, into a directory, and reads its
 // page.
 func house(t *testing.T, file, from, to string) (string, *page) {
 	t.Helper()

@@ -38,10 +38,10 @@ type Right struct {
 // withoutWatchList makes a client list before it watches, as it does with an API server that can't stream lists.
 var withoutWatchList = []string{"KUBE_FEATURE_WatchListClient=false"}
 
-// Rights returns each permission of the operator that the suite in folder tests, in the order in which its roles grant them.
-func Rights(root, folder string) ([]Right, error) {
+// Rights returns each permission of the operator that the suite in directory tests, in the order in which its roles grant them.
+func Rights(root, directory string) ([]Right, error) {
 	var file needs
-	if err := readYAML(filepath.Join(root, folder, rightsFile), &file); err != nil {
+	if err := readYAML(filepath.Join(root, directory, rightsFile), &file); err != nil {
 		return nil, err
 	}
 	var rights []Right
@@ -80,9 +80,9 @@ func readYAML(path string, into any) error {
 	return nil
 }
 
-// WithoutEachRight returns the operator that the suite in folder tests without each of its permissions, one at a time.
-func WithoutEachRight(root, folder string) ([]Mutant, error) {
-	rights, err := Rights(root, folder)
+// WithoutEachRight returns the operator that the suite in directory tests without each of its permissions, one at a time.
+func WithoutEachRight(root, directory string) ([]Mutant, error) {
+	rights, err := Rights(root, directory)
 	mutants := make([]Mutant, len(rights))
 	for i, right := range rights {
 		mutants[i] = right.Lacking

@@ -22,18 +22,18 @@ import (
 // openKills returns the cache of this user that remembers which mutants were killed, by the content of everything that matters for it,
 // and forgets what has not been used for some days. A mutant that survives is never remembered. It returns nil if there is no such cache.
 func openKills() *cache.Cache {
-	folder, err := home.Cache()
+	directory, err := home.Cache()
 	if err != nil {
 		return nil
 	}
-	return killsIn(filepath.Join(folder, "mutants"))
+	return killsIn(filepath.Join(directory, "mutants"))
 }
 
-func killsIn(folder string) *cache.Cache {
-	if os.MkdirAll(folder, 0o755) != nil {
+func killsIn(directory string) *cache.Cache {
+	if os.MkdirAll(directory, 0o755) != nil {
 		return nil
 	}
-	kills, err := cache.Open(folder)
+	kills, err := cache.Open(directory)
 	if err != nil || kills.Trim() != nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func killsIn(folder string) *cache.Cache {
 var testbed = []string{"e2e", "kind/build", "kind/kubernetes"}
 
 // parts are the files and directories that matter for each kill of the target's mutants.
-func (t *target) parts() []string { return append([]string{t.operator, t.folder}, testbed...) }
+func (t *target) parts() []string { return append([]string{t.operator, t.directory}, testbed...) }
 
 // key returns what a kill of the mutant is remembered by.
 func (t *target) key(m mutant.Mutant) (key cache.ActionID, err error) {

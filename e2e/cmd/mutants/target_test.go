@@ -10,13 +10,13 @@ import (
 
 func TestNewTarget(t *testing.T) {
 	root := t.TempDir()
-	folder := filepath.Join(root, "suite", "mutants")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	directory := filepath.Join(root, "suite", "mutants")
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]string{"a": "TestLast", "b": "TestFirst", "other": "TestOther", "c": "TestFirst"} {
 		patch := "Fault: a fault\nTest: " + test + "\nAssertion: expected\n\n--- a/main.go\n+++ b/main.go\n"
-		if err := os.WriteFile(filepath.Join(folder, name+".patch"), []byte(patch), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(directory, name+".patch"), []byte(patch), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

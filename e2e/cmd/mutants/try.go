@@ -143,7 +143,7 @@ func (r *run) prepare(ctx context.Context, t *target, jobs chan<- job) error {
 	if err != nil {
 		return err
 	}
-	healthy, trials, err := suite.Prepare(ctx, t.mutants, filepath.Join(r.work, filepath.FromSlash(t.folder)), r.alone)
+	healthy, trials, err := suite.Prepare(ctx, t.mutants, filepath.Join(r.work, filepath.FromSlash(t.directory)), r.alone)
 	if err != nil {
 		return err
 	}

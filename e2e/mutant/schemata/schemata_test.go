@@ -56,7 +56,7 @@ func line() int {
 
 func describe(err error) string { /* a comment */ return err.Error() }
 
-func main() { // what it prints tells the mutants apart
+func main() { // what it prints distinguishes the mutants
 	c := &counter[int]{}
 	add := c.Add
 	add(1, 2)
@@ -99,7 +99,7 @@ func TestCombine(t *testing.T) {
 	g.Expect(name).To(Equal("main"))
 	again, _, err := schemata.Combine([]byte(healthy), versions)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(again)).To(Equal(string(combined)), "or each build would compile it anew")
+	g.Expect(string(again)).To(Equal(string(combined)), "or each build would compile it again")
 
 	binary := build(t, string(combined), string(schemata.Selector(name)))
 	g.Expect(run(t, binary, "")).To(Equal("2 counter <nil> one 3 failed\nsafe 36"))
@@ -183,10 +183,10 @@ func plain() { println("plain") }
 // build compiles a program of these files and returns the executable.
 func build(t *testing.T, files ...string) string {
 	t.Helper()
-	folder := t.TempDir()
-	args := []string{"build", "-o", filepath.Join(folder, "program")}
+	directory := t.TempDir()
+	args := []string{"build", "-o", filepath.Join(directory, "program")}
 	for i, text := range files {
-		path := filepath.Join(folder, fmt.Sprintf("file%d.go", i))
+		path := filepath.Join(directory, fmt.Sprintf("file%d.go", i))
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func build(t *testing.T, files ...string) string {
 	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s\n%s", err, out, strings.Join(files, "\n"))
 	}
-	return filepath.Join(folder, "program")
+	return filepath.Join(directory, "program")
 }
 
 // run returns what a program prints while that mutant is active.
