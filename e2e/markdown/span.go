@@ -54,7 +54,7 @@ func readTree(root string) (tree, error) {
 	return t, nil
 }
 
-// missing says what a span names that does not exist: a target of make, or a file. A name is taken for a file if it begins with a
+// missing says what a span names that does not exist: a target of make, or a file. A name is taken for a file if it starts with a
 // directory at the root; others may be of a project that the page is about.
 func (t tree) missing(directory, text string) string {
 	switch {

@@ -15,7 +15,7 @@ import (
 // rightsFile names, in a suite's directory, the operator's permissions and the tests that need them.
 const rightsFile = "rights.yaml"
 
-// needs is the content of a rights file.
+// needs is the content of such a file.
 type needs struct {
 	// Roles are the files, relative to the repository, that grant the operator its permissions.
 	Roles []string `json:"roles"`

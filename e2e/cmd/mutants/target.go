@@ -59,7 +59,7 @@ func (t *target) build(ctx context.Context) (suite mutant.Suite, err error) {
 // nameOf is the name of one of the target's mutants among all mutants.
 func (t *target) nameOf(m mutant.Mutant) string { return path.Base(t.operator) + "/" + m.Name }
 
-// judges is a pattern of all tests that judge a mutant.
+// judges is a pattern of all tests that must catch a mutant.
 func (t *target) judges() string {
 	var names []string
 	for _, m := range t.mutants {

@@ -28,7 +28,7 @@ func TestNewTarget(t *testing.T) {
 		t.Errorf("expected the three mutants of that name, got %d", got)
 	}
 	if got, want := target.judges(), "^(TestFirst|TestLast)$"; got != want {
-		t.Errorf("expected each test that judges one of them once, %s, got %s", want, got)
+		t.Errorf("expected each test that must catch one of them once, %s, got %s", want, got)
 	}
 	for _, pair := range []string{"operator", "=suite", "operator=", "operator=elsewhere"} {
 		if _, err := newTarget(root, pair, false, regexp.MustCompile("")); err == nil || !strings.Contains(err.Error(), ": name two directories") && !strings.Contains(err.Error(), "there are no mutants") {

@@ -161,11 +161,11 @@ func (r *run) prepare(ctx context.Context, t *target, jobs chan<- job) error {
 	return ctx.Err()
 }
 
-// runHealthy checks that the tests that judge the mutants pass on the healthy operator.
+// runHealthy checks that the tests that must catch the mutants pass on the healthy operator.
 func (r *run) runHealthy(ctx context.Context, suite mutant.Suite, t *target, env []string) {
 	passed, output, err := suite.Run(ctx, t.judges(), append(env, within(time.Minute))...)
 	if err == nil && !passed {
-		err = fmt.Errorf("the healthy %s fails the tests that judge its mutants:\n%s", t.operator, output)
+		err = fmt.Errorf("the healthy %s fails the tests that must catch its mutants:\n%s", t.operator, output)
 	}
 	t.passed = err == nil
 	r.fail(err)
