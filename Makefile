@@ -279,11 +279,11 @@ demo-picture: embedded-cluster $(TESTBED) ## Draw the picture of make demo in th
 ##@ Measure
 
 .PHONY: bench-cluster
-bench-cluster: $(TESTBED) ## How fast a cluster starts, against envtest, and what it holds. ARGS=--runs=9, ARGS=--json
+bench-cluster: $(TESTBED) ## How fast a cluster starts, compared with envtest, and how much memory it needs. ARGS=--runs=9, ARGS=--json
 	@$(TESTBED) bench cluster $(ARGS)
 
 .PHONY: bench-kind
-bench-kind: $(TESTBED) ## How fast a kind cluster is ready, against kind alone, and the images. ARGS=--runs=5, ARGS=--json
+bench-kind: $(TESTBED) ## How fast a kind cluster is ready, compared with kind without the testbed. ARGS=--runs=5, ARGS=--json
 	@$(TESTBED) bench kind $(ARGS)
 
 .PHONY: bench-operator
@@ -294,7 +294,7 @@ bench-operator: $(TESTBED) ## What the operator costs, against a floor and kubeb
 ##@ This machine
 
 .PHONY: doctor
-doctor: $(TESTBED) ## What this machine lacks, and the command that mends it. ARGS=--network tries the network too.
+doctor: $(TESTBED) ## What this machine lacks, and the command that fixes it. ARGS=--network tries the network too.
 	@$(TESTBED) doctor $(ARGS)
 
 .PHONY: help
@@ -306,6 +306,9 @@ help: ## All targets.
 first-steps:
 	@$(call list-targets,^##@ (Begin|A cluster|Learn))
 	@printf '\n%s\n' 'make help lists the other targets: build, run and deploy the operator, test it, measure it.'
+
+.DEFAULT:
+	$(error there is no target $@: make help lists all targets)
 
 # Prints the targets below the headings that match a regular expression.
 list-targets = awk 'BEGIN { FS = ":.*\#\# " } \

@@ -23,9 +23,3 @@ func TestCPUTime(t *testing.T) {
 		t.Error("a process that does not exist has a CPU time")
 	}
 }
-
-func TestCPUSplit(t *testing.T) {
-	if got := (cpuSplit{"a": time.Second, "b": time.Minute}).total(); got != 61*time.Second {
-		t.Errorf("the total is %v, want 61s", got)
-	}
-}

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -36,7 +37,7 @@ func untilAvailable(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// NewDeployment returns the least Deployment of that many replicas.
+// NewDeployment returns the smallest valid Deployment with that many replicas.
 func NewDeployment(namespace, name string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
@@ -52,15 +53,10 @@ func NewDeployment(namespace, name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// available says that the status is about the present spec and counts all of its pods as available.
+// available reports whether the status is about the present spec and counts all of its pods as available.
 func available(d *appsv1.Deployment) bool {
-	if d.Status.ObservedGeneration < d.Generation || d.Status.AvailableReplicas != *d.Spec.Replicas {
-		return false
-	}
-	for _, condition := range d.Status.Conditions {
-		if condition.Type == appsv1.DeploymentAvailable {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.AvailableReplicas == *d.Spec.Replicas &&
+		slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+			return c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionTrue
+		})
 }

@@ -1,5 +1,5 @@
-// Package bench measures what the testbed promises in numbers, and holds the numbers against the aims.
+// Package bench measures how fast the testbed's clusters are and what they cost, and compares the figures with targets.
 //
-// What is measured is in a file of its own (cluster.go); how samples are summarized (stats.go) and told (report.go) is the same
-// for every benchmark.
+// Each benchmark has a file of its own (cluster.go, reset.go, kind.go). How runs are repeated (run.go), and how samples are summarized
+// (stats.go) and reported (report.go), is the same for all of them.
 package bench

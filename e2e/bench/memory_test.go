@@ -12,7 +12,7 @@ func TestSumResident(t *testing.T) {
 		"Linux":             {"102400\n  2048\n   512\n", 3, 102.5, ""},
 		"macOS":             {" 102400\n   2048\n", 2, 102, ""},
 		"a process is gone": {"102400\n", 2, 0, "ps knows 1 of 2 processes"},
-		"no number":         {"?\n", 1, 0, `ps said "?"`},
+		"not a number":      {"?\n", 1, 0, `ps printed "?", expected a number of KiB`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := sumResident(test.listing, test.count)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"text/tabwriter"
 )
@@ -19,11 +20,6 @@ type Measure struct {
 	Summary
 }
 
-// newMeasure summarizes samples, of which there is at least one.
-func newMeasure(name, unit string, samples []float64) Measure {
-	return Measure{Name: name, Unit: unit, Samples: samples, Summary: summarize(samples)}
-}
-
 // Aim is a limit that a value should not exceed.
 type Aim struct {
 	// Name says what the value is.
@@ -34,11 +30,11 @@ type Aim struct {
 	Limit float64 `json:"limit"`
 	// Unit is the unit of both; a ratio has none.
 	Unit string `json:"unit,omitempty"`
-	// Met says that the value is within the limit.
+	// Met reports whether the value is within the limit.
 	Met bool `json:"met"`
 }
 
-// NewAim holds a value against its limit.
+// NewAim compares a value with its limit.
 func NewAim(name string, value, limit float64, unit string) Aim {
 	return Aim{Name: name, Value: value, Limit: limit, Unit: unit, Met: value <= limit}
 }
@@ -51,14 +47,31 @@ func (a Aim) Verdict() string {
 	return fmt.Sprintf("missed by %s (%.0f %%)", quantity(a.Value-a.Limit, a.Unit), 100*(a.Value-a.Limit)/a.Limit)
 }
 
-// Report is what a benchmark found.
+// Report is the result of a benchmark.
 type Report struct {
 	// Title says what was measured, and how.
 	Title string `json:"title"`
-	// Machine says where: numbers of two machines don't compare.
+	// Machine says where: numbers of different machines can't be compared.
 	Machine  string    `json:"machine"`
 	Measures []Measure `json:"measures"`
 	Aims     []Aim     `json:"aims"`
+}
+
+// add adds a sample to the measure of that name. Measures are in the order of their first samples.
+func (r *Report) add(s sample) {
+	i := slices.IndexFunc(r.Measures, func(m Measure) bool { return m.Name == s.name })
+	if i < 0 {
+		i = len(r.Measures)
+		r.Measures = append(r.Measures, Measure{Name: s.name, Unit: s.unit})
+	}
+	m := &r.Measures[i]
+	m.Samples = append(m.Samples, s.value)
+	m.Summary = summarize(m.Samples)
+}
+
+// of returns the summary of the measure of that name.
+func (r *Report) of(name string) Summary {
+	return r.Measures[slices.IndexFunc(r.Measures, func(m Measure) bool { return m.Name == name })].Summary
 }
 
 // WriteTable writes the report for people.
@@ -87,7 +100,7 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// quantity is a value as people write it. A value without a unit is a ratio, of which the digits behind the point matter.
+// quantity formats a value. A value without a unit is a ratio, whose decimals matter.
 func quantity(value float64, unit string) string {
 	if unit == "" {
 		return strconv.FormatFloat(value, 'f', 2, 64)

@@ -2,7 +2,7 @@ package bench
 
 import "slices"
 
-// Summary is what a reader wants to know of some samples.
+// Summary summarizes samples.
 type Summary struct {
 	Min    float64 `json:"min"`
 	Median float64 `json:"median"`

@@ -34,8 +34,8 @@ func Elapsed(d time.Duration) string {
 	return fmt.Sprintf("%6.1f s", d.Seconds())
 }
 
-// Changes names what is different in after, in the order in which a person
-// would tell it: the wish, what was made of it, the pods, the verdict.
+// Changes returns what is different in after, in the order of cause and effect:
+// the Memcached, its Deployment, the pods, the conditions.
 func Changes(before, after State) []Change {
 	var changes []Change
 	add := func(t tone, subject, format string, args ...any) {
@@ -74,7 +74,7 @@ func Changes(before, after State) []Change {
 		add(wait, "Pod", "%s is gone", name)
 	}
 
-	// A generation alone is no news: the reader sees status, reason, message.
+	// A new generation does not count: the reader sees status, reason, message.
 	shown := map[string]bool{}
 	for _, c := range before.conditions() {
 		shown[conditionText(c)] = true

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,8 +26,8 @@ const overtaking = 30 * time.Millisecond
 
 // Follow calls see with the state of a Memcached as it is, and then after every
 // change, in the order in which the API server made the changes. It returns when
-// see says that it has seen enough, or an error, or when ctx ends, with ctx's
-// cause. An API server that goes away and comes back is followed further.
+// see has seen enough or returns an error, or when ctx ends, with ctx's
+// cause. If the API server goes away and comes back, Follow continues.
 func Follow(ctx context.Context, config *rest.Config, memcached types.NamespacedName, see func(State) (enough bool, err error)) error {
 	c, err := client.NewWithWatch(config, client.Options{})
 	if err != nil {
@@ -45,7 +45,7 @@ func Follow(ctx context.Context, config *rest.Config, memcached types.Namespaced
 	for _, v := range versions {
 		existing.apply(v)
 	}
-	enough, err := see(existing.state(memcached))
+	enough, err := see(Observe(memcached, maps.Values(existing)))
 	for !enough && err == nil {
 		if versions, err = collect(ctx, count, recorder.Since); err != nil {
 			return err
@@ -53,7 +53,7 @@ func Follow(ctx context.Context, config *rest.Config, memcached types.Namespaced
 		count += len(versions)
 		for _, v := range versions {
 			existing.apply(v)
-			if enough, err = see(existing.state(memcached)); enough || err != nil {
+			if enough, err = see(Observe(memcached, maps.Values(existing))); enough || err != nil {
 				break
 			}
 		}
@@ -85,30 +85,4 @@ func (o objects) apply(v record.Version) {
 	if v.Deleted {
 		delete(o, v.Object.GetUID())
 	}
-}
-
-func (o objects) state(name types.NamespacedName) State {
-	var memcached *cachev1alpha1.Memcached
-	var deployments []*appsv1.Deployment
-	var pods []*corev1.Pod
-	for _, object := range o {
-		switch object.GetKind() {
-		case "Memcached":
-			if client.ObjectKeyFromObject(object) == name {
-				memcached = typed[cachev1alpha1.Memcached](object)
-			}
-		case "Deployment":
-			deployments = append(deployments, typed[appsv1.Deployment](object))
-		case "Pod":
-			pods = append(pods, typed[corev1.Pod](object))
-		}
-	}
-	return Observe(memcached, deployments, pods)
-}
-
-// typed returns an object as the type of its kind, as far as its fields fit.
-func typed[T any](object *unstructured.Unstructured) *T {
-	result := new(T)
-	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, result)
-	return result
 }

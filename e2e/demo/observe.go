@@ -2,35 +2,49 @@ package demo
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// Observe makes a State of what the API server holds. memcached may be nil. The
-// Deployments and pods may be more than the Memcached's own: only the Deployment
-// that it controls and the pods that carry its UID are taken.
-func Observe(memcached *cachev1alpha1.Memcached, deployments []*appsv1.Deployment, pods []*corev1.Pod) State {
-	if memcached == nil {
-		return State{}
-	}
-	state := State{Memcached: memcached}
-	for _, d := range deployments {
-		if metav1.IsControlledBy(d, memcached) {
-			state.Deployment = d
+// Observe makes a State of objects. They may be more than the Memcached of that name and its own: only the Deployment that it controls and
+// the pods that carry its UID are taken.
+func Observe(name types.NamespacedName, objects iter.Seq[*unstructured.Unstructured]) State {
+	var state State
+	for object := range objects {
+		if object.GetKind() == "Memcached" && client.ObjectKeyFromObject(object) == name {
+			state.Memcached = typed[cachev1alpha1.Memcached](object)
 		}
 	}
-	for _, p := range pods {
-		if p.Labels[cachev1alpha1.LabelMemcachedUID] == string(memcached.UID) {
-			state.Pods = append(state.Pods, p)
+	if state.Memcached == nil {
+		return State{}
+	}
+	for object := range objects {
+		switch {
+		case object.GetKind() == "Deployment" && metav1.IsControlledBy(object, state.Memcached):
+			state.Deployment = typed[appsv1.Deployment](object)
+		case object.GetKind() == "Pod" && object.GetLabels()[cachev1alpha1.LabelMemcachedUID] == string(state.Memcached.UID):
+			state.Pods = append(state.Pods, typed[corev1.Pod](object))
 		}
 	}
 	slices.SortFunc(state.Pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return state
+}
+
+// typed returns an object as the type of its kind, as far as its fields fit.
+func typed[T any](object *unstructured.Unstructured) *T {
+	result := new(T)
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, result)
+	return result
 }
 
 func isReady(p *corev1.Pod) bool {
@@ -39,7 +53,7 @@ func isReady(p *corev1.Pod) bool {
 	})
 }
 
-// word says of a pod what `kubectl get pods` prints as its STATUS.
+// word returns what `kubectl get pods` prints as the STATUS of a pod.
 func word(p *corev1.Pod) string {
 	if p.DeletionTimestamp != nil {
 		return "Terminating"

@@ -23,17 +23,13 @@ const (
 // ends with a newline, and no line is longer than the style allows.
 func (s State) Picture(style Style) string {
 	var out strings.Builder
-	writeRows(&out, s.tree(style), style)
+	writeRows(&out, s.tree(), style)
 	out.WriteString("\n")
 	s.writeConditions(&out, style)
 	return out.String()
 }
 
-func (s State) tree(style Style) []row {
-	last, between := "`- ", "|- "
-	if style.Unicode {
-		last, between = "└─ ", "├─ "
-	}
+func (s State) tree() []row {
 	if s.Memcached == nil {
 		return []row{{left: "Memcached", right: "not there", tone: wait}}
 	}
@@ -43,20 +39,20 @@ func (s State) tree(style Style) []row {
 		tone:  strong,
 	}}
 	if s.Deployment == nil {
-		return append(rows, row{branch: last, left: "Deployment", right: "not there yet", tone: wait})
+		return append(rows, row{branch: "└─ ", left: "Deployment", right: "not there yet", tone: wait})
 	}
 	rows = append(rows, row{
-		branch: last,
+		branch: "└─ ",
 		left:   "Deployment " + s.Deployment.Name,
 		right:  readyText(s.Deployment),
 		tone:   readyTone(s.Deployment),
 	})
 	for i, pod := range s.Pods {
-		branch := between
+		branch := "   ├─ "
 		if i == len(s.Pods)-1 {
-			branch = last
+			branch = "   └─ "
 		}
-		rows = append(rows, row{branch: "   " + branch, left: "Pod " + pod.Name, right: podText(pod), tone: podTone(pod)})
+		rows = append(rows, row{branch: branch, left: "Pod " + pod.Name, right: podText(pod), tone: podTone(pod)})
 	}
 	return rows
 }
@@ -73,11 +69,11 @@ func writeRows(out *strings.Builder, rows []row, style Style) {
 		left = min(left, max(0, style.Width-right-len(gap)))
 	}
 	for _, r := range rows {
-		branch := style.fit(r.branch, left)
-		name := pad(style.fit(r.left, left-utf8.RuneCountInString(branch)), left-utf8.RuneCountInString(branch))
+		branch := fit(r.branch, left)
+		name := pad(fit(r.left, left-utf8.RuneCountInString(branch)), left-utf8.RuneCountInString(branch))
 		status := r.right
 		if style.Width > 0 {
-			status = style.fit(status, max(0, style.Width-left-len(gap)))
+			status = fit(status, max(0, style.Width-left-len(gap)))
 		}
 		fmt.Fprintf(out, "%s%s%s%s\n", style.paint(quiet, branch), name, gap, style.paint(r.tone, status))
 	}
@@ -100,7 +96,7 @@ func (s State) writeConditions(out *strings.Builder, style Style) {
 	for _, c := range conditions {
 		rest := strings.TrimRight(gap+pad(c.Reason, reason)+gap+c.Message, " ")
 		if style.Width > 0 {
-			rest = style.fit(rest, max(0, style.Width-len(indent)-verdict))
+			rest = fit(rest, max(0, style.Width-len(indent)-verdict))
 		}
 		fmt.Fprintf(out, "%s%s%s\n", indent, style.paint(conditionTone(c), pad(verdictOf(c), verdict)), rest)
 	}

@@ -121,17 +121,16 @@ func TestPicture(t *testing.T) {
 		state  demo.State
 		style  demo.Style
 	}{
-		{"nothing.txt", demo.State{}, demo.Style{Unicode: true}},
-		{"created.txt", created, demo.Style{Unicode: true}},
-		{"rolling-out.txt", rollingOut, demo.Style{Unicode: true}},
-		{"available.txt", available, demo.Style{Unicode: true}},
-		{"broken.txt", broken, demo.Style{Unicode: true}},
-		{"available-ascii.txt", available, demo.Style{}},
-		{"available-color.txt", available, demo.Style{Unicode: true, Color: true}},
-		{"rolling-out-color.txt", rollingOut, demo.Style{Unicode: true, Color: true}},
-		{"broken-color.txt", broken, demo.Style{Unicode: true, Color: true}},
-		{"rolling-out-50-columns.txt", rollingOut, demo.Style{Unicode: true, Width: 50}},
-		{"rolling-out-ascii-30-columns.txt", rollingOut, demo.Style{Width: 30}},
+		{"nothing.txt", demo.State{}, demo.Style{}},
+		{"created.txt", created, demo.Style{}},
+		{"rolling-out.txt", rollingOut, demo.Style{}},
+		{"available.txt", available, demo.Style{}},
+		{"broken.txt", broken, demo.Style{}},
+		{"available-color.txt", available, demo.Style{Color: true}},
+		{"rolling-out-color.txt", rollingOut, demo.Style{Color: true}},
+		{"broken-color.txt", broken, demo.Style{Color: true}},
+		{"rolling-out-50-columns.txt", rollingOut, demo.Style{Width: 50}},
+		{"rolling-out-30-columns.txt", rollingOut, demo.Style{Width: 30}},
 	} {
 		t.Run(test.golden, func(t *testing.T) {
 			compareGolden(t, test.golden, test.state.Picture(test.style))
@@ -142,7 +141,7 @@ func TestPicture(t *testing.T) {
 func TestPictureFitsAnyWidth(t *testing.T) {
 	for _, state := range []demo.State{{}, created, rollingOut, available, broken} {
 		for width := 1; width <= 120; width++ {
-			for line := range strings.Lines(state.Picture(demo.Style{Unicode: true, Width: width})) {
+			for line := range strings.Lines(state.Picture(demo.Style{Width: width})) {
 				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width && width >= 30 {
 					t.Errorf("at width %d a line has %d characters: %q", width, n, line)
 				}
@@ -153,7 +152,7 @@ func TestPictureFitsAnyWidth(t *testing.T) {
 
 // A script that looks for the verdict must find it whatever the terminal.
 func TestVerdictIsPlainTextEvenInColor(t *testing.T) {
-	picture := available.Picture(demo.Style{Color: true, Unicode: true, Width: 80})
+	picture := available.Picture(demo.Style{Color: true, Width: 80})
 	for _, want := range []string{"3/3 ready", "Available=True", "Progressing=False", "Degraded=False"} {
 		if !strings.Contains(picture, want) {
 			t.Errorf("the picture has no %q in one piece:\n%q", want, picture)

@@ -63,7 +63,7 @@ func window(width, height int) func() (int, int) {
 
 func TestScreenKeepsOnePictureBelowTheLog(t *testing.T) {
 	var term terminal
-	style := demo.Style{Unicode: true}
+	style := demo.Style{}
 	screen := demo.NewScreen(&term, style, window(100, 40))
 
 	screen.Line("first")

@@ -9,19 +9,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// patience is how long a Memcached may take to become what it asks to be. A
-// sound operator needs about a second; a loaded machine may need more.
-const patience = 3 * time.Minute
+// timeout is how long the cluster may take to become what the Memcached asks
+// for. A sound operator needs about a second; a loaded machine may need more.
+const timeout = 3 * time.Minute
 
-// Show applies the sample and tells on the screen what becomes of it, until it
-// is what it asks to be, and returns that state. Times count from begin.
+// Show applies the sample and shows on the screen what becomes of it, until the
+// cluster is what it asks for, and returns that state. Times count from begin.
 func Show(ctx context.Context, config *rest.Config, sample Sample, screen *Screen, begin time.Time) (State, error) {
-	bounded, cancel := context.WithTimeout(ctx, patience)
+	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	show := show{screen: screen, begin: begin}
 	err := Follow(bounded, config, sample.Key, func(now State) (bool, error) {
 		if show.applied == 0 {
-			// Only now does every change have a witness.
+			// Only now is every change seen.
 			show.last = now
 			var err error
 			if show.applied, err = sample.Apply(bounded, config); err != nil {
@@ -32,12 +32,12 @@ func Show(ctx context.Context, config *rest.Config, sample Sample, screen *Scree
 	})
 	screen.Close()
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = fmt.Errorf("the Memcached %s is not what it asks to be after %s: %s", sample.Key.Name, patience, show.last.Verdict())
+		err = fmt.Errorf("the cluster is not what the Memcached %s asks for after %s: %s", sample.Key.Name, timeout, show.last.Verdict())
 	}
 	return show.last, err
 }
 
-// show is the memory between two changes.
+// show is what is known between two changes.
 type show struct {
 	screen *Screen
 	begin  time.Time
@@ -46,7 +46,7 @@ type show struct {
 	last    State
 }
 
-// see tells what is new, and returns whether there is nothing more to wait for.
+// see shows what is new, and reports whether there is nothing more to wait for.
 func (s *show) see(now State) bool {
 	for _, change := range Changes(s.last, now) {
 		s.screen.Line(change.Line(time.Since(s.begin), s.screen.Style()))

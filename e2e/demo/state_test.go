@@ -26,7 +26,7 @@ func TestConverged(t *testing.T) {
 		{"a pod short", changed(func(s *demo.State) { s.Deployment.Status.ReadyReplicas = 2 }), false},
 		{"Deployment of another size", changed(func(s *demo.State) { s.Deployment = deploymentOf("memcached-sample", "sample", new(int32(2)), 2) }), false},
 		{"a pod too many", changed(func(s *demo.State) { s.Deployment.Status.ReadyReplicas = 4 }), false},
-		{"conditions speak of an older spec", changed(func(s *demo.State) { s.Memcached.Generation = 2 }), false},
+		{"conditions of an older spec", changed(func(s *demo.State) { s.Memcached.Generation = 2 }), false},
 		{"still Progressing", changed(func(s *demo.State) { s.Memcached.Status.Conditions[1].Status = "True" }), false},
 		{"a condition is missing", changed(func(s *demo.State) { s.Memcached.Status.Conditions = s.Memcached.Status.Conditions[:2] }), false},
 	} {

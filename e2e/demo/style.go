@@ -9,9 +9,6 @@ import (
 type Style struct {
 	// Color allows ANSI colors.
 	Color bool
-	// Unicode allows box-drawing characters and the ellipsis; without it the
-	// picture is plain ASCII.
-	Unicode bool
 	// Width is the longest line in characters; 0 is any length.
 	Width int
 }
@@ -23,8 +20,8 @@ const (
 	plain  tone = iota
 	quiet       // beside the point: a time, a hint
 	strong      // a heading
-	good        // as it should be
-	wait        // on its way
+	good        // as expected
+	wait        // in progress
 	bad         // wrong
 )
 
@@ -39,19 +36,14 @@ func (s Style) paint(t tone, text string) string {
 }
 
 // fit shortens text to width characters, and shows that it did.
-func (s Style) fit(text string, width int) string {
+func fit(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
 	}
-	ellipsis := "..."
-	if s.Unicode {
-		ellipsis = "…"
-	}
-	keep := width - utf8.RuneCountInString(ellipsis)
-	if keep < 0 {
+	if width < 1 {
 		return ""
 	}
-	return string([]rune(text)[:keep]) + ellipsis
+	return string([]rune(text)[:width-1]) + "…"
 }
 
 // pad fills text with blanks to width characters.

@@ -1,9 +1,7 @@
 package demo
 
 import (
-	"cmp"
 	"os"
-	"strings"
 
 	"golang.org/x/term"
 )
@@ -19,20 +17,15 @@ func ScreenOn(file *os.File) *Screen {
 	return NewScreen(file, style, func() (width, height int) {
 		width, height, err := term.GetSize(descriptor)
 		if err != nil || width <= 0 || height <= 0 {
-			return 80, 24 // what a terminal has that does not say
+			return 80, 24 // the usual size, if the terminal does not report one
 		}
 		return width, height
 	})
 }
 
-// suit decides by the customs of the variables that terminals and people set:
-// TERM=dumb can't move the cursor, NO_COLOR (https://no-color.org) asks for no
-// colors, and the locale says whether box-drawing characters arrive.
+// suit decides by the variables that terminals and people set: TERM=dumb can't move the cursor, and NO_COLOR (https://no-color.org)
+// asks for no colors.
 func suit(isTerminal bool, getenv func(string) string) (style Style, live bool) {
-	locale := strings.ToUpper(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
-	style.Unicode = strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
-
 	live = isTerminal && getenv("TERM") != "dumb" && getenv("TERM") != ""
-	style.Color = live && getenv("NO_COLOR") == ""
-	return style, live
+	return Style{Color: live && getenv("NO_COLOR") == ""}, live
 }

@@ -67,12 +67,14 @@ func parseConsole(b block) (script, error) {
 		s.add(strings.TrimRight(line, " \t\n"), number)
 	}
 	switch {
+	case b.info.has("skip") && s.skip == "":
+		return s, errors.New("the block is skipped without a reason")
 	case len(s.commands) == 0 && !s.interrupted && s.more == nil:
 		return s, errors.New("the block has no command: a command begins with `$ `")
 	case s.background && len(s.commands) == 0:
 		return s, errors.New("no command of the block can go on in the background")
 	case s.background && !slices.ContainsFunc(s.commands[len(s.commands)-1].output, func(line string) bool { return line != manyLines }):
-		return s, errors.New("a command that goes on in the background shows what it prints when it has begun")
+		return s, errors.New("a command that goes on in the background shows what it prints when it has started")
 	case s.background && s.exit != 0:
 		return s, errors.New("a command that goes on in the background has no exit code yet")
 	}

@@ -16,15 +16,15 @@ import (
 func copyRepository(root, to string, built []string) error {
 	copied := "--git-dir=" + filepath.Join(to, ".git")
 	for _, step := range []struct {
-		folder string
-		args   []string
+		directory string
+		args      []string
 	}{
 		{root, []string{"init", "--quiet", to}},
 		{root, []string{copied, "--work-tree=.", "add", "--all"}},
 		{root, []string{copied, "-c", "user.name=prose", "-c", "user.email=prose@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=A copy"}},
 		{to, []string{"reset", "--quiet", "--hard"}},
 	} {
-		if _, err := git(step.folder, step.args...); err != nil {
+		if _, err := git(step.directory, step.args...); err != nil {
 			return err
 		}
 	}
@@ -58,16 +58,16 @@ func repositoryFiles(root string, patterns ...string) ([]string, error) {
 	return files, nil
 }
 
-// git runs git in a folder, unmoved by variables that a hook may have set.
-func git(folder string, args ...string) (string, error) {
+// git runs git in a directory, unmoved by variables that a hook may have set.
+func git(directory string, args ...string) (string, error) {
 	command := exec.Command("git", args...)
-	command.Dir = folder
+	command.Dir = directory
 	command.Env = without(os.Environ(), "GIT_")
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("git %s in %s: %w: %s", strings.Join(args, " "), folder, err, strings.TrimSpace(stderr.String()))
+		return "", fmt.Errorf("git %s in %s: %w: %s", strings.Join(args, " "), directory, err, strings.TrimSpace(stderr.String()))
 	}
 	return string(output), nil
 }

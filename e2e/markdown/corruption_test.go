@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// house writes the example repository with one change, which must fit exactly one place, into a folder, and reads its
+// house writes the example repository with one change, which must fit exactly one place, into a directory, and reads its
 // page.
 func house(t *testing.T, file, from, to string) (string, *page) {
 	t.Helper()
@@ -77,8 +77,8 @@ func TestCorruptions(t *testing.T) {
 		says           string
 	}{
 		"a command's argument":       {"page.md", "$ echo one two three", "$ echo one two tree", "$ echo one two tree", "does not print what is shown"},
-		"a command's name":           {"page.md", "$ make run", "$ mak run", "$ mak run", "ends with the exit code 127"},
-		"a target":                   {"page.md", "$ make run", "$ make runs", "$ make runs", "exit code 2, expected 0"},
+		"a command's name":           {"page.md", "$ make run", "$ mak run", "$ mak run", "exits with the code 127"},
+		"a target":                   {"page.md", "$ make run", "$ make runs", "$ make runs", "code 2, expected 0"},
 		"a variable":                 {"page.md", "' $x ", "' $y ", "' $y ", "does not print what is shown"},
 		"a heredoc's line":           {"page.md", ">   of two lines", ">   of too lines", "$ cat <<END", "does not print what is shown"},
 		"a word of output":           {"page.md", "\none two three", "\none two four", "$ echo one two three", "one two four"},
@@ -89,15 +89,15 @@ func TestCorruptions(t *testing.T) {
 		"a wildcard of another kind": {"page.md", "in <duration>:", "in <number>:", "$ echo \"x is", "does not print"},
 		"a column's title":           {"page.md", "NAME       AGE", "NAME       AGES", "$ printf 'NAME", "AGES"},
 		"indentation":                {"page.md", "\n  of two lines\n~~~", "\n    of two lines\n~~~", "$ cat <<END", "of two lines"},
-		"an exit code":               {"page.md", "exit=3", "exit=4", "$ echo before", "exit code 3, expected 4"},
-		"a failure":                  {"page.md", "console exit=3", "console", "$ echo before", "exit code 3, expected 0"},
+		"an exit code":               {"page.md", "exit=3", "exit=4", "$ echo before", "code 3, expected 4"},
+		"a failure":                  {"page.md", "console exit=3", "console", "$ echo before", "code 3, expected 0"},
 		"the server's words":         {"page.md", "listening …", "listens …", "$ bash server.sh", "does not print what is shown"},
 		"the server itself":          {"server.sh", "listening on", "failing on", "$ bash server.sh", "does not print what is shown"},
 		"a server that ends":         {"server.sh", "while true", "exit; while true", "", "interrupted, bye"},
-		"a server without a word":    {"page.md", "starting\nlistening …\n", "...\n", "~~~console terminal=2 background", "shows what it prints when it has begun"},
+		"a server without a word":    {"page.md", "starting\nlistening …\n", "...\n", "~~~console terminal=2 background", "shows what it prints when it has started"},
 		"words after Ctrl-C":         {"page.md", "\ninterrupted, bye", "\ninterrupted, by", "~~~console terminal=2\n", "does not print what is shown"},
 		"the terminal":               {"page.md", "console terminal=2\n", "console terminal=3\n", "~~~console terminal=3", "no command runs in the background of terminal 3"},
-		"a terminal that is busy":    {"page.md", "^C\ninterrupted, bye\n", "", "~~~console terminal=2\n", "still runs in terminal 2"},
+		"a terminal that is busy":    {"page.md", "^C\ninterrupted, bye\n", "", "~~~console terminal=2\n", "still running in terminal 2"},
 		"a type in an excerpt":       {"page.md", "\tSize int32\n\n\tPort int32", "\tSize int64\n\n\tPort int32", "decl=Spec\n", "Size int32"},
 		"a comment in an excerpt":    {"page.md", "// Size is how many.\nSize", "// Size is how much.\nSize", "decl=Spec.Size", "Size is how many."},
 		"the code of an excerpt":     {"api/size.go", "limit = 5", "limit = 6", "decl=Spec.Size", "const limit = 6"},
@@ -112,13 +112,13 @@ func TestCorruptions(t *testing.T) {
 		"a file of a diff":           {"older/size.go", "2 * size", "3 * size", "diff from", "3 * size"},
 		"a broken file":              {"api/wrong.txt", "many", "3", "broken", "size: 3"},
 		"a refusal without words":    {"page.md", "\n0\napi/wrong.txt: size is not a number", "\n...", "broken", "followed by a console block"},
-		"a refusal that succeeds":    {"page.md", "(exit 1); }", "}", "$ grep -c", "exit code 0, expected 1"},
+		"a refusal that succeeds":    {"page.md", "(exit 1); }", "}", "$ grep -c", "code 0, expected 1"},
 		"a refusal of other words":   {"page.md", "\napi/wrong.txt: size is not", "\napi/wrong.txt: size was not", "$ grep -c", "size was not"},
 		"no source":                  {"page.md", "text source=\"https://example.com/a-post\"", "text", "~~~text\n", "nothing checks this text block"},
 		"no reason":                  {"page.md", "skip=\"nobody can tell\"", "skip", "~~~text skip", "nothing checks this text block"},
 		"an unknown attribute":       {"page.md", "console exit=3", "console code=3", "~~~console code=3", "has no attribute code"},
 		"an unknown kind":            {"page.md", "~~~go file=api/size.go decl=Spec\n", "~~~go\n", "~~~go\n", "nothing checks this go block"},
-		"no kind":                    {"page.md", "~~~go file=api/size.go decl=Spec\n", "~~~\n", "~~~\n//", "says not what it is"},
+		"no kind":                    {"page.md", "~~~go file=api/size.go decl=Spec\n", "~~~\n", "~~~\n//", "does not say what it is"},
 		"a shell's block":            {"page.md", "~~~console exit=3", "~~~bash", "~~~bash", "belong into a console block"},
 		"a block without a command":  {"page.md", "$ make run\nbuilt", "make run\nbuilt", "~~~console\nmake", "no command runs in the background"},
 		"a block that is not closed": {"page.md", "~~~\n-->", "-->", "~~~console\n$ test", "never closed"},
@@ -130,7 +130,7 @@ func TestCorruptions(t *testing.T) {
 		"a heading elsewhere":        {"other.md", "and why", "and how", "See [the", "other.md has no heading"},
 		"a file within a line":       {"page.md", "`api/size.go`", "`api/sizes.go`", "The code", "no such file"},
 		"a target within a line":     {"page.md", "`make build`", "`make built`", "The code", "no Makefile has a target built"},
-		"a hidden command":           {"page.md", "= 4\n~~~\n-->", "= 5\n~~~\n-->", "$ test", "exit code 1, expected 0"},
+		"a hidden command":           {"page.md", "= 4\n~~~\n-->", "= 5\n~~~\n-->", "$ test", "code 1, expected 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

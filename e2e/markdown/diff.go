@@ -12,10 +12,10 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// difference is what a block that names two files or folders should show.
+// difference is what a block that names two files or directories should show.
 func difference(root string, i info) (string, error) {
 	from, to := i.attributes["from"], i.attributes["to"]
-	var names []string // in the folders; that of a file is empty
+	var names []string // in the directories; that of a file is empty
 	for _, base := range []string{from, to} {
 		if err := fs.WalkDir(os.DirFS(root), base, func(file string, entry fs.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() {

@@ -7,10 +7,10 @@
 //	```make file=PATH from="run:" to="go run" the lines of a real file between two that begin so
 //	```dockerfile file=PATH                   a real file, whole
 //	```yaml file=PATH broken                  the same, of a file that the next console block shows to be refused
-//	```diff from=PATH to=PATH [decl=NAME]     what differs between two files or folders
+//	```diff from=PATH to=PATH [decl=NAME]     what differs between two files or directories
 //	```mermaid                                a diagram
 //	```text source="https://…"                a quotation of what is not in the repository
-//	```text skip="why no machine can tell"    anything else
+//	```text skip="why no machine can check it" anything else
 //
 // Paths start at the root of the repository. An excerpt is identical to its file but for indentation that all its lines
 // share. Blocks inside an HTML comment are checked, too, and not shown by GitHub: they prepare what the reader has at

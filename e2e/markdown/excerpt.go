@@ -52,7 +52,7 @@ func between(content, from, to string) (string, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return "", fmt.Errorf("no line begins with %q", from)
+		return "", fmt.Errorf("no line starts with %q", from)
 	}
-	return "", fmt.Errorf("no line after the one that begins with %q begins with %q", from, to)
+	return "", fmt.Errorf("no line after the one that starts with %q starts with %q", from, to)
 }

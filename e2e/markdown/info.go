@@ -3,6 +3,7 @@ package markdown
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -32,7 +33,10 @@ func parseInfo(text string) (info, error) {
 	return parsed, nil
 }
 
-func (i info) has(key string) bool {
-	_, has := i.attributes[key]
-	return has
+// has reports whether all of the attributes are given.
+func (i info) has(keys ...string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool {
+		_, given := i.attributes[key]
+		return !given
+	})
 }

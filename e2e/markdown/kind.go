@@ -3,6 +3,7 @@ package markdown
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -18,89 +19,80 @@ const (
 	kindText    = "text"
 )
 
-// allowed are the attributes of each kind.
-var allowed = map[string][]string{
-	kindConsole: {"needs", "terminal", "background", "exit", "skip"},
-	kindRegion:  {"file", "decl", "key", "from", "to"},
-	kindBroken:  {"file", "decl", "key", "from", "to", "broken"},
-	kindDiff:    {"from", "to", "decl", "key"},
-	kindQuote:   {"source"},
-	kindMermaid: {},
-	kindText:    {"skip"},
+// kinds describes them. A block is of the first kind whose language and attributes it has.
+var kinds = []struct {
+	name, language string   // without a language, all
+	has            []string // the attributes by which a block is of this kind
+	needs          []string // the attributes that must have values, or the block is at fault
+	fault          string
+	allows         []string // further attributes
+	check          func(block) error
+}{
+	{name: kindQuote, has: []string{"source"}, needs: []string{"source"}, fault: "the quotation has no source"},
+	{
+		name: kindConsole, language: "console", allows: []string{"needs", "terminal", "background", "exit", "skip"},
+		check: func(b block) error {
+			_, err := parseConsole(b)
+			return err
+		},
+	},
+	{name: kindMermaid, language: "mermaid", check: func(b block) error { return checkMermaid(b.text) }},
+	{
+		name: kindDiff, language: "diff", needs: []string{"from", "to"}, fault: "a diff block names what it compares: from= and to=",
+		allows: []string{"decl", "key"},
+	},
+	{name: kindBroken, has: []string{"file", "broken"}, allows: []string{"decl", "key", "from", "to"}},
+	{name: kindRegion, has: []string{"file"}, allows: []string{"decl", "key", "from", "to"}},
+	{
+		name: kindText, language: "text", needs: []string{"skip"},
+		fault: "nothing checks this text block: make it console, if commands print it, or say skip=\"why no machine can check it\"",
+	},
 }
 
-// kind is what a block is, or empty and the reason why it is nothing that can be checked.
-func (b block) kind() (kind, fault string) {
+// kind is what a block is, or empty and the reason why it can't be checked.
+func (b block) kind() (name, fault string) {
 	if b.fault != "" {
 		return "", b.fault
 	}
-	i := b.info
-	switch {
-	case i.has("source"):
-		kind = kindQuote
-	case i.language == "console":
-		kind = kindConsole
-	case i.language == "mermaid":
-		kind = kindMermaid
-	case i.language == "diff":
-		kind = kindDiff
-	case i.has("file") && i.has("broken"):
-		kind = kindBroken
-	case i.has("file"):
-		kind = kindRegion
-	case i.language == "text":
-		kind = kindText
-	case slices.Contains([]string{"sh", "bash", "shell"}, i.language):
+	for _, k := range kinds {
+		if k.language != "" && k.language != b.info.language || !b.info.has(k.has...) {
+			continue
+		}
+		allowed := slices.Concat(k.has, k.needs, k.allows)
+		for _, key := range slices.Sorted(maps.Keys(b.info.attributes)) {
+			if !slices.Contains(allowed, key) {
+				return "", fmt.Sprintf("a %s block has no attribute %s: it may have %s", k.name, key, strings.Join(allowed, ", "))
+			}
+		}
+		if slices.ContainsFunc(k.needs, func(key string) bool { return b.info.attributes[key] == "" }) {
+			return "", k.fault
+		}
+		if b.info.has("to") && !b.info.has("from") {
+			return "", "where there is to= there must be from="
+		}
+		if k.check != nil {
+			if err := k.check(b); err != nil {
+				return "", err.Error()
+			}
+		}
+		return k.name, ""
+	}
+	if slices.Contains([]string{"sh", "bash", "shell"}, b.info.language) {
 		return "", "commands belong into a console block, which is run, each after a `$ `"
-	default:
-		return "", fmt.Sprintf("nothing checks this %s block: name the file that it is from (file=, and decl=, key= or from=), or its source (source=)", i.language)
 	}
-	for _, key := range slices.Sorted(maps.Keys(i.attributes)) {
-		if !slices.Contains(allowed[kind], key) {
-			return "", fmt.Sprintf("a %s block has no attribute %s: it may have %s", kind, key, strings.Join(allowed[kind], ", "))
-		}
-	}
-	switch {
-	case kind == kindText && i.attributes["skip"] == "":
-		return "", "nothing checks this text block: make it console, if commands print it, or say skip=\"why no machine can tell\""
-	case kind == kindQuote && i.attributes["source"] == "":
-		return "", "the quotation has no source"
-	case kind == kindConsole && i.has("skip") && i.attributes["skip"] == "":
-		return "", "the block is skipped without a reason"
-	case kind == kindDiff && (i.attributes["from"] == "" || i.attributes["to"] == ""):
-		return "", "a diff block names what it compares: from= and to="
-	case i.has("to") && !i.has("from"):
-		return "", "where there is to= there must be from="
-	case kind == kindMermaid:
-		fault = mermaidFault(b.text)
-	case kind == kindConsole:
-		_, err := parseConsole(b)
-		if err != nil {
-			fault = err.Error()
-		}
-	}
-	if fault != "" {
-		kind = ""
-	}
-	return kind, fault
+	return "", fmt.Sprintf("nothing checks this %s block: name the file that it is from (file=, and decl=, key= or from=), or its source (source=)", b.info.language)
 }
 
-// checkBlocks says what is wrong with the blocks of a page, as far as can be told without running anything.
-func checkBlocks(root string, p *page) []Problem {
-	var problems []Problem
-	for n, b := range p.blocks {
-		kind, fault := b.kind()
-		if fault == "" {
-			fault = b.stale(root, kind)
-		}
-		if fault == "" && kind == kindBroken {
-			fault = refusal(b, p.blocks[n+1:])
-		}
-		if fault != "" {
-			problems = append(problems, Problem{p.file, b.line, fault})
-		}
+// problem says what is wrong with a block, as far as this can be found out without running anything. The blocks that follow are next.
+func (b block) problem(root string, next []block) string {
+	kind, fault := b.kind()
+	if fault == "" {
+		fault = b.stale(root, kind)
 	}
-	return problems
+	if fault == "" && kind == kindBroken {
+		fault = refusal(b, next)
+	}
+	return fault
 }
 
 // generated is what a block should show that is taken from files.
@@ -113,7 +105,7 @@ func (b block) generated(root, kind string) (want string, err error) {
 
 // stale says in what a block differs from the files that it is from.
 func (b block) stale(root, kind string) string {
-	if kind != kindRegion && kind != kindBroken && kind != kindDiff {
+	if !slices.Contains([]string{kindRegion, kindBroken, kindDiff}, kind) {
 		return ""
 	}
 	want, err := b.generated(root, kind)
@@ -132,27 +124,24 @@ func (b block) stale(root, kind string) string {
 }
 
 // refusal says what is missing to show that a broken file is refused: the next block must be of commands, name the file
-// or its folder, fail, and show words of the failure.
+// or its directory, fail, and show words of the failure.
 func refusal(b block, next []block) string {
-	const rule = "a broken block is followed by a console block that names the file or its folder, has exit= with a number other than 0, and shows how it is refused"
+	rule := "a broken block is followed by a console block that names the file or its directory, has exit= with a number other than 0, and shows how it is refused"
 	if len(next) == 0 {
 		return rule
 	}
 	kind, _ := next[0].kind()
-	if kind != kindConsole {
+	script, _ := parseConsole(next[0])
+	if kind != kindConsole || len(script.commands) == 0 {
 		return rule
-	}
-	script, err := parseConsole(next[0])
-	if err != nil {
-		return err.Error()
 	}
 	last := script.commands[len(script.commands)-1]
 	file := b.info.attributes["file"]
-	folder := file[:strings.LastIndex(file, "/")+1]
-	named := strings.Contains(last.text, file) || (folder != "" && strings.Contains(last.text, strings.TrimSuffix(folder, "/")))
+	directory := path.Dir(file)
+	named := strings.Contains(last.text, file) || directory != "." && strings.Contains(last.text, directory)
 	words := slices.ContainsFunc(last.output, func(line string) bool { return strings.Trim(line, ".… ") != "" })
-	if !named || script.exit == 0 || !words {
-		return rule
+	if named && script.exit != 0 && words {
+		return ""
 	}
-	return ""
+	return rule
 }

@@ -1,13 +1,13 @@
 package markdown
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/signal"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,16 +16,16 @@ import (
 
 // Options say which pages are checked.
 type Options struct {
-	// Root is the folder of the repository.
+	// Root is the directory of the repository.
 	Root string
 	// Files are Markdown files, relative to Root, with slashes.
 	Files []string
-	// Built are files that git ignores and that Run takes along if there are any, because they take long to make: executables
-	// that the Go command knows to be up to date, or makes anew. Nothing may write them meanwhile.
+	// Built are files that git ignores and that Run copies nevertheless, if they exist, because building them takes long: executables
+	// that the Go command knows to be up to date, or builds again. Nothing may write them meanwhile.
 	Built []string
-	// InOrder has Run run the files one after the other in the same copy and terminals, as somebody would who reads them so.
+	// InOrder makes Run run the files one after the other in the same copy and terminals, for pages that are read in that order.
 	InOrder bool
-	// Update has Check write excerpts and diffs instead of comparing them.
+	// Update makes Check write excerpts and diffs instead of comparing them.
 	Update bool
 }
 
@@ -34,8 +34,8 @@ func Files(root string) ([]string, error) {
 	return repositoryFiles(root, "*.md")
 }
 
-// Check checks everything about the files that can be told without running a command: each block is of a known kind, each
-// excerpt and diff is what it names, each link leads somewhere, and files and targets of make that are named are there.
+// Check checks what can be checked without running a command: each block is of a known kind, each excerpt and diff shows what it
+// names, each link leads somewhere, and files and targets of make that are named exist.
 func Check(t *testing.T, o Options) {
 	t.Helper()
 	for _, file := range o.Files {
@@ -56,17 +56,36 @@ func Check(t *testing.T, o Options) {
 	}
 }
 
-func check(root string, p *page) []Problem {
-	return slices.Concat(checkBlocks(root, p), checkLinks(root, p), checkSpans(root, p))
+// check checks the blocks of a page, its links, and the files and targets of make that are named within a line.
+func check(root string, p *page) (problems []Problem) {
+	report := func(line int, problem string) {
+		if problem != "" {
+			problems = append(problems, Problem{p.file, line, problem})
+		}
+	}
+	for n, b := range p.blocks {
+		report(b.line, b.problem(root, p.blocks[n+1:]))
+	}
+	for _, l := range p.links {
+		report(l.line, follow(root, p, l.target))
+	}
+	t, err := readTree(root)
+	if err != nil {
+		report(1, err.Error())
+	}
+	for _, s := range p.spans {
+		report(s.line, t.missing(path.Dir(p.file), s.text))
+	}
+	return problems
 }
 
 // Run runs the console blocks of each file in a copy of the repository of its own, with a TESTBED_STATE of its own, and
-// compares what they print. The environment variable CLUSTER says what there is to run on: nothing, embedded or kind. With
-// kind, only files with a block that needs it are run, and all of each; nothing is said of the others. What is not run is a skipped test that says why.
+// compares what they print. The environment variable CLUSTER says what is there to run on: nothing, embedded or kind. With kind, only
+// files with a block that needs it are run, and all of each. Blocks that are not run are skipped tests that say why.
 func Run(t *testing.T, o Options) {
 	t.Helper()
 	if os.Getenv(insideVariable) != "" {
-		t.Skip("a block of a page runs this test, and blocks that run blocks would never end")
+		t.Skip("a block of a page runs this test, and blocks that run blocks would run forever")
 	}
 	// Ctrl-C must not leave a cluster of a page behind.
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
@@ -101,7 +120,7 @@ func runTogether(ctx context.Context, t *testing.T, name string, o Options, page
 		}
 		if len(plan.missing) > 0 {
 			t.Run("needs", func(t *testing.T) {
-				t.Skipf("%d of its blocks can't be run without a cluster: run them with %s", len(plan.missing), targets(plan.missing))
+				t.Skipf("%d of its blocks need another cluster: run them with CLUSTER=%s", len(plan.missing), strings.Join(slices.Compact(slices.Sorted(slices.Values(plan.missing))), " or "))
 			})
 		}
 		if plan.run == 0 {
@@ -125,48 +144,28 @@ type plan struct {
 type skipped struct{ place, reason string }
 
 func planned(pages []*page, cluster string) plan {
-	var scripts []script
-	needsKind := false
-	result := plan{}
+	needsKind, result := false, plan{has: needs[:max(1, slices.Index(needs, cluster)+1)]}
 	for _, p := range pages {
 		for _, b := range p.blocks {
-			kind, _ := b.kind()
-			if kind != kindConsole {
+			if kind, _ := b.kind(); kind != kindConsole {
 				continue
 			}
 			s, _ := parseConsole(b)
-			if s.skip != "" {
+			switch {
+			case s.skip != "":
 				result.skipped = append(result.skipped, skipped{fmt.Sprintf("%s line %d", path.Base(p.file), b.line), s.skip})
-				continue
+			case slices.Contains(result.has, s.needs):
+				result.run++
+			default:
+				result.missing = append(result.missing, s.needs)
 			}
-			scripts = append(scripts, s)
-			needsKind = needsKind || s.needs == NeedsKind
+			needsKind = needsKind || s.skip == "" && s.needs == NeedsKind
 		}
 	}
 	if cluster == NeedsKind && !needsKind { // make test runs all of it
 		return plan{}
 	}
-	result.has = needs[:max(1, slices.Index(needs, cluster)+1)]
-	for _, s := range scripts {
-		if slices.Contains(result.has, s.needs) {
-			result.run++
-		} else {
-			result.missing = append(result.missing, s.needs)
-		}
-	}
 	return result
-}
-
-// targets says how blocks that are not run are run.
-func targets(missing []string) string {
-	var ways []string
-	if slices.Contains(missing, NeedsEmbedded) || slices.Contains(missing, NeedsNone) {
-		ways = append(ways, "make test, or CLUSTER=embedded")
-	}
-	if slices.Contains(missing, NeedsKind) {
-		ways = append(ways, "make e2e, or CLUSTER=kind")
-	}
-	return strings.Join(ways, "; ")
 }
 
 // Tally counts the blocks of pages.
@@ -204,9 +203,7 @@ func update(root, file string) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	at := 0
-	for _, block := range inOrder(p.blocks) {
+	for _, block := range slices.Backward(inOrder(p.blocks)) { // so that the places of those before stay what they are
 		kind, fault := block.kind()
 		if fault != "" || block.stale(root, kind) == "" {
 			continue
@@ -215,21 +212,14 @@ func update(root, file string) error {
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", file, block.line, err)
 		}
-		b.Write(p.source[at:block.begin])
-		for line := range strings.Lines(want) {
-			if line != "\n" {
-				b.WriteString(block.indent)
-			}
-			b.WriteString(line)
-		}
-		at = block.end
+		indented := lineStart.ReplaceAllString(want, block.indent+"${0}")
+		p.source = slices.Replace(p.source, block.begin, block.end, []byte(indented)...)
 	}
-	if at == 0 {
-		return nil
-	}
-	b.Write(p.source[at:])
-	return os.WriteFile(filepath.Join(root, filepath.FromSlash(path.Clean(file))), b.Bytes(), 0o644)
+	return os.WriteFile(filepath.Join(root, filepath.FromSlash(file)), p.source, 0o644)
 }
+
+// lineStart matches the start of a line that is not empty.
+var lineStart = regexp.MustCompile(`(?m)^.`)
 
 // inOrder are blocks as they stand in the page.
 func inOrder(blocks []block) []block {

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -19,9 +20,8 @@ var (
 	pair    = regexp.MustCompile(`\([^][(){}]*\)|\[[^][(){}]*\]|\{[^][(){}]*\}`)
 )
 
-// mermaidFault says what is wrong with a diagram, as far as can be told without drawing it: that it is of no known kind,
-// empty or cut off.
-func mermaidFault(text string) string {
+// checkMermaid finds what is wrong with a diagram without drawing it: an unknown kind, no content, or a part that is cut off.
+func checkMermaid(text string) error {
 	kind, content, _ := strings.Cut(strings.TrimSpace(ignored.ReplaceAllString(text, "")), "\n")
 	kind, _, _ = strings.Cut(kind, " ")
 	unpaired := content
@@ -31,13 +31,13 @@ func mermaidFault(text string) string {
 	bracket := strings.IndexAny(unpaired, "()[]{}")
 	switch {
 	case !slices.Contains(diagrams, kind):
-		return fmt.Sprintf("the diagram begins with %q: it must begin with one of %s", kind, strings.Join(diagrams, ", "))
+		return fmt.Errorf("the diagram begins with %q: it must begin with one of %s", kind, strings.Join(diagrams, ", "))
 	case strings.TrimSpace(content) == "":
-		return "the diagram shows nothing"
+		return errors.New("the diagram shows nothing")
 	case bracket >= 0 && kind != "sequenceDiagram": // which has brackets in arrows and in what is said
-		return fmt.Sprintf("the diagram does not pair a %q", unpaired[bracket])
+		return fmt.Errorf("the diagram does not pair a %q", unpaired[bracket])
 	case len(begins.FindAllString(content, -1)) != len(ends.FindAllString(content, -1)):
-		return "the diagram has not one end for each part that it begins"
+		return errors.New("the diagram has not one end for each part that it begins")
 	}
-	return ""
+	return nil
 }

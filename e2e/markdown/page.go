@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -61,39 +62,34 @@ func readPage(root, file string) (*page, error) {
 
 func parsePage(file string, source []byte) *page {
 	p := &page{file: file, source: source, anchors: map[string]bool{}}
-	p.read(source, 0)
+	p.read(source)
 	return p
 }
 
-// read takes in what source holds, which begins at an offset of the page: a comment holds Markdown of its own.
-func (p *page) read(source []byte, offset int) {
+// read takes in Markdown, which is the page or a part of it at its place.
+func (p *page) read(source []byte) {
 	document := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(source))
-	line := 1
 	_ = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
-		// A link within a line has no place of its own: its block has.
-		if n.Type() == ast.TypeBlock && n.Lines().Len() > 0 {
-			line = p.lineAt(offset + n.Lines().At(0).Start)
-		}
 		switch n := n.(type) {
 		case *ast.FencedCodeBlock:
-			p.blocks = append(p.blocks, p.fenced(n, source, offset))
+			p.blocks = append(p.blocks, p.fenced(n))
 		case *ast.CodeBlock:
-			p.blocks = append(p.blocks, block{line: line, fault: "a block made by indentation can't say what it is: put it between fences"})
+			p.blocks = append(p.blocks, block{line: p.lineAt(n.Pos()), fault: "a block made by indentation can't say what it is: put it between fences"})
 		case *ast.HTMLBlock:
-			p.html(n, source, offset)
+			p.html(n)
 		case *ast.RawHTML:
 			p.anchor(n.Segments.Value(source))
 		case *ast.Heading:
 			p.heading(plain(n, source))
 		case *ast.CodeSpan:
-			p.spans = append(p.spans, span{line, plain(n, source)})
+			p.spans = append(p.spans, span{p.lineAt(n.Pos()), plain(n, source)})
 		case *ast.Link:
-			p.links = append(p.links, link{line, string(n.Destination)})
+			p.links = append(p.links, link{p.lineAt(n.Pos()), string(n.Destination)})
 		case *ast.Image:
-			p.links = append(p.links, link{line, string(n.Destination)})
+			p.links = append(p.links, link{p.lineAt(n.Pos()), string(n.Destination)})
 		}
 		return ast.WalkContinue, nil
 	})
@@ -101,45 +97,34 @@ func (p *page) read(source []byte, offset int) {
 
 func (p *page) lineAt(offset int) int { return 1 + bytes.Count(p.source[:offset], []byte("\n")) }
 
-// fenced finds a block's place in the page. The parser keeps neither the fences nor the end of an empty block.
-func (p *page) fenced(n *ast.FencedCodeBlock, source []byte, offset int) block {
+// fenced finds a block's place in the page. The parser keeps neither the closing fence nor the end of an empty block.
+func (p *page) fenced(n *ast.FencedCodeBlock) block {
+	fence := n.Pos()
 	if n.Info == nil {
-		at := p.lineBefore(n, offset)
-		return block{line: at, fault: "the block says not what it is: name its language behind the fence"}
+		return block{line: p.lineAt(fence), fault: "the block does not say what it is: name its language behind the fence"}
 	}
-	fence := offset + n.Info.Segment.Start
 	begin := fence + lineEnd(p.source[fence:])
 	end := begin
 	if count := n.Lines().Len(); count > 0 {
-		end = offset + n.Lines().At(count-1).Stop
+		end = n.Lines().At(count - 1).Stop
 	}
-	opening := p.source[bytes.LastIndexByte(p.source[:fence], '\n')+1 : fence]
-	marks := strings.TrimLeft(string(opening), " \t>-*0123456789.")
+	opening := string(p.source[bytes.LastIndexByte(p.source[:fence], '\n')+1 : fence])
 	b := block{
 		line:   p.lineAt(fence),
-		text:   string(n.Lines().Value(source)),
-		indent: string(opening[:len(opening)-len(strings.TrimLeft(string(opening), " \t"))]),
+		text:   string(n.Lines().Value(p.source)),
+		indent: opening[:len(opening)-len(strings.TrimLeft(opening, " \t"))],
 		begin:  begin,
 		end:    end,
 	}
-	closing := strings.TrimLeft(string(p.source[end:end+lineEnd(p.source[end:])]), " \t>")
-	if !strings.HasPrefix(closing, strings.TrimSpace(marks)) {
+	marks := bytes.TrimSpace(p.source[fence:n.Info.Segment.Start])
+	closing := bytes.TrimLeft(p.source[end:end+lineEnd(p.source[end:])], " \t>")
+	var err error
+	if b.info, err = parseInfo(string(n.Info.Segment.Value(p.source))); err != nil {
+		b.fault = err.Error()
+	} else if !bytes.HasPrefix(closing, marks) {
 		b.fault = "the block is never closed"
 	}
-	parsed, err := parseInfo(string(n.Info.Segment.Value(source)))
-	if err != nil {
-		b.fault = err.Error()
-	}
-	b.info = parsed
 	return b
-}
-
-// lineBefore is the line of a fence without any word behind it.
-func (p *page) lineBefore(n *ast.FencedCodeBlock, offset int) int {
-	if n.Lines().Len() == 0 {
-		return p.lineAt(offset)
-	}
-	return p.lineAt(offset+n.Lines().At(0).Start) - 1
 }
 
 // lineEnd is the length of the first line, with its newline if it has one.
@@ -151,45 +136,30 @@ func lineEnd(source []byte) int {
 }
 
 // html reads the blocks in a comment, and the anchors of other HTML.
-func (p *page) html(n *ast.HTMLBlock, source []byte, offset int) {
-	if n.Lines().Len() == 0 {
-		return
+func (p *page) html(n *ast.HTMLBlock) {
+	start, stop := n.Pos(), n.Pos()
+	if count := n.Lines().Len(); count > 0 {
+		stop = n.Lines().At(count - 1).Stop
 	}
-	start, stop := n.Lines().At(0).Start, n.Lines().At(n.Lines().Len()-1).Stop
-	if n.HasClosure() {
-		stop = max(stop, n.ClosureLine.Stop)
-	}
-	content := source[start:stop]
+	content := p.source[start:max(stop, n.ClosureLine.Stop)]
 	p.anchor(content)
 	inside, comment := bytes.CutPrefix(content, []byte("<!--"))
 	if !comment {
 		return
 	}
-	if closing := bytes.Index(inside, []byte("-->")); closing >= 0 {
-		inside = inside[:closing]
-	}
-	// What links and headings a comment holds, nobody sees.
+	inside, _, _ = bytes.Cut(inside, []byte("-->"))
+	// Readers don't see the links and headings of a comment.
 	hidden := &page{file: p.file, source: p.source, anchors: map[string]bool{}}
-	hidden.read(inside, offset+start+len("<!--"))
-	for _, b := range hidden.blocks {
-		if b.fault == "" || b.info.language != "" {
-			p.blocks = append(p.blocks, b)
-		}
-	}
+	hidden.read(append(bytes.Repeat([]byte("\n"), start+len("<!--")), inside...))
+	p.blocks = append(p.blocks, slices.DeleteFunc(hidden.blocks, func(b block) bool { return b.fault != "" && b.info.language == "" })...)
 }
 
 // plain is the text of a node and of all in it.
 func plain(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch n := n.(type) {
-		case *ast.Text:
-			b.Write(n.Segment.Value(source))
-		case *ast.String:
-			b.Write(n.Value)
+		if t, is := n.(*ast.Text); is && entering {
+			b.Write(t.Segment.Value(source))
 		}
 		return ast.WalkContinue, nil
 	})

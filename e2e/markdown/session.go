@@ -9,18 +9,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
 const (
-	// patience is how long a command may take, and lastPatience how long after the Ctrl-C at the end. They only say when to
-	// give up.
-	patience     = 5 * time.Minute
-	lastPatience = time.Minute
+	// timeout is how long the commands of a block may take, and exitTimeout how long they may run after the Ctrl-C at the end.
+	timeout     = 5 * time.Minute
+	exitTimeout = time.Minute
 
 	stateVariable = "TESTBED_STATE"
-	// insideVariable tells tests that a block runs that they must not run blocks.
+	// insideVariable keeps tests that a block runs from running blocks.
 	insideVariable = "TESTBED_PROSE"
 )
 
@@ -28,31 +28,31 @@ const (
 type session struct {
 	page        *page // that is run now
 	copy        string
-	commands    string // the folder of what is typed
+	commands    string // the directory of what is typed
 	state       string
 	environment []string
 	terminals   map[int]*terminal
 }
 
 // runPages runs the blocks of pages that need no more than there is, and stops at the first that is not as shown.
-func runPages(ctx context.Context, o Options, pages []*page, folder string, has []string) (problems []Problem) {
+func runPages(ctx context.Context, o Options, pages []*page, directory string, has []string) (problems []Problem) {
 	s := session{
 		page:      pages[0],
-		copy:      filepath.Join(folder, "operator-testbed"),
-		commands:  filepath.Join(folder, "typed"),
-		state:     filepath.Join(folder, "state"),
+		copy:      filepath.Join(directory, "operator-testbed"),
+		commands:  filepath.Join(directory, "typed"),
+		state:     filepath.Join(directory, "state"),
 		terminals: map[int]*terminal{},
 	}
 	if err := copyRepository(o.Root, s.copy, o.Built); err != nil {
 		return []Problem{{s.page.file, 1, err.Error()}}
 	}
-	// What a person's shell has, but for what would reach a cluster or settings of theirs, or is of the make or the test
-	// that runs this.
+	// What a reader's shell has, except what would lead to a cluster or settings of theirs, and what the make or the test that runs
+	// this has set.
 	s.environment = append(
 		without(os.Environ(), "CLUSTER=", "STAGE=", "KUBECONFIG=", "MAKE", "MFLAGS=", "GIT_", "GOFLAGS=", "LC_ALL=", "NAME=", "PWD=", "OLDPWD=", stateVariable+"="),
 		stateVariable+"="+s.state,
-		"KUBECONFIG="+filepath.Join(folder, "kubeconfig"),
-		"GOENV="+filepath.Join(folder, "goenv"),
+		"KUBECONFIG="+filepath.Join(directory, "kubeconfig"),
+		"GOENV="+filepath.Join(directory, "goenv"),
 		// So that what is compiled in one copy need not be compiled in the next.
 		"GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"),
 		"LC_ALL=C.UTF-8",
@@ -79,97 +79,64 @@ func runPages(ctx context.Context, o Options, pages []*page, folder string, has 
 
 // run runs a block.
 func (s *session) run(ctx context.Context, b block, script script) *Problem {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it is given up after %s", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("gave up after %s", timeout))
 	defer cancel()
-	fault := func(line int, format string, args ...any) *Problem {
-		return &Problem{s.page.file, line, fmt.Sprintf(format, args...)}
+	t, err := s.terminal(ctx, script.terminal)
+	if err == nil {
+		err = t.resume(ctx, script)
 	}
-	t := s.terminals[script.terminal]
-	if t == nil {
-		var err error
-		t, err = openTerminal(ctx, s.copy, filepath.Join(s.commands, fmt.Sprint(script.terminal)), s.environment)
-		if err != nil {
-			return fault(b.line, "%v", err)
-		}
-		s.terminals[script.terminal] = t
-	}
-	if (script.interrupted || len(script.more) > 0) && t.running == "" {
-		return fault(b.line, "no command runs in the background of terminal %d", script.terminal)
-	}
-	if len(script.more) > 0 {
-		if output, err := t.see(ctx, script.more); err != nil {
-			return fault(b.line, "`%s` does not print what is shown: %v\n%s", t.running, err, compared(script.more, output))
-		}
-	}
-	if script.interrupted {
-		name := t.running
-		if err := t.interrupt(); err != nil {
-			return fault(b.line, "interrupt `%s`: %v", name, err)
-		}
-		output, _, err := t.end(ctx)
-		if err != nil {
-			return fault(b.line, "`%s` does not end after Ctrl-C: %v", name, err)
-		}
-		if len(script.after) > 0 && !shows(script.after, output) {
-			return fault(b.line, "after Ctrl-C `%s` does not print what is shown\n%s", name, compared(script.after, output))
-		}
-	}
-	if t.running != "" && len(script.commands) > 0 {
-		return fault(b.line, "`%s` still runs in terminal %d: use another, or interrupt it with a line ^C", t.running, script.terminal)
-	}
+	line := b.line
 	for n, c := range script.commands {
+		if err != nil {
+			break
+		}
+		line = c.line
 		last := n == len(script.commands)-1
-		if err := t.begin(c.text); err != nil {
-			return fault(c.line, "`%s`: %v", c.text, err)
-		}
-		if last && script.background {
-			if output, err := t.see(ctx, c.output); err != nil {
-				return fault(c.line, "`%s` does not print what is shown: %v\n%s", c.text, err, compared(c.output, output))
-			}
-			continue
-		}
-		output, code, err := t.end(ctx)
-		want := 0
-		if last {
-			want = script.exit
+		if err = t.start(c.text); err != nil {
+			break
 		}
 		switch {
-		case err != nil:
-			return fault(c.line, "`%s`: %v\n%s", c.text, err, compared(c.output, output))
-		case code != want:
-			return fault(c.line, "`%s` ends with the exit code %d, expected %d\n%s", c.text, code, want, compared(c.output, output))
-		case len(trimmed(c.output)) > 0 && !shows(c.output, output):
-			return fault(c.line, "`%s` does not print what is shown\n%s", c.text, compared(c.output, output))
+		case last && script.background:
+			err = t.waitForOutput(ctx, c.output)
+		case last:
+			err = t.waitForExit(ctx, script.exit, c.output)
+		default:
+			err = t.waitForExit(ctx, 0, c.output)
 		}
+	}
+	if err != nil {
+		return &Problem{s.page.file, line, err.Error()}
 	}
 	return nil
 }
 
-// compared tells what was printed, and the first line that was not.
+// terminal returns the terminal of that number, and opens it if it isn't open yet.
+func (s *session) terminal(ctx context.Context, number int) (t *terminal, err error) {
+	if s.terminals[number] == nil {
+		s.terminals[number], err = openTerminal(ctx, number, s.copy, filepath.Join(s.commands, strconv.Itoa(number)), s.environment)
+	}
+	return s.terminals[number], err
+}
+
+// compared shows what was printed, and the first line that was not.
 func compared(shown []string, output string) string {
-	if len(trimmed(shown)) == 0 {
-		return "printed:\n" + quoteLines(output)
-	}
 	missing := firstMissing(trimmed(shown), output)
-	if missing == "" {
-		return "more was printed than is shown:\n" + quoteLines(output)
+	switch {
+	case len(trimmed(shown)) == 0:
+		return "printed:\n" + tabbed(output)
+	case missing == "":
+		return "more was printed than is shown:\n" + tabbed(output)
 	}
-	return "shown, but not printed after the lines before it:\n" + quoteLines(missing) + "printed:\n" + quoteLines(output)
+	return "shown, but not printed after the lines before it:\n" + tabbed(missing) + "printed:\n" + tabbed(output)
 }
 
-func quoteLines(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(lined(text)) {
-		b.WriteString("\t" + line)
-	}
-	return b.String()
-}
+func tabbed(text string) string { return lineStart.ReplaceAllString(lined(text), "\t${0}") }
 
-// end closes the terminals, and takes down the clusters that are left. Leaving one is a fault of a page that else has none.
+// end closes the terminals, and takes down the clusters that are left. Leaving one is a problem of a page that has no other.
 func (s *session) end(ctx context.Context, sound bool) []Problem {
 	var failed []error
 	for _, number := range slices.Sorted(maps.Keys(s.terminals)) {
-		ctx, cancel := context.WithTimeoutCause(ctx, lastPatience, fmt.Errorf("it still runs after %s", lastPatience))
+		ctx, cancel := context.WithTimeoutCause(ctx, exitTimeout, fmt.Errorf("it is still running after %s", exitTimeout))
 		failed = append(failed, s.terminals[number].close(ctx))
 		cancel()
 	}
@@ -177,7 +144,7 @@ func (s *session) end(ctx context.Context, sound bool) []Problem {
 	for _, cluster := range left {
 		name := filepath.Base(cluster)
 		if sound {
-			failed = append(failed, fmt.Errorf("the page leaves the cluster %s up: let it end with make down", name))
+			failed = append(failed, fmt.Errorf("the page leaves the cluster %s up: add make down at its end", name))
 		}
 		down := exec.CommandContext(ctx, "make", "down", "NAME="+name)
 		down.Dir, down.Env = s.copy, s.environment

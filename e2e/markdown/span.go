@@ -22,9 +22,9 @@ var (
 	target   = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 )
 
-// tree is what a repository holds.
+// tree is the files of a repository, and the targets of make.
 type tree struct {
-	paths   map[string]bool // files and folders
+	paths   map[string]bool // files and directories
 	targets map[string]bool // of all Makefiles
 }
 
@@ -54,27 +54,9 @@ func readTree(root string) (tree, error) {
 	return t, nil
 }
 
-// checkSpans checks that a file or target of make that is named within a line is there. A name is taken for a file if it
-// begins with a folder at the root; others may be of a project that the page is about.
-func checkSpans(root string, p *page) []Problem {
-	if len(p.spans) == 0 {
-		return nil
-	}
-	t, err := readTree(root)
-	if err != nil {
-		return []Problem{{p.file, 1, err.Error()}}
-	}
-	var problems []Problem
-	for _, s := range p.spans {
-		if wrong := t.missing(path.Dir(p.file), s.text); wrong != "" {
-			problems = append(problems, Problem{p.file, s.line, wrong})
-		}
-	}
-	return problems
-}
-
-// missing says what a span names that is not there.
-func (t tree) missing(folder, text string) string {
+// missing says what a span names that does not exist: a target of make, or a file. A name is taken for a file if it starts with a
+// directory at the root; others may be of a project that the page is about.
+func (t tree) missing(directory, text string) string {
 	switch {
 	case makeSpan.MatchString(text):
 		for _, word := range strings.Fields(text)[1:] {
@@ -84,7 +66,7 @@ func (t tree) missing(folder, text string) string {
 		}
 	case pathSpan.MatchString(text):
 		first, _, _ := strings.Cut(text, "/")
-		here, there := path.Clean(text), path.Join(folder, text)
+		here, there := path.Clean(text), path.Join(directory, text)
 		if t.paths[first] && !t.paths[here] && !t.paths[there] {
 			return fmt.Sprintf("`%s` is named, but the repository has no such file", text)
 		}

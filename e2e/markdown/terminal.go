@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,163 +10,174 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 )
 
 // terminal is a bash session.
 type terminal struct {
-	shell  *exec.Cmd
-	stdin  io.WriteCloser
-	output *stream
-	folder string // of the files that hold its commands
-	count  int
+	number    int
+	shell     *exec.Cmd
+	stdin     io.WriteCloser
+	output    <-chan string // what is printed; closed when the session has ended
+	pending   string        // what was printed and is not part of a result yet
+	directory string        // of the files that hold its commands
+	count     int
 	// running is the command in the background, if any.
 	running string
-}
-
-// stream is what a session prints. It grows, and ends.
-type stream struct {
-	sync.Mutex
-	text  []byte // what nobody has taken yet
-	ended bool
-	news  chan struct{} // closed when there is more
 }
 
 // marker surrounds the exit code that the session prints after a command.
 const marker = "\x1e"
 
-func openTerminal(ctx context.Context, directory, folder string, environment []string) (*terminal, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
-	}
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer writer.Close()
+// buffered is how many pieces of output can wait until somebody looks at them, so that a command in the background is not held up.
+const buffered = 1 << 16
+
+func openTerminal(ctx context.Context, number int, working, directory string, environment []string) (*terminal, error) {
 	shell := exec.Command("bash", "--noprofile", "--norc")
-	shell.Dir, shell.Env = directory, environment
-	shell.Stdout, shell.Stderr = writer, writer
+	shell.Dir, shell.Env = working, environment
 	// A group of its own, so that a command can be interrupted as Ctrl-C does it.
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	stdin, err := shell.StdinPipe()
-	if err != nil {
-		reader.Close()
-		return nil, err
-	}
-	if err := shell.Start(); err != nil {
-		reader.Close()
+	stdin, inErr := shell.StdinPipe()
+	stdout, outErr := shell.StdoutPipe()
+	shell.Stderr = shell.Stdout
+	if err := errors.Join(os.MkdirAll(directory, 0o755), inErr, outErr, shell.Start()); err != nil {
 		return nil, fmt.Errorf("start bash: %w", err)
 	}
-	t := &terminal{shell: shell, stdin: stdin, folder: folder, output: &stream{news: make(chan struct{})}}
-	go t.output.read(reader)
-	// Ctrl-C ends a command, not the shell. It must not come before this is done.
-	if err := t.begin("trap : INT"); err != nil {
+	output := make(chan string, buffered)
+	go func() {
+		defer close(output)
+		for chunk := make([]byte, 32<<10); ; {
+			n, err := stdout.Read(chunk)
+			output <- strings.ReplaceAll(string(chunk[:n]), "\r", "")
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t := &terminal{number: number, shell: shell, stdin: stdin, output: output, directory: directory}
+	// Ctrl-C stops a command, not the shell. It must not come before this is done.
+	if err := t.start("trap : INT"); err != nil {
 		return nil, err
 	}
-	_, _, err = t.end(ctx)
-	return t, err
-}
-
-func (s *stream) read(from io.ReadCloser) {
-	defer from.Close()
-	chunk := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(chunk)
-		s.Lock()
-		s.text = append(s.text, bytes.ReplaceAll(chunk[:n], []byte("\r"), nil)...)
-		s.ended = err != nil
-		close(s.news)
-		s.news = make(chan struct{})
-		s.Unlock()
-		if err != nil {
-			return
-		}
-	}
+	return t, t.waitForExit(ctx, 0, nil)
 }
 
 var (
-	errShellEnded   = errors.New("the shell has ended")
-	errCommandEnded = errors.New("the command has ended")
-	errOtherwise    = errors.New("it prints something else")
+	errShellExited   = errors.New("the shell has exited")
+	errCommandExited = errors.New("the command has exited")
+	errOtherwise     = errors.New("it prints something else")
 )
 
-// until waits until a function says how much of the output it has found, and takes that; -1 is not yet.
-func (s *stream) until(ctx context.Context, found func(text string) (int, error)) (string, error) {
+// take waits until a function says how much of the output it has found, and takes that; -1 is not yet.
+func (t *terminal) take(ctx context.Context, found func(text string) (int, error)) (string, error) {
 	for {
-		s.Lock()
-		text, ended, news := string(s.text), s.ended, s.news
-		n, err := found(text)
-		if err == nil && n >= 0 {
-			s.text = s.text[n:]
+		n, err := found(t.pending)
+		if err != nil {
+			return t.pending, err
 		}
-		s.Unlock()
-		switch {
-		case err != nil:
-			return text, err
-		case n >= 0:
-			return text[:n], nil
-		case ended:
-			return text, errShellEnded
+		if n >= 0 {
+			taken := t.pending[:n]
+			t.pending = t.pending[n:]
+			return taken, nil
 		}
 		select {
-		case <-news:
+		case more, open := <-t.output:
+			if !open {
+				return t.pending, errShellExited
+			}
+			t.pending += more
 		case <-ctx.Done():
-			return text, context.Cause(ctx)
+			return t.pending, context.Cause(ctx)
 		}
 	}
 }
 
-// begin lets the session begin with a command, from a file, so that the command can't read what is typed next.
-func (t *terminal) begin(command string) error {
+// start starts a command, from a file, so that the command can't read what is typed next.
+func (t *terminal) start(command string) error {
 	t.count++
-	file := filepath.Join(t.folder, "command-"+strconv.Itoa(t.count))
+	t.running = command
+	file := filepath.Join(t.directory, "command-"+strconv.Itoa(t.count))
 	if err := os.WriteFile(file, []byte(command+"\n"), 0o600); err != nil {
 		return err
 	}
-	t.running = command
-	_, err := fmt.Fprintf(t.stdin, ". '%s' </dev/null; printf '%s%%d%s' $?\n", file, marker, marker)
-	if err != nil {
-		return errShellEnded
+	if _, err := fmt.Fprintf(t.stdin, ". '%s' </dev/null; printf '%s%%d%s' $?\n", file, marker, marker); err != nil {
+		return fmt.Errorf("`%s`: %w", command, errShellExited)
 	}
 	return nil
 }
 
-// end waits until the command has ended, and returns what it printed since, and its exit code.
-func (t *terminal) end(ctx context.Context) (output string, code int, err error) {
-	text, err := t.output.until(ctx, func(text string) (int, error) {
-		_, rest, begun := strings.Cut(text, marker)
-		code, _, ends := strings.Cut(rest, marker)
-		if !begun || !ends {
+// anyCode is for a command whose exit code does not matter.
+const anyCode = -1
+
+// waitForExit waits until the command has exited, and compares its exit code and, if any is shown, what it has printed since.
+func (t *terminal) waitForExit(ctx context.Context, want int, shown []string) error {
+	text, err := t.take(ctx, func(text string) (int, error) {
+		printed, rest, _ := strings.Cut(text, marker)
+		code, _, exited := strings.Cut(rest, marker)
+		if !exited {
 			return -1, nil
 		}
-		return strings.Index(text, marker) + len(marker) + len(code) + len(marker), nil
+		return len(printed) + len(code) + 2*len(marker), nil
 	})
-	if err != nil {
-		return text, 0, err
-	}
-	t.running = ""
 	output, status, _ := strings.Cut(text, marker)
-	code, err = strconv.Atoi(strings.TrimSuffix(status, marker))
-	return output, code, err
+	if err != nil {
+		return fmt.Errorf("`%s` does not exit: %w\n%s", t.running, err, compared(shown, output))
+	}
+	command := t.running
+	t.running = ""
+	code, err := strconv.Atoi(strings.TrimSuffix(status, marker))
+	switch {
+	case err != nil:
+		return err
+	case want != anyCode && code != want:
+		return fmt.Errorf("`%s` exits with the code %d, expected %d\n%s", command, code, want, compared(shown, output))
+	case len(trimmed(shown)) > 0 && !shows(shown, output):
+		return fmt.Errorf("`%s` does not print what is shown\n%s", command, compared(shown, output))
+	}
+	return nil
 }
 
-// see waits until the command in the background has printed lines.
-func (t *terminal) see(ctx context.Context, lines []string) (string, error) {
-	return t.output.until(ctx, func(text string) (int, error) {
-		text, _, ended := strings.Cut(text, marker)
-		n := appears(lines, text)
+// waitForOutput waits until the command in the background has printed lines.
+func (t *terminal) waitForOutput(ctx context.Context, shown []string) error {
+	output, err := t.take(ctx, func(text string) (int, error) {
+		text, _, exited := strings.Cut(text, marker)
+		n := appears(shown, text)
 		switch {
 		case n >= 0:
 			return n, nil
-		case ended:
-			return -1, errCommandEnded
-		case contradicted(lines, text):
+		case exited:
+			return -1, errCommandExited
+		case contradicted(shown, text):
 			return -1, errOtherwise
 		}
 		return -1, nil
 	})
+	if err != nil {
+		return fmt.Errorf("`%s` does not print what is shown: %w\n%s", t.running, err, compared(shown, output))
+	}
+	return nil
+}
+
+// resume does what a block shows of the command in the background, before its own commands.
+func (t *terminal) resume(ctx context.Context, script script) error {
+	if (script.interrupted || len(script.more) > 0) && t.running == "" {
+		return fmt.Errorf("no command runs in the background of terminal %d", t.number)
+	}
+	if len(script.more) > 0 {
+		if err := t.waitForOutput(ctx, script.more); err != nil {
+			return err
+		}
+	}
+	if script.interrupted {
+		if err := t.interrupt(); err != nil {
+			return fmt.Errorf("interrupt `%s`: %w", t.running, err)
+		}
+		return t.waitForExit(ctx, anyCode, script.after)
+	}
+	if t.running != "" && len(script.commands) > 0 {
+		return fmt.Errorf("`%s` is still running in terminal %d: use another, or interrupt it with a line ^C", t.running, t.number)
+	}
+	return nil
 }
 
 // interrupt does what Ctrl-C does.
@@ -175,17 +185,15 @@ func (t *terminal) interrupt() error {
 	return syscall.Kill(-t.shell.Process.Pid, syscall.SIGINT)
 }
 
-// close ends the session. A command that does not heed Ctrl-C until the context ends is killed.
-func (t *terminal) close(ctx context.Context) error {
-	var failed error
+// close ends the session. A command that does not exit on Ctrl-C until the context ends is killed.
+func (t *terminal) close(ctx context.Context) (err error) {
 	if t.running != "" {
 		_ = t.interrupt()
-		if _, _, err := t.end(ctx); err != nil {
-			failed = fmt.Errorf("`%s` does not end after Ctrl-C: %w", t.running, err)
+		if err = t.waitForExit(ctx, anyCode, nil); err != nil {
 			_ = syscall.Kill(-t.shell.Process.Pid, syscall.SIGKILL)
 		}
 	}
 	t.stdin.Close()
 	_ = t.shell.Wait()
-	return failed
+	return err
 }

@@ -1,4 +1,4 @@
-// Package mutant tests a suite: it breaks the operator on purpose, one fault at a time, and sees whether the suite catches each
+// Package mutant tests a suite: it breaks the operator on purpose, one fault at a time, and checks that the suite catches each
 // with the assertion that the fault's patch names.
 package mutant
 
@@ -34,7 +34,7 @@ type Mutant struct {
 	Path string
 	// Files are what is changed, relative to the repository.
 	Files []string
-	// Content is what the files hold instead, for a mutant that is no patch.
+	// Content is what the files hold instead, for a mutant without a patch.
 	Content map[string][]byte
 	// Env is what the suite's environment needs for the fault to show.
 	Env []string
@@ -61,14 +61,14 @@ func (m Mutant) Judges() string {
 
 var changed = regexp.MustCompile(`(?m)^\+\+\+ b/(\S+)`)
 
-// Read reads the patches (*.patch) in a folder, sorted by name.
-func Read(folder string) ([]Mutant, error) {
-	paths, err := filepath.Glob(filepath.Join(folder, "*.patch"))
+// Read reads the patches (*.patch) in a directory, sorted by name.
+func Read(directory string) ([]Mutant, error) {
+	paths, err := filepath.Glob(filepath.Join(directory, "*.patch"))
 	if err != nil {
 		return nil, err
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("there are no mutants (*.patch) in %s", folder)
+		return nil, fmt.Errorf("there are no mutants (*.patch) in %s", directory)
 	}
 	slices.Sort(paths)
 	var mutants []Mutant
@@ -79,7 +79,7 @@ func Read(folder string) ([]Mutant, error) {
 		}
 		mutant, err := parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("reading the mutant %s: %w", path, err)
+			return nil, fmt.Errorf("read the mutant %s: %w", path, err)
 		}
 		mutant.Name, mutant.Path = strings.TrimSuffix(filepath.Base(path), ".patch"), path
 		mutants = append(mutants, mutant)
@@ -90,7 +90,7 @@ func Read(folder string) ([]Mutant, error) {
 func parse(text []byte) (Mutant, error) {
 	message, err := mail.ReadMessage(bytes.NewReader(text))
 	if err != nil {
-		return Mutant{}, fmt.Errorf("a line of its head is no `Name: value`: %w", err)
+		return Mutant{}, fmt.Errorf("a line of its head is not `Name: value`: %w", err)
 	}
 	head := message.Header
 	mutant := Mutant{Fault: head.Get("Fault"), Test: head.Get("Test"), Assertion: head.Get("Assertion")}
@@ -113,9 +113,9 @@ func (m Mutant) Judge(passed bool, output string) string {
 	case passed:
 		return fmt.Sprintf("survived: %s passed although %s", m.Judges(), m.Fault)
 	case m.Test != "" && !strings.Contains(output, "--- FAIL: "+m.Test):
-		return fmt.Sprintf("did not come to %s", m.Test)
+		return fmt.Sprintf("did not reach %s", m.Test)
 	case !strings.Contains(output, m.Assertion):
-		return fmt.Sprintf("was killed by something else than %q", m.Assertion)
+		return fmt.Sprintf("was killed by something other than %q", m.Assertion)
 	default:
 		return ""
 	}

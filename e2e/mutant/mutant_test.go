@@ -34,13 +34,13 @@ func write(t *testing.T, path, content string) {
 
 func TestReadTakesTheHeadAndTheFiles(t *testing.T) {
 	g := NewWithT(t)
-	folder := t.TempDir()
-	write(t, filepath.Join(folder, "two-is-three.patch"), patch)
-	mutants, err := mutant.Read(folder)
+	directory := t.TempDir()
+	write(t, filepath.Join(directory, "two-is-three.patch"), patch)
+	mutants, err := mutant.Read(directory)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(mutants).To(ConsistOf(mutant.Mutant{
 		Name: "two-is-three", Fault: "two is three", Test: "TestTwo", Assertion: "expected 2",
-		Path: filepath.Join(folder, "two-is-three.patch"), Files: []string{"two.go"},
+		Path: filepath.Join(directory, "two-is-three.patch"), Files: []string{"two.go"},
 	}))
 }
 
@@ -48,12 +48,12 @@ func TestReadRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ patch, why string }{
 		"no assertion":      {"Fault: f\nTest: T\n\n+++ b/two.go\n", "must give Fault, Test and Assertion"},
 		"no file":           {"Fault: f\nTest: T\nAssertion: a\n\n", "it changes no file"},
-		"a line of no name": {"something\n\n", "is no `Name: value`"},
+		"a line of no name": {"something\n\n", "is not `Name: value`"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			folder := t.TempDir()
-			write(t, filepath.Join(folder, "m.patch"), tc.patch)
-			_, err := mutant.Read(folder)
+			directory := t.TempDir()
+			write(t, filepath.Join(directory, "m.patch"), tc.patch)
+			_, err := mutant.Read(directory)
 			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(tc.why)))
 		})
 	}
@@ -63,10 +63,10 @@ func TestReadRefuses(t *testing.T) {
 
 func TestApplyLeavesTheRepositoryAlone(t *testing.T) {
 	g := NewWithT(t)
-	root, folder, work := t.TempDir(), t.TempDir(), t.TempDir()
+	root, directory, work := t.TempDir(), t.TempDir(), t.TempDir()
 	write(t, filepath.Join(root, "two.go"), "package two\nconst Two = 2\n")
-	write(t, filepath.Join(folder, "m.patch"), patch)
-	mutants, err := mutant.Read(folder)
+	write(t, filepath.Join(directory, "m.patch"), patch)
+	mutants, err := mutant.Read(directory)
 	g.Expect(err).NotTo(HaveOccurred())
 
 	broken, err := mutants[0].Apply(t.Context(), root, "operator/config", work)
@@ -91,8 +91,8 @@ func TestJudge(t *testing.T) {
 	}{
 		"killed":              {false, "two_test.go:1: expected 2\n--- FAIL: TestTwo", ""},
 		"survived":            {true, "ok", "survived: TestTwo passed although two is three"},
-		"another assertion":   {false, "panic\n--- FAIL: TestTwo", `was killed by something else than "expected 2"`},
-		"never came that far": {false, "no cluster: expected 2", "did not come to TestTwo"},
+		"another assertion":   {false, "panic\n--- FAIL: TestTwo", `was killed by something other than "expected 2"`},
+		"never came that far": {false, "no cluster: expected 2", "did not reach TestTwo"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(m.Judge(tc.passed, tc.output)).To(Equal(tc.wrong))

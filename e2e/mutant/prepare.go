@@ -1,6 +1,7 @@
 package mutant
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +16,10 @@ import (
 	"github.com/example/operator-testbed/e2e/mutant/schemata"
 )
 
-// errAskedFor is why a mutant has an executable of its own that could share one.
+// errAskedFor is why a mutant that could share an executable has one of its own.
 var errAskedFor = errors.New("it was asked for")
 
-// Prepare breaks the operator in each of the ways and compiles it, into the folder work. One executable is the healthy operator and
+// Prepare breaks the operator in each of the ways and compiles it, into the directory work. One executable is the healthy operator and
 // all mutants that fit into it (see package schemata); with alone, each that changes code gets one of its own, which is compiled
 // when its turn comes. Operator is the healthy one; empty where there is nothing to run.
 func (s Suite) Prepare(ctx context.Context, mutants []Mutant, work string, alone bool) (operator string, trials iter.Seq[*Trial], err error) {
@@ -51,24 +52,25 @@ func (s Suite) Prepare(ctx context.Context, mutants []Mutant, work string, alone
 	}, nil
 }
 
-// compile compiles the executable that is shared, and says of each other mutant why it has to be alone.
+// compile compiles the executable that is shared, and notes of each other mutant why it can't share it.
 func (s Suite) compile(ctx context.Context, trials []*Trial, work string) (string, error) {
 	operator := filepath.Join(work, "operator")
-	shared := filepath.Join(work, "shared")
+	versions := map[string][]schemata.Version{} // by file
 	var sharing []*Trial
 	for _, t := range trials {
-		if t.Err == nil && t.Alone == nil {
-			if t.Alone = t.fit(); t.Alone == nil {
-				sharing = append(sharing, t)
-			}
+		if t.Err != nil || t.Alone != nil {
+			continue
+		}
+		if t.Alone = t.fit(versions); t.Alone == nil {
+			sharing = append(sharing, t)
 		}
 	}
-	overlay, err := s.combine(sharing, shared)
+	overlay, err := s.combine(versions, filepath.Join(work, "shared"))
 	if err == nil {
 		err = runner.Build(ctx, s.Root, s.Package, operator, "-overlay="+overlay)
 	}
 	if err != nil {
-		// Whichever it is that does not compile, alone it will say so itself.
+		// Compiled on its own, the one that does not compile will say so.
 		for _, t := range sharing {
 			if t.Mutant.breaksCode() {
 				t.Alone = fmt.Errorf("the mutants do not compile together: %w", err)
@@ -89,66 +91,44 @@ func (m Mutant) breaksCode() bool { return slices.ContainsFunc(m.Files, isCode) 
 
 func isCode(file string) bool { return strings.HasSuffix(file, ".go") }
 
-// fit returns why the mutant can't share an executable, or nil.
-func (t *Trial) fit() error {
+// fit adds the mutant's versions of files, or returns why it can't share an executable.
+func (t *Trial) fit(versions map[string][]schemata.Version) error {
+	own := map[string]schemata.Version{}
 	for _, file := range t.Mutant.Files {
 		if !isCode(file) {
 			continue
 		}
-		healthy, version, err := t.read(file)
-		if err == nil {
-			err = schemata.Fit(healthy, version)
-		}
-		if err != nil {
+		healthy, err := os.ReadFile(filepath.Join(t.suite.Root, file))
+		text, failed := os.ReadFile(filepath.Join(t.broken.Tree, file))
+		own[file] = schemata.Version{Mutant: t.Mutant.Name, Text: text}
+		if err := cmp.Or(err, failed, schemata.Fit(healthy, own[file])); err != nil {
 			return err
 		}
+	}
+	for file, version := range own {
+		versions[file] = append(versions[file], version)
 	}
 	return nil
 }
 
-// read returns a file as it is, and as the mutant has it.
-func (t *Trial) read(file string) (healthy []byte, version schemata.Version, err error) {
-	healthy, err = os.ReadFile(filepath.Join(t.suite.Root, file))
-	if err != nil {
-		return nil, version, err
-	}
-	version.Mutant = t.Mutant.Name
-	version.Text, err = os.ReadFile(filepath.Join(t.broken.Tree, file))
-	return healthy, version, err
-}
-
-// combine writes the files that all of the mutants are in to a folder, and returns the overlay of them.
-func (s Suite) combine(trials []*Trial, folder string) (overlay string, err error) {
-	healthy, versions := map[string][]byte{}, map[string][]schemata.Version{}
-	for _, t := range trials {
-		for _, file := range t.Mutant.Files {
-			if !isCode(file) {
-				continue
-			}
-			var version schemata.Version
-			if healthy[file], version, err = t.read(file); err != nil {
-				return "", err
-			}
-			versions[file] = append(versions[file], version)
+// combine writes the files that have versions to a directory, each with all of them, and returns the overlay of them.
+func (s Suite) combine(versions map[string][]schemata.Version, directory string) (overlay string, err error) {
+	overlay = filepath.Join(directory, "overlay.json")
+	files := slices.Collect(maps.Keys(versions))
+	for file := range versions {
+		healthy, err := os.ReadFile(filepath.Join(s.Root, file))
+		if err != nil {
+			return "", err
 		}
-	}
-	replaced := map[string]string{}
-	write := func(file string, text []byte) error {
-		path := filepath.Join(folder, file)
-		replaced[filepath.Join(s.Root, file)] = path
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		return os.WriteFile(path, text, 0o644)
-	}
-	for _, file := range slices.Sorted(maps.Keys(versions)) {
-		text, name, err := schemata.Combine(healthy[file], versions[file])
+		text, name, err := schemata.Combine(healthy, versions[file])
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", file, err)
 		}
-		if err := errors.Join(write(file, text), write(filepath.Join(filepath.Dir(file), "zz_mutants.go"), schemata.Selector(name))); err != nil {
+		selector := filepath.Join(filepath.Dir(file), "zz_mutants.go")
+		files = append(files, selector)
+		if err := errors.Join(writeFile(filepath.Join(directory, file), text), writeFile(filepath.Join(directory, selector), schemata.Selector(name))); err != nil {
 			return "", err
 		}
 	}
-	return filepath.Join(folder, "overlay.json"), writeOverlay(replaced, filepath.Join(folder, "overlay.json"))
+	return overlay, errors.Join(os.MkdirAll(directory, 0o755), writeOverlay(s.Root, directory, files, overlay))
 }

@@ -2,25 +2,25 @@ package mutant
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
 
-// rightsFile says, in a suite's folder, which rights the operator has and who needs them.
+// rightsFile names, in a suite's directory, the operator's permissions and the tests that need them.
 const rightsFile = "rights.yaml"
 
-// needs is the content of a rights file.
+// needs is the content of such a file.
 type needs struct {
-	// Roles are the files, relative to the repository, that grant the operator its rights.
+	// Roles are the files, relative to the repository, that grant the operator its permissions.
 	Roles []string `json:"roles"`
-	// Needs maps a right, such as "deployments.apps create", to the test of the suite that fails without. Without the others the
-	// operator does not get ready.
+	// Needs maps a permission, such as "deployments.apps create", to the test of the suite that fails without it. Without the others,
+	// the operator does not get ready.
 	Needs map[string]string `json:"needs"`
 }
 
@@ -35,91 +35,82 @@ type Right struct {
 	Lacking Mutant
 }
 
-// role is what a Role and a ClusterRole have in common.
-type role struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Rules             []rbacv1.PolicyRule `json:"rules"`
-}
-
-// withoutWatchList makes a client list before it watches, which it does anyway where an API server can't stream lists.
+// withoutWatchList makes a client list before it watches, as it does with an API server that can't stream lists.
 var withoutWatchList = []string{"KUBE_FEATURE_WatchListClient=false"}
 
-// Rights returns each right of the operator that the suite in folder tests, in the order in which its roles grant them.
-func Rights(root, folder string) ([]Right, error) {
-	path := filepath.Join(root, folder, rightsFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading who needs the operator's rights: %w", err)
-	}
+// Rights returns each permission of the operator that the suite in directory tests, in the order in which its roles grant them.
+func Rights(root, directory string) ([]Right, error) {
 	var file needs
-	if err := yaml.UnmarshalStrict(text, &file); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+	if err := readYAML(filepath.Join(root, directory, rightsFile), &file); err != nil {
+		return nil, err
 	}
 	var rights []Right
+	unknown := maps.Clone(file.Needs)
 	for _, granting := range file.Roles {
-		text, err := os.ReadFile(filepath.Join(root, granting))
-		if err != nil {
+		var role rbacv1.ClusterRole // a Role has the same fields
+		if err := readYAML(filepath.Join(root, granting), &role); err != nil {
 			return nil, err
 		}
-		var granted role
-		if err := yaml.UnmarshalStrict(text, &granted); err != nil {
-			return nil, fmt.Errorf("reading the role in %s: %w", granting, err)
-		}
-		for i, rule := range granted.Rules {
+		for i, rule := range role.Rules {
 			for _, verb := range rule.Verbs {
-				right, err := granted.right(i, verb, granting)
+				name := resourceOf(rule) + " " + verb
+				right, err := newRight(role, i, verb, granting, file.Needs[name])
 				if err != nil {
 					return nil, err
 				}
+				delete(unknown, name)
 				rights = append(rights, right)
 			}
 		}
 	}
-	return rights, judgedBy(rights, file.Needs)
+	for name, test := range unknown {
+		return nil, fmt.Errorf("no role grants %s, which %s is said to need", name, test)
+	}
+	return rights, nil
 }
 
-// judgedBy says of each right which test must miss it.
-func judgedBy(rights []Right, needs map[string]string) error {
-	known := map[string]bool{}
-	for i := range rights {
-		name := rights[i].Resource + " " + rights[i].Verb
-		known[name] = true
-		lacking := &rights[i].Lacking
-		lacking.Test = needs[name]
-		if lacking.Test != "" {
-			lacking.Assertion = "--- FAIL: " + lacking.Test
-		} else { // what an operator says that is not ready, in the API server's words
-			lacking.Assertion = "cannot " + rights[i].Verb + " resource"
-		}
+func readYAML(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, into)
 	}
-	for name, test := range needs {
-		if !known[name] {
-			return fmt.Errorf("no role grants %s, which %s is said to need", name, test)
-		}
+	if err != nil {
+		return fmt.Errorf("read the operator's permissions from %s: %w", path, err)
 	}
 	return nil
 }
 
-// right is one verb of a role's rule, and the operator without it.
-func (r role) right(index int, verb, file string) (Right, error) {
-	rule := r.Rules[index]
-	lacking := r
-	lacking.Rules = slices.Clone(r.Rules)
+// WithoutEachRight returns the operator that the suite in directory tests without each of its permissions, one at a time.
+func WithoutEachRight(root, directory string) ([]Mutant, error) {
+	rights, err := Rights(root, directory)
+	mutants := make([]Mutant, len(rights))
+	for i, right := range rights {
+		mutants[i] = right.Lacking
+	}
+	return mutants, err
+}
+
+// newRight returns one verb of a role's rule, and the operator without it, which the test must notice.
+func newRight(role rbacv1.ClusterRole, index int, verb, file, test string) (Right, error) {
+	rule := role.Rules[index]
+	lacking := role
+	lacking.Rules = slices.Clone(role.Rules)
 	lacking.Rules[index].Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(other string) bool { return other == verb })
 	if len(lacking.Rules[index].Verbs) == 0 { // which the API server does not accept
 		lacking.Rules = slices.Delete(lacking.Rules, index, index+1)
 	}
 	content, err := yaml.Marshal(lacking)
-	if err != nil {
-		return Right{}, err
-	}
 	resource := resourceOf(rule)
-	return Right{Role: r.Name, Resource: resource, Verb: verb, Lacking: Mutant{
-		Name:  strings.NewReplacer(" ", "-", "/", "-", ",", "-").Replace(r.Name + " " + resource + " " + verb),
-		Fault: fmt.Sprintf("the operator lacks %s %s of %s", resource, verb, r.Name),
+	assertion := "cannot " + verb + " resource" // the API server's message, if the operator does not get ready
+	if test != "" {
+		assertion = "--- FAIL: " + test
+	}
+	return Right{Role: role.Name, Resource: resource, Verb: verb, Lacking: Mutant{
+		Name:  strings.NewReplacer(" ", "-", "/", "-", ",", "-").Replace(role.Name + " " + resource + " " + verb),
+		Fault: fmt.Sprintf("the operator lacks %s %s of %s", resource, verb, role.Name),
 		Files: []string{file}, Content: map[string][]byte{file: content}, Env: withoutWatchList,
-	}}, nil
+		Test: test, Assertion: assertion,
+	}}, err
 }
 
 // resourceOf names what a rule is about as kubectl does: deployments.apps, memcacheds.cache.example.com/status, pods.

@@ -47,7 +47,7 @@ func TestRights(t *testing.T) {
 
 	g.Expect(mutants[0].Name).To(Equal("manager-pods-list"))
 	g.Expect(mutants[0].Judges()).To(Equal("the suite's set-up"))
-	g.Expect(string(mutants[0].Content[roleFile])).NotTo(ContainSubstring("pods"), "a rule without verbs is no rule")
+	g.Expect(string(mutants[0].Content[roleFile])).NotTo(ContainSubstring("pods"), "a rule without verbs is invalid")
 	g.Expect(mutants[0].Judge(false, "the operator is not ready: forbidden: cannot list resource")).To(BeEmpty())
 	g.Expect(mutants[0].Judge(false, "the operator is not ready: no port is free")).NotTo(BeEmpty())
 	g.Expect(mutants[0].Judge(true, "ok")).To(Equal("survived: the suite's set-up passed although the operator lacks pods list of manager"))
@@ -64,7 +64,7 @@ func TestRightsRefuses(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, roleFile), roleText)
 	_, err := mutant.Rights(root, "suite")
-	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("reading who needs the operator's rights")))
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("read the operator's permissions from ")))
 	write(t, filepath.Join(root, "suite", "rights.yaml"), "roles: ["+roleFile+"]\nneeds: {secrets get: TestSecrets}\n")
 	_, err = mutant.Rights(root, "suite")
 	NewWithT(t).Expect(err).To(MatchError("no role grants secrets get, which TestSecrets is said to need"))

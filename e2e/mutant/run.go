@@ -17,11 +17,11 @@ import (
 type Suite struct {
 	// Root is the repository.
 	Root string
-	// Folder is the suite's folder and Binary its test binary, built from there with `go test -c`.
-	Folder, Binary string
+	// Directory is the suite's directory and Binary its test binary, built from there with `go test -c`.
+	Directory, Binary string
 	// Package is the operator's main package, relative to Root ("./operator/cmd"). Empty means that there is nothing to run.
 	Package string
-	// Config is the folder of the operator's manifests, relative to Root ("operator/config").
+	// Config is the directory of the operator's manifests, relative to Root ("operator/config").
 	Config string
 	// Env is what the suite's environment needs beyond the caller's, such as CLUSTER=embedded.
 	Env []string
@@ -76,7 +76,7 @@ func (t *Trial) Close() error { return os.RemoveAll(t.work) }
 func (s Suite) Run(ctx context.Context, pattern string, env ...string) (passed bool, output string, err error) {
 	var out bytes.Buffer
 	run := exec.CommandContext(ctx, s.Binary, "-test.run="+pattern, "-test.v", "-test.timeout=5m")
-	run.Dir = s.Folder
+	run.Dir = s.Directory
 	run.Env = append(append(os.Environ(), s.Env...), env...)
 	run.Stdout, run.Stderr = &out, &out
 	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }

@@ -16,7 +16,7 @@ import (
 // readyAfter is the annotation by which the nodes of an embedded cluster know how long a pod takes until it is ready.
 const readyAfter = "testbed.example.com/ready-after"
 
-// delayPods makes each pod of the namespace take that long until it is ready, whoever creates it: a policy adds the annotation. It
+// delayPods makes each pod of the namespace take that long until it is ready: a policy adds the annotation, whatever creates the pod. It
 // returns when the policy is in force.
 func delayPods(ctx context.Context, c client.Client, delay time.Duration) error {
 	const name = "slow-pods"
@@ -48,7 +48,7 @@ func delayPods(ctx context.Context, c client.Client, delay time.Duration) error 
 			return err
 		}
 	}
-	// Nothing in the API tells when an API server has taken a policy up: only a request does.
+	// The API does not report when an API server enforces a policy: only a request shows it.
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for range watch.Poll(ctx, 100*time.Millisecond) {

@@ -11,38 +11,30 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
-// measureFloor does without an operator what no operator can do without: it creates each Memcached and a Deployment for it, and
-// when all pods are there it writes one status for each.
-func (w *world) measureFloor(ctx context.Context, n int) (Result, error) {
-	w.say("floor, %d objects", n)
-	recorder, err := record.Start(ctx, w.client, namespace, memcached, appsv1.SchemeGroupVersion.WithKind("Deployment"))
+// measureFloor does without an operator what every operator has to do: it creates each Memcached and a Deployment for it, and writes
+// one status for each when all pods are ready.
+func (f *fixture) measureFloor(ctx context.Context) (Result, error) {
+	recorder, err := record.Start(ctx, f.client, namespace, appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	if err != nil {
 		return Result{}, err
 	}
 	defer recorder.Stop()
-	begin := time.Now()
-	if err := each(ctx, names(n), func(ctx context.Context, name string) error {
-		if err := w.client.Create(ctx, newMemcached(name)); err != nil {
+	start := time.Now()
+	err = each(ctx, f.n, func(ctx context.Context, name string) error {
+		if err := f.client.Create(ctx, newMemcached(name)); err != nil {
 			return err
 		}
-		return w.client.Create(ctx, bench.NewDeployment(namespace, name, size))
-	}); err != nil {
-		return Result{}, err
+		return f.client.Create(ctx, bench.NewDeployment(namespace, name, size))
+	})
+	if err == nil {
+		err = f.waitForAvailable(ctx, recorder, f.n)
 	}
-	ready := make(chan error, 1)
-	go func() { ready <- w.untilAllAvailable(ctx, recorder, n) }()
-	if err := w.until(ctx, recorder, n, "Deployment", "available Deployments", hasAllPods); err != nil {
-		return Result{}, err
+	if err == nil {
+		err = each(ctx, f.n, func(ctx context.Context, name string) error {
+			return f.client.Status().Patch(ctx, newMemcached(name), client.RawPatch("application/merge-patch+json", statusOfFloor))
+		})
 	}
-	if err := each(ctx, names(n), func(ctx context.Context, name string) error {
-		return w.client.Status().Patch(ctx, newMemcached(name), client.RawPatch("application/merge-patch+json", statusOfFloor))
-	}); err != nil {
-		return Result{}, err
-	}
-	if err := <-ready; err != nil {
-		return Result{}, err
-	}
-	return Result{Subject: floor, Objects: n, Available: time.Since(begin)}, nil
+	return Result{Subject: floor, Objects: f.n, Available: time.Since(start)}, err
 }
 
 var statusOfFloor = []byte(`{"status":{"conditions":[{"type":"Available","status":"True","reason":"Written","message":"",` +

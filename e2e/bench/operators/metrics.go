@@ -2,54 +2,48 @@ package operators
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// samples are the metrics of a process, as framework.ParseMetrics returns them.
-type samples map[string]float64
+// metrics are figures that controller-runtime's registry has of every operator.
+type metrics struct {
+	// reconciles is how often the reconciler of Memcacheds was called.
+	reconciles float64
+	// cpu is the processor time of the process.
+	cpu time.Duration
+	// heap is what the last garbage collection found to be in use, in MiB.
+	heap float64
+}
 
 // scrape returns the metrics that an operator serves at an address, which has no path.
-func scrape(ctx context.Context, address string) (samples, error) {
+func scrape(ctx context.Context, address string) (metrics, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
 	if err != nil {
-		return nil, err
+		return metrics{}, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("scrape the operator: %w", err)
+		return metrics{}, fmt.Errorf("scrape the operator: %w", err)
 	}
 	defer response.Body.Close()
-	result, err := framework.ParseMetrics(response.Body)
+	samples, err := framework.ParseMetrics(response.Body)
 	if err != nil {
-		return nil, fmt.Errorf("scrape the operator, which answered %s: %w", response.Status, err)
+		return metrics{}, fmt.Errorf("scrape the operator, which answered %s: %w", response.Status, err)
 	}
-	return result, nil
-}
-
-// reconciles returns how many times the reconciler of Memcacheds has been called.
-func (s samples) reconciles() (int, error) {
-	total := 0.0
-	for name, value := range s {
+	const cpu, heap = "process_cpu_seconds_total", "go_gc_heap_live_bytes"
+	found := metrics{cpu: time.Duration(samples[cpu] * float64(time.Second)), heap: samples[heap] / (1 << 20)}
+	for name, value := range samples {
 		if strings.HasPrefix(name, `controller_runtime_reconcile_total{controller="memcached",`) {
-			total += value
+			found.reconciles += value
 		}
 	}
-	if total == 0 {
-		return 0, errors.New("the operator's metrics have no reconcile of a controller named memcached")
+	if found.reconciles == 0 || samples[cpu] == 0 || samples[heap] == 0 {
+		return metrics{}, fmt.Errorf("the operator's metrics must have reconciles of a controller named memcached, %s and %s", cpu, heap)
 	}
-	return int(total), nil
-}
-
-// liveHeap returns what the last garbage collection found to be in use, in MiB.
-func (s samples) liveHeap() (float64, error) {
-	live, isThere := s["go_gc_heap_live_bytes"]
-	if !isThere {
-		return 0, errors.New("the operator's metrics have no go_gc_heap_live_bytes, which controller-runtime registers")
-	}
-	return live / (1 << 20), nil
+	return found, nil
 }

@@ -12,9 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
-// What is created, wherever it is.
+// What is created on each cluster.
 const (
 	namespace = "bench"
 	size      = 3
@@ -32,9 +33,9 @@ type Options struct {
 	Objects []int
 	// Repairs is how many Deployments are changed to see them repaired.
 	Repairs int
-	// Foreign is how many Deployments of others are created where the number of objects is the smallest one.
+	// Foreign is how many foreign Deployments are created where the number of objects is the smallest one.
 	Foreign int
-	// Quiet is how long nothing is done to see whether a subject writes all the same.
+	// Quiet is how long nothing is done to see whether a subject writes nevertheless.
 	Quiet time.Duration
 	// PodsReadyAfter is how long each pod takes until it is ready.
 	PodsReadyAfter time.Duration
@@ -42,39 +43,43 @@ type Options struct {
 	Progress io.Writer
 }
 
-// floor is what the report calls it.
+// Subject is an operator that is measured. Its custom resource is Memcached of cache.example.com/v1alpha1, with spec.size and
+// spec.containerPort.
+type Subject struct {
+	// Name is what the report calls it.
+	Name string
+	// Binary is its executable.
+	Binary string
+	// Manifests install it.
+	Manifests runner.Manifests
+	// Args come behind those of the manifests.
+	Args []string
+}
+
+// floor is the name of the subject that is not an operator: see measureFloor.
 const floor = "floor"
 
-// Measure measures everything, and leaves nothing running.
+// Measure measures the floor and all subjects, and leaves nothing running.
 func Measure(ctx context.Context, o Options) ([]Result, error) {
 	if len(o.Subjects) == 0 || len(o.Objects) == 0 {
 		return nil, errors.New("measure operators: name at least one and a number of objects")
 	}
 	var results []Result
-	add := func(name string, subject Subject, n int, work func(*world) (Result, error)) error {
-		result, err := withWorld(ctx, o, subject, work)
-		if err != nil {
-			return fmt.Errorf("measure %s with %d objects: %w", name, n, err)
-		}
-		results = append(results, result)
-		return nil
-	}
 	for _, n := range o.Objects {
-		if err := add(floor, o.Subjects[0], n, func(w *world) (Result, error) { return w.measureFloor(ctx, n) }); err != nil {
-			return nil, err
-		}
-		for _, subject := range o.Subjects {
-			withForeign := n == slices.Min(o.Objects)
-			if err := add(subject.Name, subject, n, func(w *world) (Result, error) { return w.measure(ctx, subject, n, withForeign) }); err != nil {
-				return nil, err
+		for _, subject := range slices.Insert(slices.Clone(o.Subjects), 0, Subject{Name: floor, Manifests: o.Subjects[0].Manifests}) {
+			result, err := o.measure(ctx, subject, n)
+			if err != nil {
+				return nil, fmt.Errorf("measure %s with %d objects: %w", subject.Name, n, err)
 			}
+			results = append(results, result)
 		}
 	}
 	return results, nil
 }
 
-// withWorld does some work on a cluster of its own that serves the subject's Memcacheds.
-func withWorld(ctx context.Context, o Options, subject Subject, work func(*world) (Result, error)) (result Result, err error) {
+// measure measures a subject with n objects, on a cluster of its own that serves its Memcacheds.
+func (o Options) measure(ctx context.Context, subject Subject, n int) (result Result, err error) {
+	fmt.Fprintf(o.Progress, "%s, %d objects\n", subject.Name, n)
 	definitions, err := os.MkdirTemp("", "bench-operators-")
 	if err != nil {
 		return Result{}, err
@@ -89,9 +94,12 @@ func withWorld(ctx context.Context, o Options, subject Subject, work func(*world
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, cluster.Destroy(context.WithoutCancel(ctx))) }()
-	w, err := newWorld(ctx, cluster, o)
+	f, err := newFixture(ctx, cluster, o, n)
 	if err != nil {
 		return Result{}, err
 	}
-	return work(w)
+	if subject.Name == floor {
+		return f.measureFloor(ctx)
+	}
+	return f.measureOperator(ctx, subject)
 }

@@ -5,12 +5,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/example/operator-testbed/e2e/bench"
 )
 
-// What an operator should keep to with the largest number of objects.
+// The targets of an operator with the largest number of objects.
 const (
 	writesMeanLimit  = 3.1
 	writesMaxLimit   = 4
@@ -19,39 +20,29 @@ const (
 	cpuLimit         = 0.7  // times the scaffold
 	memoryLimit      = 75   // MiB, resident
 	heapLimit        = 10   // KiB for each object
-	foreignHeapLimit = 1    // MiB for all Deployments of others
+	foreignHeapLimit = 1    // MiB for all foreign Deployments
 )
 
-// column is one figure of a result.
-type column struct {
-	title string
-	value func(Result) string
-}
+// table shows results, and aims. A floor has only the first three figures.
+var table = template.Must(template.New("table").Funcs(template.FuncMap{"figure": figure}).Parse(
+	`| subject | objects | all Available | reads | creates | updates, patches | writes per object | 409s | quiet writes | restart writes | false Available | reconciles per object | CPU | peak memory | repair p50, p99 |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+{{- range .Results}}
+| {{.Subject}} | {{.Objects}} | {{printf "%.1f s" .Available.Seconds}} |
+{{- if .Requests}} {{.Verbs "get" "list" "watch"}} | {{.Verbs "create"}} | {{.Verbs "update" "patch"}} |
+{{- printf " %.1f (max %d)" .WritesMean .WritesMax}} | {{.Conflicts}} | {{.QuietWrites}} | {{.RestartWrites}} | {{.FalseAvailable}} |
+{{- printf " %.1f | %.1f s | %.0f MiB" .Reconciles .CPU.Seconds .PeakMemory}} |
+{{- printf " %d, %d ms |" (.Repair 50).Milliseconds (.Repair 99).Milliseconds}}
+{{- else}}  |  |  |  |  |  |  |  |  |  |  |  |{{end}}
+{{- end}}
 
-// columns are those of the table. A floor has the first three alone.
-var columns = []column{
-	{"subject", func(r Result) string { return r.Subject }},
-	{"objects", func(r Result) string { return fmt.Sprint(r.Objects) }},
-	{"all Available", func(r Result) string { return fmt.Sprintf("%.1f s", r.Available.Seconds()) }},
-	{"reads", func(r Result) string { return fmt.Sprint(r.verbs("get", "list", "watch")) }},
-	{"creates", func(r Result) string { return fmt.Sprint(r.verbs("create")) }},
-	{"updates, patches", func(r Result) string { return fmt.Sprint(r.verbs("update", "patch")) }},
-	{"writes per object", func(r Result) string { return fmt.Sprintf("%.1f (max %d)", r.WritesMean, r.WritesMax) }},
-	{"409s", func(r Result) string { return fmt.Sprint(r.Conflicts) }},
-	{"quiet writes", func(r Result) string { return fmt.Sprint(r.QuietWrites) }},
-	{"restart writes", func(r Result) string { return fmt.Sprint(r.RestartWrites) }},
-	{"false Available", func(r Result) string { return fmt.Sprint(r.FalseAvailable) }},
-	{"reconciles per object", func(r Result) string { return fmt.Sprintf("%.1f", r.Reconciles) }},
-	{"CPU", func(r Result) string { return fmt.Sprintf("%.1f s", r.CPU.Seconds()) }},
-	{"peak memory", func(r Result) string { return fmt.Sprintf("%.0f MiB", r.PeakMemory) }},
-	{"repair p50, p99", func(r Result) string {
-		return fmt.Sprintf("%d, %d ms", percentile(r.Repairs, 50).Milliseconds(), percentile(r.Repairs, 99).Milliseconds())
-	}},
-}
+| aim, of {{.Ours}} | measured | at most | |
+|---|---|---|---|
+{{range .Aims}}| {{.Name}} | {{figure .Value .Unit}} | {{figure .Limit .Unit}} | {{.Verdict}} |
+{{end}}`))
 
-const columnsOfFloor = 3
-
-func (r Result) verbs(verbs ...string) int {
+// Verbs returns how many of the requests have one of the verbs.
+func (r Result) Verbs(verbs ...string) int {
 	total := 0
 	for _, verb := range verbs {
 		total += r.Requests[verb]
@@ -59,45 +50,23 @@ func (r Result) verbs(verbs ...string) int {
 	return total
 }
 
-// percentile is the smallest of the times that p percent of them do not exceed; zero if there are none.
-func percentile(times []time.Duration, p int) time.Duration {
-	if len(times) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(times))
-	return sorted[(len(sorted)*p+99)/100-1]
+// Repair is the shortest time that p percent of the repairs did not exceed; zero if there are none.
+func (r Result) Repair(p int) time.Duration {
+	sorted := slices.Sorted(slices.Values(append(slices.Clip(r.Repairs), 0)))
+	return sorted[(len(r.Repairs)*p+99)/100]
 }
 
-// WriteMarkdown writes the results as a table, and holds the subject that ours names against the aims.
+// WriteMarkdown writes the results as a table, and compares the subject that ours names with the aims.
 func WriteMarkdown(w io.Writer, results []Result, ours string) error {
-	var b strings.Builder
-	for _, c := range columns {
-		b.WriteString("| " + c.title + " ")
-	}
-	b.WriteString("|\n" + strings.Repeat("|---", len(columns)) + "|\n")
-	for _, r := range results {
-		for i, c := range columns {
-			value := ""
-			if r.operator() || i < columnsOfFloor {
-				value = c.value(r)
-			}
-			b.WriteString("| " + value + " ")
-		}
-		b.WriteString("|\n")
-	}
-	b.WriteString("\n| aim, of " + ours + " | measured | at most | |\n|---|---|---|---|\n")
-	for _, aim := range Aims(results, ours) {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", aim.Name, figure(aim.Value, aim.Unit), figure(aim.Limit, aim.Unit), aim.Verdict())
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return table.Execute(w, map[string]any{"Results": results, "Ours": ours, "Aims": Aims(results, ours)})
 }
 
+// figure formats a value with as many decimals as it has, two at most.
 func figure(value float64, unit string) string {
 	return strings.TrimSpace(strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", value), "0"), ".") + " " + unit)
 }
 
-// Aims holds a subject's results with the largest number of objects against the aims.
+// Aims compares a subject's results with the largest number of objects with the aims.
 func Aims(results []Result, subject string) []bench.Aim {
 	own := slices.DeleteFunc(slices.Clone(results), func(r Result) bool { return r.Subject != subject })
 	if len(own) == 0 {

@@ -21,7 +21,7 @@ type Result struct {
 	WritesMax  int     `json:"writesMax"`
 	// Conflicts are requests that were answered with 409.
 	Conflicts int `json:"conflicts"`
-	// QuietWrites came while nobody changed anything, RestartWrites after the operator was started anew.
+	// QuietWrites came while nobody changed anything, RestartWrites after a restart of the operator.
 	QuietWrites   int `json:"quietWrites"`
 	RestartWrites int `json:"restartWrites"`
 	// Reconciles is how many times the reconciler was called until quiet, for each object.
@@ -33,7 +33,7 @@ type Result struct {
 	CPU time.Duration `json:"cpu"`
 	// PeakMemory is the most resident memory that it was seen with, in MiB.
 	PeakMemory float64 `json:"peakMemory"`
-	// Heap is what was alive on its heap after the restart, in MiB, as the Go runtime tells.
+	// Heap is what was live on its heap after the restart, in MiB, as the Go runtime reports it.
 	Heap float64 `json:"heap"`
 	// ForeignHeap is how much more was alive, in MiB, when there were Foreign Deployments of others.
 	ForeignHeap float64 `json:"foreignHeap,omitempty"`

@@ -99,3 +99,8 @@ func (w want) find(ctx context.Context, from source, progress io.Writer) (string
 	}
 	return chosen(made, "made from source, as the registry can't be reached")
 }
+
+// NodeImage returns the name of the image that clusters take for their nodes, which Docker has then.
+func NodeImage(ctx context.Context, progress io.Writer) (string, error) {
+	return nodeImage().find(ctx, engine(progress), progress)
+}

@@ -4,11 +4,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/cache"
 	"golang.org/x/mod/sumdb/dirhash"
@@ -18,32 +19,32 @@ import (
 	"github.com/example/operator-testbed/kind/home"
 )
 
-// openKills returns the cache of this user that remembers which mutants were killed, by the content of all that has a part in it, and
-// forgets what nobody has asked for in some days. A mutant that survives is never remembered. It returns nil if there is no such cache.
+// openKills returns the cache of this user that remembers which mutants were killed, by the content of everything that matters for it,
+// and forgets what has not been used for some days. A mutant that survives is never remembered. It returns nil if there is no such cache.
 func openKills() *cache.Cache {
-	folder, err := home.Cache()
+	directory, err := home.Cache()
 	if err != nil {
 		return nil
 	}
-	return killsIn(filepath.Join(folder, "mutants"))
+	return killsIn(filepath.Join(directory, "mutants"))
 }
 
-func killsIn(folder string) *cache.Cache {
-	if os.MkdirAll(folder, 0o755) != nil {
+func killsIn(directory string) *cache.Cache {
+	if os.MkdirAll(directory, 0o755) != nil {
 		return nil
 	}
-	kills, err := cache.Open(folder)
+	kills, err := cache.Open(directory)
 	if err != nil || kills.Trim() != nil {
 		return nil
 	}
 	return kills
 }
 
-// machinery is what has a part in each kill, besides an operator, its suite and the patch.
-var machinery = []string{"go.mod", "go.sum", "e2e", "kind/build", "kind/kubernetes"}
+// testbed is what matters for each kill, besides an operator, its suite and the patch.
+var testbed = []string{"e2e", "kind/build", "kind/kubernetes"}
 
-// parts are the files and folders that have a part in each kill of the target's mutants.
-func (t *target) parts() []string { return append([]string{t.operator, t.folder}, machinery...) }
+// parts are the files and directories that matter for each kill of the target's mutants.
+func (t *target) parts() []string { return append([]string{t.operator, t.directory}, testbed...) }
 
 // key returns what a kill of the mutant is remembered by.
 func (t *target) key(m mutant.Mutant) (key cache.ActionID, err error) {
@@ -57,25 +58,18 @@ func (t *target) key(m mutant.Mutant) (key cache.ActionID, err error) {
 	return sha256.Sum256(fmt.Appendf(nil, "%q", parts)), err
 }
 
-// contentOf sums up the files in these folders, relative to root, but for what was built there and mutants.
-func contentOf(root string, folders []string) (string, error) {
-	repository := os.DirFS(root)
-	var files []string
-	for _, folder := range folders {
-		err := fs.WalkDir(repository, folder, func(file string, entry fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case entry.IsDir() && entry.Name() == "bin":
-				return fs.SkipDir
-			case entry.Type().IsRegular() && (path.Ext(file) != ".patch" || path.Base(path.Dir(file)) != "mutants"):
-				files = append(files, file)
-			}
-			return nil
-		})
+// contentOf returns a hash of the files in these directories, relative to root, except mutants and what was built there.
+func contentOf(root string, directories []string) (string, error) {
+	files := []string{"go.mod", "go.sum"}
+	for _, directory := range directories {
+		found, err := dirhash.DirFiles(filepath.Join(root, directory), directory)
 		if err != nil {
 			return "", err
 		}
+		files = append(files, found...)
 	}
-	return dirhash.Hash1(files, func(file string) (io.ReadCloser, error) { return repository.Open(file) })
+	files = slices.DeleteFunc(files, func(file string) bool {
+		return strings.Contains(file, "/bin/") || path.Ext(file) == ".patch" && path.Base(path.Dir(file)) == "mutants"
+	})
+	return dirhash.Hash1(files, func(file string) (io.ReadCloser, error) { return os.Open(filepath.Join(root, file)) })
 }

@@ -21,7 +21,7 @@ func write(t *testing.T, root, file, text string) {
 	}
 }
 
-// repository returns a folder with an operator, its suite with two mutants, and what runs them.
+// repository returns a directory with an operator, its suite with two mutants, and what runs them.
 func repository(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -41,14 +41,14 @@ func recalled(t *testing.T, root string, k *cache.Cache) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	how := &trying{kills: k}
-	if err := how.recall(target); err != nil {
+	r := &run{kills: k}
+	if err := r.recall(target); err != nil {
 		t.Fatal(err)
 	}
-	if len(target.mutants) != 2-how.killed {
-		t.Errorf("expected that what is not killed is left, got %d and %d", how.killed, len(target.mutants))
+	if len(target.mutants) != 2-r.killed {
+		t.Errorf("expected that what is not killed is left, got %d and %d", r.killed, len(target.mutants))
 	}
-	return how.killed
+	return r.killed
 }
 
 // remembered tries both mutants of the repository.
@@ -58,13 +58,13 @@ func remembered(t *testing.T, root string, k *cache.Cache, passed bool, meanwhil
 	if err != nil {
 		t.Fatal(err)
 	}
-	how := &trying{kills: k}
-	if err := how.recall(tried); err != nil {
+	r := &run{kills: k}
+	if err := r.recall(tried); err != nil {
 		t.Fatal(err)
 	}
 	meanwhile()
 	tried.killed, tried.passed = tried.mutants, passed
-	how.remember([]*target{tried})
+	r.remember([]*target{tried})
 }
 
 func TestKillsAreRemembered(t *testing.T) {
@@ -100,10 +100,10 @@ func TestKillsAreRemembered(t *testing.T) {
 	expect(1, "with another patch")
 }
 
-// TestKillsAreForgotten damages what was remembered, and takes the folder away.
+// TestKillsAreForgotten damages what was remembered, and takes the directory away.
 func TestKillsAreForgotten(t *testing.T) {
-	folder := t.TempDir()
-	k := killsIn(filepath.Join(folder, "mutants"))
+	directory := t.TempDir()
+	k := killsIn(filepath.Join(directory, "mutants"))
 	key := cache.ActionID{1}
 	if err := k.PutBytes(key, nil); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestKillsAreForgotten(t *testing.T) {
 	if _, _, err := k.GetBytes(key); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := filepath.Glob(filepath.Join(folder, "mutants", "01", "*-a"))
+	entries, err := filepath.Glob(filepath.Join(directory, "mutants", "01", "*-a"))
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("the entries are %q, %v", entries, err)
 	}
@@ -121,8 +121,8 @@ func TestKillsAreForgotten(t *testing.T) {
 	if _, _, err := k.GetBytes(key); err == nil {
 		t.Error("expected that a damaged entry is not a kill")
 	}
-	write(t, folder, "file", "")
-	if killsIn(filepath.Join(folder, "file")) != nil {
-		t.Error("expected a file in place of the folder to remember nothing")
+	write(t, directory, "file", "")
+	if killsIn(filepath.Join(directory, "file")) != nil {
+		t.Error("expected a file in place of the directory to remember nothing")
 	}
 }

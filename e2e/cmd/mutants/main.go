@@ -1,7 +1,7 @@
-// Command mutants breaks operators with each patch beside their suites and sees the suites catch it: make mutants.
+// Command mutants breaks operators with each patch beside their suites, and checks that the suites catch it: make mutants.
 //
-// It also runs the tests that must catch the faults on the healthy operators, in the same run: a test that always fails
-// catches nothing. While the suites wait, the next mutants are built.
+// In the same run, it runs the tests that must catch the faults on the healthy operators: a test that always fails catches
+// nothing. While the suites wait, the next mutants are built.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	supervisor.Main()
 
 	ctx, stop := signal.NotifyContext(context.Background(), interrupt.Signals()...)
-	err := run(ctx)
+	err := execute(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "mutants: %v\n", err)
@@ -31,16 +31,16 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) error {
-	parallel := flag.Int("parallel", atOnce(runtime.NumCPU()), "how many are tried at once; each has a cluster of its own")
-	timeout := flag.Duration("timeout", 6*time.Second, "how long an assertion waits at least for what a broken operator never does, unless it is about to fail as the mutant says")
+func execute(ctx context.Context) error {
+	parallel := flag.Int("parallel", atOnce(runtime.NumCPU()), "how many mutants are tried at once, each on a cluster of its own")
+	timeout := flag.Duration("timeout", 6*time.Second, "the minimum time for which an assertion waits; one that is about to fail with the message that the mutant names fails earlier")
 	only := flag.String("only", "", "try only the mutants whose name matches this regular expression")
-	rights := flag.Bool("rights", false, "take away each right of the operators', one at a time, instead of trying the patches")
-	healthy := flag.Bool("healthy", true, "run the tests that judge the mutants on the healthy operators, too; for who has just done so, false")
-	alone := flag.Bool("alone", false, "compile each mutant by itself, try it on a cluster of its own and wait as long for what it must fail with as for anything else: slow, and the verdicts must be the same")
-	cached := flag.Bool("cached", true, "do not try again what was killed in a run with the same operator, suite, machinery and patch, in which the healthy operator passed")
+	rights := flag.Bool("rights", false, "instead of applying the patches, take away each permission of the operators, one at a time")
+	healthy := flag.Bool("healthy", true, "also run the tests that must catch the mutants on the healthy operators; false if they have just passed")
+	alone := flag.Bool("alone", false, "compile each mutant separately, create a cluster for it, and let no assertion fail early: slow, and the verdicts must be the same")
+	cached := flag.Bool("cached", true, "don't try a mutant again that was killed with the same operator, suite, testbed and patch, if the healthy operator passed in that run")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [flags] OPERATOR=SUITE...\n\nThe folder of an operator, and that of its suite, with the mutants in its folder mutants, such as operator=e2e/memcached.")
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutants [flags] OPERATOR=SUITE...\n\nEach argument names the directory of an operator and that of its suite, such as operator=e2e/memcached. The mutants are\nthe patches in the suite's directory mutants.")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -49,7 +49,7 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("reading -only: %w", err)
 	}
 	if flag.NArg() == 0 {
-		return errors.New("there is nothing to break: give OPERATOR=SUITE, such as operator=e2e/memcached")
+		return errors.New("there is nothing to break: name OPERATOR=SUITE, such as operator=e2e/memcached")
 	}
 	root, err := os.Getwd()
 	if err != nil {
@@ -68,12 +68,13 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	how := &trying{work: work, timeout: *timeout, parallel: *parallel, healthy: *healthy, alone: *alone}
+	r := &run{work: work, timeout: *timeout, parallel: *parallel, healthy: *healthy, alone: *alone}
 	if *cached && !*alone && !*rights {
-		how.kills = openKills()
+		r.kills = openKills()
 	}
-	return how.try(ctx, targets)
+	return r.try(ctx, targets)
 }
 
-// atOnce is more than there are cores, as a mutant waits more than it computes. No more than eight: each has a cluster in memory.
+// atOnce is more than the number of cores, because a mutant waits more than it computes. It is at most eight, because each has a cluster
+// in memory.
 func atOnce(cores int) int { return min(2*cores, 8) }

@@ -15,8 +15,8 @@ import (
 	"github.com/example/operator-testbed/e2e/mutant"
 )
 
-// trying is how mutants are tried, and what came of it.
-type trying struct {
+// run tries mutants, and holds the results.
+type run struct {
 	work     string
 	timeout  time.Duration
 	parallel int
@@ -24,14 +24,14 @@ type trying struct {
 	alone    bool
 	kills    *cache.Cache // nil remembers nothing
 
-	told     sync.Mutex
+	mu       sync.Mutex // of what follows
 	killed   int
-	survived []string // by name, where something went wrong too
+	survived []string // by name, those with an error too
 	errs     []error
 }
 
-// try runs the healthy operators and all mutants, prints a line for each, and fails when any is not killed as it should be.
-func (how *trying) try(ctx context.Context, targets []*target) error {
+// try runs the healthy operators and all mutants, prints a line for each, and fails if one is not killed by the assertion that it names.
+func (r *run) try(ctx context.Context, targets []*target) error {
 	begin := time.Now()
 	crds, err := definitions(targets)
 	if err != nil {
@@ -40,12 +40,12 @@ func (how *trying) try(ctx context.Context, targets []*target) error {
 	all := 0
 	for _, t := range targets {
 		all += len(t.mutants)
-		if err := how.recall(t); err != nil {
+		if err := r.recall(t); err != nil {
 			return err
 		}
 	}
-	// What is built ahead is enough for all who come for more at once. Clusters start meanwhile.
-	jobs := make(chan job, how.parallel)
+	// As many are built ahead as can be tried at once. Clusters start meanwhile.
+	jobs := make(chan job, r.parallel)
 	group, working := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(jobs)
@@ -53,15 +53,15 @@ func (how *trying) try(ctx context.Context, targets []*target) error {
 			if len(t.mutants) == 0 {
 				continue
 			}
-			if err := how.prepare(working, t, jobs); err != nil {
+			if err := r.prepare(working, t, jobs); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	for i := range min(how.parallel, all-how.killed) {
+	for i := range min(r.parallel, all-r.killed) {
 		group.Go(func() error {
-			if !how.alone {
+			if !r.alone {
 				return work(working, clusterName(i), crds, jobs)
 			}
 			for do := range jobs {
@@ -71,26 +71,26 @@ func (how *trying) try(ctx context.Context, targets []*target) error {
 		})
 	}
 	err = group.Wait()
-	how.remember(targets)
+	r.remember(targets)
 	if ctx.Err() != nil {
 		return errors.New("stopped: nothing is left running")
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d of %d mutants killed by the assertion they name, in %.0f s\n", how.killed, all, time.Since(begin).Seconds())
-	if len(how.errs) == 0 && how.healthy {
+	fmt.Printf("%d of %d mutants killed by the assertion they name, in %.0f s\n", r.killed, all, time.Since(begin).Seconds())
+	if len(r.errs) == 0 && r.healthy {
 		fmt.Println("the healthy operators pass the same tests")
 	}
-	if how.killed < all {
-		how.fail(fmt.Errorf("not killed as they should be: %s", strings.Join(how.survived, ", ")))
+	if r.killed < all {
+		r.fail(fmt.Errorf("not killed by the assertion that they name: %s", strings.Join(r.survived, ", ")))
 	}
-	return errors.Join(how.errs...)
+	return errors.Join(r.errs...)
 }
 
-// recall leaves of the target's mutants those that are not known to be killed.
-func (how *trying) recall(t *target) error {
-	if how.kills == nil {
+// recall removes the mutants that are known to be killed from the target.
+func (r *run) recall(t *target) error {
+	if r.kills == nil {
 		return nil
 	}
 	var left []mutant.Mutant
@@ -99,21 +99,21 @@ func (how *trying) recall(t *target) error {
 		if err != nil {
 			return err
 		}
-		if _, _, err := how.kills.GetBytes(key); err != nil {
+		if _, _, err := r.kills.GetBytes(key); err != nil {
 			left = append(left, m)
 			continue
 		}
-		how.killed++
+		r.killed++
 		fmt.Printf("killed    %-44s by %s: %q (cached)\n", t.nameOf(m), m.Judges(), m.Assertion)
 	}
 	t.mutants = left
 	return nil
 }
 
-// remember keeps the kills of those targets whose healthy operator passed: a kill is worth nothing without. What was changed
-// meanwhile may not be what was tried.
-func (how *trying) remember(targets []*target) {
-	if how.kills == nil {
+// remember stores the kills of those targets whose healthy operator passed, because the others prove nothing. If files have changed
+// meanwhile, it is not certain what was tried.
+func (r *run) remember(targets []*target) {
+	if r.kills == nil {
 		return
 	}
 	for _, t := range targets {
@@ -125,14 +125,14 @@ func (how *trying) remember(targets []*target) {
 		}
 		for _, m := range t.killed {
 			if key, err := t.key(m); err == nil {
-				_ = how.kills.PutBytes(key, nil) // or the mutant is tried again
+				_ = r.kills.PutBytes(key, nil) // if that fails, the mutant is tried again
 			}
 		}
 	}
 }
 
-// prepare builds the suite and the operators of one target, and sends what is ready to be run.
-func (how *trying) prepare(ctx context.Context, t *target, jobs chan<- job) error {
+// prepare builds the suite and the operators of one target, and sends each job as soon as it can run.
+func (r *run) prepare(ctx context.Context, t *target, jobs chan<- job) error {
 	send := func(do job) {
 		select {
 		case jobs <- do:
@@ -143,77 +143,77 @@ func (how *trying) prepare(ctx context.Context, t *target, jobs chan<- job) erro
 	if err != nil {
 		return err
 	}
-	healthy, trials, err := suite.Prepare(ctx, t.mutants, filepath.Join(how.work, filepath.FromSlash(t.folder)), how.alone)
+	healthy, trials, err := suite.Prepare(ctx, t.mutants, filepath.Join(r.work, filepath.FromSlash(t.directory)), r.alone)
 	if err != nil {
 		return err
 	}
-	if how.healthy {
+	if r.healthy {
 		send(func(ctx context.Context, env ...string) {
-			how.runHealthy(ctx, suite, t, append(env, "OPERATOR="+healthy))
+			r.runHealthy(ctx, suite, t, append(env, "OPERATOR="+healthy))
 		})
 	}
 	for trial := range trials {
-		if trial.Alone != nil && !how.alone {
-			fmt.Printf("compiled alone: %s, because %v\n", t.nameOf(trial.Mutant), trial.Alone)
+		if trial.Alone != nil && !r.alone {
+			fmt.Printf("compiled separately: %s, because %v\n", t.nameOf(trial.Mutant), trial.Alone)
 		}
-		send(func(ctx context.Context, env ...string) { how.runTrial(ctx, t, trial, env) })
+		send(func(ctx context.Context, env ...string) { r.runTrial(ctx, t, trial, env) })
 	}
 	return ctx.Err()
 }
 
-// runHealthy sees that the tests that judge the mutants pass on the operator as it is.
-func (how *trying) runHealthy(ctx context.Context, suite mutant.Suite, t *target, env []string) {
+// runHealthy checks that the tests that must catch the mutants pass on the healthy operator.
+func (r *run) runHealthy(ctx context.Context, suite mutant.Suite, t *target, env []string) {
 	passed, output, err := suite.Run(ctx, t.judges(), append(env, within(time.Minute))...)
 	if err == nil && !passed {
-		err = fmt.Errorf("the healthy %s fails the tests that judge its mutants:\n%s", t.operator, output)
+		err = fmt.Errorf("the healthy %s fails the tests that must catch its mutants:\n%s", t.operator, output)
 	}
 	t.passed = err == nil
-	how.fail(err)
+	r.fail(err)
 }
 
-func (how *trying) runTrial(ctx context.Context, t *target, trial *mutant.Trial, env []string) {
+func (r *run) runTrial(ctx context.Context, t *target, trial *mutant.Trial, env []string) {
 	if trial.Err != nil {
-		how.tell(ctx, t, trial.Mutant, mutant.Result{}, errors.Join(trial.Err, trial.Close()))
+		r.report(ctx, t, trial.Mutant, mutant.Result{}, errors.Join(trial.Err, trial.Close()))
 		return
 	}
-	env = append(env, within(how.timeout))
-	if !how.alone { // or nothing would show that the verdict is the same with more patience
+	env = append(env, within(r.timeout))
+	if !r.alone { // which has to show that the verdict is the same when assertions wait longer
 		env = append(env, "TESTBED_EXPECTED="+trial.Mutant.Assertion)
 	}
 	result, err := trial.Run(ctx, env...)
-	how.tell(ctx, t, trial.Mutant, result, errors.Join(err, trial.Close()))
+	r.report(ctx, t, trial.Mutant, result, errors.Join(err, trial.Close()))
 }
 
 // within is how long the assertions of a suite wait.
 func within(timeout time.Duration) string { return "TESTBED_TIMEOUT=" + timeout.String() }
 
-// tell prints what came of a mutant, unless it was stopped: then that says nothing about it.
-func (how *trying) tell(ctx context.Context, t *target, m mutant.Mutant, result mutant.Result, err error) {
+// report prints the result of a mutant, unless the run was stopped: then it says nothing about the mutant.
+func (r *run) report(ctx context.Context, t *target, m mutant.Mutant, result mutant.Result, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	how.told.Lock()
-	defer how.told.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	name := t.nameOf(m)
 	switch {
 	case err != nil:
-		how.survived = append(how.survived, name)
+		r.survived = append(r.survived, name)
 		fmt.Printf("error     %-44s %v\n", name, err)
 	case result.Wrong != "":
-		how.survived = append(how.survived, name)
+		r.survived = append(r.survived, name)
 		fmt.Printf("survived  %-44s %s\n%s\n", name, result.Wrong, indent(result.Output))
 	default:
-		how.killed++
+		r.killed++
 		t.killed = append(t.killed, m)
 		fmt.Printf("killed    %-44s by %s: %q (%.1f s)\n", name, m.Judges(), m.Assertion, result.Took.Seconds())
 	}
 }
 
-func (how *trying) fail(err error) {
-	how.told.Lock()
-	defer how.told.Unlock()
+func (r *run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if err != nil {
-		how.errs = append(how.errs, err)
+		r.errs = append(r.errs, err)
 	}
 }
 

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 )
@@ -13,8 +16,8 @@ import (
 // job runs a suite that has been built, with more variables.
 type job func(ctx context.Context, env ...string)
 
-// work does jobs one after another, on one cluster that stays: each suite resets it first. It ends with this program, however that
-// ends.
+// work does jobs one after another, on one cluster that stays: each suite resets it first. It exits with this program, however that
+// exits.
 func work(ctx context.Context, name string, crds []string, jobs <-chan job) (err error) {
 	cluster := embedded.NewProvider()
 	cluster.WithName(name).WithOpts(embedded.WithCRDs(crds...))
@@ -31,22 +34,18 @@ func work(ctx context.Context, name string, crds []string, jobs <-chan job) (err
 // clusterName names a worker's cluster, beside those of other runs.
 func clusterName(worker int) string { return fmt.Sprintf("mutants-%d-%d", os.Getpid(), worker) }
 
-// definitions are the files of the operators' CustomResourceDefinitions, one of each name: a cluster that has one from its start
-// need not learn of it late, and another version takes its place.
+// definitions are the files of the operators' CustomResourceDefinitions, one of each name: a cluster that has a CRD from its start serves
+// it earlier, and the suite replaces it where its version differs.
 func definitions(targets []*target) ([]string, error) {
-	var files []string
-	known := map[string]bool{}
+	files := map[string]string{} // by name
 	for _, t := range targets {
 		found, err := filepath.Glob(filepath.Join(t.root, t.operator, "config", "crd", "bases", "*.yaml"))
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range found {
-			if !known[filepath.Base(file)] {
-				known[filepath.Base(file)] = true
-				files = append(files, file)
-			}
+			files[filepath.Base(file)] = cmp.Or(files[filepath.Base(file)], file)
 		}
 	}
-	return files, nil
+	return slices.Sorted(maps.Values(files)), nil
 }

@@ -36,7 +36,7 @@ func newBenchOperator() *cobra.Command {
 		Short: "Measure the operator against a floor, and against kubebuilder's scaffold",
 		Long: `Measures how long Memcacheds take until all are Available, and what the operator
 asks of the API server for that, counted in the audit log, each on a cluster of
-its own. An aim that is missed is no failure.`,
+its own. A target that is missed is not a failure.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			for _, n := range flags.objects {
@@ -57,11 +57,11 @@ its own. An aim that is missed is no failure.`,
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&flags.scaffold, "scaffold", "", "folder that scripts/scaffold made; empty measures without it")
+	set.StringVar(&flags.scaffold, "scaffold", "", "directory that scripts/scaffold made; if empty, the scaffold is not measured")
 	set.IntSliceVar(&flags.objects, "objects", []int{1, 100, 1000}, "numbers of objects")
 	set.IntVar(&flags.repairs, "repairs", 100, "how many Deployments are changed to see them repaired")
-	set.IntVar(&flags.foreign, "foreign", 5000, "how many Deployments of others there are at last")
-	set.DurationVar(&flags.quiet, "quiet", 65*time.Second, "how long nothing is done")
+	set.IntVar(&flags.foreign, "foreign", 5000, "how many foreign Deployments are created at the end")
+	set.DurationVar(&flags.quiet, "quiet", 65*time.Second, "how long nothing is done, to count writes")
 	set.DurationVar(&flags.podsReadyAfter, "pods-ready-after", 0, "how long each pod takes until it is ready")
 	set.StringVar(&flags.plot, "plot", "", "file to draw the results to, as an SVG")
 	return command

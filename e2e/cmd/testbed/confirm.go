@@ -40,7 +40,7 @@ func confirmed(ctx context.Context) (*existing.Provider, error) {
 		return cluster, nil
 	}
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return nil, errors.New("nobody can be asked whether to work on that cluster, as there is no terminal: say so with YES=1")
+		return nil, errors.New("without a terminal, nobody can be asked whether to work on that cluster: set YES=1 to agree")
 	}
 	return cluster, ask(ctx, os.Stdin, os.Stderr, "Work on this cluster?")
 }

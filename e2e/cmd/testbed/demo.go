@@ -110,8 +110,8 @@ func reuseOrCreate(ctx context.Context, g *global, out *report, crds string) (cl
 	return cluster, true, err
 }
 
-// converge runs the operator, applies the sample and tells what becomes of it,
-// until it is as it asks to be.
+// converge runs the operator, applies the sample and shows what becomes of it,
+// until the cluster is what it asks for.
 func converge(ctx context.Context, cluster *embedded.Provider, out *report, program operator.Program, samples string) (demo.State, error) {
 	config := cluster.KubernetesRestConfig()
 	if err := runner.Define(ctx, config, program.Manifests); err != nil {

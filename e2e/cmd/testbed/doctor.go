@@ -12,7 +12,7 @@ func newDoctor() *cobra.Command {
 	var network bool
 	command := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this machine lacks, and the command that mends it",
+		Short: "Report what this machine lacks, and the command that fixes it",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			facts, err := doctor.Gather(command.Context(), network)
@@ -20,7 +20,7 @@ func newDoctor() *cobra.Command {
 				return err
 			}
 			if doctor.Report(command.OutOrStdout(), doctor.Examine(facts)) > 0 {
-				return errors.New("mend what is lacking above, then ask make doctor again")
+				return errors.New("fix what is lacking above, then run make doctor again")
 			}
 			return nil
 		},

@@ -13,7 +13,7 @@ import (
 	"github.com/example/operator-testbed/kind/home"
 )
 
-// newDown makes the command that takes a cluster down. What has become of it, take says.
+// newDown makes the command that takes a cluster down. The function take returns what became of it.
 func newDown(noun string, take func(context.Context) (became string, err error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
@@ -44,14 +44,14 @@ func down(ctx context.Context, name string) (became string, err error) {
 	return fmt.Sprintf("The cluster %s is down. Nothing of it is left but what was built, in %s.", name, cache), errors.Join(err, cluster.Destroy(ctx))
 }
 
-// tidy removes the folders of the state if nothing is in them any more. Other
-// clusters may be up, so failing to is no error.
+// tidy removes the directories of the state if nothing is in them any more. Other
+// clusters may be up, so failing to is not an error.
 func tidy() {
 	state, err := home.State()
 	if err != nil {
 		return
 	}
-	for _, folder := range []string{filepath.Join(state, "clusters"), filepath.Join(state, "kind"), filepath.Join(state, "run"), state} {
-		os.Remove(folder)
+	for _, directory := range []string{filepath.Join(state, "clusters"), filepath.Join(state, "kind"), filepath.Join(state, "run"), state} {
+		os.Remove(directory)
 	}
 }

@@ -37,7 +37,7 @@ func printExports(command *cobra.Command, kubeconfig string) error {
 	return nil
 }
 
-// exports is shell code that puts the folder with our kubectl first on PATH and
+// exports is shell code that puts the directory with our kubectl first on PATH and
 // names the kubeconfig, twice: where the two differ, KUBECONFIG is no longer the
 // testbed's (scripts/outside-root.mk). It holds for sh, bash, zsh and fish.
 func exports(assets, kubeconfig string) string {

@@ -32,7 +32,7 @@ func newKind(g *global) *cobra.Command {
 			}),
 		newDown("kind cluster", func(ctx context.Context) (string, error) {
 			_, attached := kind.Attach(ctx, g.name)
-			// One that is not up may have begun to be.
+			// One that is not up may be there in part.
 			cluster := kind.NewProvider()
 			cluster.WithName(g.name)
 			became := "The kind cluster %s is down. Nothing of it is left but its images, in Docker."
@@ -52,7 +52,7 @@ const onKind = " CLUSTER=kind"
 func newKindCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
-		Short: "Say what is wrong where Docker can't be used",
+		Short: "Report why Docker can't be used",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := kind.CheckDocker(command.Context()); err != nil {
@@ -66,7 +66,7 @@ func newKindCheck() *cobra.Command {
 func newKindWith(g *global) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "with COMMAND [ARGUMENT...]",
-		Short: "Bring a kind cluster up for a command, and take it down when that ends",
+		Short: "Bring a kind cluster up for a command, and take it down when the command exits",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) (err error) {
 			ctx := command.Context()
@@ -77,7 +77,7 @@ func newKindWith(g *global) *cobra.Command {
 			}
 			defer func() { err = errors.Join(err, cluster.Destroy(context.WithoutCancel(ctx))) }()
 			with := exec.CommandContext(ctx, args[0], args[1:]...)
-			// It is told once that it is to end, and waited for.
+			// It gets one signal to stop, and is waited for.
 			with.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			with.Cancel = func() error { return syscall.Kill(-with.Process.Pid, syscall.SIGINT) }
 			with.Stdin, with.Stdout, with.Stderr = os.Stdin, os.Stdout, os.Stderr

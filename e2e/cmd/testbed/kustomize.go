@@ -8,7 +8,7 @@ import (
 
 func newKustomize() *cobra.Command {
 	return &cobra.Command{
-		Use:   "kustomize FOLDER",
+		Use:   "kustomize DIRECTORY",
 		Short: "Print what a kustomization renders, as kubectl does, which need not be there",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {

@@ -153,7 +153,7 @@ func TestDemoAsAPersonWouldUseIt(t *testing.T) {
 	}
 	out, err := b.command("bash", "-xc", script).CombinedOutput()
 	if err != nil {
-		t.Fatalf("typed as told: %v\n%s", err, out)
+		t.Fatalf("typed as shown: %v\n%s", err, out)
 	}
 	for _, want := range []string{
 		"memcached.cache.example.com/memcached-sample scaled",
@@ -185,7 +185,7 @@ func TestStoppedAtAnyMoment(t *testing.T) {
 		{"Operator ", syscall.SIGKILL, -1},
 	} {
 		t.Run(strings.TrimSpace(test.signal.String()+" "+test.moment), func(t *testing.T) {
-			// The Memcached may be Available, and the demo done, before the signal is there: that is no moment to be stopped at.
+			// The Memcached may be Available, and the demo done, before the signal is there: then there is nothing to stop.
 			for range 10 {
 				if stopDemo(t, test.moment, test.signal, test.code) {
 					return
@@ -222,7 +222,7 @@ func stopDemo(t *testing.T, moment string, signal syscall.Signal, code int) bool
 	if got != code {
 		t.Errorf("exit code %d, want %d; it said: %s", got, code, &stderr)
 	}
-	// On a slow machine it has told before that it is at work: lines that end with how long.
+	// On a slow machine it has reported before that it is at work: lines that end with how long.
 	sentence := regexp.MustCompile(`^(start the command .*, \d+s\n)*testbed: stopped by .*: nothing is left running.*\n$`)
 	if code > 0 && !sentence.MatchString(stderr.String()) {
 		t.Errorf("it said %q, want one sentence", &stderr)

@@ -1,5 +1,5 @@
-// Command testbed runs the life of the clusters on this machine: up, down, demo
-// and what belongs to them. The targets of the Makefile call it.
+// Command testbed brings clusters on this machine up and down, and runs the
+// operator on them: up, down, demo and more. The targets of the Makefile call it.
 //
 // Exit codes: 0 done; 1 failed; 2 called wrongly; 128 and the signal's number
 // when stopped by one, so 130 after Ctrl-C.
@@ -80,8 +80,7 @@ func afterStop(ctx context.Context, err error, became string) error {
 	return stoppedError{stopped: bySignal, became: became}
 }
 
-// exit tells the user why the command failed, if it did, and returns the exit
-// code.
+// exit prints why the command failed, if it did, and returns the exit code.
 func exit(ctx context.Context, err error) int {
 	if err == nil {
 		return 0

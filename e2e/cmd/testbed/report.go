@@ -9,7 +9,7 @@ import (
 	"github.com/example/operator-testbed/e2e/demo"
 )
 
-// report tells the user step by step what is done, and when.
+// report shows the user step by step what is done, and when.
 type report struct {
 	screen *demo.Screen
 	begin  time.Time
@@ -24,7 +24,7 @@ func (r *report) line(format string, args ...any) {
 	r.screen.Line(fmt.Sprintf(format, args...))
 }
 
-// step writes what was done to a thing, and the time since the beginning.
+// step writes what was done to a thing, and the time since the start.
 func (r *report) step(subject, format string, args ...any) {
 	r.change(demo.Change{Subject: subject, Text: fmt.Sprintf(format, args...)})
 }

@@ -31,7 +31,7 @@ func execute(ctx context.Context) error {
 }
 
 // newRoot makes the command tree. begins is called when a command was called
-// rightly and begins its work.
+// correctly and starts its work.
 func newRoot(begins func()) *cobra.Command {
 	var g global
 	root := &cobra.Command{
@@ -74,8 +74,8 @@ func (g *global) attach() (*embedded.Provider, error) {
 	return cluster, err
 }
 
-// attachReady is attach for whoever needs the whole cluster: one that another
-// command is still bringing up is refused.
+// attachReady is attach for commands that need the whole cluster: it refuses one
+// that another command is still bringing up.
 func (g *global) attachReady(ctx context.Context) (*embedded.Provider, error) {
 	clusters, err := embedded.List(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (g *global) attachReady(ctx context.Context) (*embedded.Provider, error) {
 	return g.attach()
 }
 
-// notUpError is embedded's error with the mend that fits here.
+// notUpError is embedded's error with the commands that help here.
 type notUpError struct{ name string }
 
 func (e *notUpError) Error() string {

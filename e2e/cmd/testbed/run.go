@@ -15,24 +15,24 @@ import (
 
 func newRun(g *global) *cobra.Command {
 	var onExisting bool
-	var folder string
+	var directory string
 	var debugger operator.Debugger
 	command := &cobra.Command{
 		Use:   "run",
 		Short: "Run the operator in the foreground, as its own ServiceAccount, until Ctrl-C",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return runOperator(command.Context(), g, folder, onExisting, debugger)
+			return runOperator(command.Context(), g, directory, onExisting, debugger)
 		},
 	}
-	command.Flags().StringVar(&folder, "operator", operator.Finished, "folder of the operator: this clone's own, a chapter's, or a copy")
+	command.Flags().StringVar(&directory, "operator", operator.Finished, "directory of the operator: this clone's own, a chapter's, or a copy")
 	command.Flags().BoolVar(&onExisting, "existing", false, "run it on the cluster that KUBECONFIG leads to; asks first")
 	command.Flags().StringVar(&debugger.Path, "debugger", "", "executable of Delve, to attach to the operator")
 	command.Flags().StringVar(&debugger.Address, "debug-address", "127.0.0.1:2345", "host:port that Delve listens on")
 	return command
 }
 
-func runOperator(ctx context.Context, g *global, folder string, onExisting bool, debugger operator.Debugger) error {
+func runOperator(ctx context.Context, g *global, directory string, onExisting bool, debugger operator.Debugger) error {
 	root, err := cluster.Root(ctx)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func runOperator(ctx context.Context, g *global, folder string, onExisting bool,
 	if debugger.Path != "" {
 		build = operator.BuildForDebugger
 	}
-	if foreground.Program, err = build(ctx, root, folder); err != nil {
+	if foreground.Program, err = build(ctx, root, directory); err != nil {
 		return err
 	}
 	if err := runner.Define(ctx, foreground.Config, foreground.Program.Manifests); err != nil {

@@ -22,12 +22,12 @@ func sideBySide(t *testing.T, names ...string) (cmd *exec.Cmd, pipe string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	pipe = filepath.Join(folder, "pipe")
+	directory := t.TempDir()
+	pipe = filepath.Join(directory, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := filepath.Join(folder, "script")
+	script := filepath.Join(directory, "script")
 	if err := os.WriteFile(script, []byte(`#!/usr/bin/env bash
 here=$(dirname "$0")
 case $1 in
@@ -49,7 +49,7 @@ esac
 		t.Fatal(err)
 	}
 	cmd = exec.CommandContext(t.Context(), filepath.Join(root, "scripts", "side-by-side"), append([]string{"2", script}, names...)...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+folder)
+	cmd.Env = append(os.Environ(), "TMPDIR="+directory)
 	return cmd, pipe
 }
 

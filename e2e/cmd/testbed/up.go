@@ -57,7 +57,7 @@ func up(ctx context.Context, g *global, out *report) error {
 }
 
 // create brings a cluster up, with the CustomResourceDefinitions in files and
-// folders, that ends with this process until it is detached.
+// directories, that ends with this process until it is detached.
 func create(ctx context.Context, g *global, out *report, crds ...string) (*embedded.Provider, error) {
 	cluster := embedded.NewProvider()
 	cluster.WithName(g.name).WithOpts(embedded.WithCRDs(crds...), embedded.WithProgress(out.steps("Cluster")))

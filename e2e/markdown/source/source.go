@@ -8,6 +8,8 @@ import (
 	"go/token"
 	"go/types"
 	"strings"
+
+	"github.com/lithammer/dedent"
 )
 
 // Declarations returns the source of declarations of a Go file, with their comments and a line between them. A method is
@@ -79,22 +81,5 @@ func receiver(f *ast.FuncDecl) string {
 
 // Dedent removes the indentation that all lines share, and gives the text exactly one newline at its end.
 func Dedent(content string) string {
-	shared, first := "", true
-	for line := range strings.Lines(content) {
-		if strings.TrimSpace(line) == "" {
-			continue
-		}
-		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-		if first {
-			shared, first = indent, false
-		}
-		for !strings.HasPrefix(indent, shared) {
-			shared = shared[:len(shared)-1]
-		}
-	}
-	var b strings.Builder
-	for line := range strings.Lines(content) {
-		b.WriteString(strings.TrimPrefix(line, shared))
-	}
-	return strings.TrimRight(b.String(), "\n") + "\n"
+	return strings.TrimRight(dedent.Dedent(content), "\n") + "\n"
 }

@@ -1,17 +1,17 @@
 // Package schemata puts many mutants of a file into one file that compiles, so that one executable is the healthy program and all
-// of its mutants: "mutant schemata". Which of them it is, an environment variable says when it starts.
+// of its mutants: "mutant schemata". An environment variable chooses one of them when it starts.
 //
-// A function that mutants change begins with a switch that calls the active mutant's version of it, a function beside it. What
-// mutants add to a file gets names of their own. Everything else of the file is the healthy text, line by line, with its comments
-// and directives. A mutant that changes more than the bodies of functions does not fit: see [Fit].
+// A function that mutants change starts with a switch that runs the active mutant's body instead of the healthy one. Everything else of
+// the file is the healthy text, with its comments, directives and line numbers. A mutant that changes more than the bodies of functions
+// does not fit: see [Fit].
 package schemata
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -33,8 +33,8 @@ func Selector(packageName string) []byte {
 	return fmt.Appendf(nil, "package %s\n\nimport \"os\"\n\nvar %s = os.Getenv(%q)\n", packageName, active, Variable)
 }
 
-// Fit returns why a mutant can't share an executable with others, or nil. It can where the bodies of functions are all that
-// differs, and functions, types and imports are all that it adds.
+// Fit returns why a mutant can't share an executable with others, or nil. It can if the bodies of functions are all that differs, and
+// imports all that it adds.
 func Fit(text []byte, v Version) error {
 	healthy, err := parse(text)
 	if err != nil {
@@ -51,35 +51,40 @@ func Combine(text []byte, versions []Version) (combined []byte, packageName stri
 	if err != nil {
 		return nil, "", err
 	}
-	var edits []edit
-	var imports, siblings strings.Builder
+	imports := ""
 	cases := map[*ast.FuncDecl]string{}
 	for _, v := range versions {
-		fault, err := compare(healthy, v)
+		found, err := compare(healthy, v)
 		if err != nil {
 			return nil, "", fmt.Errorf("the mutant %s: %w", v.Mutant, err)
 		}
-		for _, spec := range fault.imports {
-			fmt.Fprintf(&imports, "; import %s %s", fault.own(localName(spec)), spec.Path.Value)
+		for _, spec := range found.imports {
+			if spec = "; import " + spec; !strings.Contains(imports+";", spec+";") {
+				imports += spec
+			}
 		}
-		for _, f := range fault.functions {
-			cases[f.healthy] += fmt.Sprintf("case %q: %s; ", v.Mutant, call(f.healthy, fault.own(f.healthy.Name.Name)))
-			fmt.Fprintf(&siblings, "\n%s\n", fault.sibling(f.mutated))
-		}
-		for _, declaration := range fault.added {
-			fmt.Fprintf(&siblings, "\n%s\n", fault.renamed(declaration))
+		for function, body := range found.bodies {
+			if function.Type.Results == nil {
+				body += "; return"
+			}
+			cases[function] += fmt.Sprintf("\ncase %q: %s", v.Mutant, body)
 		}
 	}
-	for function, calls := range cases {
-		edits = append(edits, nameParameters(healthy, function)...)
-		edits = append(edits, edit{at: healthy.offset(function.Body.Lbrace + 1), with: " switch " + active + " { " + calls + "}; "})
+	inserted := map[token.Pos]string{healthy.syntax.Name.End(): imports} // on that line, so that all others keep their numbers
+	for function, bodies := range cases {
+		start := function.Body.Lbrace + 1
+		at := healthy.set.Position(start)
+		inserted[start] = fmt.Sprintf(" switch %s {%s\n}; /*line :%d:%d*/", active, bodies, at.Line, at.Column)
 	}
-	// On the line of the package's name, so that all others keep their numbers.
-	edits = append(edits, edit{at: healthy.offset(healthy.syntax.Name.End()), with: imports.String()})
-	return append(spliced(text, 0, edits), siblings.String()...), healthy.syntax.Name.Name, nil
+	done := 0
+	for _, at := range slices.Sorted(maps.Keys(inserted)) {
+		combined = append(append(combined, text[done:healthy.offset(at)]...), inserted[at]...)
+		done = healthy.offset(at)
+	}
+	return append(combined, text[done:]...), healthy.syntax.Name.Name, nil
 }
 
-// file is a file's text and what it means.
+// file is a file's text and its syntax.
 type file struct {
 	text   []byte
 	set    *token.FileSet
@@ -97,101 +102,4 @@ func (f *file) offset(p token.Pos) int { return f.set.Position(p).Offset }
 // source is the text of a node, without the comment above it.
 func (f *file) source(n ast.Node) string {
 	return string(f.text[f.offset(n.Pos()):f.offset(n.End())])
-}
-
-// edit puts a text in place of so many bytes.
-type edit struct {
-	at, instead int
-	with        string
-}
-
-// spliced is the text after the edits, whose places count from the offset that the text begins at.
-func spliced(text []byte, begin int, edits []edit) []byte {
-	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.at, b.at) })
-	var result []byte
-	done := 0
-	for _, e := range edits {
-		result = append(append(result, text[done:e.at-begin]...), e.with...)
-		done = e.at - begin + e.instead
-	}
-	return append(result, text[done:]...)
-}
-
-// call is the statement that has the function's mutated version do its work.
-func call(function *ast.FuncDecl, sibling string) string {
-	if function.Recv != nil {
-		sibling = receiver(function) + "." + sibling
-	}
-	if function.Type.TypeParams != nil {
-		var types []string
-		for _, field := range function.Type.TypeParams.List {
-			for _, name := range field.Names {
-				types = append(types, name.Name)
-			}
-		}
-		sibling += "[" + strings.Join(types, ", ") + "]"
-	}
-	var arguments []string
-	eachParameter(function, func(field *ast.Field, name string, _ *ast.Ident) {
-		if _, variadic := field.Type.(*ast.Ellipsis); variadic {
-			name += "..."
-		}
-		arguments = append(arguments, name)
-	})
-	called := sibling + "(" + strings.Join(arguments, ", ") + ")"
-	if function.Type.Results == nil {
-		return called + "; return"
-	}
-	return "return " + called
-}
-
-// nameParameters gives a name to the receiver and to each parameter that has none, or a call could not pass them on.
-func nameParameters(f *file, function *ast.FuncDecl) []edit {
-	var edits []edit
-	name := func(field *ast.Field, name string, is *ast.Ident) {
-		switch {
-		case is == nil:
-			edits = append(edits, edit{at: f.offset(field.Type.Pos()), with: name + " "})
-		case is.Name != name:
-			edits = append(edits, edit{at: f.offset(is.Pos()), instead: len(is.Name), with: name})
-		}
-	}
-	if function.Recv != nil {
-		field := function.Recv.List[0]
-		var is *ast.Ident
-		if len(field.Names) > 0 {
-			is = field.Names[0]
-		}
-		name(field, receiver(function), is)
-	}
-	eachParameter(function, name)
-	return edits
-}
-
-// receiver is what a method's receiver is called, or will be if it has no name.
-func receiver(function *ast.FuncDecl) string {
-	field := function.Recv.List[0]
-	if len(field.Names) == 0 || field.Names[0].Name == "_" {
-		return "mutantReceiver"
-	}
-	return field.Names[0].Name
-}
-
-// eachParameter goes through a function's parameters with what each is called, or will be, and its name as it stands there.
-func eachParameter(function *ast.FuncDecl, do func(field *ast.Field, name string, is *ast.Ident)) {
-	count := 0
-	for _, field := range function.Type.Params.List {
-		for i := range max(len(field.Names), 1) {
-			count++
-			var is *ast.Ident
-			name := fmt.Sprintf("mutantArgument%d", count)
-			if len(field.Names) > 0 {
-				is = field.Names[i]
-				if is.Name != "_" {
-					name = is.Name
-				}
-			}
-			do(field, name, is)
-		}
-	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/example/operator-testbed/e2e/mutant/schemata"
 )
 
-// healthy has each shape that a call must be passed on for.
+// healthy has functions of each shape.
 const healthy = `//go:build linux || darwin
 
 // Package main is healthy.
@@ -23,6 +23,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"runtime"
 )
 
 type counter[T any] struct{ seen []T }
@@ -43,14 +44,25 @@ func depth(n int) int {
 	return 1 + depth(n-1)
 }
 
+func safe() (text string) {
+	defer func() { text = fmt.Sprint(recover()) }()
+	panic("safe")
+}
+
+func line() int {
+	_, _, line, _ := runtime.Caller(0)
+	return line
+}
+
 func describe(err error) string { /* a comment */ return err.Error() }
 
-func main() { // what it prints tells the mutants apart
+func main() { // what it prints distinguishes the mutants
 	c := &counter[int]{}
 	add := c.Add
 	add(1, 2)
 	name, err := c.kind("", 0)
 	fmt.Println(len(c.seen), name, err, first("one", "two"), depth(3), describe(errors.New("failed")))
+	fmt.Println(safe(), line())
 }
 `
 
@@ -62,16 +74,16 @@ var mutants = []struct {
 	version schemata.Version
 	prints  string
 }{
-	{schemata.Version{Mutant: "method", Text: change("append(c.seen, all...)", "append(c.seen, all[0])")}, "1 counter <nil> one 3 failed"},
-	{schemata.Version{Mutant: "no-names", Text: change(`return "counter", nil`, `name = "mutant"; return`)}, "2 mutant <nil> one 3 failed"},
-	{schemata.Version{Mutant: "generic", Text: change("return one\n", "var none T\n\treturn none\n")}, "2 counter <nil>  3 failed"},
-	{schemata.Version{Mutant: "recursion", Text: change("1 + depth(n-1)", "2 + depth(n-1)")}, "2 counter <nil> one 6 failed"},
-	{schemata.Version{Mutant: "import", Text: change("\t\"fmt\"\n", "\t\"fmt\"\n\t\"strings\"\n", "return err.Error()", "return strings.ToUpper(err.Error())")}, "2 counter <nil> one 3 FAILED"},
-	{schemata.Version{Mutant: "one-import-less", Text: change("\t\"errors\"\n", "", `errors.New("failed")`, `fmt.Errorf("other")`)}, "2 counter <nil> one 3 other"},
-	{schemata.Version{Mutant: "two-functions", Text: change("return 0\n", "return 1\n", "return err.Error()", `return ""`)}, "2 counter <nil> one 4"},
-	{schemata.Version{Mutant: "a-type", Text: change("return err.Error()", "return loud{err}.text()", "func main", "type loud struct{ error }\n\nfunc (l loud) text() string { return l.Error() + bang() }\n\nfunc bang() string { return \"!\" }\n\nfunc main")}, "2 counter <nil> one 3 failed!"},
-	{schemata.Version{Mutant: "another-of-that-name", Text: change("return err.Error()", "return bang()", "func main", "func bang() string { return \"bang\" }\n\nvar _ = describe\n\nfunc main")}, "2 counter <nil> one 3 bang"},
-	{schemata.Version{Mutant: "main", Text: change("\tadd(1, 2)\n", "\t_ = add\n")}, "0 counter <nil> one 3 failed"},
+	{schemata.Version{Mutant: "method", Text: change("append(c.seen, all...)", "append(c.seen, all[0])")}, "1 counter <nil> one 3 failed\nsafe 36"},
+	{schemata.Version{Mutant: "no-names", Text: change(`return "counter", nil`, `name = "mutant"; return`)}, "2 mutant <nil> one 3 failed\nsafe 36"},
+	{schemata.Version{Mutant: "generic", Text: change("return one\n", "var none T\n\treturn none\n")}, "2 counter <nil>  3 failed\nsafe 36"},
+	{schemata.Version{Mutant: "recursion", Text: change("1 + depth(n-1)", "2 + depth(n-1)")}, "2 counter <nil> one 6 failed\nsafe 36"},
+	{schemata.Version{Mutant: "import", Text: change("\t\"fmt\"\n", "\t\"fmt\"\n\t\"strings\"\n", "return err.Error()", "return strings.ToUpper(err.Error())")}, "2 counter <nil> one 3 FAILED\nsafe 36"},
+	{schemata.Version{Mutant: "one-import-less", Text: change("\t\"errors\"\n", "", `errors.New("failed")`, `fmt.Errorf("other")`)}, "2 counter <nil> one 3 other\nsafe 36"},
+	{schemata.Version{Mutant: "two-functions", Text: change("return 0\n", "return 1\n", "return err.Error()", `return ""`)}, "2 counter <nil> one 4 \nsafe 36"},
+	{schemata.Version{Mutant: "recovery", Text: change(`panic("safe")`, `panic("unsafe")`)}, "2 counter <nil> one 3 failed\nunsafe 36"},
+	{schemata.Version{Mutant: "a-label", Text: change("\treturn line\n", "again:\n\tfor line > 0 {\n\t\tline = -1\n\t\tcontinue again\n\t}\n\treturn line\n")}, "2 counter <nil> one 3 failed\nsafe -1"},
+	{schemata.Version{Mutant: "main", Text: change("\tadd(1, 2)\n", "\t_ = add\n")}, "0 counter <nil> one 3 failed\nsafe 36"},
 }
 
 // One executable does as the healthy text, and as each mutant's where that is active.
@@ -87,35 +99,27 @@ func TestCombine(t *testing.T) {
 	g.Expect(name).To(Equal("main"))
 	again, _, err := schemata.Combine([]byte(healthy), versions)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(again)).To(Equal(string(combined)), "or each build would compile it anew")
+	g.Expect(string(again)).To(Equal(string(combined)), "or each build would compile it again")
 
 	binary := build(t, string(combined), string(schemata.Selector(name)))
-	g.Expect(run(t, binary, "")).To(Equal("2 counter <nil> one 3 failed"))
+	g.Expect(run(t, binary, "")).To(Equal("2 counter <nil> one 3 failed\nsafe 36"))
 	for _, m := range mutants {
 		g.Expect(run(t, binary, m.version.Mutant)).To(Equal(m.prints), m.version.Mutant)
 	}
 }
 
-// What is healthy keeps its lines, its comments and its directives.
+// The healthy text keeps its comments and its directives; that it keeps its line numbers, its own output shows.
 func TestCombineKeepsTheText(t *testing.T) {
 	g := NewWithT(t)
 	combined, _, err := schemata.Combine([]byte(healthy), []schemata.Version{mutants[1].version, mutants[4].version})
 	g.Expect(err).NotTo(HaveOccurred())
-	for i, line := range strings.Split(strings.TrimSpace(healthy), "\n") {
-		is := strings.Split(string(combined), "\n")[i]
-		switch {
-		case line == "package main":
-			g.Expect(is).To(Equal(`package main; import mutant_import_strings "strings"`))
-		case strings.Contains(line, " kind("):
-			g.Expect(is).To(Equal(`func (mutantReceiver counter[T]) kind(mutantArgument1 string, mutantArgument2 int) (name string, err error) ` +
-				`{ switch mutantActive { case "no-names": return mutantReceiver.mutant_no_names_kind(mutantArgument1, mutantArgument2); };  return "counter", nil }`))
-		case strings.Contains(line, "func describe("):
-			g.Expect(is).To(HavePrefix(`func describe(err error) string { switch mutantActive { case "import": return mutant_import_describe(err); };`))
-			g.Expect(is).To(HaveSuffix(`/* a comment */ return err.Error() }`))
-		default:
-			g.Expect(is).To(Equal(line))
-		}
-	}
+	g.Expect(string(combined)).To(Equal(strings.NewReplacer(
+		"package main\n", "package main; import \"strings\"\n",
+		`error) { return "counter", nil }`, "error) { switch mutantActive {\n"+
+			`case "no-names": { name = "mutant"; return }`+"\n}; /*line :17:63*/"+` return "counter", nil }`,
+		"string { /* a comment */", "string { switch mutantActive {\n"+
+			`case "import": { /* a comment */ return strings.ToUpper(err.Error()) }`+"\n}; /*line :40:34*/ /* a comment */",
+	).Replace(healthy)))
 }
 
 func TestFitRefuses(t *testing.T) {
@@ -139,7 +143,7 @@ func (t thing) grow(by int) int { return t.size + by }
 
 func init() { table["b"] = 1 }
 
-func safe() { defer func() { recover() }() }
+func named() (err error) { return err }
 
 func plain() { println("plain") }
 `
@@ -153,16 +157,15 @@ func plain() { println("plain") }
 		"a removed function":         {`func plain() { println("plain") }`, "", "changes or removes the function plain"},
 		"a removed method":           {"func (t thing) grow(by int) int { return t.size + by }", "", "changes or removes the method thing.grow"},
 		"an initialization":          {`table["b"] = 1`, `table["b"] = 2`, "changes or removes func init"},
-		"one more initialization":    {"func plain", "func init() { clear(table) }\n\nfunc plain", "what it adds as init"},
-		"a recovery":                 {"{ recover() }", "{ _ = recover() }", "recovers from panics"},
-		"one more variable":          {"func plain", "var more = plain\n\nfunc plain", "changes or adds a value: more = plain"},
-		"an effect in passing":       {"func plain", "var _ = len(table)\n\nfunc plain", "changes or adds a value: _ = len(table)"},
-		"one more method":            {"func plain", "func (t thing) String() string { return \"\" }\n\nfunc plain", "adds the method String to a type that the healthy operator has"},
-		"a predeclared name":         {"func plain", "func println(string) {}\n\nfunc plain", "what it adds as println"},
-		"an import for its effects":  {`_ "image/png"`, "_ \"image/png\"\n\t_ \"image/gif\"", "what it imports as _"},
-		"no import for its effects":  {`_ "image/png"`, "", "it does not import what"},
-		"another package's name":     {`"embed"`, `embed "io"`, "what it imports as embed"},
-		"an import without its name": {`"embed"`, "\"embed\"\n\t. \"io\"", "what it imports as ."},
+		"a result by :=":             {"{ return err }", "{ a, err := 1, err; _ = a; return err }", "sets a result of named by :="},
+		"one more initialization":    {"func plain", "func init() { clear(table) }\n\nfunc plain", "it adds func init"},
+		"one more variable":          {"func plain", "var more = plain\n\nfunc plain", "it adds var more = plain"},
+		"one more method":            {"func plain", "func (t thing) String() string { return \"\" }\n\nfunc plain", "it adds the method thing.String"},
+		"one more function":          {"func plain", "func more() {}\n\nfunc plain", "it adds the function more"},
+		"one more type":              {"func plain", "type more struct{}\n\nfunc plain", "it adds type more"},
+		"an import for its effects":  {`_ "image/png"`, "_ \"image/png\"\n\t_ \"image/gif\"", "an import that is more than a name"},
+		"no import for its effects":  {`_ "image/png"`, "", "an import that is more than a name"},
+		"an import without its name": {`"embed"`, "\"embed\"\n\t. \"io\"", "an import that is more than a name"},
 		"no Go":                      {"package p", "paket p", "expected 'package'"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,10 +183,10 @@ func plain() { println("plain") }
 // build compiles a program of these files and returns the executable.
 func build(t *testing.T, files ...string) string {
 	t.Helper()
-	folder := t.TempDir()
-	args := []string{"build", "-o", filepath.Join(folder, "program")}
+	directory := t.TempDir()
+	args := []string{"build", "-o", filepath.Join(directory, "program")}
 	for i, text := range files {
-		path := filepath.Join(folder, fmt.Sprintf("file%d.go", i))
+		path := filepath.Join(directory, fmt.Sprintf("file%d.go", i))
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +195,7 @@ func build(t *testing.T, files ...string) string {
 	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s\n%s", err, out, strings.Join(files, "\n"))
 	}
-	return filepath.Join(folder, "program")
+	return filepath.Join(directory, "program")
 }
 
 // run returns what a program prints while that mutant is active.

@@ -1,5 +1,5 @@
 // Package doctor finds out what a machine lacks to run the testbed, and names
-// the command that mends it.
+// the command that fixes it.
 //
 // [Gather] looks at the machine and judges nothing; [Examine] judges the facts
 // and looks at nothing, so every verdict has a table test; [Report] writes the
@@ -9,7 +9,7 @@ package doctor
 import "time"
 
 // Facts are what was seen on a machine. The zero value of a figure means that
-// this machine does not tell.
+// this machine does not report it.
 type Facts struct {
 	// PackageManager is the first known one on PATH (apt-get, dnf, macOS's xcode-select, ...), or "".
 	PackageManager string
@@ -34,8 +34,8 @@ type Facts struct {
 
 	// KubernetesBuilt says that the cache holds Kubernetes already.
 	KubernetesBuilt bool
-	// Cache, State, Temp, GoBuild and GoModules are the folders that fill up.
-	Cache, State, Temp, GoBuild, GoModules Folder
+	// Cache, State, Temp, GoBuild and GoModules are the directories that fill up.
+	Cache, State, Temp, GoBuild, GoModules Directory
 
 	// Proxy is nil unless the caller asked for the network to be tried.
 	Proxy *Proxy
@@ -49,8 +49,8 @@ type Tool struct {
 	Version string
 }
 
-// Folder is a folder, or where it will be made.
-type Folder struct {
+// Directory is a directory, or where it will be made.
+type Directory struct {
 	Path string
 	// Free is in bytes.
 	Free     uint64

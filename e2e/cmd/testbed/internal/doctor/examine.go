@@ -28,8 +28,8 @@ type Finding struct {
 	Verdict Verdict
 	// Found is what was seen.
 	Found string
-	// Mend is the command that puts it right; empty when the verdict is OK.
-	Mend string
+	// Fix is the command that fixes it; empty when the verdict is OK.
+	Fix string
 }
 
 // What the testbed needs. The figures for building are the peaks of a cold build
@@ -56,22 +56,22 @@ const (
 
 // rule is a verdict, and whether it applies.
 type rule struct {
-	applies     bool
-	verdict     Verdict
-	found, mend string
+	applies    bool
+	verdict    Verdict
+	found, fix string
 }
 
 // check returns the finding of the first rule that applies. If none does, the subject is OK as it was found.
 func check(subject, found string, rules ...rule) Finding {
 	for _, r := range rules {
 		if r.applies {
-			return Finding{subject, r.verdict, r.found, r.mend}
+			return Finding{subject, r.verdict, r.found, r.fix}
 		}
 	}
 	return Finding{subject, OK, found, ""}
 }
 
-// Examine judges the facts: the tools, the folders, the machine, the network.
+// Examine judges the facts: the tools, the directories, the machine, the network.
 func Examine(f Facts) []Finding {
 	building := uint64(1) // a factor of what only the build of Kubernetes needs
 	if f.KubernetesBuilt {
@@ -81,7 +81,7 @@ func Examine(f Facts) []Finding {
 	memory, openFiles := size(f.MemoryAvailable)+" available", fmt.Sprintf("%d for a process", f.OpenFiles)
 	findings := []Finding{
 		check("Go", f.Go.Version,
-			rule{f.Go.Path == "", Lacking, "not on PATH", "install Go 1.26 or newer from https://go.dev/dl and put its bin folder on PATH"},
+			rule{f.Go.Path == "", Lacking, "not on PATH", "install Go 1.26 or newer from https://go.dev/dl and put its bin directory on PATH"},
 			rule{version.Compare(release, minimumGo) < 0, Lacking, f.Go.Version + " is too old: Go 1.26 or newer is needed",
 				"install it from https://go.dev/dl, or let Go fetch it: go env -w GOTOOLCHAIN=auto"}),
 		checkTool(f, "make", f.Make),
@@ -94,10 +94,10 @@ func Examine(f Facts) []Finding {
 			rule{f.KubernetesBuilt && f.Cache.Writable, OK, f.Cache.Path + ", Kubernetes is built", ""},
 			rule{f.KubernetesBuilt, OK, f.Cache.Path + ", Kubernetes is built, read-only", ""},
 			rule{!f.Cache.Writable, Lacking, f.Cache.Path + " is read-only and holds no Kubernetes", elsewhere + ", or ask its owner to run make up once"}),
-		checkFolder("state", f.State, stateToRun, `export TESTBED_STATE="$HOME/.testbed-state" (any folder of yours with a short path)`),
-		checkFolder("TMPDIR", f.Temp, building*tempToBuild, "export TMPDIR=/another/folder"),
-		checkFolder("GOCACHE", f.GoBuild, max(goBuildToRun, building*goBuildToBuild), "go clean -cache, or: go env -w GOCACHE=/another/folder"),
-		checkFolder("GOMODCACHE", f.GoModules, building*goModulesToBuild, "go env -w GOMODCACHE=/another/folder"),
+		checkFolder("state", f.State, stateToRun, `export TESTBED_STATE="$HOME/.testbed-state" (any directory of yours with a short path)`),
+		checkFolder("TMPDIR", f.Temp, building*tempToBuild, "export TMPDIR=/another/directory"),
+		checkFolder("GOCACHE", f.GoBuild, max(goBuildToRun, building*goBuildToBuild), "go clean -cache, or: go env -w GOCACHE=/another/directory"),
+		checkFolder("GOMODCACHE", f.GoModules, building*goModulesToBuild, "go env -w GOMODCACHE=/another/directory"),
 		check("memory", memory,
 			rule{f.MemoryAvailable == 0, OK, "not known", ""},
 			rule{f.MemoryAvailable < memoryToRun, Lacking, memory + "; a cluster needs about 600 MiB and tests need some too",
@@ -140,12 +140,12 @@ func checkTool(f Facts, name string, tool Tool) Finding {
 		rule{tool.Path == "", Lacking, "not on PATH", cmp.Or(install, "install "+name+" with this system's package manager")})
 }
 
-// checkFolder checks a folder by the rules, then whether it can be written to and has room.
-func checkFolder(subject string, folder Folder, need uint64, mend string, rules ...rule) Finding {
-	found := fmt.Sprintf("%s, %s free", folder.Path, size(folder.Free))
+// checkFolder checks a directory by the rules, then whether it can be written to and has room.
+func checkFolder(subject string, directory Directory, need uint64, fix string, rules ...rule) Finding {
+	found := fmt.Sprintf("%s, %s free", directory.Path, size(directory.Free))
 	return check(subject, found, append(rules,
-		rule{!folder.Writable, Lacking, folder.Path + " can't be written to", mend},
-		rule{folder.Free < need, Lacking, fmt.Sprintf("%s, and up to %s are needed", found, size(need)), mend})...)
+		rule{!directory.Writable, Lacking, directory.Path + " can't be written to", fix},
+		rule{directory.Free < need, Lacking, fmt.Sprintf("%s, and up to %s are needed", found, size(need)), fix})...)
 }
 
 func checkInotify(subject, sysctl string, limit, least, better uint64) Finding {

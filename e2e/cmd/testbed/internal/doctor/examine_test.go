@@ -13,8 +13,8 @@ const gib = 1 << 30
 
 // sound is a machine that lacks nothing, with an empty cache.
 func sound() doctor.Facts {
-	folder := func(path string) doctor.Folder {
-		return doctor.Folder{Path: path, Free: 50 * gib, Writable: true}
+	directory := func(path string) doctor.Directory {
+		return doctor.Directory{Path: path, Free: 50 * gib, Writable: true}
 	}
 	return doctor.Facts{
 		PackageManager:   "apt-get",
@@ -28,17 +28,17 @@ func sound() doctor.Facts {
 		InotifyInstances: 128,
 		InotifyWatches:   65536,
 		Localhost:        []string{"::1", "127.0.0.1"},
-		Cache:            folder("/home/me/.cache/operator-testbed"),
-		State:            folder("/home/me/.local/state/operator-testbed"),
-		Temp:             folder("/tmp"),
-		GoBuild:          folder("/home/me/.cache/go-build"),
-		GoModules:        folder("/home/me/go/pkg/mod"),
+		Cache:            directory("/home/me/.cache/operator-testbed"),
+		State:            directory("/home/me/.local/state/operator-testbed"),
+		Temp:             directory("/tmp"),
+		GoBuild:          directory("/home/me/.cache/go-build"),
+		GoModules:        directory("/home/me/go/pkg/mod"),
 	}
 }
 
 func TestExamineSoundMachine(t *testing.T) {
 	for _, finding := range doctor.Examine(sound()) {
-		if finding.Verdict != doctor.OK || finding.Mend != "" {
+		if finding.Verdict != doctor.OK || finding.Fix != "" {
 			t.Errorf("on a sound machine: %+v", finding)
 		}
 	}
@@ -51,7 +51,7 @@ func TestExamine(t *testing.T) {
 		subject string
 		verdict doctor.Verdict
 		found   string // part of it
-		mend    string // part of it; "" means none at all
+		fix     string // part of it; "" means none at all
 	}{
 		{"no Go", func(f *doctor.Facts) { f.Go = doctor.Tool{} },
 			"Go", doctor.Lacking, "not on PATH", "https://go.dev/dl"},
@@ -139,8 +139,8 @@ func TestExamine(t *testing.T) {
 				if !strings.Contains(finding.Found, test.found) {
 					t.Errorf("found %q, want %q in it", finding.Found, test.found)
 				}
-				if !strings.Contains(finding.Mend, test.mend) || (test.mend == "") != (finding.Mend == "") {
-					t.Errorf("mend %q, want %q in it", finding.Mend, test.mend)
+				if !strings.Contains(finding.Fix, test.fix) || (test.fix == "") != (finding.Fix == "") {
+					t.Errorf("fix %q, want %q in it", finding.Fix, test.fix)
 				}
 			}
 			if !seen {

@@ -61,7 +61,7 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 	return facts, nil
 }
 
-// kubernetesBuilt looks for an API server in the folders that kind/kubernetes
+// kubernetesBuilt looks for an API server in the directories that kind/kubernetes
 // makes, <cache>/kubernetes/assets/<what it was built from>/. It may be that of
 // another version, so this is a hint about the size of the work ahead, no more.
 func kubernetesBuilt(cache string) bool {
@@ -100,14 +100,14 @@ func output(ctx context.Context, name string, args ...string) string {
 	return line
 }
 
-// lookAtFolder looks at a folder, or at the nearest one above it that exists.
-func lookAtFolder(path string) Folder {
+// lookAtFolder looks at a directory, or at the nearest one above it that exists.
+func lookAtFolder(path string) Directory {
 	var disk unix.Statfs_t
 	existing := path
 	for unix.Statfs(existing, &disk) != nil && existing != filepath.Dir(existing) {
 		existing = filepath.Dir(existing)
 	}
-	return Folder{Path: path, Writable: unix.Access(existing, unix.W_OK) == nil, Free: disk.Bavail * uint64(disk.Bsize)}
+	return Directory{Path: path, Writable: unix.Access(existing, unix.W_OK) == nil, Free: disk.Bavail * uint64(disk.Bsize)}
 }
 
 // tryLoopback connects to itself over 127.0.0.1 on a free port.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// gatherSystem reads what Linux tells in /proc.
+// gatherSystem reads what Linux reports in /proc.
 func gatherSystem(f *Facts) {
 	f.InotifyInstances = number("/proc/sys/fs/inotify/max_user_instances")
 	f.InotifyWatches = number("/proc/sys/fs/inotify/max_user_watches")

@@ -24,7 +24,7 @@ func TestGatherThisMachine(t *testing.T) {
 		t.Errorf("a cache not made yet: %+v, built %v; want its disk, writable, nothing built", facts.Cache, facts.KubernetesBuilt)
 	}
 	if _, err := os.Stat(filepath.Dir(cache)); !os.IsNotExist(err) {
-		t.Errorf("looking made the folder: %v", err)
+		t.Errorf("looking made the directory: %v", err)
 	}
 	if facts.Loopback != nil || facts.OpenFiles == 0 || facts.MemoryAvailable == 0 {
 		t.Errorf("loopback %v, open files %d, memory %d; want all known", facts.Loopback, facts.OpenFiles, facts.MemoryAvailable)
@@ -37,8 +37,8 @@ func TestGatherThisMachine(t *testing.T) {
 func TestGatherFindsKubernetesInTheCache(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("TESTBED_CACHE", cache)
-	folder := filepath.Join(cache, "kubernetes", "assets", "0123abcd")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	directory := filepath.Join(cache, "kubernetes", "assets", "0123abcd")
+	if err := os.MkdirAll(directory, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	built := func() bool {
@@ -49,7 +49,7 @@ func TestGatherFindsKubernetesInTheCache(t *testing.T) {
 		return facts.KubernetesBuilt
 	}
 	program := filepath.Join(cache, "program")
-	if err := os.Symlink(program, filepath.Join(folder, "kube-apiserver")); err != nil {
+	if err := os.Symlink(program, filepath.Join(directory, "kube-apiserver")); err != nil {
 		t.Fatal(err)
 	}
 	if built() {

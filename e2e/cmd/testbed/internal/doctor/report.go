@@ -6,15 +6,15 @@ import (
 	"text/tabwriter"
 )
 
-// Report writes the findings, each with its mend below it, and a last sentence.
+// Report writes the findings, each with the command that fixes it below, and a summary.
 // It returns how many things are lacking.
 func Report(w io.Writer, findings []Finding) int {
 	lacking := 0
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, f := range findings {
 		fmt.Fprintf(table, "%-7s\t%s\t%s\n", f.Verdict, f.Subject, f.Found)
-		if f.Mend != "" {
-			fmt.Fprintf(table, "\t\tmend: %s\n", f.Mend)
+		if f.Fix != "" {
+			fmt.Fprintf(table, "\t\tfix: %s\n", f.Fix)
 		}
 		if f.Verdict == Lacking {
 			lacking++

@@ -9,8 +9,8 @@ import (
 
 func TestReport(t *testing.T) {
 	ok := doctor.Finding{Subject: "Go", Verdict: doctor.OK, Found: "go1.26.8"}
-	warning := doctor.Finding{Subject: "open files", Verdict: doctor.Warning, Found: "10 for a process", Mend: "raise it"}
-	lacking := doctor.Finding{Subject: "git", Verdict: doctor.Lacking, Found: "not on PATH", Mend: "install git"}
+	warning := doctor.Finding{Subject: "open files", Verdict: doctor.Warning, Found: "10 for a process", Fix: "raise it"}
+	lacking := doctor.Finding{Subject: "git", Verdict: doctor.Lacking, Found: "not on PATH", Fix: "install git"}
 	for _, test := range []struct {
 		name     string
 		findings []doctor.Finding
@@ -20,20 +20,20 @@ func TestReport(t *testing.T) {
 		{"a warning is not lacking", []doctor.Finding{ok, warning}, 0, `
 ok       Go          go1.26.8
 warning  open files  10 for a process
-                     mend: raise it
+                     fix: raise it
 This machine has all that the testbed needs.
 `},
 		{"one", []doctor.Finding{ok, lacking}, 1, `
 ok       Go   go1.26.8
 lacking  git  not on PATH
-              mend: install git
+              fix: install git
 This machine lacks 1 thing that the testbed needs.
 `},
 		{"two", []doctor.Finding{lacking, lacking}, 2, `
 lacking  git  not on PATH
-              mend: install git
+              fix: install git
 lacking  git  not on PATH
-              mend: install git
+              fix: install git
 This machine lacks 2 things that the testbed needs.
 `},
 	} {

@@ -39,7 +39,7 @@ func lastLines(content []byte, n int) []byte {
 
 // Follow writes what is added to a file after offset until ctx ends, and what
 // there is at that moment. A file that is not there yet is waited for; one that
-// became shorter was begun anew, and is shown from its beginning.
+// became shorter was replaced, and is shown from its start.
 func Follow(ctx context.Context, w io.Writer, path string, offset int64) error {
 	for {
 		over := ctx.Err() != nil

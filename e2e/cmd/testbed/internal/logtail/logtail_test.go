@@ -68,9 +68,9 @@ func TestFollow(t *testing.T) {
 	if got := next(); got != "second" {
 		t.Errorf("added: %q, want second", got)
 	}
-	writeFile(t, path, "anew\n")
-	if got := next(); got != "anew" {
-		t.Errorf("begun anew: %q, want anew", got)
+	writeFile(t, path, "again\n")
+	if got := next(); got != "again" {
+		t.Errorf("replaced: %q, want again", got)
 	}
 	stop()
 	if lines.Scan() {

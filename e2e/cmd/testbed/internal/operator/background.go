@@ -27,7 +27,7 @@ func Ensure(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor
 	if err != nil {
 		return false, err
 	}
-	// Kept in the supervisor's folder, it goes when the process does.
+	// Kept in the supervisor's directory, it goes when the process does.
 	record := filepath.Join(sup.Dir(), Name+".sha256")
 	if running {
 		if known, err := os.ReadFile(record); err == nil && string(known) == build {

@@ -18,37 +18,37 @@ type Program struct {
 	Manifests runner.Manifests
 }
 
-// Finished is the folder of the clone's own operator.
+// Finished is the directory of the clone's own operator.
 const Finished = "operator"
 
-// Build compiles the operator in a folder, which is laid out as kubebuilder does, and renders
-// its manifests. The folder is one of the clone at root, or a module of its own, such as a
+// Build compiles the operator in a directory, which is laid out as kubebuilder does, and renders
+// its manifests. The directory is one of the clone at root, or a module of its own, such as a
 // learner's copy. An executable that is up to date is left as it is.
-func Build(ctx context.Context, root, folder string) (Program, error) {
-	return build(ctx, root, folder, "")
+func Build(ctx context.Context, root, directory string) (Program, error) {
+	return build(ctx, root, directory, "")
 }
 
 // BuildForDebugger does the same for a debugger. The operator's own packages are not optimized, so that every line and variable
 // is where the source has it; those of other modules stay as they are, because compiling them again would take minutes.
-func BuildForDebugger(ctx context.Context, root, folder string) (Program, error) {
-	return build(ctx, root, folder, "-debug", "-ldflags=", "-gcflags=./...=-N -l")
+func BuildForDebugger(ctx context.Context, root, directory string) (Program, error) {
+	return build(ctx, root, directory, "-debug", "-ldflags=", "-gcflags=./...=-N -l")
 }
 
 // build compiles with more flags, to an executable whose name ends with the suffix.
-func build(ctx context.Context, root, folder, suffix string, flags ...string) (Program, error) {
-	at := folder
+func build(ctx context.Context, root, directory, suffix string, flags ...string) (Program, error) {
+	at := directory
 	if !filepath.IsAbs(at) {
-		at = filepath.Join(root, folder)
+		at = filepath.Join(root, directory)
 	}
 	if _, err := os.Stat(filepath.Join(at, "cmd")); err != nil {
-		return Program{}, fmt.Errorf("there is no operator to run in %s: it has no folder cmd", folder)
+		return Program{}, fmt.Errorf("there is no operator to run in %s: it has no directory cmd", directory)
 	}
 	manifests, err := runner.Render(runner.Local(filepath.Join(at, "config", "default")))
 	if err != nil {
 		return Program{}, err
 	}
-	name, dir, main := filepath.Base(at), root, "./"+filepath.ToSlash(folder)+"/cmd"
-	if folder == Finished {
+	name, dir, main := filepath.Base(at), root, "./"+filepath.ToSlash(directory)+"/cmd"
+	if directory == Finished {
 		name = "memcached-operator"
 	}
 	if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
@@ -64,7 +64,7 @@ func build(ctx context.Context, root, folder, suffix string, flags ...string) (P
 	return Program{Binary: binary, Manifests: manifests}, nil
 }
 
-// digest tells one build of an executable from another.
+// digest returns a hash of an executable.
 func digest(path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

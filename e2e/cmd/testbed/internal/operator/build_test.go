@@ -9,7 +9,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 )
 
-// TestBuildACopy builds a module of its own, which is in no folder of the clone, and one that
+// TestBuildACopy builds a module of its own, which is in no directory of the clone, and one that
 // lacks what a kubebuilder project has.
 func TestBuildACopy(t *testing.T) {
 	root, copied := t.TempDir(), t.TempDir()
@@ -54,7 +54,7 @@ func TestBuildACopy(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(copied, "cmd")); err != nil {
 		t.Fatal(err)
 	}
-	want := "there is no operator to run in " + copied + ": it has no folder cmd"
+	want := "there is no operator to run in " + copied + ": it has no directory cmd"
 	if _, err := operator.Build(t.Context(), root, copied); err == nil || err.Error() != want {
 		t.Errorf("without cmd: %v, want %s", err, want)
 	}

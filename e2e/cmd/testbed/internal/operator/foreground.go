@@ -32,7 +32,7 @@ type Foreground struct {
 	Resident func(context.Context) (Program, error)
 	// Log gets what the operator writes.
 	Log io.Writer
-	// Say tells the user a sentence.
+	// Say shows the user a sentence.
 	Say func(format string, args ...any)
 }
 
@@ -86,7 +86,7 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 			if err := f.Beside.Stop(ctx, Name); err != nil {
 				return err
 			}
-			// Started anew rather than again: webhooks lead to whoever was started last.
+			// A new start, not a restart of the same process: webhooks lead to the process that was started last.
 			defer func() {
 				if gone() {
 					return

@@ -1,0 +1,114 @@
+package operators
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/record"
+)
+
+// parallelRequests is how many requests are made at once.
+const parallelRequests = 16
+
+// timeout is how long all objects may take, for anything.
+const timeout = 15 * time.Minute
+
+// fixture is a cluster with a namespace, and what a measurement needs to work there with n objects.
+type fixture struct {
+	options Options
+	n       int
+	cluster *embedded.Provider
+	config  *rest.Config
+	client  client.WithWatch
+	audit   *audit.Log
+}
+
+func newFixture(ctx context.Context, cluster *embedded.Provider, o Options, n int) (*fixture, error) {
+	config := cluster.KubernetesRestConfig()
+	c, err := client.NewWithWatch(config, client.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return nil, err
+	}
+	if o.PodsReadyAfter > 0 {
+		if err := delayPods(ctx, c, o.PodsReadyAfter); err != nil {
+			return nil, fmt.Errorf("make pods take %s until they are ready: %w", o.PodsReadyAfter, err)
+		}
+	}
+	return &fixture{options: o, n: n, cluster: cluster, config: config, client: c, audit: audit.Open(cluster.AuditLog())}, nil
+}
+
+func (f *fixture) say(format string, args ...any) {
+	fmt.Fprintf(f.options.Progress, "  "+format+"\n", args...)
+}
+
+// each calls do for the names of n objects, for some at once.
+func each(ctx context.Context, n int, do func(ctx context.Context, name string) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelRequests)
+	for i := range n {
+		group.Go(func() error { return do(ctx, nameOf(i)) })
+	}
+	return group.Wait()
+}
+
+// nameOf is the name of an object, by its number.
+func nameOf(i int) string { return fmt.Sprintf("cache-%04d", i) }
+
+func newMemcached(name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": namespace, "name": name},
+		"spec":     map[string]any{"size": int64(size), "containerPort": int64(port)},
+	}}
+	object.SetGroupVersionKind(memcached)
+	return object
+}
+
+// waitForAvailable waits until so many Deployments and Memcacheds are recorded as Available.
+func (f *fixture) waitForAvailable(ctx context.Context, recorder *record.Recorder, count int) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	seen := map[types.UID]bool{}
+	reported := time.Now()
+	err := recorder.Until(ctx, 0, func(v record.Version) bool {
+		if available(v.Object) && !v.Deleted {
+			seen[v.Object.GetUID()] = true
+		} else {
+			delete(seen, v.Object.GetUID())
+		}
+		if time.Since(reported) > 5*time.Second {
+			reported = time.Now()
+			f.say("%d of %d Deployments and Memcacheds are Available", len(seen), count)
+		}
+		return len(seen) == count
+	})
+	if err != nil {
+		return fmt.Errorf("%d of %d Deployments and Memcacheds are Available: %w", len(seen), count, err)
+	}
+	return nil
+}
+
+// available reports whether a Memcached says that it is Available, or whether a Deployment has all of its pods.
+func available(object *unstructured.Unstructured) bool {
+	if object.GetKind() == memcached.Kind {
+		return framework.IsTrue(object, "Available")
+	}
+	observed, _, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	replicas, _, _ := unstructured.NestedInt64(object.Object, "status", "availableReplicas")
+	return observed >= object.GetGeneration() && replicas == size
+}
