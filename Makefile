@@ -212,8 +212,11 @@ test-race: ## The tests with Go's race detector: needs a C compiler.
 .PHONY: lint
 lint: ## Look for mistakes in the code and the workflow.
 	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress --lines "linting" "$$linter" run ./...
-	@go test -run '^TestVocabulary' ./docs
+	@go -C scripts/tools run ./vocabulary -C ../.. $$(git ls-files '*.md') $(in-our-words)
 	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes=
+
+# Where every comment, message and name is in the words that scripts/tools/vocabulary asks for; elsewhere, the Markdown is.
+in-our-words = operator
 
 .PHONY: statements
 statements: ## Count the statements of the testbed's packages, outside tests and generated code.
