@@ -29,12 +29,12 @@ func TestRunningTests(t *testing.T) {
 	)
 	for events, want := range map[string]string{
 		"":                          "compiling; 0 packages done\n",
-		start:                       "e2e/audit; 0 packages done\n",
-		start + run:                 "e2e/audit TestOne; 0 packages done\n",
-		start + run + step:          "e2e/audit TestOne; 0 packages done\n",
-		start + run + pause:         "e2e/audit; 0 packages done\n",
-		start + run + pause + other: "e2e/audit TestTwo; 0 packages done\n",
-		start + run + pause + other + pass + cont: "e2e/audit TestOne; 0 packages done\n",
+		start:                       "e2e/framework/audit; 0 packages done\n",
+		start + run:                 "e2e/framework/audit TestOne; 0 packages done\n",
+		start + run + step:          "e2e/framework/audit TestOne; 0 packages done\n",
+		start + run + pause:         "e2e/framework/audit; 0 packages done\n",
+		start + run + pause + other: "e2e/framework/audit TestTwo; 0 packages done\n",
+		start + run + pause + other + pass + cont: "e2e/framework/audit TestOne; 0 packages done\n",
 		start + run + end + skipped:               "compiling; 1 packages done\n",
 	} {
 		path := filepath.Join(t.TempDir(), "events")
