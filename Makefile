@@ -215,7 +215,7 @@ lint: ## Look for mistakes in the code and the workflow.
 	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes=
 
 # Where every comment, message and name is in the words that scripts/tools/vocabulary asks for; elsewhere, the Markdown is.
-in-our-words = .ci .github .golangci.yml Makefile docs operator scripts
+in-our-words = .ci .github .golangci.yml Makefile docs operator scripts tutorial
 
 .PHONY: statements
 statements: ## Count the statements of the testbed's packages, outside tests and generated code.

@@ -158,7 +158,7 @@ func TestPure(t *testing.T) { t.Log("no feature") }
 	}
 	if _, err := featuresOf([]byte(`package p
 func TestB(t *testing.T) { s.Feature("b").Test(t) }
-`)); err == nil || !strings.Contains(err.Error(), "the feature of TestB is of no point of the contract") {
+`)); err == nil || !strings.Contains(err.Error(), "the feature of TestB names no point of the contract") {
 		t.Errorf("a feature without a point: %v", err)
 	}
 }

@@ -125,7 +125,7 @@ func TestReport(t *testing.T) {
 
 // A page in the manner of other projects' documentation breaks no rule, as Markdown, as comments of a script and as those of Go.
 func TestNeutralText(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("testdata", "operators.md"))
+	page, err := os.ReadFile(filepath.Join("testdata", "operators.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

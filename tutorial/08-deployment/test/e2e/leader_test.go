@@ -32,13 +32,13 @@ func TestLeader(t *testing.T) {
 		framework.VerifyWrites(s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 	}
 	framework.Given(stage.Feature("the leader").Setup(ownOperator), func(ctx context.Context, s *framework.Scope) *replicas {
-		lease, folder := shortLease(s), s.TempDir()
-		asFirst := []runner.Change{lease, program(s, folder, "first")}
+		lease, directory := shortLease(s), s.TempDir()
+		asFirst := []runner.Change{lease, program(s, directory, "first")}
 		restart(ctx, s, asFirst...)
 		first := s.Operator.Replicas()[0]
 		serve(ctx, s, "cache-1", "first")
 		mark := s.Mark()
-		second, err := s.Operator.AddReplica(ctx, lease, program(s, folder, "second"))
+		second, err := s.Operator.AddReplica(ctx, lease, program(s, directory, "second"))
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestLeader(t *testing.T) {
 			followed(ctx, s, running.first.Kill)
 			serve(ctx, s, "cache-3", "second")
 		}).
-		Assess("gives its lease back when it is told to end", func(ctx context.Context, s *framework.Scope, running *replicas) {
+		Assess("gives its lease back when a signal stops it", func(ctx context.Context, s *framework.Scope, running *replicas) {
 			if err := running.first.Restart(ctx, running.asFirst...); err != nil {
 				s.Fatal(err)
 			}
@@ -104,9 +104,9 @@ func shortLease(s *framework.Scope) runner.Change {
 }
 
 // program makes a replica run as a program of that name.
-func program(s *framework.Scope, folder, name string) runner.Change {
+func program(s *framework.Scope, directory, name string) runner.Change {
 	s.Helper()
-	path := filepath.Join(folder, name)
+	path := filepath.Join(directory, name)
 	executable, err := os.ReadFile(s.Operator.Binary())
 	if err == nil {
 		err = os.WriteFile(path, executable, 0o755)
