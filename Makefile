@@ -1,12 +1,12 @@
-# `make` alone prints the targets to begin with. Everything acts on the testbed's own clusters and kubeconfig, and on yours only with
-# CLUSTER=existing, which asks first.
+# `make` without a target prints the first ones to try. Every target acts on the testbed's own clusters and kubeconfig, and on yours
+# only with CLUSTER=existing, which asks first.
 #
-# Works with GNU make 3.81 (macOS) and later. Go, make and git are all it needs.
+# Works with GNU make 3.81 (macOS) and later, and needs Go, make and git.
 
-# What can be chosen: make demo NAME=other, make run STAGE=04-controller
+# What you can set: make demo NAME=other, make run STAGE=04-controller
 NAME ?= testbed
 STAGE ?=
-# The suites are about real nodes unless told otherwise; all else, a chapter's suite too, needs no Docker.
+# The operator's suite needs real nodes, so it runs on kind unless you say otherwise; everything else needs no Docker.
 CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embedded)
 DIR ?=
 EXERCISE ?=
@@ -21,7 +21,7 @@ DEBUG ?=
 DB ?=
 PLATFORMS ?=
 
-# No C compiler is needed, and none is used where there is one: what is built is the same everywhere.
+# No C compiler is needed, and none is used if there is one, so that the executables are the same everywhere.
 export CGO_ENABLED = 0
 
 # Every Go command below gets the flags that Kubernetes is built with (kind/build), because the build cache holds a package
@@ -41,14 +41,13 @@ TESTBED_NAMED = $(TESTBED) --name=$(NAME) $(on-kind)
 
 CLUSTERS = embedded kind existing
 
-# The operator that a target is about: the finished one, or that of a chapter of the tutorial.
+# The operator that a target works on: the finished one, or a chapter's.
 PROJECT = $(if $(STAGE),$(shell scripts/stage operator $(STAGE)),operator)
 # A learner's copy of one, in DIR, has the targets that a chapter has.
 COPY_OR_PROJECT = '$(or $(DIR),$(PROJECT))'
 STAGES = $(patsubst tutorial/%/chapter.yaml,%,$(sort $(wildcard tutorial/*/chapter.yaml)))
 
-# The operator's own Makefile, with our kubectl and kubeconfig; with yours, which you are asked about first, only where you
-# say CLUSTER=existing.
+# Calls the operator's own Makefile with our kubectl and kubeconfig. With CLUSTER=existing it is yours, and you are asked first.
 on-existing = $(filter existing,$(CLUSTER))
 on-kind = $(filter kind,$(CLUSTER))
 confirm = $(if $(on-existing),$(TESTBED) confirm &&)
@@ -120,7 +119,7 @@ docker-buildx: legal-stage $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linu
 	@$(call has-target-of,docker-build) $(TESTBED) image check --push '$(image)'
 	@$(MAKE) -C operator $@ OF='$(CURDIR)/$(PROJECT)' IMG='$(image)' $(if $(PLATFORMS),PLATFORMS='$(PLATFORMS)')
 
-# testbed renders the manifests in kubectl's place: this needs no cluster, so there may be none that kubectl was built for.
+# testbed renders the manifests in place of kubectl: this needs no cluster, so our kubectl may not have been built yet.
 .PHONY: build-installer
 build-installer: legal-stage $(TESTBED) controller-gen ## Write operator/dist/install.yaml, one file that installs the operator as the image IMG.
 	@$(has-target) $(TESTBED) image check '$(image)'
@@ -130,7 +129,7 @@ build-installer: legal-stage $(TESTBED) controller-gen ## Write operator/dist/in
 build-chart: legal-stage $(TESTBED) controller-gen ## Write those files of the Helm chart operator/dist/chart that come from operator/config.
 	@$(has-target) $(MAKE) -C $(PROJECT) $@ KUBECTL='$(abspath $(TESTBED))'
 
-# Where IMG is not given: a name of the registry that the nodes of a kind cluster pull from. See e2e/cluster/kind.
+# Without IMG: a name in the registry that the nodes of a kind cluster pull from. See e2e/cluster/kind.
 IMG ?=
 image = $(or $(IMG),localhost:5001/operator-testbed/$(notdir $(PROJECT)):latest)
 
@@ -146,13 +145,13 @@ undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, 
 	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
 .PHONY: eject
-eject: legal-stage $(LEARNER) ## A project of your own that begins as the operator, in the new folder DIR; MODULE=name is its module.
+eject: legal-stage $(LEARNER) ## A project of your own that starts as a copy of the operator, in the new directory DIR; MODULE=name is its module.
 	@$(LEARNER) eject --stage='$(STAGE)' --dir='$(DIR)' --module='$(MODULE)'
 
 ##@ Learn: write a chapter's operator yourself (the texts are in tutorial/)
 
 .PHONY: start
-start: $(LEARNER) ## A copy of what STAGE=NN-name starts from, in the new folder DIR, and the goal of the chapter.
+start: $(LEARNER) ## A copy of what STAGE=NN-name starts from, in the new directory DIR, and the goal of the chapter.
 	@$(LEARNER) start --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: check
@@ -164,7 +163,7 @@ hint: $(LEARNER) ## The next of three hints for a task or an exercise of the cha
 	@$(LEARNER) hint --stage='$(STAGE)' --dir='$(DIR)' --task='$(TASK)' --exercise='$(EXERCISE)'
 
 .PHONY: break
-break: $(LEARNER) ## A copy with one fault in it, in the new folder DIR, and what a user notices; without LAB=name, the list.
+break: $(LEARNER) ## A copy with one fault in it, in the new directory DIR, and what a user notices; without LAB=name, the list.
 	@$(LEARNER) break --lab='$(LAB)' --dir='$(DIR)'
 
 .PHONY: reset
@@ -172,7 +171,7 @@ reset: $(LEARNER) ## Start over in DIR. Your version is kept beside it.
 	@$(LEARNER) reset --dir='$(DIR)'
 
 .PHONY: solution
-solution: $(LEARNER) ## A copy of what STAGE=NN-name ends with, in the new folder DIR.
+solution: $(LEARNER) ## A copy of what STAGE=NN-name ends with, in the new directory DIR.
 	@$(LEARNER) solution --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: diff
@@ -194,11 +193,11 @@ mutation: ## Change each ==, < and + of the operator's code, one at a time, and 
 	@scripts/mutation $(if $(ONLY),-only='$(ONLY)') $(ARGS)
 
 .PHONY: rbac-proof
-rbac-proof: $(TESTBED) ## Take each right away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
+rbac-proof: $(TESTBED) ## Take each permission away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
 	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)') 12-finished
 
 .PHONY: soak
-soak: $(TESTBED) ## Let the operator live through 10 minutes in which all sorts of things happen, and judge it. ARGS="-soak.for=1h -soak.seed=N"
+soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and faults, and check it after each. ARGS="-soak.for=1h -soak.seed=N"
 	@CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^TestSoak$$' ./e2e/memcached -soak.for=10m $(ARGS)
 
 .PHONY: conformance
@@ -212,15 +211,18 @@ test-race: ## The tests with Go's race detector: needs a C compiler.
 .PHONY: lint
 lint: ## Look for mistakes in the code and the workflow.
 	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress --lines "linting" "$$linter" run ./...
-	@go test -run '^TestVocabulary' ./docs
+	@go -C scripts/tools run ./vocabulary -C ../.. $$(git ls-files '*.md') $(in-our-words)
 	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes=
+
+# Where every comment, message and name is in the words that scripts/tools/vocabulary asks for; elsewhere, the Markdown is.
+in-our-words = .ci .github .golangci.yml Makefile docs operator scripts tutorial
 
 .PHONY: statements
 statements: ## Count the statements of the testbed's packages, outside tests and generated code.
 	@go -C scripts/tools run ./statements -C ../.. e2e kind
 
 .PHONY: vulncheck
-vulncheck: ## Does the operator call a function with a known vulnerability? DB=file:///folder is another database than vuln.go.dev.
+vulncheck: ## Does the operator call a function with a known vulnerability? DB=file:///directory is another database than vuln.go.dev.
 	@checker=$$(scripts/tool release govulncheck) && scripts/with-progress --lines "checking for vulnerabilities" \
 		"$$checker" $(if $(DB),-db='$(DB)') $(or $(ARGS),./operator/...)
 
@@ -230,13 +232,13 @@ sbom: ## List what the operator's image is made of, as SPDX in JSON, in operator
 	@go -C scripts/release run ./sbom ../../operator/bin/image/manager >operator/bin/manager.spdx.json
 
 .PHONY: clean
-clean: ## Remove what was built in this folder. The cache stays: it is shared with other clones.
+clean: ## Remove what was built in this directory. The cache stays: it is shared with other clones.
 	@rm -rf bin operator/bin operator/dist/install.yaml tutorial/*/bin artifacts
 
 ##@ Real kind
 
 .PHONY: docker-up docker-down
-docker-up docker-down: ## Docker for a Debian or Ubuntu that has none (says what it does, and asks); end it again.
+docker-up docker-down: ## Install and start Docker on a Debian or Ubuntu without it (says what it does, and asks); stop it again.
 	@mkdir -p bin && scripts/with-progress "compiling kind/docker" go build "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
 	@bin/docker-engine $(@:docker-%=%)
 
@@ -349,7 +351,7 @@ up-to-date = [ -x $@ ] && [ -z "$$(find go.mod go.sum $(1) -newer $@ | head -n 1
 
 .PHONY: $(TESTBED)
 $(TESTBED):
-	@command -v go >/dev/null || { echo "Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin folder on PATH" >&2; exit 1; }
+	@command -v go >/dev/null || { echo "Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin directory on PATH" >&2; exit 1; }
 	@$(call up-to-date,e2e operator/api) || scripts/with-progress "compiling the testbed's command line (a minute or two the first time)" \
 		go build "-ldflags=-s -w" -o $@ ./e2e/cmd/testbed
 

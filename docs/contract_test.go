@@ -16,7 +16,7 @@ import (
 	"github.com/example/operator-testbed/e2e/mutant"
 )
 
-// suite is the folder of the operator's suite.
+// suite is the directory of the operator's suite.
 const suite = "../e2e/memcached"
 
 // points are those of the contract, in the page's order.
@@ -52,7 +52,7 @@ func TestContractPage(t *testing.T) {
 	generated(t, "reference/contract.md", "the suite and its mutants", table)
 }
 
-// featuresOf returns the points of the contract that each test of a suite's file is about.
+// featuresOf returns the points of the contract that each test in a suite's file asserts.
 func featuresOf(source []byte) (map[string][]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
 	if err != nil {
@@ -85,7 +85,7 @@ func featuresOf(source []byte) (map[string][]string, error) {
 			continue
 		}
 		if len(labels) == 0 {
-			return nil, fmt.Errorf("the feature of %s is of no point of the contract: add WithLabel(\"contract\", \"...\"), one of %s", function.Name.Name, strings.Join(points, ", "))
+			return nil, fmt.Errorf("the feature of %s names no point of the contract: add WithLabel(\"contract\", \"...\"), one of %s", function.Name.Name, strings.Join(points, ", "))
 		}
 		slices.Sort(labels)
 		features[function.Name.Name] = slices.Compact(labels)
@@ -93,7 +93,7 @@ func featuresOf(source []byte) (map[string][]string, error) {
 	return features, nil
 }
 
-// text is the value of a string literal, or empty.
+// text returns the value of a string literal, or "" for any other expression.
 func text(e ast.Expr) string {
 	literal, ok := e.(*ast.BasicLit)
 	if !ok || literal.Kind != token.STRING {
@@ -106,13 +106,13 @@ func text(e ast.Expr) string {
 	return value
 }
 
-// contractTable is the table of points, the features that assert them and the mutants that these have killed. Each point has a
+// contractTable returns the table of points, the features that assert them, and the mutants that these kill. Each point needs a
 // feature, and a mutant that shows that the feature asserts something.
 func contractTable(features map[string][]string, mutants []mutant.Mutant) (string, error) {
 	killed := map[string][]string{}
 	for _, m := range mutants {
 		if _, known := features[m.Test]; !known {
-			return "", fmt.Errorf("the mutant %s is to be killed by %s, which is no feature of the suite", m.Name, m.Test)
+			return "", fmt.Errorf("the mutant %s names %s, which is not a feature of the suite", m.Name, m.Test)
 		}
 		killed[m.Test] = append(killed[m.Test], m.Name)
 	}
@@ -137,7 +137,7 @@ func contractTable(features map[string][]string, mutants []mutant.Mutant) (strin
 	for test, labels := range features {
 		for _, label := range labels {
 			if !slices.Contains(points, label) {
-				return "", fmt.Errorf("%s is about %q, which is no point of the contract: use one of %s", test, label, strings.Join(points, ", "))
+				return "", fmt.Errorf("%s is about %q, which is not a point of the contract: use one of %s", test, label, strings.Join(points, ", "))
 			}
 		}
 	}
@@ -158,20 +158,20 @@ func TestPure(t *testing.T) { t.Log("no feature") }
 	}
 	if _, err := featuresOf([]byte(`package p
 func TestB(t *testing.T) { s.Feature("b").Test(t) }
-`)); err == nil || !strings.Contains(err.Error(), "the feature of TestB is of no point of the contract") {
+`)); err == nil || !strings.Contains(err.Error(), "the feature of TestB names no point of the contract") {
 		t.Errorf("a feature without a point: %v", err)
 	}
 }
 
 func TestContractTable(t *testing.T) {
 	all := map[string][]string{"TestAll": points}
-	if _, err := contractTable(all, []mutant.Mutant{{Name: "m", Test: "TestGone"}}); err == nil || !strings.Contains(err.Error(), "TestGone, which is no feature") {
+	if _, err := contractTable(all, []mutant.Mutant{{Name: "m", Test: "TestGone"}}); err == nil || !strings.Contains(err.Error(), "TestGone, which is not a feature") {
 		t.Errorf("a mutant of no feature: %v", err)
 	}
 	if _, err := contractTable(map[string][]string{"TestAll": points[1:]}, nil); err == nil || !strings.Contains(err.Error(), "no feature of the suite is about point size") {
 		t.Errorf("a point without a feature: %v", err)
 	}
-	if _, err := contractTable(map[string][]string{"TestAll": append([]string{"11"}, points...)}, []mutant.Mutant{{Name: "m", Test: "TestAll"}}); err == nil || !strings.Contains(err.Error(), `"11", which is no point`) {
+	if _, err := contractTable(map[string][]string{"TestAll": append([]string{"11"}, points...)}, []mutant.Mutant{{Name: "m", Test: "TestAll"}}); err == nil || !strings.Contains(err.Error(), `"11", which is not a point`) {
 		t.Errorf("an unknown point: %v", err)
 	}
 	apart := map[string][]string{"TestSize": {"size"}, "TestRest": points[1:]}

@@ -27,7 +27,7 @@ func readDevcontainer(t *testing.T) devcontainer {
 	return container
 }
 
-// TestDevcontainerKeepsCaches requires that the caches of a user root, in an image whose GOPATH is /go, are on volumes.
+// TestDevcontainerKeepsCaches requires that the caches of the user root, in an image whose GOPATH is /go, are on volumes.
 func TestDevcontainerKeepsCaches(t *testing.T) {
 	container := readDevcontainer(t)
 	if !strings.HasPrefix(container.Image, "docker.io/library/golang:") {
@@ -51,7 +51,7 @@ func TestDevcontainerKeepsCaches(t *testing.T) {
 	}
 }
 
-// TestDevcontainerIsPrepared runs on this machine what a new container runs.
+// TestDevcontainerIsPrepared runs the commands of a new container on this machine.
 func TestDevcontainerIsPrepared(t *testing.T) {
 	if os.Getenv("CLUSTER") == "" {
 		t.Skip("this test builds Kubernetes, if it is not built yet: run it with make test, or CLUSTER=embedded")

@@ -10,7 +10,7 @@ import (
 // term is a row of the glossary's table: a word, what it means and the page that says more.
 var term = regexp.MustCompile(`(?m)^\| ([^|]+) \| [^|]+ \| \[[^\]]+\]\(([^)]+)\) \|$`)
 
-// TestGlossary wants words in the order of a dictionary, each used on the page that the glossary sends the reader to.
+// TestGlossary requires that the glossary is in alphabetical order, and that the page that it links for a word uses the word.
 func TestGlossary(t *testing.T) {
 	var words []string
 	for _, row := range term.FindAllStringSubmatch(read(t, "docs/glossary.md"), -1) {
@@ -33,12 +33,12 @@ func TestGlossary(t *testing.T) {
 	}
 }
 
-// everyday are words of the glossary that texts use in their everyday sense as well, so that no test can tell the two apart.
+// everyday lists words of the glossary that texts also use in their everyday sense, which no test can distinguish.
 var everyday = []string{"drift", "embedded", "kind (the tool)", "watch"}
 
-// TestFirstUse wants the reader of the chapters, from the first to the last, to learn what a term means where it is first used: it
-// is a link there, or stands out as a word that is being defined. The index of the chapters, which may be read alone, links on its
-// own what it uses, except in its tables, which name what the chapters are about.
+// TestFirstUse requires that the chapters, in their order, explain each term where they first use it: it is a link there, or
+// emphasized as a word that is being defined. The index of the chapters, which may be read on its own, has links of its own, except
+// in its tables, which name the topics of the chapters.
 func TestFirstUse(t *testing.T) {
 	files := glob(t, "tutorial/[0-9]*/README.md")
 	pages := make([]string, len(files))
@@ -94,13 +94,13 @@ func TestFindFirstUse(t *testing.T) {
 	}
 }
 
-// notProse is what is not read as a sentence: comments, blocks and headings.
+// notProse matches the parts of a page that are not sentences: comments, blocks and headings.
 var notProse = regexp.MustCompile("(?ms)<!--.*?-->|^```[^\n]*\n.*?\n```$|^#[^\n]*$")
 
-// code is what stands between backticks. Of that, only the name of a field is a word of a sentence.
+// code matches text between backticks. Only the name of a field counts as a word of the sentence around it.
 var code, field = regexp.MustCompile("`[^`\n]*`"), regexp.MustCompile("^`([a-z]+[A-Z][A-Za-z]*|spec|status)`$")
 
-// proseOf returns what is read as sentences on a page.
+// proseOf returns the sentences of a page.
 func proseOf(page string) string {
 	return code.ReplaceAllStringFunc(notProse.ReplaceAllString(page, ""), func(span string) string {
 		if field.MatchString(span) {
@@ -110,7 +110,7 @@ func proseOf(page string) string {
 	})
 }
 
-// standsOut is what shows a reader what a word means: a link, emphasis, or the first cell of a row.
+// standsOut matches what shows the meaning of a word: a link, emphasis, or the first cell of a row.
 var standsOut = regexp.MustCompile(`(?m)\[[^\]]*\]\([^)]*\)|\*{1,2}[^*\n]+\*{1,2}|^\|[^|]+\|`)
 
 // firstUse finds the first of the synonyms in the text, and some text around it.

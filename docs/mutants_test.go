@@ -16,21 +16,21 @@ type chapterMutants struct {
 	mutants []mutant.Mutant
 }
 
-// TestMutantsPage compares the table of the chapters' mutants with their patches: each says in its head what is broken and
-// which assertion catches it, and make mutants sees that it does.
+// TestMutantsPage compares the table of the chapters' mutants with their patches. The header of each patch says what is broken and
+// which assertion catches it; make mutants checks that this is true.
 func TestMutantsPage(t *testing.T) {
-	folders, err := filepath.Glob(filepath.Join(repository, "tutorial", "*", "test", "e2e", "mutants"))
-	if err != nil || len(folders) == 0 {
-		t.Fatalf("chapters with mutants: %q, %v", folders, err)
+	directories, err := filepath.Glob(filepath.Join(repository, "tutorial", "*", "test", "e2e", "mutants"))
+	if err != nil || len(directories) == 0 {
+		t.Fatalf("chapters with mutants: %q, %v", directories, err)
 	}
-	slices.Sort(folders)
+	slices.Sort(directories)
 	var all []chapterMutants
-	for _, folder := range folders {
-		mutants, err := mutant.Read(folder)
+	for _, directory := range directories {
+		mutants, err := mutant.Read(directory)
 		if err != nil {
 			t.Fatal(err)
 		}
-		chapter, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(folder), repository+"/tutorial/"), "/")
+		chapter, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(directory), repository+"/tutorial/"), "/")
 		all = append(all, chapterMutants{chapter, mutants})
 	}
 	generated(t, "reference/mutants.md", "the heads of the chapters' patches", mutantsTable(all))

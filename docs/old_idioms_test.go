@@ -15,12 +15,12 @@ var (
 	named = regexp.MustCompile("`([^`]+)`")
 )
 
-// TestOldIdioms wants each idiom to name a check of ours, and each check that is named to be there: a mutant that a suite kills, a
-// linter, or a target of make.
+// TestOldIdioms requires that each idiom names a check, and that the check exists: a mutant that a suite kills, a linter, or a make
+// target.
 func TestOldIdioms(t *testing.T) {
 	var checks []string
-	for _, folder := range []string{"tutorial/*/test/e2e/mutants", "e2e/memcached/mutants"} {
-		for _, patch := range glob(t, folder+"/*.patch") {
+	for _, directory := range []string{"tutorial/*/test/e2e/mutants", "e2e/memcached/mutants"} {
+		for _, patch := range glob(t, directory+"/*.patch") {
 			checks = append(checks, strings.TrimSuffix(filepath.Base(patch), ".patch"))
 		}
 	}
@@ -31,7 +31,7 @@ func TestOldIdioms(t *testing.T) {
 	if len(rows) < 10 {
 		t.Fatalf("found %d rows of a table in old-idioms.md", len(rows))
 	}
-	for _, row := range rows[1:] { // behind the heading
+	for _, row := range rows[1:] { // after the heading
 		names := named.FindAllStringSubmatch(row[4], -1)
 		if len(names) == 0 {
 			t.Errorf("no check of ours catches %s: name a mutant, a linter or a point of make conformance", row[1])

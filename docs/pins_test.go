@@ -14,7 +14,7 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// A pin is one mention of a version: what it is a version of, where it is mentioned, and the version.
+// pin is one mention of a version: what it is a version of, where it is mentioned, and the version.
 type pin struct {
 	name, file, version string
 }
@@ -67,8 +67,8 @@ var differ = map[string]string{
 	"golang.org/x/sys":   "Kubernetes decides the version of the root, and containerd that of kind/node",
 }
 
-// TestPinsAgree compares the versions of what several go.mod files require, and of what other files mention. Those are the ones
-// that a custom manager of Renovate updates.
+// TestPinsAgree compares the versions in the go.mod files with one another, and with those that other files mention, which a
+// custom manager of Renovate updates.
 func TestPinsAgree(t *testing.T) {
 	config := readRenovate(t)
 	var pins []pin
@@ -78,7 +78,7 @@ func TestPinsAgree(t *testing.T) {
 			pins = append(pins, pin{r.Path, file, r.Version})
 			required[r.Path] = pin{r.Path, file, r.Version}
 		}
-		// Renovate leaves Go's version alone: it is a promise to the users.
+		// Renovate does not update Go's version: it is a promise to the users.
 		pins = append(pins, pin{"Go", file, goVersion(t, file)})
 	}
 	for _, manager := range config.CustomManagers {
@@ -106,7 +106,7 @@ func goVersion(t *testing.T, file string) string {
 	return strings.Join(parts[:2], ".")
 }
 
-// uses returns the actions that a workflow uses, each with its commit and the version in the comment behind it.
+// uses returns the actions that a workflow uses, each with its commit and the version in the comment after it.
 func uses(t *testing.T, workflow string) []pin {
 	t.Helper()
 	var pins []pin
@@ -150,13 +150,13 @@ func goMods(t *testing.T) []string {
 	return files
 }
 
-// requirement is a module that a go.mod requires for its own sake.
+// requirement is a module that a go.mod requires directly.
 type requirement struct {
 	Path, Version string
 	tool          bool // for a program that a tool line names
 }
 
-// deliberate returns what a go.mod requires itself, or for a program that a tool line names.
+// deliberate returns what a go.mod requires directly, or for a program that a tool line names.
 func deliberate(t *testing.T, file string) []requirement {
 	t.Helper()
 	mod := parsed(t, file)

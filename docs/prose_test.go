@@ -8,7 +8,7 @@ import (
 	"github.com/example/operator-testbed/e2e/markdown"
 )
 
-// repository is the root, seen from here.
+// repository is the root of the repository, relative to this directory.
 const repository = ".."
 
 func pages(t *testing.T) []string {
@@ -28,13 +28,13 @@ func TestText(t *testing.T) {
 	markdown.Check(t, markdown.Options{Root: repository, Files: pages(t), Update: *update})
 }
 
-// TestCommands runs the commands of every Markdown file but the chapters', whose own tests run them.
+// TestCommands runs the commands of every Markdown file except the chapters', which have tests of their own.
 func TestCommands(t *testing.T) {
 	files := slices.DeleteFunc(pages(t), func(file string) bool { return strings.HasPrefix(file, "tutorial/") })
 	markdown.Run(t, markdown.Options{Root: repository, Files: files, Built: []string{"bin/testbed"}})
 }
 
-// TestLittleIsSkipped keeps what no machine checks down to one block in twenty.
+// TestLittleIsSkipped limits the blocks that no test runs or compares to one in twenty.
 func TestLittleIsSkipped(t *testing.T) {
 	tally, err := markdown.Count(repository, pages(t))
 	if err != nil {

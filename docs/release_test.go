@@ -51,8 +51,7 @@ func shell(t *testing.T, directory, commands string, environment ...string) stri
 	return string(out)
 }
 
-// TestReleaseBundles checks for which platforms the workflow makes bundles, what it calls them, and that the page about them says
-// the same.
+// TestReleaseBundles checks the platforms that the workflow makes bundles for, and their names, against the page about them.
 func TestReleaseBundles(t *testing.T) {
 	bundle, commands := runs(t, "bundle")
 	if want := []string{"linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64"}; !slices.Equal(bundle.Strategy.Matrix.Platform, want) {
@@ -70,7 +69,7 @@ func TestReleaseBundles(t *testing.T) {
 	}
 }
 
-// TestReleasePublishes runs the last job with a stand-in for GitHub's command line.
+// TestReleasePublishes runs the last job with a fake of GitHub's command line.
 func TestReleasePublishes(t *testing.T) {
 	if _, err := exec.LookPath("sha256sum"); err != nil {
 		t.Skip("the workflow runs on Linux, and this machine has no sha256sum")

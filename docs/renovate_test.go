@@ -68,7 +68,7 @@ func (m customManager) pins(t *testing.T, files []string) []pin {
 	return found
 }
 
-// TestRenovateUpdatesTools requires that Renovate knows the module of each tool line: it is required as indirect.
+// TestRenovateUpdatesTools requires that Renovate updates the module of each tool line, although go.mod marks it as indirect.
 func TestRenovateUpdatesTools(t *testing.T) {
 	var enabled, tools []string
 	for _, rule := range readRenovate(t).PackageRules {

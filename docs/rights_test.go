@@ -12,19 +12,19 @@ import (
 	"github.com/example/operator-testbed/e2e/mutant"
 )
 
-// TestRightsPage compares the table of rights with what the operator's roles grant and what the suite says of who needs that.
+// TestRightsPage compares the table of permissions with what the operator's roles grant and which features need it.
 func TestRightsPage(t *testing.T) {
-	rights, err := mutant.Rights("..", "e2e/memcached")
+	permissions, err := mutant.Rights("..", "e2e/memcached")
 	if err != nil {
 		t.Fatal(err)
 	}
-	generated(t, "reference/rights.md", "the operator's roles and e2e/memcached/rights.yaml", rightsTable(rights))
+	generated(t, "reference/rights.md", "the operator's roles and e2e/memcached/rights.yaml", permissionsTable(permissions))
 }
 
-// boundRole is the part of a binding that says which role it is about.
+// boundRole is the part of a binding that names its role.
 var boundRole = regexp.MustCompile(`kind: (?:Cluster)?Role\n  name: (\S+)`)
 
-// Every role that the operator is bound to is one that is proven.
+// TestEveryBoundRoleIsProven compares the roles that the operator is bound to with those that rights.yaml lists.
 func TestEveryBoundRoleIsProven(t *testing.T) {
 	var bound []string
 	err := filepath.WalkDir("../operator/config", func(path string, entry os.DirEntry, err error) error {
@@ -40,13 +40,13 @@ func TestEveryBoundRoleIsProven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rights, err := mutant.Rights("..", "e2e/memcached")
+	permissions, err := mutant.Rights("..", "e2e/memcached")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var proven []string
-	for _, right := range rights {
-		proven = append(proven, right.Role)
+	for _, permission := range permissions {
+		proven = append(proven, permission.Role)
 	}
 	slices.Sort(proven)
 	slices.Sort(bound)
@@ -55,26 +55,26 @@ func TestEveryBoundRoleIsProven(t *testing.T) {
 	}
 }
 
-func rightsTable(rights []mutant.Right) string {
+func permissionsTable(permissions []mutant.Right) string {
 	var b strings.Builder
 	b.WriteString("\n| role | resource | verb | feature that fails without |\n|---|---|---|---|\n")
-	for _, right := range rights {
+	for _, p := range permissions {
 		feature := "gets ready"
-		if test := right.Lacking.Test; test != "" {
+		if test := p.Lacking.Test; test != "" {
 			feature = "`" + test + "`"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", right.Role, right.Resource, right.Verb, feature)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", p.Role, p.Resource, p.Verb, feature)
 	}
-	fmt.Fprintf(&b, "\n%d rights.\n\n", len(rights))
+	fmt.Fprintf(&b, "\n%d permissions.\n\n", len(permissions))
 	return b.String()
 }
 
 func TestRightsTable(t *testing.T) {
-	table := rightsTable([]mutant.Right{
+	table := permissionsTable([]mutant.Right{
 		{Role: "r", Resource: "pods", Verb: "list"},
 		{Role: "r", Resource: "pods", Verb: "get", Lacking: mutant.Mutant{Test: "TestPods"}},
 	})
-	for _, line := range []string{"| r | pods | list | gets ready |\n", "| r | pods | get | `TestPods` |\n", "\n2 rights.\n"} {
+	for _, line := range []string{"| r | pods | list | gets ready |\n", "| r | pods | get | `TestPods` |\n", "\n2 permissions.\n"} {
 		if !strings.Contains(table, line) {
 			t.Errorf("%q is not in %s", line, table)
 		}

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Kubernetes is compiled from a module of its own. A package that both modules import is compiled once only if its version, and
-// the version of everything that it imports, is the same in both: a newer logr alone compiles client-go again, for minutes.
+// TestVersionsAreThoseOfKubernetes compares go.mod with kind/kubernetes/go.mod. Kubernetes is compiled from a module of its own. A
+// package that both modules import is compiled only once if its version, and the version of everything that it imports, is the same
+// in both: a newer logr is enough to compile client-go again, for minutes.
 func TestVersionsAreThoseOfKubernetes(t *testing.T) {
 	kubernetes := map[string]string{}
 	for _, require := range requirements(t, "../kind/kubernetes/go.mod") {

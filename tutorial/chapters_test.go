@@ -74,7 +74,7 @@ func TestStepsHaveSections(t *testing.T) {
 	}
 }
 
-// The index has a row for each chapter, with what its chapter.yaml says, and the chapter's text begins with its title.
+// The index has a row for each chapter, with what its chapter.yaml says, and the chapter's text starts with its title.
 func TestChaptersAreIndexed(t *testing.T) {
 	index := read(t, "README.md")
 	needs := map[chapter.Need]string{chapter.NeedsEmbedded: "Go, make, git", chapter.NeedsKind: "Go, make, git, Docker"}

@@ -18,7 +18,7 @@ func TestText(t *testing.T) {
 	markdown.Run(t, markdown.Options{Root: "..", Files: texts(t), Built: built})
 }
 
-// TestTextInOrder runs them in one folder and the same terminals, one chapter after the other, as somebody does who reads them
+// TestTextInOrder runs them in one directory and the same terminals, one chapter after the other, as somebody does who reads them
 // all. That takes minutes, and some of them have blocks for kind.
 func TestTextInOrder(t *testing.T) {
 	if os.Getenv("CLUSTER") != markdown.NeedsKind {

@@ -1,4 +1,4 @@
-// Command terminal draws what a command has printed as a picture of a terminal, in SVG: the lines of its input that the README
+// Command terminal draws the output of a command as a picture of a terminal, in SVG: those lines of its input that the README
 // shows below the same command, with the times and names of this run. A test compares the README with another run.
 //
 //	bin/testbed demo | go run ./docs/terminal -readme=README.md -command='make demo' >docs/demo.svg
@@ -46,7 +46,7 @@ func draw(w io.Writer, command, page, printed string) error {
 		}
 	}
 	if len(lines) < len(block)/2 {
-		return fmt.Errorf("of %d lines that the page shows, only %d were printed: pipe what the command prints into this one", len(block), len(lines))
+		return fmt.Errorf("only %[2]d of the %[1]d lines that the page shows were printed: pipe the output of the command into this one", len(block), len(lines))
 	}
 	_, err = io.WriteString(w, svg(command, lines))
 	return err
@@ -57,7 +57,7 @@ func shown(page, command string) ([]string, error) {
 	_, block, found := strings.Cut(page, "```console\n$ "+command+"\n")
 	block, _, closed := strings.Cut(block, "\n```")
 	if !found || !closed {
-		return nil, fmt.Errorf("the page has no console block that begins with %q", command)
+		return nil, fmt.Errorf("the page has no console block that starts with %q", command)
 	}
 	var lines []string
 	for line := range strings.Lines(block) {
@@ -66,19 +66,19 @@ func shown(page, command string) ([]string, error) {
 	return lines, nil
 }
 
-// example puts an example in the place of what a page writes for values that differ from run to run.
+// example replaces the placeholders of a page, for values that differ from run to run, with examples.
 var example = strings.NewReplacer("…", "0.0", "<hash>", "a", "<number>", "0")
 
-// value is what differs from run to run: a time, the name of a pod, a node.
+// value matches values that differ from run to run: a time, the name of a pod, a node.
 var value = regexp.MustCompile(`[0-9]+\.[0-9]+ s\b|\bmemcached-sample-[a-z0-9]+-[a-z0-9]+|\bnode-[0-9]+`)
 
-// plain returns a line without what differs from run to run, and with single blanks.
+// plain returns a line without the values that differ from run to run, and with single blanks.
 func plain(line string) string {
 	line = value.ReplaceAllLiteralString(example.Replace(line), "~")
 	return strings.Join(strings.Fields(line), " ")
 }
 
-// The measures of the picture, in pixels: of a character, of a line, and around them.
+// The dimensions of the picture, in pixels: of a character, of a line, and around them.
 const (
 	wide, high, margin = 8.0, 18, 16
 )

@@ -30,7 +30,8 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// The picture in the README has the words that the README shows below the same command. Those are compared with a run.
+// TestPictureOfTheDemo compares the picture with the lines that the README shows below the same command. Another test compares
+// these lines with a run.
 func TestPictureOfTheDemo(t *testing.T) {
 	picture, err := os.ReadFile("../demo.svg")
 	if err != nil {

@@ -1,4 +1,4 @@
-// The programs that judge this repository's source, pinned exactly. From the
+// The programs that lint this repository's source, pinned exactly. From the
 // repository's root:
 //
 //	go tool -modfile=scripts/lint/go.mod golangci-lint run

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestVulncheck lets make vulncheck judge a program with a database in which two functions are vulnerable, one of which the program
-// calls.
+// TestVulncheck runs make vulncheck on a program, with a database in which two functions are vulnerable. The program calls one of
+// them.
 func TestVulncheck(t *testing.T) {
 	database, program := t.TempDir(), t.TempDir()
 	write(t, database, map[string]any{

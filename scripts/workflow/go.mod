@@ -1,4 +1,4 @@
-// The program that judges .github/workflows, pinned exactly. From the
+// The program that lints .github/workflows, pinned exactly. From the
 // repository's root:
 //
 //	go tool -modfile=scripts/workflow/go.mod actionlint

@@ -10,10 +10,10 @@ import (
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 
-// unknown says in SPDX that nobody has looked.
+// unknown is the value of SPDX for what was not determined.
 const unknown = "NOASSERTION"
 
-// documentOf returns the document of an executable, which is a file with a SHA-256 sum.
+// documentOf returns the SPDX document of an executable with this SHA-256 sum.
 func documentOf(name, sum string, info *debug.BuildInfo) *spdx.Document {
 	executable := packageOf(info.Main)
 	executable.PackageFileName = name
@@ -67,7 +67,7 @@ func packageOf(module debug.Module) *spdx.Package {
 	return p
 }
 
-// illegal matches what the identifier of an SPDX element must not have.
+// illegal matches characters that the identifier of an SPDX element must not have.
 var illegal = regexp.MustCompile(`[^a-zA-Z0-9.-]`)
 
 func identifier(path string) common.ElementID {

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// goVariable holds the path of the Go command that goCommand stands in for.
+// goVariable names the environment variable with the path of the real Go command.
 const goVariable = "MUTATION_GO"
 
 // What gremlins reads from the exit code of `go test`.
@@ -23,18 +23,18 @@ const (
 	notViable = 2
 )
 
-// testTimeout ends the tests of a change that has made an endless loop: a safety net, far above what they take.
+// testTimeout stops the tests when a change has made an endless loop: a safety net, far above the time that they take.
 const testTimeout = "-test.timeout=10m"
 
-// goCommand stands in for the Go command while gremlins runs, and returns the exit code. gremlins alone would
-//   - count as killed what does not compile, as `go test` says the same of both,
-//   - look for a package main, whose folder has another name, in the root of the module, and count what is not there as killed,
-//   - never try what is in a case of a switch or outside of functions: a coverage profile does not count these,
-//   - say that a change timed out when the first run of the tests came from the cache.
+// goCommand replaces the Go command while gremlins runs, and returns the exit code. With the real one, gremlins would
+//   - count a change that does not compile as killed, because `go test` has the same exit code for both,
+//   - look for a package main, whose directory has another name, in the root of the module, and count its changes as killed,
+//   - never try a change in a case of a switch or outside of functions, because a coverage profile does not cover these,
+//   - report that a change timed out when the first run of the tests came from the cache.
 //
-// It also runs the slow tests only on what the others let pass.
+// It also runs the slow tests only on changes that the other tests don't notice.
 func goCommand(arguments []string) int {
-	// A signal ends the tests too; what they leave is still to be removed.
+	// A signal stops the tests too; afterwards, this removes what they leave behind.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM)
 	switch {
 	case slices.Equal(arguments, []string{"mod", "download"}): // more than the operator needs
@@ -45,7 +45,7 @@ func goCommand(arguments []string) int {
 	return tryMutant()
 }
 
-// testUnchanged runs the tests of packages and writes a coverage profile that says of every line that it was run.
+// testUnchanged runs the tests of packages and writes a coverage profile that covers every line.
 func testUnchanged(profile, pattern string) int {
 	if code := exitCode(command(os.Getenv(goVariable), "test", "-vet=off", pattern)); code != 0 {
 		return code
@@ -65,7 +65,7 @@ func testUnchanged(profile, pattern string) int {
 	return 0
 }
 
-// tryMutant tests the package in the current folder.
+// tryMutant tests the package in the current directory.
 func tryMutant() int {
 	work, err := os.MkdirTemp("", "mutant-")
 	if err != nil {
@@ -106,15 +106,16 @@ func exitCode(command *exec.Cmd) int {
 	return 0
 }
 
-// endProcesses ends the API server and etcd of tests that were ended before they could: they keep their files in a folder.
-func endProcesses(folder string) {
+// endProcesses kills the API servers and etcds that tests left running when they were stopped. Their arguments name files in the
+// directory.
+func endProcesses(directory string) {
 	list, err := exec.CommandContext(context.Background(), "ps", "-axww", "-o", "pid=,args=").Output()
 	if err != nil {
 		return
 	}
 	for line := range strings.Lines(string(list)) {
 		pid, arguments, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if id, err := strconv.Atoi(pid); err == nil && strings.Contains(arguments, folder) {
+		if id, err := strconv.Atoi(pid); err == nil && strings.Contains(arguments, directory) {
 			_ = syscall.Kill(id, syscall.SIGKILL)
 		}
 	}

@@ -14,36 +14,36 @@ import (
 	"time"
 )
 
-// A mutant is one change of the code, and what the tests made of it.
+// mutant is one change of the code, and whether the tests noticed it.
 type mutant struct {
-	Folder string // of the package, such as operator/internal/ssa
-	File   string
-	Line   int
-	Column int
-	Type   string // what was changed, in gremlins' words, such as CONDITIONALS_BOUNDARY
-	Status string // KILLED, LIVED, NOT COVERED, NOT VIABLE
-	Code   string // the line, with a mark before what was changed
+	Directory string // of the package, such as operator/internal/ssa
+	File      string
+	Line      int
+	Column    int
+	Type      string // what was changed, as gremlins calls it, such as CONDITIONALS_BOUNDARY
+	Status    string // KILLED, LIVED, NOT COVERED, NOT VIABLE
+	Code      string // the line, with a mark before what was changed
 }
 
-// mark stands before what is changed in a line of code.
+// mark shows where a line of code is changed.
 const mark = "‸"
 
 func (m mutant) survived() bool { return m.Status != "KILLED" && m.Status != "NOT VIABLE" }
 
-// mutations are the kinds of changes that gremlins makes only when asked, without one that another kind makes as well.
+// mutations are the kinds of changes that gremlins makes only on request, except the one that duplicates another kind.
 var mutations = []string{
 	"--invert-negatives=false",
 	"--invert-assignments", "--invert-bitwise", "--invert-bwassign", "--invert-logical", "--invert-loopctrl",
 	"--remove-self-assignments",
 }
 
-// gremlins runs the program of that name.
+// gremlins runs the gremlins executable.
 type gremlins struct {
 	tool, goCommand, work, source string
 	workers                       int
 }
 
-// newGremlins prepares a Go command that gremlins finds before the real one.
+// newGremlins puts this executable where gremlins finds it before the real Go command.
 func newGremlins(s settings, work, source string) (*gremlins, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -59,22 +59,22 @@ func newGremlins(s settings, work, source string) (*gremlins, error) {
 	return &gremlins{s.gremlins, goCommand, work, source, s.workers}, os.Symlink(self, filepath.Join(work, "bin", "go"))
 }
 
-// run tries every change of a package. What gremlins says meanwhile goes to w.
-func (g *gremlins) run(ctx context.Context, folder string, w io.Writer) ([]mutant, error) {
+// run tries every change of a package. The output of gremlins goes to w.
+func (g *gremlins) run(ctx context.Context, directory string, w io.Writer) ([]mutant, error) {
 	output := filepath.Join(g.work, "output.json")
 	if err := os.RemoveAll(output); err != nil {
 		return nil, err
 	}
-	fmt.Fprintln(w, folder)
-	// The time that a test may take is the stand-in's to judge: gremlins would measure it by a run that may come from a cache.
+	fmt.Fprintln(w, directory)
+	// testTimeout limits the tests: gremlins would derive its limit from a run that may have come from the cache.
 	arguments := append([]string{"unleash", "--output", output, "--workers", strconv.Itoa(g.workers), "--timeout-coefficient", "1000000",
 		"--exclude-files", "zz_generated|applyconfiguration", "--output-statuses", "lct"}, mutations...)
-	command := exec.CommandContext(ctx, g.tool, append(arguments, "./"+folder)...)
+	command := exec.CommandContext(ctx, g.tool, append(arguments, "./"+directory)...)
 	command.Dir = g.source
 	command.Env = append(os.Environ(),
 		"PATH="+filepath.Join(g.work, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"),
 		goVariable+"="+g.goCommand, "TMPDIR="+g.work, "PWD="+g.source, "GOWORK=off")
-	// A signal has to reach the tests, too: gremlins waits for them.
+	// A signal has to reach the tests as well, because gremlins waits for them.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 	command.WaitDelay = time.Minute
@@ -91,11 +91,11 @@ func (g *gremlins) run(ctx context.Context, folder string, w io.Writer) ([]mutan
 	} else if err != nil {
 		return nil, err
 	}
-	return g.mutants(folder, text)
+	return g.mutants(directory, text)
 }
 
-// mutants reads what gremlins has written about a package.
-func (g *gremlins) mutants(folder string, text []byte) ([]mutant, error) {
+// mutants parses the output file of gremlins for a package.
+func (g *gremlins) mutants(directory string, text []byte) ([]mutant, error) {
 	var result struct {
 		Files []struct {
 			Name      string `json:"file_name"`
@@ -110,14 +110,14 @@ func (g *gremlins) mutants(folder string, text []byte) ([]mutant, error) {
 	}
 	var mutants []mutant
 	for _, file := range result.Files {
-		name := folder + "/" + filepath.ToSlash(file.Name)
+		name := directory + "/" + filepath.ToSlash(file.Name)
 		content, err := os.ReadFile(filepath.Join(g.source, name))
 		if err != nil {
 			return nil, err
 		}
 		lines := strings.Split(string(content), "\n")
 		for _, m := range file.Mutations {
-			mutants = append(mutants, mutant{folder, name, m.Line, m.Column, m.Type, m.Status, marked(lines[m.Line-1], m.Column)})
+			mutants = append(mutants, mutant{directory, name, m.Line, m.Column, m.Type, m.Status, marked(lines[m.Line-1], m.Column)})
 		}
 	}
 	return mutants, nil

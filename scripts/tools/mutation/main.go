@@ -1,9 +1,9 @@
 // Command mutation changes the operator's Go code, one operator such as == or <
-// at a time, and counts how often the unit tests of the package notice: make mutation.
+// at a time, and counts how often the unit tests of the package fail: make mutation.
 //
-// gremlins finds the places and makes the changes, in a copy of the code. What
-// it gets wrong is put right by standing in for the Go command that it calls:
-// see goCommand. A change that no test notices must be explained in
+// gremlins finds the places and makes the changes, in a copy of the code. This
+// command replaces the Go command that gremlins calls, to correct what it gets
+// wrong: see goCommand. A change that no test notices must be explained in
 // survivors.yaml, or the command fails.
 package main
 
@@ -27,7 +27,7 @@ import (
 // copied is what the tests of the operator's packages need: the operator imports nothing else of this repository.
 var copied = []string{"go.mod", "go.sum", "operator", "docs/reference/faults.md"}
 
-// ignored matches what is generated, and programs that are no part of the operator.
+// ignored matches what is generated, and programs that are not part of the operator.
 var ignored = regexp.MustCompile(`zz_generated|/applyconfiguration/|^operator/hack/`)
 
 func main() {
@@ -36,8 +36,8 @@ func main() {
 	}
 	s := settings{root: ".", survivors: "scripts/tools/mutation/survivors.yaml"}
 	flag.StringVar(&s.gremlins, "gremlins", "gremlins", "the program that makes the changes")
-	flag.StringVar(&s.only, "only", "", "try only the packages whose folder matches this regular expression, such as ssa")
-	flag.IntVar(&s.workers, "workers", runtime.NumCPU(), "how many changes are tried at once")
+	flag.StringVar(&s.only, "only", "", "try only the packages whose directory matches this regular expression, such as ssa")
+	flag.IntVar(&s.workers, "workers", runtime.NumCPU(), "how many changes are tried in parallel")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -74,11 +74,11 @@ func run(ctx context.Context, s settings, w io.Writer) error {
 	if err := copyFiles(s.root, source); err != nil {
 		return fmt.Errorf("copy the operator: %w", err)
 	}
-	folders, err := packages(source, matching)
+	directories, err := packages(source, matching)
 	if err != nil {
 		return err
 	}
-	if len(folders) == 0 {
+	if len(directories) == 0 {
 		return fmt.Errorf("no package of the operator matches -only=%s", s.only)
 	}
 	g, err := newGremlins(s, work, source)
@@ -86,14 +86,14 @@ func run(ctx context.Context, s settings, w io.Writer) error {
 		return err
 	}
 	var all []mutant
-	for _, folder := range folders {
-		mutants, err := g.run(ctx, folder, w)
+	for _, directory := range directories {
+		mutants, err := g.run(ctx, directory, w)
 		if err != nil {
-			return fmt.Errorf("%s: %w", folder, err)
+			return fmt.Errorf("%s: %w", directory, err)
 		}
 		all = append(all, mutants...)
 	}
-	return report(w, all, explain(all, known, folders))
+	return report(w, all, explain(all, known, directories))
 }
 
 // copyFiles copies what the tests need of the repository at root.
@@ -130,7 +130,7 @@ func copyFiles(root, target string) error {
 	return nil
 }
 
-// packages returns the folders of the operator's packages that match, smallest first.
+// packages returns the directories of the operator's packages that match, smallest first.
 func packages(source string, matching *regexp.Regexp) ([]string, error) {
 	sizes := map[string]int64{}
 	err := filepath.WalkDir(filepath.Join(source, "operator"), func(path string, entry fs.DirEntry, err error) error {
@@ -141,10 +141,10 @@ func packages(source string, matching *regexp.Regexp) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		folder := filepath.ToSlash(filepath.Dir(name))
+		directory := filepath.ToSlash(filepath.Dir(name))
 		info, err := entry.Info()
-		if err == nil && !ignored.MatchString(filepath.ToSlash(name)) && matching.MatchString(folder) {
-			sizes[folder] += info.Size()
+		if err == nil && !ignored.MatchString(filepath.ToSlash(name)) && matching.MatchString(directory) {
+			sizes[directory] += info.Size()
 		}
 		return err
 	})

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// write makes files, given as name and content in turn, in a folder.
+// write makes files, given as name and content in turn, in a directory.
 func write(t *testing.T, dir string, files ...string) {
 	t.Helper()
 	for i := 0; i < len(files); i += 2 {
@@ -62,7 +62,8 @@ func TestName(t *testing.T) {
 }
 `
 
-// What gremlins alone gets wrong (see goCommand) is right: a package main, the cases of a switch, constants, and what does not compile.
+// TestRun covers what gremlins gets wrong with the real Go command (see goCommand): a package main, the cases of a switch,
+// constants, and changes that do not compile.
 func TestRun(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "go.mod", "module example.com/m\n\ngo 1.26\n", "go.sum", "", "docs/reference/faults.md", "",
@@ -175,13 +176,13 @@ func TestExplanationsAreOfCodeThatIsThere(t *testing.T) {
 }
 
 func TestEndProcesses(t *testing.T) {
-	folder := t.TempDir()
-	write(t, folder, "file", "")
-	left := exec.CommandContext(t.Context(), "tail", "-f", filepath.Join(folder, "file"))
+	directory := t.TempDir()
+	write(t, directory, "file", "")
+	left := exec.CommandContext(t.Context(), "tail", "-f", filepath.Join(directory, "file"))
 	if err := left.Start(); err != nil {
 		t.Fatal(err)
 	}
-	endProcesses(folder)
+	endProcesses(directory)
 	ended := make(chan error)
 	go func() { ended <- left.Wait() }()
 	select {

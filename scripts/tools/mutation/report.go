@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// report prints the score of each package, and returns an error if the verdict asks for something to be done.
+// report prints the score of each package, and returns an error if a survivor is unexplained or an explanation is stale.
 func report(w io.Writer, mutants []mutant, v verdict) error {
 	fmt.Fprintf(w, "\n| package | mutants | killed | survived | score |\n|---|---|---|---|---|\n")
-	var folders []string
+	var directories []string
 	scores := map[string]*score{}
 	total := &score{}
 	for _, m := range mutants {
-		if scores[m.Folder] == nil {
-			folders, scores[m.Folder] = append(folders, m.Folder), &score{}
+		if scores[m.Directory] == nil {
+			directories, scores[m.Directory] = append(directories, m.Directory), &score{}
 		}
-		scores[m.Folder].add(m)
+		scores[m.Directory].add(m)
 		total.add(m)
 	}
-	for _, folder := range folders {
-		fmt.Fprintf(w, "| `%s` %s\n", folder, scores[folder])
+	for _, directory := range directories {
+		fmt.Fprintf(w, "| `%s` %s\n", directory, scores[directory])
 	}
 	fmt.Fprintf(w, "| all %s\n", total)
 
@@ -37,7 +37,7 @@ func report(w io.Writer, mutants []mutant, v verdict) error {
 	return nil
 }
 
-// score counts what became of the changes that compile.
+// score counts the changes that compile.
 type score struct{ killed, survived int }
 
 func (s *score) add(m mutant) {

@@ -9,11 +9,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// An explanation says why no test can notice a change, or need not.
+// explanation says why no test can notice a change, or why none has to.
 type explanation struct {
 	File string
 	Type string
-	Code string // as mutant.Code: what stands elsewhere in the file may change
+	Code string // as in mutant.Code, so that the rest of the file may change
 	Why  string
 }
 
@@ -35,14 +35,14 @@ func readExplanations(path string) ([]explanation, error) {
 	return known, nil
 }
 
-// A verdict says which survivors have an explanation, and which explanations have no survivor.
+// verdict holds the survivors without an explanation, and the explanations without a survivor.
 type verdict struct {
 	unexplained []mutant
 	stale       []explanation
 }
 
 // explain compares the survivors of some packages with the explanations.
-func explain(mutants []mutant, known []explanation, folders []string) verdict {
+func explain(mutants []mutant, known []explanation, directories []string) verdict {
 	var v verdict
 	used := make([]bool, len(known))
 	for _, m := range mutants {
@@ -57,7 +57,7 @@ func explain(mutants []mutant, known []explanation, folders []string) verdict {
 		used[i] = true
 	}
 	for i, e := range known {
-		if !used[i] && slices.Contains(folders, path.Dir(e.File)) {
+		if !used[i] && slices.Contains(directories, path.Dir(e.File)) {
 			v.stale = append(v.stale, e)
 		}
 	}

@@ -13,15 +13,15 @@ import (
 	"sync"
 )
 
-// shown is how many errors are repeated: those that follow are mostly due to the
-// first ones.
+// shown is how many errors are printed: most of the later ones are due to the first
+// ones.
 const shown = 20
 
 // checker type-checks packages, each as soon as those that it imports are done.
 type checker struct {
 	sizes types.Sizes
 	files *token.FileSet
-	// running limits how many packages are worked on at once.
+	// running limits how many packages are checked in parallel.
 	running chan struct{}
 	results map[string]*result
 
@@ -45,7 +45,7 @@ func check(packages []*listed, platform string) error {
 		results: map[string]*result{},
 	}
 	if c.sizes == nil {
-		return fmt.Errorf("the Go compiler knows no architecture %s", goarch)
+		return fmt.Errorf("unknown architecture %q", goarch)
 	}
 	for _, p := range packages {
 		c.results[p.ImportPath] = &result{done: make(chan struct{})}
@@ -91,14 +91,14 @@ func (c *checker) check(p *listed) {
 		Sizes:    c.sizes,
 		Importer: importer{c, p},
 		Error:    c.fail,
-		// Go's own library is checked by those who make it.
+		// The standard library is tested by the Go project.
 		IgnoreFuncBodies: p.Standard,
 	}
 	if p.Module != nil && p.Module.GoVersion != "" {
 		config.GoVersion = "go" + p.Module.GoVersion
 	}
 	path, _, _ := strings.Cut(p.ImportPath, " ")
-	// The error is the first of those that fail has got.
+	// The error is the first of those that fail has collected.
 	result.pkg, _ = config.Check(path, c.files, files, nil)
 }
 
@@ -118,12 +118,12 @@ type importer struct {
 func (i importer) Import(path string) (*types.Package, error) {
 	imported := i.checker.results[i.p.resolve(path)]
 	if imported == nil || imported.pkg == nil {
-		return nil, fmt.Errorf("package %s is not among those that go list named", path)
+		return nil, fmt.Errorf("import %s: go list did not name this package", path)
 	}
 	return imported.pkg, nil
 }
 
-// resolve is the ImportPath of an import as it is written.
+// resolve returns the ImportPath of an import as it is written in a file.
 func (p *listed) resolve(path string) string {
 	if mapped := p.ImportMap[path]; mapped != "" {
 		return mapped

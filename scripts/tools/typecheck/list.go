@@ -13,8 +13,8 @@ import (
 
 // listed is a package as `go list -json` describes it.
 type listed struct {
-	// ImportPath is unique: that of a package compiled for a test ends in the
-	// test's name in brackets.
+	// ImportPath is unique: for a package compiled for a test, it has the test's
+	// name in brackets as a suffix.
 	ImportPath string
 	Name       string
 	Dir        string
@@ -31,7 +31,7 @@ type listed struct {
 func list(dir, platform string, tests bool, patterns []string) ([]*listed, error) {
 	goos, goarch, ok := strings.Cut(platform, "/")
 	if !ok {
-		return nil, fmt.Errorf("%q is no platform: write it as linux/arm64", platform)
+		return nil, fmt.Errorf("invalid platform %q: write it as linux/arm64", platform)
 	}
 	args := []string{"list", "-e", "-deps", "-json=ImportPath,Name,Dir,GoFiles,Imports,ImportMap,Standard,Module,Error"}
 	if tests {

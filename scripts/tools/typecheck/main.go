@@ -1,7 +1,6 @@
 // Command typecheck type-checks packages, and everything that they import, for
-// platforms other than the one it runs on. It finds what a compiler of such a
-// platform would refuse, at a small part of the cost: nothing is compiled, so
-// there is nothing to compile again for each platform.
+// platforms other than the one it runs on. It finds what the compiler would reject
+// for such a platform, at a fraction of the cost, because it compiles nothing.
 //
 //	go -C scripts/tools run ./typecheck -C "$PWD" -platforms darwin/arm64 ./...
 package main
@@ -15,7 +14,7 @@ import (
 )
 
 func main() {
-	dir := flag.String("C", ".", "the folder of the module whose packages are checked")
+	dir := flag.String("C", ".", "the directory of the module whose packages are checked")
 	platforms := flag.String("platforms", "", "comma-separated GOOS/GOARCH pairs to check for")
 	tests := flag.Bool("test", false, "check the packages' tests as well")
 	flag.Usage = func() {

@@ -36,7 +36,7 @@ func expect(t *testing.T, dir, platform string, tests bool, says string) {
 	}
 }
 
-func TestFindsWhatOnlyOnePlatformRefuses(t *testing.T) {
+func TestFindsErrorsOfOnePlatform(t *testing.T) {
 	dir := module(t, "1.26",
 		"a/a.go", "package a\n\nimport \"example.com/m/b\"\n\nvar A string = b.B\n",
 		"b/b_linux.go", "package b\n\nconst B = \"b\"\n",
@@ -84,8 +84,8 @@ func TestFindsPackagesWithoutFiles(t *testing.T) {
 	expect(t, dir, "darwin/arm64", false, "build constraints exclude all Go files")
 }
 
-func TestRefusesWhatIsNoPlatform(t *testing.T) {
+func TestRejectsInvalidPlatforms(t *testing.T) {
 	dir := module(t, "1.26", "a.go", "package a\n")
 	expect(t, dir, "linux", false, "write it as linux/arm64")
-	expect(t, dir, "linux/nope", false, "knows no architecture nope")
+	expect(t, dir, "linux/nope", false, `unknown architecture "nope"`)
 }

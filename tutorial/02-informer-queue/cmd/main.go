@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// run runs the operator until it is told to end.
+// run runs the operator until a signal stops it.
 func run(ctx context.Context, probeAddress, airlineURL string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {

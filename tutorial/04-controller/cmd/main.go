@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// run runs the operator until it is told to end.
+// run runs the operator until a signal stops it.
 func run(probeAddress, image string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {

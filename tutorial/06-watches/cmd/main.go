@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// run runs the operator until it is told to end.
+// run runs the operator until a signal stops it.
 func run(probeAddress, namespaces, image string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {

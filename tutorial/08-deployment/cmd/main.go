@@ -53,7 +53,7 @@ func main() {
 	}
 }
 
-// run runs the operator until it is told to end.
+// run runs the operator until a signal stops it.
 func run(o options) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {

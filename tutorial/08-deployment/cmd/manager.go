@@ -22,7 +22,7 @@ func managerOptions(o options, scheme *runtime.Scheme) ctrl.Options {
 		Metrics: metricsserver.Options{
 			BindAddress:   o.metricsAddress,
 			SecureServing: true,
-			// Who asks is found out from the API server, and whether they may.
+			// The API server authenticates and authorizes the clients.
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
 		LeaderElection:          o.leaderElect,
@@ -31,7 +31,7 @@ func managerOptions(o options, scheme *runtime.Scheme) ctrl.Options {
 		LeaseDuration:           &o.leaseDuration,
 		RenewDeadline:           &renewDeadline,
 		RetryPeriod:             &retryPeriod,
-		// The process ends as soon as the manager does, so the next leader need not wait until the lease runs out.
+		// The process exits as soon as the manager stops, so the next leader does not have to wait until the lease expires.
 		LeaderElectionReleaseOnCancel: true,
 	}
 }

@@ -14,8 +14,8 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/08-deployment/api/v1alpha1"
 )
 
-// cachesFilled returns a check that succeeds when the cache has all that the controller reads. The cache is told of it here, and
-// not by the controller alone: that begins only when its replica leads, and who waits to lead should have read everything.
+// cachesFilled returns a check that succeeds when the cache holds everything that the controller reads. The cache starts to read
+// it here, because the controller asks for it only once its replica leads, and a replica that takes over should be ready.
 func cachesFilled(ctx context.Context, objects cache.Cache) (healthz.Checker, error) {
 	for _, object := range []client.Object{&cachev1alpha1.Memcached{}, &appsv1.Deployment{}, &corev1.Pod{}} {
 		if _, err := objects.GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {
@@ -23,7 +23,7 @@ func cachesFilled(ctx context.Context, objects cache.Cache) (healthz.Checker, er
 		}
 	}
 	return func(request *http.Request) error {
-		// Until whoever asks has waited for long enough.
+		// This waits no longer than the client of the probe does.
 		if !objects.WaitForCacheSync(request.Context()) {
 			return errors.New("the caches are not filled yet")
 		}

@@ -25,7 +25,7 @@ import (
 // workers is how many tickets are worked on at a time.
 const workers = 2
 
-// airlineTimeout is how long the airline may take for an answer. A worker that waits for ever works for nobody.
+// airlineTimeout is how long the airline may take for an answer. A worker that waits indefinitely serves no other ticket.
 const airlineTimeout = 10 * time.Second
 
 func main() {
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// run runs the operator until it is told to end.
+// run runs the operator until a signal stops it.
 func run(ctx context.Context, probeAddress, airlineURL string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {

@@ -23,7 +23,7 @@ func managerOptions(o options, server webhook.Server, scheme *runtime.Scheme) ct
 		Metrics: metricsserver.Options{
 			BindAddress:   o.metricsAddress,
 			SecureServing: true,
-			// Who asks is found out from the API server, and whether they may.
+			// The API server authenticates and authorizes the clients.
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
 		WebhookServer:           server,
@@ -33,7 +33,7 @@ func managerOptions(o options, server webhook.Server, scheme *runtime.Scheme) ct
 		LeaseDuration:           &o.leaseDuration,
 		RenewDeadline:           &renewDeadline,
 		RetryPeriod:             &retryPeriod,
-		// The process ends as soon as the manager does, so the next leader need not wait until the lease runs out.
+		// The process exits as soon as the manager stops, so the next leader does not have to wait until the lease expires.
 		LeaderElectionReleaseOnCancel: true,
 	}
 }

@@ -24,7 +24,7 @@ func managerOptions(o options, w webhooks, scheme *runtime.Scheme) ctrl.Options 
 			BindAddress:   o.metricsAddress,
 			SecureServing: true,
 			TLSOpts:       w.tlsOptions(),
-			// Who asks is found out from the API server, and whether they may.
+			// The API server authenticates and authorizes the clients.
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
 		WebhookServer:           webhook.NewServer(webhook.Options{Host: w.host, Port: w.port, TLSOpts: w.tlsOptions()}),
@@ -34,7 +34,7 @@ func managerOptions(o options, w webhooks, scheme *runtime.Scheme) ctrl.Options 
 		LeaseDuration:           &o.leaseDuration,
 		RenewDeadline:           &renewDeadline,
 		RetryPeriod:             &retryPeriod,
-		// The process ends as soon as the manager does, so the next leader need not wait until the lease runs out.
+		// The process exits as soon as the manager stops, so the next leader does not have to wait until the lease expires.
 		LeaderElectionReleaseOnCancel: true,
 	}
 }

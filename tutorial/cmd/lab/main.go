@@ -31,13 +31,13 @@ func command() *cobra.Command {
 	var stage, dir, task, exercise, step, module, only, fault string
 	root := &cobra.Command{Use: "lab", Short: "The learner's loop", SilenceErrors: true, SilenceUsage: true}
 	root.PersistentFlags().StringVar(&stage, "stage", "", "the chapter's name")
-	root.PersistentFlags().StringVar(&dir, "dir", "", "the folder of the copy")
+	root.PersistentFlags().StringVar(&dir, "dir", "", "the directory of the copy")
 	add := func(use, short string, needsDir bool, run func(ctx context.Context) error) *cobra.Command {
 		command := &cobra.Command{
 			Use: use, Short: short, Args: cobra.NoArgs,
 			RunE: func(command *cobra.Command, _ []string) error {
 				if needsDir && dir == "" {
-					return errors.New("name the folder of your copy: DIR=folder")
+					return errors.New("name the directory of your copy: DIR=directory")
 				}
 				return run(command.Context())
 			},
@@ -56,7 +56,7 @@ func command() *cobra.Command {
 		return exercises.Break(ctx, ".", fault, dir, os.Stdout)
 	})
 	broken.Flags().StringVar(&fault, "lab", "", "the name of a break-it lab; the list of them if empty")
-	add("reset", "Begin anew with a copy", true, func(ctx context.Context) error {
+	add("reset", "Start over with a copy", true, func(ctx context.Context) error {
 		return exercises.Reset(ctx, ".", dir, os.Stdout)
 	})
 	add("solution", "Make a copy of what a chapter ends with", true, func(ctx context.Context) error {
@@ -89,7 +89,7 @@ func command() *cobra.Command {
 		case stage != "":
 			return exercises.HintAbout(".", stage, filepath.Join("bin", "hints"), number, os.Stdout)
 		default:
-			return errors.New("name the folder of your copy, DIR=folder, or the chapter, STAGE=NN-name")
+			return errors.New("name the directory of your copy, DIR=directory, or the chapter, STAGE=NN-name")
 		}
 	})
 	hint.Flags().StringVar(&task, "task", "", "the task's number; the first with more to tell if empty")

@@ -16,12 +16,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// File is the name of the file that describes a chapter, in its folder.
+// File is the name of the file that describes a chapter, in its directory.
 const File = "chapter.yaml"
 
 // Chapter is what a chapter.yaml says.
 type Chapter struct {
-	// Name is the name of the chapter's folder, such as "04-controller".
+	// Name is the name of the chapter's directory, such as "04-controller".
 	Name string `json:"-"`
 	// Title is the chapter's heading.
 	Title string `json:"title"`
@@ -30,13 +30,13 @@ type Chapter struct {
 	// BuildsOn is the chapter whose code this one's began as; empty means that it began with nothing.
 	BuildsOn string `json:"buildsOn,omitempty"`
 	// Changes are the files that this chapter adds to that code, changes or removes. A name that ends with a slash means all
-	// files in that folder.
+	// files in that directory.
 	Changes []string `json:"changes,omitempty"`
 	// Steps are the changes of a chapter whose text explains them in several parts, in place of Changes. Each file is in one.
 	Steps []Step `json:"steps,omitempty"`
-	// Operator is the folder of its operator, relative to the repository; empty means the chapter's own.
+	// Operator is the directory of its operator, relative to the repository; empty means the chapter's own.
 	Operator string `json:"operator,omitempty"`
-	// Suite is the folder of its suite, relative to the repository; empty means test/e2e in the chapter's own.
+	// Suite is the directory of its suite, relative to the repository; empty means test/e2e in the chapter's own.
 	Suite string `json:"suite,omitempty"`
 	// Minutes is how long it takes to read and do, as a test computes it from the text.
 	Minutes int `json:"minutes"`
@@ -44,8 +44,8 @@ type Chapter struct {
 	Runs []Way `json:"runs"`
 	// Needs is what its commands run on.
 	Needs Need `json:"needs"`
-	// Fails are the features of its suite that show that there is something to do: what its operator begins as does not pass
-	// them. The value is a part of what each says then. There are none where it begins with gaps of its own, which say it.
+	// Fails are the features of its suite that show that there is something to do, because the operator that a learner starts with
+	// does not pass them. The value is a part of the failure's message. A chapter that starts with gaps of its own needs none.
 	Fails map[string]string `json:"fails,omitempty"`
 	// Tasks are what a learner writes, in this order, to get from what make start gives to what the chapter ends with.
 	Tasks []Task `json:"tasks,omitempty"`
@@ -100,17 +100,17 @@ const (
 	NeedsKind Need = "kind"
 )
 
-// name is what a chapter's folder is called.
+// name is what a chapter's directory is called.
 var name = regexp.MustCompile(`^[0-9]{2}-[a-z]+(-[a-z]+)*$`)
 
-// Read reads the chapter in a folder. Its errors name the file and the mend.
-func Read(folder string) (Chapter, error) {
-	file := filepath.Join(folder, File)
+// Read reads the chapter in a directory. Its errors name the file and say how to fix it.
+func Read(directory string) (Chapter, error) {
+	file := filepath.Join(directory, File)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return Chapter{}, err
 	}
-	c := Chapter{Name: filepath.Base(folder)}
+	c := Chapter{Name: filepath.Base(directory)}
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {
 		return Chapter{}, fmt.Errorf("reading %s: %w", file, err)
 	}
@@ -123,7 +123,7 @@ func Read(folder string) (Chapter, error) {
 func (c Chapter) validate() error {
 	switch {
 	case !name.MatchString(c.Name):
-		return fmt.Errorf("its folder is called %q: it must be two digits and words, such as 04-controller", c.Name)
+		return fmt.Errorf("its directory is called %q: it must be two digits and words, such as 04-controller", c.Name)
 	case c.Title == "":
 		return errors.New("it has no title")
 	case c.Outcome == "":
@@ -164,7 +164,7 @@ func (c Chapter) validate() error {
 	return nil
 }
 
-// ReadAll reads the chapters in the tutorial's folder, in their order.
+// ReadAll reads the chapters in the tutorial's directory, in their order.
 func ReadAll(tutorial string) ([]Chapter, error) {
 	files, err := filepath.Glob(filepath.Join(tutorial, "*", File))
 	if err != nil {
@@ -184,18 +184,18 @@ func ReadAll(tutorial string) ([]Chapter, error) {
 			return slices.ContainsFunc(chapters, func(earlier Chapter) bool { return earlier.Name == name })
 		}
 		if c.BuildsOn != "" && !known(c.BuildsOn) {
-			return nil, fmt.Errorf("%s: it buildsOn %s, which is no chapter", file, c.BuildsOn)
+			return nil, fmt.Errorf("%s: it buildsOn %s, which is not a chapter", file, c.BuildsOn)
 		}
 		chapters = append(chapters, c)
 	}
 	return chapters, nil
 }
 
-// OperatorFolder is the folder of the chapter's operator, relative to the repository, with slashes.
-func (c Chapter) OperatorFolder() string { return cmp.Or(c.Operator, "tutorial/"+c.Name) }
+// OperatorDirectory is the directory of the chapter's operator, relative to the repository, with slashes.
+func (c Chapter) OperatorDirectory() string { return cmp.Or(c.Operator, "tutorial/"+c.Name) }
 
-// SuiteFolder is the folder of the chapter's suite, relative to the repository, with slashes.
-func (c Chapter) SuiteFolder() string { return cmp.Or(c.Suite, "tutorial/"+c.Name+"/test/e2e") }
+// SuiteDirectory is the directory of the chapter's suite, relative to the repository, with slashes.
+func (c Chapter) SuiteDirectory() string { return cmp.Or(c.Suite, "tutorial/"+c.Name+"/test/e2e") }
 
 // allChanges are the files that it adds, changes or removes, whether it has them in steps or not.
 func (c Chapter) allChanges() []string {
@@ -213,7 +213,7 @@ func matchesAny(changes []string, file string) bool {
 	return slices.ContainsFunc(changes, func(change string) bool { return matches(change, file) })
 }
 
-// matches returns whether a change means the file: it is its name or a pattern, or the name of a folder that it is in.
+// matches returns whether a change means the file: it is its name or a pattern, or the name of a directory that it is in.
 func matches(change, file string) bool {
 	fits, err := path.Match(change, file)
 	return err == nil && fits || strings.HasSuffix(change, "/") && strings.HasPrefix(file, change)

@@ -45,29 +45,29 @@ func TestReadAll(t *testing.T) {
 }
 
 func TestReadAllRefuses(t *testing.T) {
-	for name, test := range map[string]struct{ folder, text, why string }{
-		"an unknown key":          {"04-controller", sound + "minuets: 20\n", `unknown field "minuets"`},
-		"a key twice":             {"04-controller", sound + "minutes: 20\n", `"minutes" already set`},
-		"a folder without number": {"controller", sound, "must be two digits and words"},
-		"no title":                {"04-controller", strings.Replace(sound, "title", "#", 1), "it has no title"},
-		"no outcome":              {"04-controller", strings.Replace(sound, "outcome", "#", 1), "it has no outcome"},
-		"too short":               {"04-controller", strings.Replace(sound, "20", "9", 1), "10 or more"},
-		"an unknown way to run":   {"04-controller", strings.Replace(sound, "process", "thread", 1), `runs has "thread"`},
-		"no way to run":           {"04-controller", strings.Replace(sound, "process", "", 1), "runs is empty"},
-		"an unknown cluster":      {"04-controller", strings.Replace(sound, "embedded", "cloud", 1), `needs is "cloud"`},
-		"two hints":               {"04-controller", sound + "hints: [[look, think]]\n", "hints has 2 for exercise 1: it must have 3"},
-		"changes of nothing":      {"04-controller", sound + "changes: [cmd/]\n", "not what it buildsOn"},
-		"a later one":             {"04-controller", sound + "buildsOn: 05-status\n", "does not come before it"},
-		"steps of nothing":        {"04-controller", sound + "steps: [{title: write, files: [cmd/]}]\n", "not what it buildsOn"},
-		"changes and steps":       {"04-controller", sound + "buildsOn: 03-api\nchanges: [api/]\nsteps: [{title: write, files: [cmd/]}]\n", "changes, and steps"},
-		"a step without files":    {"04-controller", sound + "buildsOn: 03-api\nsteps: [{title: write}]\n", "step 1 must have a title and files"},
-		"an unknown one":          {"04-controller", sound + "buildsOn: 03-api\n", "which is no chapter"},
+	for name, test := range map[string]struct{ directory, text, why string }{
+		"an unknown key":             {"04-controller", sound + "minuets: 20\n", `unknown field "minuets"`},
+		"a key twice":                {"04-controller", sound + "minutes: 20\n", `"minutes" already set`},
+		"a directory without number": {"controller", sound, "must be two digits and words"},
+		"no title":                   {"04-controller", strings.Replace(sound, "title", "#", 1), "it has no title"},
+		"no outcome":                 {"04-controller", strings.Replace(sound, "outcome", "#", 1), "it has no outcome"},
+		"too short":                  {"04-controller", strings.Replace(sound, "20", "9", 1), "10 or more"},
+		"an unknown way to run":      {"04-controller", strings.Replace(sound, "process", "thread", 1), `runs has "thread"`},
+		"no way to run":              {"04-controller", strings.Replace(sound, "process", "", 1), "runs is empty"},
+		"an unknown cluster":         {"04-controller", strings.Replace(sound, "embedded", "cloud", 1), `needs is "cloud"`},
+		"two hints":                  {"04-controller", sound + "hints: [[look, think]]\n", "hints has 2 for exercise 1: it must have 3"},
+		"changes of nothing":         {"04-controller", sound + "changes: [cmd/]\n", "not what it buildsOn"},
+		"a later one":                {"04-controller", sound + "buildsOn: 05-status\n", "does not come before it"},
+		"steps of nothing":           {"04-controller", sound + "steps: [{title: write, files: [cmd/]}]\n", "not what it buildsOn"},
+		"changes and steps":          {"04-controller", sound + "buildsOn: 03-api\nchanges: [api/]\nsteps: [{title: write, files: [cmd/]}]\n", "changes, and steps"},
+		"a step without files":       {"04-controller", sound + "buildsOn: 03-api\nsteps: [{title: write}]\n", "step 1 must have a title and files"},
+		"an unknown one":             {"04-controller", sound + "buildsOn: 03-api\n", "which is not a chapter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tutorial := t.TempDir()
-			write(t, filepath.Join(tutorial, test.folder, chapter.File), test.text)
+			write(t, filepath.Join(tutorial, test.directory, chapter.File), test.text)
 			_, err := chapter.ReadAll(tutorial)
-			NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring(test.why), ContainSubstring(test.folder))))
+			NewWithT(t).Expect(err).To(MatchError(And(ContainSubstring(test.why), ContainSubstring(test.directory))))
 		})
 	}
 	_, err := chapter.ReadAll(t.TempDir())

@@ -11,28 +11,28 @@ import (
 	"strings"
 )
 
-// Own are a chapter's files and folders that are no part of its operator.
+// Own are a chapter's files and directories that are not part of its operator.
 var Own = []string{"README.md", File, "GNUmakefile", "start/", "test/"}
 
 // repository is how the import paths of operators begin.
 const repository = "operator-testbed/"
 
-// built are folders that the targets of a Makefile make.
+// built are directories that the targets of a Makefile make.
 var built = []string{"bin/", "dist/"}
 
-// Code returns the files of a chapter's operator, by their paths in its folder. The text of two chapters is the same where
+// Code returns the files of a chapter's operator, by their paths in its directory. The text of two chapters is the same where
 // they differ in nothing but the chapter's name.
 func (c Chapter) Code(tutorial string) (map[string][]byte, error) {
-	folder, named, neutral := filepath.Join(tutorial, c.Name), c.Name, "NN-name"
+	directory, named, neutral := filepath.Join(tutorial, c.Name), c.Name, "NN-name"
 	if c.Operator != "" {
-		folder, named, neutral = filepath.Join(tutorial, "..", c.Operator), repository+c.Operator, repository+"tutorial/NN-name"
+		directory, named, neutral = filepath.Join(tutorial, "..", c.Operator), repository+c.Operator, repository+"tutorial/NN-name"
 	}
 	code := map[string][]byte{}
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		file, err := filepath.Rel(folder, path)
+		file, err := filepath.Rel(directory, path)
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ const (
 	// tools is the module that pins the programs that a Makefile calls, and copiedTools where a copy has it.
 	tools, copiedTools = "scripts/tools", "hack/tools"
 
-	// Operator is the folder of the finished operator.
+	// Operator is the directory of the finished operator.
 	Operator = "operator"
 
 	// ignored is what the targets of a Makefile make.
@@ -38,15 +38,15 @@ var OperatorOwn = []string{"GNUmakefile", "hack/multiarch/buildx_test.go", "inte
 type Options struct {
 	// Root is the repository.
 	Root string
-	// Folder is the operator's folder, relative to Root, with slashes.
-	Folder string
+	// Directory is the operator's directory, relative to Root, with slashes.
+	Directory string
 	// Module is the name of the copy's module.
 	Module string
-	// Without are files and, ending with a slash, folders of Folder that are left out.
+	// Without are files and, ending with a slash, directories of Directory that are left out.
 	Without []string
-	// Instead is a folder whose files are copied instead of those of Root that have the same path; empty means none.
+	// Instead is a directory whose files are copied instead of those of Root that have the same path; empty means none.
 	Instead string
-	// To is the folder of the copy. There must be nothing in it.
+	// To is the directory of the copy. There must be nothing in it.
 	To string
 }
 
@@ -85,81 +85,81 @@ func Eject(ctx context.Context, o Options) (err error) {
 	return o.writeModule(ctx)
 }
 
-// empty returns an error if there is anything in the folder.
-func empty(folder string) error {
+// empty returns an error if there is anything in the directory.
+func empty(directory string) error {
 	// make passes DIR on as it is: only a shell makes a home directory of it, and only where it is not quoted.
-	if strings.HasPrefix(folder, "~") {
-		return fmt.Errorf(`%s would be a folder called "~" in the repository: write $HOME instead of ~`, folder)
+	if strings.HasPrefix(directory, "~") {
+		return fmt.Errorf(`%s would be a directory called "~" in the repository: write $HOME instead of ~`, directory)
 	}
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(directory)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
 	case len(entries) > 0:
-		return fmt.Errorf("there is something in %s already: name a folder that is new or empty", folder)
+		return fmt.Errorf("there is something in %s already: name a directory that is new or empty", directory)
 	}
 	return nil
 }
 
-// removeAll removes what is in a folder, and the folder too unless it existed before.
-func removeAll(folder string, existed bool) error {
+// removeAll removes what is in a directory, and the directory too unless it existed before.
+func removeAll(directory string, existed bool) error {
 	if !existed {
-		return os.RemoveAll(folder)
+		return os.RemoveAll(directory)
 	}
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(directory)
 	for _, entry := range entries {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(folder, entry.Name())))
+		err = errors.Join(err, os.RemoveAll(filepath.Join(directory, entry.Name())))
 	}
 	return err
 }
 
-// files returns the files that git knows or would add, relative to the operator's folder.
+// files returns the files that git knows or would add, relative to the operator's directory.
 func (o Options) files(ctx context.Context) ([]string, error) {
 	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", ".")
-	list.Dir = filepath.Join(o.Root, o.Folder)
+	list.Dir = filepath.Join(o.Root, o.Directory)
 	var stderr bytes.Buffer
 	list.Stderr = &stderr
 	out, err := list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("listing the files of %s: %w %s", o.Folder, err, stderr.Bytes())
+		return nil, fmt.Errorf("listing the files of %s: %w %s", o.Directory, err, stderr.Bytes())
 	}
 	var files []string
 	for file := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
 		leftOut := slices.ContainsFunc(o.Without, func(without string) bool {
 			return file == without || strings.HasSuffix(without, "/") && strings.HasPrefix(file, without)
 		})
-		_, err := os.Stat(filepath.Join(o.Root, o.Folder, file))
+		_, err := os.Stat(filepath.Join(o.Root, o.Directory, file))
 		if !leftOut && err == nil {
 			files = append(files, file)
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("there is no operator in %s", o.Folder)
+		return nil, fmt.Errorf("there is no operator in %s", o.Directory)
 	}
 	return files, nil
 }
 
-// source returns where a file of the operator's folder is copied from.
+// source returns where a file of the operator's directory is copied from.
 func (o Options) source(file string) string {
 	if o.Instead != "" {
-		instead := filepath.Join(o.Instead, o.Folder, file)
+		instead := filepath.Join(o.Instead, o.Directory, file)
 		if _, err := os.Stat(instead); err == nil {
 			return instead
 		}
 	}
-	return filepath.Join(o.Root, o.Folder, file)
+	return filepath.Join(o.Root, o.Directory, file)
 }
 
 // Rewriter returns what replaces the names of the operator's place in the repository by those of the copy.
 func (o Options) Rewriter() *strings.Replacer {
-	before := module + "/" + o.Folder
-	up := strings.Repeat("../", strings.Count(o.Folder, "/")+1)
+	before := module + "/" + o.Directory
+	up := strings.Repeat("../", strings.Count(o.Directory, "/")+1)
 	return strings.NewReplacer(
 		before, o.Module,
 		dotted(before), dotted(o.Module),
-		"./"+o.Folder+"/", "./",
+		"./"+o.Directory+"/", "./",
 		path.Join(up, tools), copiedTools,
 	)
 }

@@ -20,26 +20,26 @@ import (
 
 const root = "../../.."
 
-func TestEjectNeedsAnEmptyFolder(t *testing.T) {
+func TestEjectNeedsAnEmptyDirectory(t *testing.T) {
 	g := NewWithT(t)
 	to := t.TempDir()
 	mine := filepath.Join(to, "mine.go")
 	g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
-	err := eject.Eject(t.Context(), eject.Options{Root: root, Folder: "tutorial/04-controller", Module: "example.com/copy", To: to})
-	g.Expect(err).To(MatchError(ContainSubstring("name a folder that is new or empty")))
+	err := eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/04-controller", Module: "example.com/copy", To: to})
+	g.Expect(err).To(MatchError(ContainSubstring("name a directory that is new or empty")))
 	g.Expect(mine).To(BeAnExistingFile())
 }
 
-// make DIR='~/copy' passes the tilde on, and a folder called ~ is dangerous to clean up.
+// make DIR='~/copy' passes the tilde on, and a directory called ~ is dangerous to clean up.
 func TestEjectRefusesATilde(t *testing.T) {
-	err := eject.Eject(t.Context(), eject.Options{Root: root, Folder: "tutorial/04-controller", Module: "example.com/copy", To: "~/copy"})
+	err := eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/04-controller", Module: "example.com/copy", To: "~/copy"})
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("write $HOME instead of ~")))
 }
 
 func TestEjectLeavesNothingBehindWhenItFails(t *testing.T) {
 	g := NewWithT(t)
 	to := filepath.Join(t.TempDir(), "copy")
-	err := eject.Eject(t.Context(), eject.Options{Root: root, Folder: "tutorial/internal", Module: "not a module", To: to})
+	err := eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/internal", Module: "not a module", To: to})
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(to).NotTo(BeAnExistingFile())
 }
@@ -63,13 +63,13 @@ func TestEject(t *testing.T) {
 			if text, err := os.ReadFile(makefile); err != nil || strings.Contains(string(text), "\ngenerate:") {
 				commands = append(commands, "make generate manifests")
 			}
-			standsAlone(t, eject.Options{Folder: "tutorial/" + name, Without: chapter.Own}, commands...)
+			standsAlone(t, eject.Options{Directory: "tutorial/" + name, Without: chapter.Own}, commands...)
 		})
 	}
 	t.Run("operator", func(t *testing.T) {
 		t.Parallel()
 		// One of its tests runs make generate manifests.
-		standsAlone(t, eject.Options{Folder: eject.Operator, Without: eject.OperatorOwn},
+		standsAlone(t, eject.Options{Directory: eject.Operator, Without: eject.OperatorOwn},
 			"go build -o bin/manager ./cmd")
 	})
 }
@@ -89,8 +89,8 @@ func standsAlone(t *testing.T, o eject.Options, commands ...string) {
 	for _, command := range commands {
 		run(t, o.To, command)
 	}
-	g.Expect(run(t, o.To, "git diff")).To(BeEmpty(), "what is generated is stale: run make generate manifests for %s", o.Folder)
-	g.Expect(run(t, o.To, "git status --porcelain=v1 --untracked-files")).NotTo(ContainSubstring("?? "), "what a target makes is no source")
+	g.Expect(run(t, o.To, "git diff")).To(BeEmpty(), "what is generated is stale: run make generate manifests for %s", o.Directory)
+	g.Expect(run(t, o.To, "git status --porcelain=v1 --untracked-files")).NotTo(ContainSubstring("?? "), "expected git to ignore what the targets make")
 	for file := range strings.FieldsSeq(run(t, o.To, "git ls-files")) {
 		text, err := os.ReadFile(filepath.Join(o.To, file))
 		g.Expect(err).NotTo(HaveOccurred())
@@ -114,8 +114,8 @@ func readers(t *testing.T, copied string) []string {
 			return err
 		}
 		if slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return slices.Contains(readFiles, spec.Path.Value) }) {
-			folder, err := filepath.Rel(copied, filepath.Dir(path))
-			packages = append(packages, "./"+filepath.ToSlash(folder))
+			directory, err := filepath.Rel(copied, filepath.Dir(path))
+			packages = append(packages, "./"+filepath.ToSlash(directory))
 			return err
 		}
 		return nil
@@ -132,12 +132,12 @@ var readFiles = []string{
 	`"embed"`, `"io/fs"`, `"os"`, `"os/exec"`, `"path/filepath"`, `"sigs.k8s.io/controller-runtime/pkg/envtest"`,
 }
 
-// run runs a command in a folder that is in no repository but its own, and returns what it prints.
-func run(t *testing.T, folder, command string) string {
+// run runs a command in a directory that is in no repository but its own, and returns what it prints.
+func run(t *testing.T, directory, command string) string {
 	t.Helper()
 	words := strings.Fields(command)
 	run := exec.CommandContext(t.Context(), words[0], words[1:]...)
-	run.Dir = folder
+	run.Dir = directory
 	// With the flags that everything else is compiled with, or all of Kubernetes' libraries would be compiled again.
 	run.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath -buildvcs=false", "CGO_ENABLED=0", "GIT_CONFIG_GLOBAL="+os.DevNull)
 	out, err := run.CombinedOutput()

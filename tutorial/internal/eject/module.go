@@ -77,7 +77,7 @@ func (o Options) needed(ctx context.Context) ([]*modfile.Require, error) {
 	list.Stderr = &stderr
 	out, err := list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("finding out what %s needs: %w\n%s", o.Folder, err, bytes.TrimSpace(stderr.Bytes()))
+		return nil, fmt.Errorf("finding out what %s needs: %w\n%s", o.Directory, err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	var packages []goPackage
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {

@@ -17,7 +17,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 )
 
-// labsFile has the break-it labs, in the tutorial's folder.
+// labsFile has the break-it labs, in the tutorial's directory.
 const labsFile = "labs.yaml"
 
 // faultFile is where a copy says which break-it lab it is for.
@@ -25,17 +25,18 @@ const faultFile = ".lab"
 
 // Fault is a break-it lab: an operator with one fault in it, for a learner to find and fix.
 type Fault struct {
-	// Name is what it is called. It gives nothing away.
+	// Name is the name of the lab. It does not give the fault away.
 	Name string `json:"name"`
-	// Chapter is whose operator is broken.
+	// Chapter is the name of the chapter whose operator is broken.
 	Chapter string `json:"chapter"`
 	// Mutant is the name of the chapter's mutant that breaks it.
 	Mutant string `json:"mutant"`
-	// Symptom is what a user sees of it.
+	// Symptom is what a user notices.
 	Symptom string `json:"symptom"`
-	// Point is what there was to learn, for who has healed it.
+	// Point is what the lab teaches, for a learner who has fixed the fault.
 	Point string `json:"point"`
-	// Others are issues of projects that had to learn it, as "owner/project #number", which is printed as a link, or "project #number".
+	// Others are issues of projects that had the same fault, as "owner/project #number", which is printed as a link, or
+	// "project #number".
 	Others []string `json:"others"`
 	// Hints are what helps, each of which gives away more.
 	Hints [chapter.Steps]string `json:"hints"`
@@ -55,8 +56,8 @@ func Faults(root string) ([]Fault, error) {
 	return faults, nil
 }
 
-// Break makes the folder dir the operator of the break-it lab of that name, with its fault, and tells the symptom. Without a name
-// it tells which labs there are.
+// Break makes the directory dir the operator of the break-it lab of that name, with its fault, and prints the symptom. Without a
+// name it lists the labs.
 func Break(ctx context.Context, root, name, dir string, out io.Writer) error {
 	if name == "" {
 		return list(root, out)
@@ -66,7 +67,7 @@ func Break(ctx context.Context, root, name, dir string, out io.Writer) error {
 		return errors.Join(err, list(root, out))
 	}
 	if dir == "" {
-		return errors.New("name a new folder for the copy: DIR=folder")
+		return errors.New("name a new directory for the copy: DIR=directory")
 	}
 	if err := fault.eject(ctx, root, dir); err != nil {
 		return err
@@ -76,7 +77,7 @@ func Break(ctx context.Context, root, name, dir string, out io.Writer) error {
 	return nil
 }
 
-// list tells which labs there are.
+// list prints the names, chapters and symptoms of the labs.
 func list(root string, out io.Writer) error {
 	faults, err := Faults(root)
 	if err != nil {
@@ -89,7 +90,7 @@ func list(root string, out io.Writer) error {
 	for _, fault := range faults {
 		fmt.Fprintf(out, "  %-*s  %s  %s\n", width, fault.Name, fault.Chapter[:2], fault.Symptom)
 	}
-	fmt.Fprintf(out, "\nEach is the operator of a chapter with one fault in it: make break LAB=%s DIR=folder\n", faults[0].Name)
+	fmt.Fprintf(out, "\nEach is the operator of a chapter with one fault in it: make break LAB=%s DIR=directory\n", faults[0].Name)
 	return nil
 }
 
@@ -118,13 +119,13 @@ func faultIn(root, dir string) (fault Fault, ok bool, err error) {
 	return fault, err == nil, err
 }
 
-// eject makes the folder dir the broken operator. Nothing in there says what is broken.
+// eject makes the directory dir the broken operator. Nothing in there says what is broken.
 func (f Fault) eject(ctx context.Context, root, dir string) (err error) {
 	c, err := find(root, f.Chapter)
 	if err != nil {
 		return err
 	}
-	m, err := patchIn(filepath.Join(root, c.SuiteFolder(), "mutants"), f.Mutant)
+	m, err := patchIn(filepath.Join(root, c.SuiteDirectory(), "mutants"), f.Mutant)
 	if err != nil {
 		return err
 	}
@@ -137,8 +138,8 @@ func (f Fault) eject(ctx context.Context, root, dir string) (err error) {
 // issue is an issue of a project whose owner is named.
 var issue = regexp.MustCompile(`^([\w.-]+/[\w.-]+) #([0-9]+)$`)
 
-// healed tells what there was to learn.
-func (f Fault) healed(out io.Writer) {
+// printPoint prints what the lab teaches, and which projects have had the same fault.
+func (f Fault) printPoint(out io.Writer) {
 	fmt.Fprintf(out, "Fixed. %s\nOthers have met it:\n", f.Point)
 	for _, other := range f.Others {
 		fmt.Fprintf(out, "  %s\n", issue.ReplaceAllString(other, "https://github.com/$1/issues/$2"))

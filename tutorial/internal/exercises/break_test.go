@@ -26,7 +26,7 @@ var faultName = regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
 // mutantOf returns the mutant of a break-it lab.
 func mutantOf(t *testing.T, fault exercises.Fault) mutant.Mutant {
 	t.Helper()
-	mutants, err := mutant.Read(filepath.Join(root, chapterOf(t, fault).SuiteFolder(), "mutants"))
+	mutants, err := mutant.Read(filepath.Join(root, chapterOf(t, fault).SuiteDirectory(), "mutants"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func chapterOf(t *testing.T, fault exercises.Fault) chapter.Chapter {
 	return c
 }
 
-// Each break-it lab is told by what a user sees, and has all that its learner needs.
+// Each break-it lab is described by what a user sees, and has everything that its learner needs.
 func TestFaults(t *testing.T) {
 	g := NewWithT(t)
 	faults, err := exercises.Faults(root)
@@ -84,7 +84,7 @@ func TestFaultsApply(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			m := mutantOf(t, fault)
-			broken, err := m.Apply(t.Context(), root, chapterOf(t, fault).OperatorFolder()+"/config", t.TempDir())
+			broken, err := m.Apply(t.Context(), root, chapterOf(t, fault).OperatorDirectory()+"/config", t.TempDir())
 			g.Expect(err).NotTo(HaveOccurred())
 			for _, file := range m.Files {
 				text, err := os.ReadFile(filepath.Join(broken.Tree, file))
@@ -103,7 +103,7 @@ func TestFaultsApply(t *testing.T) {
 	}
 }
 
-// A copy is the chapter's operator but for the files that are broken, and neither it nor what is told of it names the fault.
+// A copy is the chapter's operator except for the broken files, and neither the copy nor the output names the fault.
 func TestBreakTellsTheSymptomOnly(t *testing.T) {
 	for name, differ := range map[string][]string{
 		"no-answer":    {".lab", "config/rbac/role.yaml"},
@@ -156,8 +156,8 @@ func TestBreakRefuses(t *testing.T) {
 	out.Reset()
 	g.Expect(exercises.Break(t.Context(), root, "no-such", dir, &out)).To(MatchError("there is no LAB=no-such: use one of those in the list"))
 	g.Expect(out.String()).To(ContainSubstring("  left-behind  "))
-	g.Expect(exercises.Break(t.Context(), root, "left-behind", "", &out)).To(MatchError("name a new folder for the copy: DIR=folder"))
-	g.Expect(exercises.Break(t.Context(), root, "left-behind", dir, &out)).To(MatchError(ContainSubstring("name a folder that is new or empty")))
+	g.Expect(exercises.Break(t.Context(), root, "left-behind", "", &out)).To(MatchError("name a new directory for the copy: DIR=directory"))
+	g.Expect(exercises.Break(t.Context(), root, "left-behind", dir, &out)).To(MatchError(ContainSubstring("name a directory that is new or empty")))
 	g.Expect(os.ReadDir(dir)).To(HaveLen(1))
 }
 

@@ -15,14 +15,14 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/eject"
 )
 
-// Eject makes the new folder dir a project of its own, of the finished operator, or of the chapter called stage: for somebody
+// Eject makes the new directory dir a project of its own, of the finished operator, or of the chapter called stage: for somebody
 // who begins an operator, not for a learner. Its module is called module; empty means a name that every copy has.
 func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) error {
 	module = cmp.Or(module, moduleName)
 	if err := modversion.CheckImportPath(module); err != nil {
 		return fmt.Errorf("MODULE=%s can't be the name of a module, give one such as %s: %w", module, moduleName, err)
 	}
-	options := eject.Options{Root: root, Folder: eject.Operator, Module: module, Without: eject.OperatorOwn, To: dir}
+	options := eject.Options{Root: root, Directory: eject.Operator, Module: module, Without: eject.OperatorOwn, To: dir}
 	if stage != "" {
 		names, err := operators(root)
 		if err != nil {
@@ -31,7 +31,7 @@ func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) 
 		if !slices.Contains(names, stage) {
 			return fmt.Errorf("there is no operator in STAGE=%s: use one of %s, or none for the finished one", stage, strings.Join(names, ", "))
 		}
-		options.Folder, options.Without = "tutorial/"+stage, chapter.Own
+		options.Directory, options.Without = "tutorial/"+stage, chapter.Own
 	}
 	if err := eject.Eject(ctx, options); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
 
-// That what it makes stands by itself is shown where the copies are made.
+// The tests of package eject show that a copy does not depend on this repository.
 func TestEject(t *testing.T) {
 	g := NewWithT(t)
 	for stage, own := range map[string]string{"": "internal/metrics/metrics.go", "03-api": "api/v1alpha1/memcached_types.go"} {

@@ -1,6 +1,6 @@
 // Package exercises lets a learner write a chapter's operator: it makes a copy of the operator that the chapter builds on, runs the
-// chapter's suite against what has become of it, gives hints, begins anew, and shows the solution. It also makes copies with a
-// fault in them, for a learner to fix.
+// chapter's suite against the copy, gives hints, starts over, and shows the solution. It also makes copies with a fault in them, for
+// a learner to fix.
 package exercises
 
 import (
@@ -28,8 +28,8 @@ const stageFile = ".stage"
 // moduleName is the name of a copy's module.
 const moduleName = "example.com/memcached-operator"
 
-// Start makes the folder dir what the chapter called stage begins with, in the repository at root, and tells the chapter's
-// goal.
+// Start makes the directory dir a copy of what the chapter called stage starts with, in the repository at root, and prints the
+// chapter's goal.
 func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
 	c, err := find(root, stage)
 	if err != nil {
@@ -41,7 +41,7 @@ func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s is %s now. Your goal: %s.\n\n", dir, began, c.Outcome)
 	if len(c.Tasks) > 0 {
-		fmt.Fprintf(out, "Read tutorial/%s/README.md. There is to write:\n", stage)
+		fmt.Fprintf(out, "Read tutorial/%s/README.md. You are going to write:\n", stage)
 		for i, task := range c.Tasks {
 			fmt.Fprintf(out, "  %d. %s (%s)\n", i+1, task.Goal, task.File)
 		}
@@ -70,11 +70,11 @@ func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// todo is the name of the patch, in a chapter's folder start, that takes out of its operator what a learner is to write.
+// todo is the name of the patch, in a chapter's directory start, that takes out of its operator what a learner is to write.
 const todo = "todo"
 
-// begin makes the folder dir what the chapter c begins with, and returns what that is: the chapter's own operator with parts to
-// fill in, or the operator of the chapter that it builds on.
+// begin makes the directory dir a copy of what the chapter c starts with, and returns a description of it: the chapter's own
+// operator with parts to fill in, or the operator of the chapter that it builds on.
 func begin(ctx context.Context, root string, c chapter.Chapter, dir string) (string, error) {
 	gaps, ok, err := Gaps(root, c)
 	if err != nil {
@@ -88,23 +88,23 @@ func begin(ctx context.Context, root string, c chapter.Chapter, dir string) (str
 
 // Gaps returns the patch that takes out of the operator of c what a learner is to write, if it has one.
 func Gaps(root string, c chapter.Chapter) (gaps mutant.Mutant, ok bool, err error) {
-	folder := filepath.Join(root, "tutorial", c.Name, "start")
-	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+	directory := filepath.Join(root, "tutorial", c.Name, "start")
+	if _, err := os.Stat(directory); errors.Is(err, fs.ErrNotExist) {
 		return mutant.Mutant{}, false, nil
 	}
-	gaps, err = patchIn(folder, todo)
+	gaps, err = patchIn(directory, todo)
 	return gaps, err == nil, err
 }
 
-// patchIn returns the patch of that name in a folder.
-func patchIn(folder, name string) (mutant.Mutant, error) {
-	patches, err := mutant.Read(folder)
+// patchIn returns the patch of that name in a directory.
+func patchIn(directory, name string) (mutant.Mutant, error) {
+	patches, err := mutant.Read(directory)
 	if err != nil {
 		return mutant.Mutant{}, err
 	}
 	i := slices.IndexFunc(patches, func(m mutant.Mutant) bool { return m.Name == name })
 	if i < 0 {
-		return mutant.Mutant{}, fmt.Errorf("there is no %s.patch in %s", name, folder)
+		return mutant.Mutant{}, fmt.Errorf("there is no %s.patch in %s", name, directory)
 	}
 	return patches[i], nil
 }
@@ -125,7 +125,7 @@ func find(root, stage string) (chapter.Chapter, error) {
 	return chapter.Chapter{}, noChapter(stage, names)
 }
 
-// noChapter returns the error for a stage that is none of the names, or that was not given.
+// noChapter returns the error for a stage that is unknown or was not given.
 func noChapter(stage string, names []string) error {
 	if stage == "" {
 		return fmt.Errorf("name the chapter, STAGE=NN-name: one of %s", strings.Join(names, ", "))
@@ -133,26 +133,26 @@ func noChapter(stage string, names []string) error {
 	return fmt.Errorf("there is no STAGE=%s: use one of %s", stage, strings.Join(names, ", "))
 }
 
-// ejectOperator makes the folder dir the operator in a folder of the repository, for somebody who is at work on stage.
+// ejectOperator makes the directory dir the operator in a directory of the repository, for somebody who is at work on stage.
 func ejectOperator(ctx context.Context, root, operator, stage, dir string) error {
 	return ejectWith(ctx, root, "", operator, stage, dir)
 }
 
-// ejectPatched makes the folder dir the operator of c with a patch applied.
+// ejectPatched makes the directory dir the operator of c with a patch applied.
 func ejectPatched(ctx context.Context, root string, patch mutant.Mutant, c chapter.Chapter, dir string) error {
 	work, err := os.MkdirTemp("", "lab-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	patched, err := patch.Apply(ctx, root, c.OperatorFolder()+"/config", work)
+	patched, err := patch.Apply(ctx, root, c.OperatorDirectory()+"/config", work)
 	if err != nil {
 		return err
 	}
-	return ejectWith(ctx, root, patched.Tree, c.OperatorFolder(), c.Name, dir)
+	return ejectWith(ctx, root, patched.Tree, c.OperatorDirectory(), c.Name, dir)
 }
 
-// ejectWith is ejectOperator with the files of the folder instead, as in eject.Options.
+// ejectWith is ejectOperator with the files of the directory instead, as in eject.Options.
 func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) error {
 	options := copyOptions(root, operator)
 	options.Instead, options.To = instead, dir
@@ -175,14 +175,14 @@ func copyOptions(root, operator string) eject.Options {
 	if operator == eject.Operator {
 		without = eject.OperatorOwn
 	}
-	return eject.Options{Root: root, Folder: operator, Module: moduleName, Without: without}
+	return eject.Options{Root: root, Directory: operator, Module: moduleName, Without: without}
 }
 
 // stageOf returns which chapter the copy in dir is for.
 func stageOf(dir string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(dir, stageFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s was not made by make start or make break: give the folder that was", dir)
+		return "", fmt.Errorf("%s was not made by make start or make break: give the directory that was", dir)
 	}
 	return strings.TrimSpace(string(content)), err
 }
@@ -196,7 +196,7 @@ func chapterOf(root, dir string) (chapter.Chapter, error) {
 	return find(root, stage)
 }
 
-// errNotYet is what Check returns when the suite has failed: its output has said why.
+// errNotYet is what Check returns when the suite has failed. The suite's output says why.
 var errNotYet = errors.New("not yet: each line with FAIL names a feature, what was expected and what was last seen; timeline.txt in its directory shows what happened, in order")
 
 // Check runs the suite of the chapter that the copy in dir is for, against that copy, on a cluster of its own: up to the first
@@ -211,8 +211,8 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 	if err != nil {
 		return err
 	}
-	folder := c.SuiteFolder()
-	if err := checkOnly(filepath.Join(root, folder), only); err != nil {
+	directory := c.SuiteDirectory()
+	if err := checkOnly(filepath.Join(root, directory), only); err != nil {
 		return err
 	}
 	work, err := os.MkdirTemp("", "lab-")
@@ -228,13 +228,13 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 	if only != "" {
 		which = "-test.run=" + only
 	}
-	built, err := runner.BuildSuite(ctx, root, folder)
+	built, err := runner.BuildSuite(ctx, root, directory)
 	if err != nil {
 		return err
 	}
 	suite := exec.CommandContext(ctx, built, which, "-test.timeout=20m")
-	suite.Dir, suite.Stdout, suite.Stderr = filepath.Join(root, folder), out, out
-	// What was seen of a failure is told here, and to nobody who happens to call this.
+	suite.Dir, suite.Stdout, suite.Stderr = filepath.Join(root, directory), out, out
+	// The artifacts of a failure are named in this output, and not in that of an outer script.
 	suite.Env = append(os.Environ(), "CLUSTER=embedded", "TESTBED_FAILURES=")
 	if c.Operator == "" { // the finished operator's suite waits for what takes Kubernetes longer
 		suite.Env = append(suite.Env, "TESTBED_TIMEOUT=10s")
@@ -254,7 +254,7 @@ func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...st
 	switch {
 	case only != "": // the rest is not known
 	case broken:
-		fault.healed(out)
+		fault.printPoint(out)
 	default:
 		fmt.Fprintf(out, "Well done: this is what %s is about.\n", c.Name)
 	}
@@ -273,13 +273,13 @@ func warnOfStale(ctx context.Context, dir string, out io.Writer) {
 }
 
 // underTest returns the variables that name the copy in dir to a suite: its manifests, and the operator that it builds in the
-// folder work, unless the chapter has none.
+// directory work, unless the chapter has none.
 func underTest(ctx context.Context, c chapter.Chapter, dir, work string) ([]string, error) {
 	runs := !slices.Contains(c.Runs, chapter.RunsNone)
 	if runs {
 		for _, needed := range []string{"cmd", "config/default"} {
 			if _, err := os.Stat(filepath.Join(dir, needed)); err != nil {
-				return nil, fmt.Errorf("%s has no folder %s yet: tutorial/%s/README.md says what belongs there", dir, needed, c.Name)
+				return nil, fmt.Errorf("%s has no directory %s yet: tutorial/%s/README.md says what belongs there", dir, needed, c.Name)
 			}
 		}
 	}

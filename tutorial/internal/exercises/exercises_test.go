@@ -54,12 +54,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A suite of which nothing runs passes, so whoever misspells a feature is told before it runs.
+// A suite passes if none of its features runs, so a misspelled feature is an error before it runs.
 func TestCheckRefusesAnOnlyThatMatchesNothing(t *testing.T) {
 	for only, want := range map[string]string{
 		"TestFoo": "ONLY=TestFoo matches none of the features: use one of TestAvailable, ",
 		"Test[":   "ONLY=Test[ is not a regular expression",
-		"Node":    "has no folder cmd yet", // TestNodes is one
+		"Node":    "has no directory cmd yet", // TestNodes is one
 	} {
 		t.Run(only, func(t *testing.T) {
 			g := NewWithT(t)
@@ -83,8 +83,8 @@ func TestStartAndSolutionRefuse(t *testing.T) {
 	g.Expect(exercises.Check(t.Context(), root, t.TempDir(), "", &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
 }
 
-// What is printed to be typed can be typed, whatever the folder is called.
-func TestPrintedCommandsQuoteTheFolder(t *testing.T) {
+// What is printed to be typed can be typed, whatever the directory is called.
+func TestPrintedCommandsQuoteTheDirectory(t *testing.T) {
 	g := NewWithT(t)
 	parent := t.TempDir()
 	for name, copies := range map[string]func(dir string, out io.Writer) error{
@@ -115,7 +115,7 @@ func TestStartTellsTheGoal(t *testing.T) {
 		ContainSubstring("\n  1. ask for no permission that the operator does not use (internal/controller/memcached_controller.go)\n"),
 		ContainSubstring("make check DIR="+dir),
 	))
-	g.Expect(exercises.Start(t.Context(), root, "07-rbac", dir, &out)).To(MatchError(ContainSubstring("name a folder that is new or empty")))
+	g.Expect(exercises.Start(t.Context(), root, "07-rbac", dir, &out)).To(MatchError(ContainSubstring("name a directory that is new or empty")))
 }
 
 // Where a chapter gives a learner everything but what it is about, the copy has it all, with a TODO for each part to write.

@@ -15,8 +15,8 @@ import (
 // hintsFile is where a copy says how many hints its learner has had, by the number of the exercise.
 const hintsFile = ".hints"
 
-// Hint tells the next hint about a task or an exercise of the chapter that the copy in dir is for, both counted from 1. Zero
-// for both means the first task of which there is more to tell, then the first exercise, or the fault of a break-it lab.
+// Hint prints the next hint for a task or an exercise of the chapter that the copy in dir is for, both counted from 1. Zero for
+// both means the first task that has more hints, then the first exercise that has, or the fault of a break-it lab.
 func Hint(root, dir string, task, exercise int, out io.Writer) error {
 	fault, ok, err := faultIn(root, dir)
 	if err != nil {
@@ -29,14 +29,14 @@ func Hint(root, dir string, task, exercise int, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if told, err := hintTask(root, c, filepath.Join(dir, hintsFile), task, exercise, out); told || err != nil {
+	if printed, err := hintTask(root, c, filepath.Join(dir, hintsFile), task, exercise, out); printed || err != nil {
 		return err
 	}
 	return hint(root, c, filepath.Join(dir, hintsFile), exercise, out)
 }
 
-// HintAbout does the same for somebody who has no copy, as chapters have that begin with nothing: it remembers in a file of the
-// folder memory what it has told.
+// HintAbout is Hint for a chapter that starts without a copy: it records in a file of the directory memory which hints it has
+// printed.
 func HintAbout(root, stage, memory string, exercise int, out io.Writer) error {
 	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
 	if err != nil {
@@ -55,7 +55,7 @@ func HintAbout(root, stage, memory string, exercise int, out io.Writer) error {
 	return noChapter(stage, names)
 }
 
-// hint tells the next hint of a chapter; the file says which have been told.
+// hint prints the next hint for an exercise of a chapter; the file records which have been printed.
 func hint(root string, c chapter.Chapter, file string, exercise int, out io.Writer) error {
 	exercises, err := c.Exercises(filepath.Join(root, "tutorial"))
 	if err != nil {
@@ -77,13 +77,13 @@ func hint(root string, c chapter.Chapter, file string, exercise int, out io.Writ
 	if c.BuildsOn != "" {
 		last = fmt.Sprintf(" make solution STAGE=%s DIR=solution shows how the chapter does its part.", c.Name)
 	}
-	return tell(had, exercise, c.Hints[exercise-1], last, file, out)
+	return printHints(had, exercise, c.Hints[exercise-1], last, file, out)
 }
 
 // faultHints is the number of a break-it lab in hintsFile, which no exercise has.
 const faultHints = 0
 
-// hintFault tells the next hint about a break-it lab, which has no exercises.
+// hintFault prints the next hint for a break-it lab, which has no exercises.
 func hintFault(fault Fault, dir string, exercise int, out io.Writer) error {
 	if exercise != 0 {
 		return fmt.Errorf("%s is for the lab %s, which has no EXERCISE=%d: leave it out", dir, fault.Name, exercise)
@@ -95,12 +95,12 @@ func hintFault(fault Fault, dir string, exercise int, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s\n\n", fault.Symptom)
 	last := fmt.Sprintf(" make solution STAGE=%s DIR=solution makes a copy without the fault, to compare with.", fault.Chapter)
-	return tell(had, faultHints, fault.Hints[:], last, file, out)
+	return printHints(had, faultHints, fault.Hints[:], last, file, out)
 }
 
-// tell tells one hint more than the learner has had, and the last words to who has had them all, and writes to the file what has
-// been told.
-func tell(had map[int]int, exercise int, hints []string, last, file string, out io.Writer) error {
+// printHints prints one hint more than the learner has had, and the last words to a learner who has had them all, and records in the
+// file which have been printed.
+func printHints(had map[int]int, exercise int, hints []string, last, file string, out io.Writer) error {
 	step := min(had[exercise]+1, len(hints))
 	for i, hint := range hints[:step] {
 		fmt.Fprintf(out, "Hint %d of %d: %s\n", i+1, len(hints), hint)
@@ -126,7 +126,7 @@ func readHints(path string) (map[int]int, error) {
 		err = json.Unmarshal(text, &had)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s can't be read, delete it to begin with the first hint: %w", path, err)
+		return nil, fmt.Errorf("%s can't be read, delete it to start with the first hint: %w", path, err)
 	}
 	for exercise, steps := range had {
 		had[exercise] = max(0, min(steps, chapter.Steps))

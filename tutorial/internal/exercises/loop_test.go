@@ -38,7 +38,7 @@ func TestHintsGiveAwayMoreEachTime(t *testing.T) {
 	}
 	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 1 of 04-controller: Change it. Limit memcached"), ContainSubstring("Hint 1 of 3"), Not(ContainSubstring("Hint 2"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Hint 1 of 3"), ContainSubstring("Hint 2 of 3"), Not(ContainSubstring("Hint 3"))))
-	g.Expect(hint(0)).To(And(ContainSubstring("Hint 3 of 3"), Not(ContainSubstring("There is no more"))))
+	g.Expect(hint(0)).To(And(ContainSubstring("Hint 3 of 3"), Not(ContainSubstring("That was the last hint"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 2 of"), ContainSubstring("Hint 1 of 3")))
 	g.Expect(hint(1)).To(And(ContainSubstring("Hint 3 of 3"), ContainSubstring("That was the last hint. make solution STAGE=04-controller")))
 }
@@ -89,7 +89,7 @@ func TestHintRefuses(t *testing.T) {
 	}
 	g.Expect(exercises.Hint(root, t.TempDir(), 0, 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
 	g.Expect(os.WriteFile(filepath.Join(dir, ".hints"), []byte("many"), 0o600)).To(Succeed())
-	g.Expect(exercises.Hint(root, dir, 0, 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("delete it to begin with the first hint")))
+	g.Expect(exercises.Hint(root, dir, 0, 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("delete it to start with the first hint")))
 }
 
 func TestResetKeepsWhatWasThere(t *testing.T) {
@@ -127,7 +127,7 @@ func TestSolution(t *testing.T) {
 	var out bytes.Buffer
 	g.Expect(exercises.Solution(t.Context(), root, "04-controller", dir, &out)).To(Succeed())
 	g.Expect(filepath.Join(dir, "internal", "controller", "memcached_controller.go")).To(BeAnExistingFile())
-	g.Expect(exercises.Solution(t.Context(), root, "04-controller", dir, &out)).To(MatchError(ContainSubstring("name a folder that is new or empty")))
+	g.Expect(exercises.Solution(t.Context(), root, "04-controller", dir, &out)).To(MatchError(ContainSubstring("name a directory that is new or empty")))
 }
 
 func TestDiff(t *testing.T) {

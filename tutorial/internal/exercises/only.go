@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// checkOnly returns an error if only, which chooses features of the suite in a folder as go test's -run does, chooses none: a
+// checkOnly returns an error if only, which chooses features of the suite in a directory as go test's -run does, chooses none: a
 // suite that runs nothing passes.
-func checkOnly(folder, only string) error {
-	names, err := featuresIn(folder)
+func checkOnly(directory, only string) error {
+	names, err := featuresIn(directory)
 	if err != nil {
 		return err
 	}
@@ -29,9 +29,9 @@ func checkOnly(folder, only string) error {
 	return nil
 }
 
-// featuresIn returns the sorted names of the tests of the suite in a folder.
-func featuresIn(folder string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+// featuresIn returns the sorted names of the tests of the suite in a directory.
+func featuresIn(directory string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(directory, "*_test.go"))
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func featuresIn(folder string) ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("there is no feature in %s", folder)
+		return nil, fmt.Errorf("there is no feature in %s", directory)
 	}
 	slices.Sort(names)
 	return names, nil

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Reset makes the copy in dir what its chapter begins with, once more. What it has become is kept beside it.
+// Reset makes the copy in dir what its chapter starts with again. The learner's version is kept next to it.
 func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 	fault, broken, err := faultIn(root, dir)
 	if err != nil {
@@ -25,7 +25,7 @@ func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Both ends of a rename are in the same folder, and so on the same disk.
+	// Both ends of a rename are in the same directory, and so on the same disk.
 	work, err := os.MkdirTemp(filepath.Dir(dir), ".reset-")
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 	return nil
 }
 
-// free returns a name for what dir has been that nothing has yet.
+// free returns an unused name for the learner's version of dir.
 func free(dir string) (string, error) {
 	for n := 1; ; n++ {
 		name := fmt.Sprintf("%s.before-%d", dir, n)

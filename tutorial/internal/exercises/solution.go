@@ -11,14 +11,14 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 )
 
-// Solution makes the new folder dir what the chapter called stage ends with. It is a copy as Start makes one: the two can be
+// Solution makes the new directory dir what the chapter called stage ends with. It is a copy as Start makes one: the two can be
 // compared, and checked.
 func Solution(ctx context.Context, root, stage, dir string, out io.Writer) error {
 	c, err := find(root, stage)
 	if err != nil {
 		return err
 	}
-	if err := ejectOperator(ctx, root, c.OperatorFolder(), stage, dir); err != nil {
+	if err := ejectOperator(ctx, root, c.OperatorDirectory(), stage, dir); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s is the operator of %s now. Compare it with your copy: git diff --no-index COPY %s\n", dir, stage, quote(dir))

@@ -62,10 +62,10 @@ func stale(ctx context.Context, dir string) ([]string, error) {
 	return chapter.Differences(before, after), nil
 }
 
-// filesOf returns the files in a folder by their paths in it, without what is built or git's own.
-func filesOf(folder string) (map[string][]byte, error) {
+// filesOf returns the files in a directory by their paths in it, without what is built or git's own.
+func filesOf(directory string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -74,7 +74,7 @@ func filesOf(folder string) (map[string][]byte, error) {
 		case !entry.Type().IsRegular():
 			return nil
 		}
-		file, err := filepath.Rel(folder, path)
+		file, err := filepath.Rel(directory, path)
 		if err == nil {
 			files[filepath.ToSlash(file)], err = os.ReadFile(path)
 		}

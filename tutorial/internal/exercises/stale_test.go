@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Whoever has changed a marker, and not run make manifests, is told so below a failure.
+// A failure ends with a warning if a marker has changed without make manifests.
 func TestWarnOfStale(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "mine")

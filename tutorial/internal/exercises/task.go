@@ -16,8 +16,8 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 )
 
-// hintTask tells the next hint about a task of c, and reports whether it told one: none is left, or the learner asks for an
-// exercise. The file says which have been told; a task counts from -1 down there, because exercises count from 1 up.
+// hintTask prints the next hint for a task of c, and reports whether it printed one: it does not if none is left, or if the learner
+// asks for an exercise. The file records which have been printed; there, tasks count down from -1, because exercises count up from 1.
 func hintTask(root string, c chapter.Chapter, file string, task, exercise int, out io.Writer) (bool, error) {
 	if exercise != 0 && task == 0 {
 		return false, nil
@@ -43,10 +43,10 @@ func hintTask(root string, c chapter.Chapter, file string, task, exercise int, o
 	}
 	fmt.Fprintf(out, "Task %d of %s: %s (%s)\n\n", task, c.Name, asked.Goal, asked.File)
 	hints := slices.Concat(asked.Hints, []string{answer.String()})
-	return true, tell(had, -task, hints, "", file, out)
+	return true, printHints(had, -task, hints, "", file, out)
 }
 
-// Answer is what a task asks for, as the chapter has it, in the words of a learner's copy.
+// Answer is the chapter's code for a task, with the names of a learner's copy.
 type Answer struct {
 	// Imports are the import specifications that the declarations use.
 	Imports []string
@@ -62,14 +62,14 @@ func (a Answer) String() string {
 	return "With these imports,\n\n\t" + strings.Join(a.Imports, "\n\t") + "\n\nthe chapter has:\n\n" + a.Text
 }
 
-// AnswerTo returns what a task of c asks for.
+// AnswerTo returns the chapter's code for a task of c.
 func AnswerTo(root string, c chapter.Chapter, task chapter.Task) (Answer, error) {
-	file := filepath.Join(root, c.OperatorFolder(), task.File)
+	file := filepath.Join(root, c.OperatorDirectory(), task.File)
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return Answer{}, err
 	}
-	text := copyOptions(root, c.OperatorFolder()).Rewriter().Replace(string(content))
+	text := copyOptions(root, c.OperatorDirectory()).Rewriter().Replace(string(content))
 	if len(task.Declarations) == 0 {
 		return Answer{Text: text}, nil
 	}

@@ -62,7 +62,7 @@ func shown(t *testing.T, c chapter.Chapter) []chapter.Task {
 	}
 	var tasks []chapter.Task
 	for _, match := range block.FindAllStringSubmatch(string(page), -1) {
-		if file, own := strings.CutPrefix(match[1], c.OperatorFolder()+"/"); own && !strings.HasPrefix(file, "test/") {
+		if file, own := strings.CutPrefix(match[1], c.OperatorDirectory()+"/"); own && !strings.HasPrefix(file, "test/") {
 			tasks = append(tasks, chapter.Task{File: file, Declarations: strings.Split(match[2], ",")})
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// config is the folder of the chapter's manifests.
+// config is the directory of the chapter's manifests.
 const config = "../../config"
 
 var stage = framework.New(framework.Options{

@@ -19,7 +19,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// config is the folder of the chapter's YAML files.
+// config is the directory of the chapter's YAML files.
 const config = "../../config"
 
 var stage = framework.New(framework.Options{

@@ -26,7 +26,7 @@ type Booking struct {
 //
 //	PUT /bookings/{key}
 //
-// with a Flight in the body, and answers with the Booking. Who asks again with the same key gets the same booking.
+// with a Flight in the body, and answers with the Booking. A request with the same key gets the same booking again.
 type Server struct {
 	mux    http.ServeMux
 	booked func(Booking)

@@ -13,7 +13,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/02-informer-queue/internal/airline"
 )
 
-// desk is the chapter's airline, with somebody at the door who counts, and may keep people waiting or send them away.
+// desk is the chapter's airline behind a handler that counts the requests, and may delay or refuse them.
 type desk struct {
 	*httptest.Server
 
@@ -22,7 +22,7 @@ type desk struct {
 	requests map[types.UID]int
 }
 
-// open opens an airline for the time of a test. Each request comes to the door, which passes it on to book or not.
+// open runs an airline for the time of a test. Each request comes to the handler, which passes it on to book or not.
 func open(s *framework.Scope, door func(w http.ResponseWriter, r *http.Request, book http.Handler)) *desk {
 	s.Helper()
 	d := &desk{requests: map[types.UID]int{}}
@@ -44,7 +44,7 @@ func open(s *framework.Scope, door func(w http.ResponseWriter, r *http.Request, 
 // keyOf is whose flight a request is to book.
 func keyOf(r *http.Request) types.UID { return types.UID(strings.TrimPrefix(r.URL.Path, "/bookings/")) }
 
-// always is a door that is open.
+// always passes every request on.
 func always(w http.ResponseWriter, r *http.Request, book http.Handler) { book.ServeHTTP(w, r) }
 
 // booked returns what has been booked, in the order in which it was.

@@ -24,7 +24,7 @@ const patience = 5 * time.Second
 func startAPIServer(t *testing.T) *rest.Config {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" && os.Getenv("USE_EXISTING_CLUSTER") != "true" {
-		t.Skip("needs an API server: run `make test`, or set KUBEBUILDER_ASSETS to a folder that holds etcd and kube-apiserver")
+		t.Skip("needs an API server: run `make test`, or set KUBEBUILDER_ASSETS to a directory that holds etcd and kube-apiserver")
 	}
 	ctrl.SetLogger(logr.Discard())
 	environment := &envtest.Environment{}

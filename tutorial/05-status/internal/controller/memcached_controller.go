@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// fieldManager is who the API server knows the operator's fields to belong to.
+	// fieldManager is the name under which the API server records the operator's fields.
 	fieldManager = client.FieldOwner("memcached-operator")
 
-	// lookAgain is when to look at pods again that are not ready yet: nobody tells this controller how they are.
-	lookAgain = 2 * time.Second
+	// recheckInterval is when to check pods again that are not ready yet: this controller does not watch pods.
+	recheckInterval = 2 * time.Second
 )
 
 // MemcachedReconciler keeps a Deployment of memcached for each Memcached, and the Memcached's status true.
@@ -64,7 +64,7 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	case refusal != nil:
 		return ctrl.Result{}, refusal
 	case !isTrue(mc.Status.Conditions, cachev1alpha1.ConditionAvailable):
-		return ctrl.Result{RequeueAfter: lookAgain}, nil
+		return ctrl.Result{RequeueAfter: recheckInterval}, nil
 	default:
 		return ctrl.Result{}, nil
 	}

@@ -46,7 +46,7 @@ func TestReconcileCreatesTheDeployment(t *testing.T) {
 	reconciler := newReconciler(t, mc)
 	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(mc)}
 
-	g.Expect(reconciler.Reconcile(t.Context(), request)).To(Equal(ctrl.Result{RequeueAfter: lookAgain}))
+	g.Expect(reconciler.Reconcile(t.Context(), request)).To(Equal(ctrl.Result{RequeueAfter: recheckInterval}))
 
 	deployment := &appsv1.Deployment{}
 	g.Expect(reconciler.Get(t.Context(), request.NamespacedName, deployment)).To(Succeed())

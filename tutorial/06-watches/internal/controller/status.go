@@ -74,7 +74,7 @@ func rolledOut(deployment *appsv1.Deployment, size int32) bool {
 	return status.Replicas == size && status.UpdatedReplicas == size && status.AvailableReplicas == size
 }
 
-// podsRefused returns why the Deployment gets no pods, in the API server's words, or "".
+// podsRefused returns the API server's reason for refusing the pods of the Deployment, or "".
 func podsRefused(deployment *appsv1.Deployment) string {
 	for _, condition := range deployment.Status.Conditions {
 		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {

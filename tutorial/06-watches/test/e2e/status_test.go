@@ -58,19 +58,19 @@ func TestAvailable(t *testing.T) {
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(s.Port()) })
 			settled(ctx, s, mc)
 			for _, version := range record.Of(s.Versions(ctx)[since:], mc.UID) {
-				NewWithT(s).Expect(framework.IsTrue(version.Object, cachev1alpha1.ConditionAvailable)).To(BeTrue(), "expected that it stays Available")
+				NewWithT(s).Expect(framework.IsTrue(version.Object, cachev1alpha1.ConditionAvailable)).To(BeTrue(), "expected it to stay Available")
 			}
 		}).
 		Test(t)
 }
 
-// TestPodsFailing lets a simulated kubelet say that memcached crashes.
+// TestPodsFailing makes a simulated kubelet report that memcached crashes.
 func TestPodsFailing(t *testing.T) {
 	feature := stage.Feature("failing pods").
 		Setup(func(_ context.Context, s *framework.Scope) { s.NeedsSimulation("their kubelets say how a pod is") })
 	framework.Given(feature, created(1, 2)).
 		Setup(settled).
-		Assess("are told of", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		Assess("are reported", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			simulate(ctx, s, `"crashloop"`)
 			framework.WaitForConditions(ctx, s, mc,
 				framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonReplicasNotReady},
@@ -78,14 +78,14 @@ func TestPodsFailing(t *testing.T) {
 			)
 			framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonPodsFailing})
 		}).
-		Assess("and healed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		Assess("and recover", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			simulate(ctx, s, "null")
 			settled(ctx, s, mc)
 		}).
 		Test(t)
 }
 
-// simulate annotates the feature's pods with what the simulated kubelet should let happen to them, as JSON: null for nothing.
+// simulate annotates the feature's pods with the fault that the simulated kubelet should show, as JSON: null for none.
 func simulate(ctx context.Context, s *framework.Scope, what string) {
 	s.Helper()
 	pods := &corev1.PodList{}
@@ -96,11 +96,11 @@ func simulate(ctx context.Context, s *framework.Scope, what string) {
 	}
 }
 
-// The next two forbid what the operator, and what its Deployment wants, by a quota.
+// The next two features refuse what the operator, and what its Deployment creates, by a quota.
 
 func TestRefusedDeployment(t *testing.T) {
 	stage.Feature("a refused Deployment").
-		Assess("is told of, and healed", func(ctx context.Context, s *framework.Scope) {
+		Assess("is reported, and recovers", func(ctx context.Context, s *framework.Scope) {
 			none := forbid(ctx, s, "count/deployments.apps")
 			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			degraded(ctx, s, mc, cachev1alpha1.ReasonDeploymentRefused)
@@ -112,14 +112,14 @@ func TestRefusedDeployment(t *testing.T) {
 
 func TestRefusedPods(t *testing.T) {
 	stage.Feature("refused pods").
-		Assess("are told of", func(ctx context.Context, s *framework.Scope) {
+		Assess("are reported", func(ctx context.Context, s *framework.Scope) {
 			forbid(ctx, s, corev1.ResourcePods)
 			degraded(ctx, s, create(ctx, s, s.NewName("cache"), s.Size(1, 2)), cachev1alpha1.ReasonPodsRefused)
 		}).
 		Test(t)
 }
 
-// degraded waits until the Memcached says that a quota is in its way, in its status and as an event.
+// degraded waits until the Memcached's status and an event report that a quota is exceeded.
 func degraded(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, reason string) {
 	s.Helper()
 	framework.WaitForConditions(ctx, s, mc, framework.Condition{

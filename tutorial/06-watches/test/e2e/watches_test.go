@@ -35,11 +35,11 @@ func TestQuiet(t *testing.T) {
 		Test(t)
 }
 
-// TestFailingImage has a failure that only pods tell of. The pod finds no node at first, and its Deployment has come to rest
-// when it fails.
+// TestFailingImage has a failure that only the pod shows. The pod finds no node at first, so its Deployment has settled when it
+// fails.
 func TestFailingImage(t *testing.T) {
 	stage.Feature("an image that can't be pulled").
-		Assess("is told of at once", func(ctx context.Context, s *framework.Scope) {
+		Assess("is reported at once", func(ctx context.Context, s *framework.Scope) {
 			if s.Cluster.RunsPods {
 				s.Skip("real nodes may have other work to do, and are not cordoned")
 			}
@@ -104,7 +104,7 @@ func TestScope(t *testing.T) {
 		TestAlone(t)
 }
 
-// restart starts the operator anew with the changes, or as it was at first.
+// restart starts the operator again with the changes, or as it was at first.
 func restart(ctx context.Context, s *framework.Scope, changes ...runner.Change) {
 	s.Helper()
 	if err := s.Operator.Restart(ctx, changes...); err != nil {

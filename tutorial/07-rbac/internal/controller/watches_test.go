@@ -13,7 +13,7 @@ import (
 func TestPodsWakeTheirMemcached(t *testing.T) {
 	g := NewWithT(t)
 	pod := readyPod("a")
-	g.Expect(memcachedOf(t.Context(), &pod)).To(BeEmpty(), "a stranger's pod")
+	g.Expect(memcachedOf(t.Context(), &pod)).To(BeEmpty(), "a pod without the annotation")
 	pod.Namespace, pod.Annotations = "default", map[string]string{annotationMemcached: "cache"}
 	g.Expect(memcachedOf(t.Context(), &pod)).To(HaveExactElements(HaveField("NamespacedName.String()", "default/cache")))
 }

@@ -25,8 +25,8 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/07-rbac/api/v1alpha1"
 )
 
-// TestForbidden takes rights away, one at a time. What the operator may not do to a Deployment, the Memcached says in the API
-// server's words; with the right it heals, and nobody starts the operator anew.
+// TestForbidden takes permissions away, one at a time. When the operator lacks one for the Deployment, the Memcached's status shows
+// the API server's error message. With the permission it recovers, without a restart of the operator.
 func TestForbidden(t *testing.T) {
 	stage.Feature("without a right").
 		Assess("to create Deployments", func(ctx context.Context, s *framework.Scope) {
@@ -36,14 +36,14 @@ func TestForbidden(t *testing.T) {
 			giveBack()
 			settled(ctx, s, mc)
 		}).
-		Assess("to say whom a Deployment's owner waits for", func(ctx context.Context, s *framework.Scope) {
+		Assess("to set blockOwnerDeletion in an owner reference", func(ctx context.Context, s *framework.Scope) {
 			giveBack := revoke(ctx, s, "cache.example.com", "memcacheds/finalizers", "update")
 			mc := create(ctx, s, s.NewName("finalizers"), s.Size(1, 2))
 			degraded(ctx, s, mc, "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on")
 			giveBack()
 			settled(ctx, s, mc)
 		}).
-		Assess("to delete Deployments, which it takes to change an owner", func(ctx context.Context, s *framework.Scope) {
+		Assess("to delete Deployments, which changing an owner requires", func(ctx context.Context, s *framework.Scope) {
 			mc := create(ctx, s, s.NewName("delete"), s.Size(1, 2))
 			settled(ctx, s, mc)
 			giveBack := revoke(ctx, s, "apps", "deployments", "delete")
@@ -53,7 +53,7 @@ func TestForbidden(t *testing.T) {
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", mc.UID))))
 			settled(ctx, s, mc)
 		}).
-		Assess("to write the status, which nothing but its log can tell", func(ctx context.Context, s *framework.Scope) {
+		Assess("to write the status, which only its log can report", func(ctx context.Context, s *framework.Scope) {
 			mark := s.Mark()
 			giveBack := revoke(ctx, s, "cache.example.com", "memcacheds/status", "patch")
 			mc := create(ctx, s, s.NewName("status"), s.Size(1, 2))
@@ -68,11 +68,11 @@ func TestForbidden(t *testing.T) {
 		TestAlone(t)
 }
 
-// asked are rights that no request shows: the API server asks for them when an owner reference is written. TestForbidden
+// asked are permissions that no request shows: the API server checks them when an owner reference is written. TestForbidden
 // shows that each is needed.
 var asked = []string{"apps/deployments delete", "cache.example.com/memcacheds/finalizers update"}
 
-// TestNoPermissionIsUnused lets the operator do all that it ever does, and compares its requests with its permissions.
+// TestNoPermissionIsUnused makes the operator do everything that it can do, and compares its requests with its permissions.
 func TestNoPermissionIsUnused(t *testing.T) {
 	stage.Feature("the permissions").
 		Assess("are used, all of them", func(ctx context.Context, s *framework.Scope) {
@@ -81,7 +81,7 @@ func TestNoPermissionIsUnused(t *testing.T) {
 			restart(ctx, s, runner.WithEnv("KUBE_FEATURE_WatchListClient=false"))
 			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 3))
 			settled(ctx, s, mc)
-			// The same news once more are a patch of the event.
+			// The second time, the event of the same content is patched.
 			for range 2 {
 				giveBack := revoke(ctx, s, "apps", "deployments", "patch")
 				change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(s.Size(1, 3)) })
@@ -95,16 +95,16 @@ func TestNoPermissionIsUnused(t *testing.T) {
 				Match:  func(e *auditv1.Event) bool { return e.Verb == "patch" },
 			})
 
-			restart(ctx, s) // a watch is in the log when it has ended
-			NewWithT(s).Expect(unusedRights(ctx, s, mark)).To(BeEmpty(), "expected no permission that nobody uses")
+			restart(ctx, s) // a watch is logged when it ends
+			NewWithT(s).Expect(unusedPermissions(ctx, s, mark)).To(BeEmpty(), "expected every permission to be used")
 		}).
 		TestAlone(t)
 }
 
-// TestUsers shows what the cluster's own roles say about Memcacheds.
+// TestUsers shows which access to Memcacheds the cluster's own roles grant.
 func TestUsers(t *testing.T) {
 	framework.Given(stage.Feature("people"), memcached).
-		Assess("who may edit in a namespace may edit Memcacheds", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		Assess("with the role edit may edit Memcacheds", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			ann := somebody(ctx, s, "ann", "edit")
 			untilAllowed(ctx, s, "ann", "create")
 			NewWithT(s).Expect(ann.Create(ctx, mc)).To(Succeed())
@@ -112,7 +112,7 @@ func TestUsers(t *testing.T) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"nodes":["mine"]}}`))
 			forbidden(s, ann.Status().Patch(ctx, mc.DeepCopy(), patch), `cannot patch resource "memcacheds/status"`)
 		}).
-		Assess("who may view may look at them", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		Assess("with the role view may view them", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			bob := somebody(ctx, s, "bob", "view")
 			untilAllowed(ctx, s, "bob", "get")
 			NewWithT(s).Expect(bob.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
@@ -145,7 +145,7 @@ func somebody(ctx context.Context, s *framework.Scope, user, role string) client
 	return c
 }
 
-// forbidden asserts that the API server has refused a request for lack of rights.
+// forbidden asserts that the API server has refused a request because of a missing permission.
 func forbidden(s *framework.Scope, err error, why string) {
 	s.Helper()
 	g := NewWithT(s)
@@ -153,7 +153,7 @@ func forbidden(s *framework.Scope, err error, why string) {
 	g.Expect(err).To(MatchError(ContainSubstring(why)))
 }
 
-// degraded waits until the Memcached says what the API server refuses, in its status and as an event.
+// degraded waits until the Memcached's status and an event report what the API server refuses.
 func degraded(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, message string) {
 	s.Helper()
 	const reason = cachev1alpha1.ReasonDeploymentRefused
@@ -191,8 +191,8 @@ func revoke(ctx context.Context, s *framework.Scope, group, resource, verb strin
 	}
 	for _, rule := range rules {
 		if has(rule.APIGroups, group) && has(rule.Resources, resource) && has(rule.Verbs, verb) {
-			s.Fatalf("ClusterRole %s: expected a verb for each right, so that %s can be taken away alone; last seen: verbs %q of %q in %q",
-				managerRole, right(group, resource, verb), rule.Verbs, rule.Resources, rule.APIGroups)
+			s.Fatalf("ClusterRole %s: expected a rule with only this verb, so that %s can be revoked on its own; last seen: verbs %q of %q in %q",
+				managerRole, permission(group, resource, verb), rule.Verbs, rule.Resources, rule.APIGroups)
 		}
 	}
 	after.Rules = rules
@@ -239,47 +239,47 @@ func until(ctx context.Context, s *framework.Scope, allowed bool, user string, w
 	})
 }
 
-// grantedRights returns what the operator's ClusterRole grants, each right as `group/resource verb`.
-func grantedRights(ctx context.Context, s *framework.Scope) []string {
+// grantedPermissions returns what the operator's ClusterRole grants, each permission as `group/resource verb`.
+func grantedPermissions(ctx context.Context, s *framework.Scope) []string {
 	s.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: managerRole}}
 	framework.WaitForObject(ctx, s, role, Not(BeNil()))
-	var rights []string
+	var permissions []string
 	for _, rule := range role.Rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					rights = append(rights, right(group, resource, verb))
+					permissions = append(permissions, permission(group, resource, verb))
 				}
 			}
 		}
 	}
-	return rights
+	return permissions
 }
 
-// unusedRights returns the rights that the operator has and has not used since the mark. It reads the log until the watches are
-// in it: the API server writes one down when it notices its end.
-func unusedRights(ctx context.Context, s *framework.Scope, since audit.Mark) []string {
+// unusedPermissions returns the permissions that the operator has and has not used since the mark. It reads the log until the
+// watches are in it, because the API server logs a watch when it ends.
+func unusedPermissions(ctx context.Context, s *framework.Scope, since audit.Mark) []string {
 	s.Helper()
-	granted := grantedRights(ctx, s)
+	granted := grantedPermissions(ctx, s)
 	var unused []string
-	framework.WaitFor(ctx, s, "the rights of "+s.Operator.UserName(), func(context.Context) error {
-		used := append(usedRights(s, since), asked...)
-		unused = slices.DeleteFunc(slices.Clone(granted), func(right string) bool { return slices.Contains(used, right) })
-		if slices.ContainsFunc(unused, func(right string) bool { return strings.HasSuffix(right, " watch") }) {
-			return fmt.Errorf("expected no permission that nobody uses; last seen: %q", unused)
+	framework.WaitFor(ctx, s, "the permissions of "+s.Operator.UserName(), func(context.Context) error {
+		used := append(usedPermissions(s, since), asked...)
+		unused = slices.DeleteFunc(slices.Clone(granted), func(permission string) bool { return slices.Contains(used, permission) })
+		if slices.ContainsFunc(unused, func(permission string) bool { return strings.HasSuffix(permission, " watch") }) {
+			return fmt.Errorf("expected every permission to be used; last seen: %q", unused)
 		}
 		return nil
 	})
 	return unused
 }
 
-// usedRights returns what the operator's requests needed since the mark, in the same form.
-func usedRights(s *framework.Scope, since audit.Mark) []string {
+// usedPermissions returns what the operator's requests needed since the mark, in the same form.
+func usedPermissions(s *framework.Scope, since audit.Mark) []string {
 	s.Helper()
 	events, err := s.Audit.Since(since, audit.ByUser(s.Operator.UserName()))
 	NewWithT(s).Expect(err).NotTo(HaveOccurred())
-	var rights []string
+	var permissions []string
 	for _, e := range events {
 		ref := e.ObjectRef
 		if ref == nil || e.ResponseStatus == nil || e.ResponseStatus.Code >= 300 {
@@ -289,20 +289,20 @@ func usedRights(s *framework.Scope, since audit.Mark) []string {
 		if ref.Subresource != "" {
 			resource += "/" + ref.Subresource
 		}
-		rights = append(rights, right(ref.APIGroup, resource, e.Verb))
+		permissions = append(permissions, permission(ref.APIGroup, resource, e.Verb))
 		if e.Verb == "patch" && e.ResponseStatus.Code == 201 { // an apply that creates what it does not find
-			rights = append(rights, right(ref.APIGroup, resource, "create"))
+			permissions = append(permissions, permission(ref.APIGroup, resource, "create"))
 		}
 	}
-	slices.Sort(rights)
-	return slices.Compact(rights)
+	slices.Sort(permissions)
+	return slices.Compact(permissions)
 }
 
-func right(group, resource, verb string) string {
+func permission(group, resource, verb string) string {
 	return fmt.Sprintf("%s/%s %s", group, resource, verb)
 }
 
-// restart starts the operator anew with the changes, or as it was at first.
+// restart starts the operator again with the changes, or as it was at first.
 func restart(ctx context.Context, s *framework.Scope, changes ...runner.Change) {
 	s.Helper()
 	if err := s.Operator.Restart(ctx, changes...); err != nil {

@@ -74,7 +74,7 @@ func rolledOut(deployment *appsv1.Deployment, size int32) bool {
 	return status.Replicas == size && status.UpdatedReplicas == size && status.AvailableReplicas == size
 }
 
-// podsRefused returns why the Deployment gets no pods, in the API server's words, or "".
+// podsRefused returns the API server's reason for refusing the pods of the Deployment, or "".
 func podsRefused(deployment *appsv1.Deployment) string {
 	for _, condition := range deployment.Status.Conditions {
 		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
@@ -138,7 +138,7 @@ func (r *MemcachedReconciler) writeStatus(ctx context.Context, mc *cachev1alpha1
 
 // record records an event for each condition that has become true and that users wait for, or fear.
 func (r *MemcachedReconciler) record(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
-	// Without its version, so that the same news of another day are counted, and not written anew.
+	// Without its resourceVersion, so that a later event with the same content is counted instead of written again.
 	about := mc.DeepCopy()
 	about.ResourceVersion = ""
 	for conditionType, eventType := range map[string]string{

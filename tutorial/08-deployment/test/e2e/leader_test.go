@@ -32,13 +32,13 @@ func TestLeader(t *testing.T) {
 		framework.VerifyWrites(ctx, s, 0, s.Writes(mark, audit.Not(audit.ByProgram(program)), audit.ReceivedAfter(begin)))
 	}
 	framework.Given(stage.Feature("the leader").Setup(ownOperator), func(ctx context.Context, s *framework.Scope) *replicas {
-		lease, folder := shortLease(s), s.TempDir()
-		asFirst := []runner.Change{lease, program(s, folder, "first")}
+		lease, directory := shortLease(s), s.TempDir()
+		asFirst := []runner.Change{lease, program(s, directory, "first")}
 		restart(ctx, s, asFirst...)
 		first := s.Operator.Replicas()[0]
 		serve(ctx, s, "first")
 		mark := s.Mark()
-		second, err := s.Operator.AddReplica(ctx, lease, program(s, folder, "second"))
+		second, err := s.Operator.AddReplica(ctx, lease, program(s, directory, "second"))
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestLeader(t *testing.T) {
 			followed(ctx, s, running.first.Kill)
 			serve(ctx, s, "second")
 		}).
-		Assess("gives its lease back when it is told to end", func(ctx context.Context, s *framework.Scope, running *replicas) {
+		Assess("gives its lease back when a signal stops it", func(ctx context.Context, s *framework.Scope, running *replicas) {
 			if err := running.first.Restart(ctx, running.asFirst...); err != nil {
 				s.Fatal(err)
 			}
@@ -106,9 +106,9 @@ func shortLease(s *framework.Scope) runner.Change {
 }
 
 // program makes a replica run as a program of that base name.
-func program(s *framework.Scope, folder, base string) runner.Change {
+func program(s *framework.Scope, directory, base string) runner.Change {
 	s.Helper()
-	path := filepath.Join(folder, base)
+	path := filepath.Join(directory, base)
 	executable, err := os.ReadFile(s.Operator.Binary())
 	if err == nil {
 		err = os.WriteFile(path, executable, 0o755)

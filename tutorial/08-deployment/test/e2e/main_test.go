@@ -84,8 +84,8 @@ func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcache
 	framework.WaitForConditions(ctx, s, mc, available, converged, healthy)
 }
 
-// restart starts the operator anew with the changes, or as it was at first. The lease is free then: an operator that was killed
-// has not given it back, nor has one that was told to end while it asked for it, and the next one would wait until it runs out.
+// restart starts the operator again with the changes, or as it was at first. The lease is free then: an operator that was killed
+// has not given it back, nor has one that was stopped while it asked for it, and the next one would wait until it expires.
 func restart(ctx context.Context, s *framework.Scope, changes ...runner.Change) {
 	s.Helper()
 	if err := s.Operator.Stop(ctx); err != nil {
@@ -108,11 +108,11 @@ func ownOperator(ctx context.Context, s *framework.Scope) {
 // manifests are what kubectl kustomize renders of config/default.
 func manifests(s *framework.Scope) runner.Manifests {
 	s.Helper()
-	folder, err := stage.Manifests("../../config/default")
+	directory, err := stage.Manifests("../../config/default")
 	if err != nil {
 		s.Fatal(err)
 	}
-	rendered, err := runner.Render(folder)
+	rendered, err := runner.Render(directory)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -24,12 +24,12 @@ func TestMetrics(t *testing.T) {
 	stage.Feature("metrics").
 		Assess("are for those who may read them", func(ctx context.Context, s *framework.Scope) {
 			settled(ctx, s, create(ctx, s, s.NewName("cache"), s.Size(1, 2))) // the operator leads, and so its controller counts
-			stranger, reader := account(ctx, s, s.NewName("stranger")), account(ctx, s, s.NewName("reader"))
+			unbound, reader := account(ctx, s, s.NewName("unbound")), account(ctx, s, s.NewName("reader"))
 			mayReadMetrics(ctx, s, reader)
 			g := NewWithT(s)
 			code, _ := metrics(ctx, s, "")
-			g.Expect(code).To(Equal(http.StatusUnauthorized), "expected that nobody gets 401")
-			code, _ = metrics(ctx, s, token(ctx, s, stranger))
+			g.Expect(code).To(Equal(http.StatusUnauthorized), "expected status 401 without a token")
+			code, _ = metrics(ctx, s, token(ctx, s, unbound))
 			g.Expect(code).To(Equal(http.StatusForbidden), "expected that an account without the right gets 403")
 			code, body := metrics(ctx, s, token(ctx, s, reader))
 			g.Expect(code).To(Equal(http.StatusOK), "expected that an account with the right gets 200")

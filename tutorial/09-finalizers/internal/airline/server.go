@@ -27,7 +27,7 @@ type Booking struct {
 //	PUT /bookings/{key}
 //	DELETE /bookings/{key}
 //
-// The first has a Flight in the body, and is answered with the Booking. Who asks again with the same key gets the same booking.
+// The first has a Flight in the body, and is answered with the Booking. A request with the same key gets the same booking again.
 // The second cancels it, and is answered with 404 where there is nothing to cancel. A key that was once canceled books nothing
 // any more: a request to book that was under way for long must not come after its own cancellation.
 type Server struct {
@@ -39,7 +39,7 @@ type Server struct {
 	number   int                 // of the last booking
 }
 
-// NewServer returns an airline without bookings. It calls booked for each new one, and canceled for each that is no more.
+// NewServer returns an airline without bookings. It calls booked for each new one, and canceled for each one that is canceled.
 func NewServer(booked, canceled func(Booking)) *Server {
 	s := &Server{booked: booked, canceled: canceled, bookings: map[string]*Booking{}}
 	s.mux.HandleFunc("PUT /bookings/{key}", s.put)

@@ -144,7 +144,7 @@ func (c *Controller) book(ctx context.Context, t *ticket) error {
 }
 
 // report writes the ticket's status, if the condition changes it. Each write wakes the controller up: without this, a ticket
-// that fails would be tried again at once, for ever.
+// that fails would be retried at once, indefinitely.
 func (c *Controller) report(ctx context.Context, t *ticket, status metav1.ConditionStatus, reason, message string) error {
 	changed := meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{
 		Type: conditionBooked, Status: status, Reason: reason, Message: message, ObservedGeneration: t.Generation,

@@ -98,7 +98,7 @@ func TestStorm(t *testing.T) {
 				note := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/note":"%d"}}}`, i))
 				NewWithT(s).Expect(s.Client.Patch(ctx, ticket, note)).To(Succeed())
 			}
-			// The informer tells in order: when it has told of the next ticket, it has told of all changes of this one.
+			// The informer delivers events in order: after that of the next ticket, it has delivered all changes of this one.
 			hasBooking(ctx, s, buy(ctx, s, s.NewName("next")))
 			NewWithT(s).Expect(d.asked(ticket.GetUID())).To(Equal(1), "expected no second worker on the same ticket, and one request with its UID as the key")
 			release()

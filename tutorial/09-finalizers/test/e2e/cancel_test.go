@@ -74,7 +74,7 @@ func TestCrash(t *testing.T) {
 			remove(ctx, s, ticket)
 			fly(ctx, s, d)
 			framework.WaitForDeletion(ctx, s, ticket)
-			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled of which no status tells")
+			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking that no status shows to be canceled")
 		}).
 		TestAlone(t)
 }
@@ -138,14 +138,14 @@ func TestClosedForCanceling(t *testing.T) {
 			framework.WaitForDeletion(ctx, s, ticket)
 			NewWithT(s).Expect(d.calledOff()).To(HaveLen(1), "expected the booking to be canceled once")
 		}).
-		Assess("is told once, not at each try", func(ctx context.Context, s *framework.Scope, deletion *audit.Mark) {
+		Assess("is reported once, not at each attempt", func(ctx context.Context, s *framework.Scope, deletion *audit.Mark) {
 			s.NeedsAudit()
 			framework.VerifyWrites(ctx, s, 1, s.Writes(*deletion, audit.Resource("flighttickets", "status"), audit.Code(http.StatusOK)))
 		}).
 		TestAlone(t)
 }
 
-// TestGone has an airline that has canceled by itself.
+// TestGone has an airline that has canceled the booking on its own.
 func TestGone(t *testing.T) {
 	stage.Feature("a booking that is gone already").
 		Assess("counts as canceled", func(ctx context.Context, s *framework.Scope) {

@@ -78,7 +78,7 @@ func statusOf(ticket *unstructured.Unstructured) status {
 	return status{Booking: booking}
 }
 
-// fly starts the operator anew, with that airline.
+// fly starts the operator again, with that airline.
 func fly(ctx context.Context, s *framework.Scope, d *desk) {
 	s.Helper()
 	if err := s.Operator.Restart(ctx, runner.WithEnv(fmt.Sprintf("AIRLINE=%s", d.URL))); err != nil {

@@ -6,7 +6,7 @@ const (
 	ConditionAvailable = "Available"
 	// ConditionProgressing is true while the operator or Kubernetes is on its way to what is wanted.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is true when something fails that does not mend itself soon.
+	// ConditionDegraded is true when something fails that is unlikely to recover soon on its own.
 	ConditionDegraded = "Degraded"
 )
 

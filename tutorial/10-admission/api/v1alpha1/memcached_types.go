@@ -23,7 +23,7 @@ type MemcachedSpec struct {
 
 // MemcachedStatus is what the operator has seen: the current state.
 type MemcachedStatus struct {
-	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it judges.
+	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it is about.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -65,7 +65,7 @@ func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcache
 	framework.WaitForConditions(ctx, s, mc, available, converged, healthy)
 }
 
-// restart starts the operator anew with the changes, or as it was at first.
+// restart starts the operator again with the changes, or as it was at first.
 func restart(ctx context.Context, s *framework.Scope, changes ...runner.Change) {
 	s.Helper()
 	if err := s.Operator.Restart(ctx, changes...); err != nil {

@@ -211,7 +211,7 @@ func scale(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached,
 	}))
 }
 
-// refused asserts that a request was judged and refused, in these words: the field among them, and the reason.
+// refused asserts that a request was checked and rejected, with these words in the message: the field, and the reason.
 func refused(s *framework.Scope, err error, words ...string) {
 	s.Helper()
 	if !apierrors.IsInvalid(err) {
