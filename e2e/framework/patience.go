@@ -86,10 +86,10 @@ func (p *patience) run() {
 }
 
 // spend waits until so long is over since the beginning, and on a slow cluster until it could have started so many pods.
-func (p *patience) spend(d time.Duration, turns time.Duration) {
+func (p *patience) spend(d time.Duration, turns int) {
 	p.wait(d)
 	if p.paced && p.asking.Err() == nil {
-		p.wait(min(turns*p.pace(), slowest))
+		p.wait(min(time.Duration(turns)*p.pace(), slowest))
 	}
 }
 
