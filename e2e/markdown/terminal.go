@@ -56,10 +56,11 @@ func openTerminal(ctx context.Context, number int, working, directory string, en
 	}()
 	t := &terminal{number: number, shell: shell, stdin: stdin, output: output, directory: directory}
 	// Ctrl-C stops a command, not the shell. It must not come before this is done.
-	if err := t.start("trap : INT"); err != nil {
-		return nil, err
+	err := t.start("trap : INT")
+	if err == nil {
+		err = t.waitForExit(ctx, 0, nil)
 	}
-	return t, t.waitForExit(ctx, 0, nil)
+	return t, err
 }
 
 var (
