@@ -201,8 +201,8 @@ soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and fa
 	@CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^TestSoak$$' ./e2e/memcached -soak.for=10m $(ARGS)
 
 .PHONY: conformance
-conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING=file
-	@$(TESTBED) conformance $(if $(OPERATOR),--operator=$(OPERATOR)) $(if $(MANIFESTS),--manifests=$(MANIFESTS)) $(if $(MAPPING),--mapping=$(MAPPING)) $(ARGS)
+conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING=file CRDS=files
+	@$(TESTBED) conformance $(if $(OPERATOR),--operator=$(OPERATOR)) $(if $(MANIFESTS),--manifests=$(MANIFESTS)) $(if $(MAPPING),--mapping=$(MAPPING)) $(if $(CRDS),--crds=$(CRDS)) $(ARGS)
 
 .PHONY: test-race
 test-race: ## The tests with Go's race detector: needs a C compiler.

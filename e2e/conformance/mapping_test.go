@@ -43,3 +43,16 @@ func TestReadMappingRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestLargest(t *testing.T) {
+	claims := func(largest int32) (claims []string) {
+		for _, p := range (conformance.Checks{Operator: conformance.Mapping{API: conformance.API{Largest: largest}}}).Points() {
+			claims = append(claims, p.Claim)
+		}
+		return claims
+	}
+	g := NewWithT(t)
+	g.Expect(claims(0)).To(ContainElement("at most 4 writes take a new one from size 3 to 5"))
+	g.Expect(claims(3)).To(ContainElements("at most 4 writes take a new one from size 1 to 3", "at most 3 writes make one of size 3 Available"))
+	g.Expect(claims(2)).To(ContainElements("at most 4 writes take a new one from size 1 to 2", "at most 3 writes make one of size 2 Available"))
+}

@@ -87,6 +87,7 @@ func (c Checks) Points() []Point {
 		{Number: "8", Claim: "a rollout that exceeds its progress deadline is reported, Progressing ends, and the object recovers", check: c.RolloutDeadline},
 		{Number: "8", Claim: "pods that fail after a rollout do not keep Progressing True", missing: cmp.Or(progressing, deadline), alone: true, check: c.OwnDeadline},
 		{Number: "8", Claim: "a paused Deployment is reported while a rollout is due, and only then", missing: cmp.Or(port, degraded), check: c.Paused},
+		{Number: "9", Claim: "owner references pass OwnerReferencesPermissionEnforcement", check: c.OwnerPermission},
 		{Number: "10", Claim: "a deletion in the background leaves nothing", check: c.BackgroundDeletion},
 		{Number: "10", Claim: "a deletion in the foreground leaves nothing", check: c.ForegroundDeletion},
 		{Number: "10", Claim: "a deletion while the operator is down leaves nothing", alone: true, check: c.DeletionWhileDown},

@@ -49,6 +49,7 @@ program, because nothing here could run a container.`,
 	set := command.Flags()
 	set.StringVar(&flags.foreign.Operator, "operator", "", "the operator's executable or image, an archive or a reference (default: the one of this repository, built now)")
 	set.StringVar(&flags.foreign.Manifests, "manifests", "", "folder of the kustomization, or file of the manifests, that installs it (default: operator/config/default)")
+	set.StringSliceVar(&flags.foreign.CRDs, "crds", nil, "files or directories of other CustomResourceDefinitions that it needs, with commas between them")
 	set.StringVar(&flags.mapping, "mapping", "", "file that says what its API calls what (default: e2e/conformance/mappings/operator-testbed.yaml)")
 	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")
 	set.BoolVar(&flags.markdown, "markdown", false, "print the table in Markdown")
@@ -109,9 +110,12 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 	} else {
 		fmt.Fprintf(steps, "looking at the operator %s\n", foreign.Operator)
 	}
-	binary, manifests, err := foreign.Prepare(ctx, work)
+	prepared, err := foreign.Prepare(ctx, work)
 	if err != nil {
 		return nil, err
+	}
+	for _, note := range prepared.Notes {
+		fmt.Fprintln(steps, note)
 	}
 	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
 		return nil, err
@@ -126,7 +130,7 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 		return nil, err
 	}
 	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, points, steps,
-		"OPERATOR="+binary, "MANIFESTS="+manifests, "MAPPING="+mappingFile,
+		"OPERATOR="+prepared.Binary, "MANIFESTS="+prepared.Manifests, "MAPPING="+mappingFile,
 		"TESTBED_TIMEOUT="+flags.patience.String(), "TESTBED_ARTIFACTS="+cmp.Or(os.Getenv("TESTBED_ARTIFACTS"), work))
 }
 
@@ -154,14 +158,21 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 		return nil, err
 	}
 	var results []framework.Result
-	var result framework.Result
+	var result, gate framework.Result
 	for decoder := json.NewDecoder(lines); decoder.Decode(&result) == nil; result = (framework.Result{}) {
+		if result.Feature == conformance.Gate {
+			gate = result
+			continue
+		}
 		results = append(results, result)
 		fmt.Fprintf(steps, "%d of %d: %s: %s\n", len(results), len(points), result.Feature, result.Outcome)
 	}
 	err = command.Wait()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if gate.Outcome == framework.DoesNotHold {
+		return nil, fmt.Errorf("the operator does not work here: %s", gate.Message)
 	}
 	if len(results) == 0 {
 		return nil, fmt.Errorf("the suite ended before the first point: %w", err)

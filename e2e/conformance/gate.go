@@ -1,0 +1,84 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/framework"
+)
+
+// Gate is what must hold before the first point: an operator that serves no object at all would fail all of them, one after another.
+const Gate = "one object is served"
+
+// Served checks that the operator makes the Deployment of an object. The message of its failure has what the object's status says, and
+// the last errors that the operator has logged. It needs the operator to itself.
+//
+// An operator that only lacks the permission that OwnerReferencesPermissionEnforcement asks for gets it: most clusters run without this
+// admission plugin, and OwnerPermission is a point of its own.
+func (c Checks) Served(ctx context.Context, s *framework.Scope) {
+	object := c.create(ctx, s, "first", 1)
+	granted := false
+	framework.WaitFor(ctx, s, object.GetName(), func(ctx context.Context) error {
+		err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), c.deployment(object))
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		conditions, err := framework.ConditionsOf(object)
+		if err != nil {
+			return err
+		}
+		reported := append(s.Errors(0), framework.DescribeConditions(conditions))
+		if i := slices.IndexFunc(reported, isAboutOwnerPermission); i >= 0 && !granted {
+			granted = true
+			must(s, errors.Join(grantOwnerPermission(ctx, s, reported[i]), s.Operator.Restart(ctx)))
+		}
+		return fmt.Errorf("expected a Deployment; last seen: none. The last errors of the operator, and the object's status:\n%s", strings.Join(reported, "\n"))
+	})
+}
+
+// isAboutOwnerPermission reports whether the API server refused an owner reference for want of a permission.
+func isAboutOwnerPermission(line string) bool {
+	return strings.Contains(line, "cannot set blockOwnerDeletion")
+}
+
+// ownerPermission names what gives the operator the permission, and the annotation with the error message that called for it.
+const ownerPermission = "testbed.example.com:owner-references"
+
+// grantOwnerPermission lets the operator make any object the owner of another one that blocks the owner's deletion.
+func grantOwnerPermission(ctx context.Context, s *framework.Scope, why string) error {
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: ownerPermission, Annotations: map[string]string{"testbed.example.com/why": why}},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*/finalizers"}, Verbs: []string{"update"}}},
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: ownerPermission},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: ownerPermission},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: s.Operator.UserName()}},
+	}
+	return errors.Join(
+		client.IgnoreAlreadyExists(s.Client.Create(ctx, role)),
+		client.IgnoreAlreadyExists(s.Client.Create(ctx, binding)))
+}
+
+// OwnerPermission checks that the operator has the permission that OwnerReferencesPermissionEnforcement asks for, which Served gives it
+// otherwise.
+func (c Checks) OwnerPermission(ctx context.Context, s *framework.Scope) {
+	role := &rbacv1.ClusterRole{}
+	err := s.Client.Get(ctx, client.ObjectKey{Name: ownerPermission}, role)
+	if apierrors.IsNotFound(err) {
+		return
+	}
+	must(s, err)
+	s.Fatalf("expected the permission to update the finalizers of what the operator makes an owner; last seen: %s", role.Annotations["testbed.example.com/why"])
+}
