@@ -14,7 +14,7 @@ import (
 
 // TestRightsPage compares the table of permissions with what the operator's roles grant and which features need it.
 func TestRightsPage(t *testing.T) {
-	permissions, err := mutant.Rights("..", "e2e/memcached")
+	permissions, err := mutant.Permissions("..", "e2e/memcached")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestEveryBoundRoleIsProven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	permissions, err := mutant.Rights("..", "e2e/memcached")
+	permissions, err := mutant.Permissions("..", "e2e/memcached")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestEveryBoundRoleIsProven(t *testing.T) {
 	}
 }
 
-func permissionsTable(permissions []mutant.Right) string {
+func permissionsTable(permissions []mutant.Permission) string {
 	var b strings.Builder
 	b.WriteString("\n| role | resource | verb | feature that fails without |\n|---|---|---|---|\n")
 	for _, p := range permissions {
@@ -70,7 +70,7 @@ func permissionsTable(permissions []mutant.Right) string {
 }
 
 func TestRightsTable(t *testing.T) {
-	table := permissionsTable([]mutant.Right{
+	table := permissionsTable([]mutant.Permission{
 		{Role: "r", Resource: "pods", Verb: "list"},
 		{Role: "r", Resource: "pods", Verb: "get", Lacking: mutant.Mutant{Test: "TestPods"}},
 	})

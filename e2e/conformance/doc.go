@@ -1,4 +1,4 @@
-// Package conformance is what users of any Memcached operator rely on, as checks that know nothing of the operator but what an
+// Package conformance is what users of any Memcached operator rely on, as checks that depend on nothing of the operator except what an
 // [Operator] says: types, for the operator of this repository, or a [Mapping], for anybody's. Each check is a step of a feature. The
 // operator's own suite uses them beside its own steps, so each is known to catch broken operators.
 //

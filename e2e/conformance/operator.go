@@ -24,7 +24,7 @@ type API struct {
 	// Conditions are the types of the conditions.
 	Conditions Conditions `json:"conditions"`
 	// Reasons are the reasons that conditions give for failures.
-	Reasons Reasons `json:"reasons,omitempty"`
+	Reasons Reasons `json:"reasons"`
 	// Deployment is the name of an object's Deployment, in which {name} stands for the object's own.
 	Deployment string `json:"deployment"`
 	// Largest is the largest size that the API allows, if that is less than 5.

@@ -36,7 +36,7 @@ func (c Checks) waitForPort(ctx context.Context, s *framework.Scope, object clie
 		})
 		declared := slices.ContainsFunc(container.Ports, func(p corev1.ContainerPort) bool { return p.ContainerPort == port })
 		if !told || !declared {
-			return false, fmt.Errorf("expected memcached to be told of port %d, and the container to declare it; last seen: command %q, args %q, ports %v",
+			return false, fmt.Errorf("expected port %d in memcached's arguments and in the container's ports; last seen: command %q, args %q, ports %v",
 				port, container.Command, container.Args, container.Ports)
 		}
 		return true, nil

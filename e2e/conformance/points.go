@@ -74,7 +74,7 @@ func (c Checks) Points() []Point {
 		{Number: "2", Claim: "fields of others are left alone", check: c.ForeignFields},
 		{Number: "3", Claim: "memcached listens on the port, also after a change", missing: port, check: c.Port},
 		{Number: "4", Claim: "two objects in a namespace share no pods", check: c.Selectors},
-		{Number: "5", Claim: "a stranger's Deployment of the same name is left alone, and reported", check: c.ForeignDeployment},
+		{Number: "5", Claim: "a foreign Deployment of the same name is left alone, and reported", check: c.ForeignDeployment},
 		{Number: "6", Claim: "at most 3 writes make one of size 1 Available", check: c.FewWrites(1)},
 		{Number: "6", Claim: fmt.Sprintf("at most 3 writes make one of size %d Available", api.within(3)), check: c.FewWrites(3)},
 		{Number: "6", Claim: fmt.Sprintf("at most 4 writes take a new one from size %d to %d", from, to), check: c.FewScaleWrites},

@@ -12,12 +12,12 @@ import (
 
 var (
 	points = []conformance.Point{
-		{Number: "1", Claim: "it tells the truth"}, {Number: "3", Claim: "the port is real"},
+		{Number: "1", Claim: "the status is true"}, {Number: "3", Claim: "the port is real"},
 		{Number: "10", Claim: "it goes"}, {Number: "10", Claim: "it goes at once"},
 	}
 	report = conformance.NewReport(points, []framework.Result{
 		{Feature: "it goes", Outcome: framework.DoesNotHold, Message: "it stays:\n" + strings.Repeat("x", 1000)},
-		{Feature: "it tells the truth", Outcome: framework.Holds},
+		{Feature: "the status is true", Outcome: framework.Holds},
 		{Feature: "the port is real", Outcome: framework.DoesNotApply, Reason: "there is none"},
 	})
 )
@@ -29,7 +29,7 @@ func TestCount(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	NewWithT(t).Expect(report.Text()).To(Equal(`1   holds           it tells the truth
+	NewWithT(t).Expect(report.Text()).To(Equal(`1   holds           the status is true
 3   does not apply  the port is real
 10  does not hold   it goes
 10  not tried       it goes at once
@@ -49,7 +49,7 @@ func TestText(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	NewWithT(t).Expect(report.Markdown()).To(Equal(`| point | claim | outcome |
 |---|---|---|
-| 1 | it tells the truth | holds |
+| 1 | the status is true | holds |
 | 3 | the port is real | does not apply |
 | 10 | it goes | does not hold |
 | 10 | it goes at once | not tried |

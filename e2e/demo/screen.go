@@ -10,7 +10,7 @@ import (
 // them. It is not safe for concurrent use.
 type Screen struct {
 	out io.Writer
-	// size returns the terminal's width and height now; nil where out is no
+	// size returns the terminal's width and height now; nil where out is not a
 	// terminal. Asked at every drawing, because people resize windows.
 	size func() (width, height int)
 	// style without a width; see Style.
@@ -27,7 +27,7 @@ const (
 )
 
 // NewScreen returns a screen that writes to out. A nil size says that out is
-// no terminal: then there are only lines, and pictures are not drawn.
+// not a terminal: then there are only lines, and pictures are not drawn.
 func NewScreen(out io.Writer, style Style, size func() (width, height int)) *Screen {
 	return &Screen{out: out, style: style, size: size}
 }

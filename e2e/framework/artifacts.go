@@ -27,7 +27,7 @@ import (
 func (s *Suite) keep(scope *Scope) {
 	ctx, cancel := context.WithTimeout(context.Background(), artifactsTimeout)
 	defer cancel()
-	folder, err := artifactsFolder(s.options.Name, scope.Name())
+	directory, err := artifactsDirectory(s.options.Name, scope.Name())
 	if err != nil {
 		scope.Logf("keeping what is seen of the failure: %v", err)
 		return
@@ -41,9 +41,9 @@ func (s *Suite) keep(scope *Scope) {
 			seen.logs[replica.Name()] = replica.LogFile()
 		}
 	}
-	err = seen.write(ctx, folder)
+	err = seen.write(ctx, directory)
 	for replica := range seen.logs {
-		log, _ := os.ReadFile(filepath.Join(folder, replica+".log")) // write has noticed
+		log, _ := os.ReadFile(filepath.Join(directory, replica+".log")) // write has noticed
 		if errs := lastErrors(log, scope.Namespace, s.options.Name+"-", 3); len(errs) > 0 {
 			scope.Logf("the last errors in %s.log:\n%s", replica, strings.Join(errs, "\n"))
 		}
@@ -58,7 +58,7 @@ func (s *Suite) keep(scope *Scope) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.artifacts = append(s.artifacts, folder)
+	s.artifacts = append(s.artifacts, directory)
 }
 
 // printLast prints the lines to the file that $TESTBED_FAILURES names, for a script that prints last (see scripts/failures), or else
@@ -85,8 +85,8 @@ func appendTo(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// artifactsFolder makes a folder for a failed test: in $TESTBED_ARTIFACTS, or else among the temporary files.
-func artifactsFolder(suite, test string) (string, error) {
+// artifactsDirectory makes a directory for a failed test: in $TESTBED_ARTIFACTS, or else among the temporary files.
+func artifactsDirectory(suite, test string) (string, error) {
 	parent := filepath.Join(cmp.Or(os.Getenv("TESTBED_ARTIFACTS"), filepath.Join(os.TempDir(), "testbed-artifacts")), suite)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
@@ -106,11 +106,11 @@ type failure struct {
 }
 
 // write writes the files of a failure. What can't be read or written does not keep it from the rest.
-func (f failure) write(ctx context.Context, folder string) error {
+func (f failure) write(ctx context.Context, directory string) error {
 	var errs []error
 	file := func(name string, content []byte, err error) {
 		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, name), content, 0o644)
+			err = os.WriteFile(filepath.Join(directory, name), content, 0o644)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))

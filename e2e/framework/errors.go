@@ -56,7 +56,7 @@ func lastDistinct(texts []string, most int) []string {
 // podName is a pod in an API server's error.
 var podName = regexp.MustCompile(`pods "[^"]+"`)
 
-// errorIn returns the message and the error of a line of a log, without time and stack trace; empty if the line is no error.
+// errorIn returns the message and the error of a line of a log, without time and stack trace; empty if the line is not an error.
 func errorIn(line []byte) string {
 	var entry struct{ Level, Msg, Error string }
 	if json.Unmarshal(line, &entry) == nil {

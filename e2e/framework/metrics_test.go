@@ -12,7 +12,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	// Each scrape finds the next one; the last one for ever.
+	// Each scrape finds the next one; the last one again and again.
 	scraping := func(found ...any) func(context.Context) (map[string]float64, error) {
 		return func(context.Context) (map[string]float64, error) {
 			next := found[0]

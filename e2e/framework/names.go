@@ -45,10 +45,11 @@ func (v *values) name(prefix string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for {
-		name := prefix + "-"
-		for range 5 {
-			name += string(letters[v.random.IntN(len(letters))])
+		var suffix [5]byte
+		for i := range suffix {
+			suffix[i] = letters[v.random.IntN(len(letters))]
 		}
+		name := prefix + "-" + string(suffix[:])
 		if !v.names[name] {
 			v.names[name] = true
 			return name

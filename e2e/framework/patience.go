@@ -35,7 +35,7 @@ func (s *Scope) Bounded(ctx context.Context) (context.Context, context.CancelFun
 	return p.over, p.stop
 }
 
-// patience is how long an assertion waits. It begins with the first answer: until then nothing was seen that an operator could be
+// patience is how long an assertion waits. It starts with the first answer: until then nothing was seen that an operator could be
 // blamed for. It lasts longer on a slow cluster, which is found out when the time is up, but not where pods really run: the time that
 // they take is what the timeout is about there.
 type patience struct {

@@ -24,7 +24,7 @@
 //     failure prints it.
 //   - KEEP=1 leaves a kind cluster up.
 //   - TESTBED_CLUSTER names a cluster that is up and stays up, so that several suites can run on it, one after another. An embedded
-//     cluster is reset before each suite, but for the CustomResourceDefinitions, which the next suite upgrades in place.
+//     cluster is reset before each suite, except for the CustomResourceDefinitions, which the next suite upgrades in place.
 //
 // Ctrl-C ends the tests and takes down what is up.
 //
@@ -102,7 +102,7 @@ type Options struct {
 	Sample string
 	// Nodes is the file of a kind configuration, for a suite about nodes, which is skipped on other clusters.
 	Nodes string
-	// Progress gets a line for each step of the cluster's start; nil means none, but for a kind cluster, which takes long.
+	// Progress gets a line for each step of the cluster's start; nil means none, except for a kind cluster, which takes long.
 	Progress io.Writer
 	// Record are the kinds whose every version is recorded in each feature's namespace: see [Scope.History].
 	Record []schema.GroupVersionKind
@@ -192,11 +192,11 @@ func (s *Suite) Run(m *testing.M) int {
 	return code
 }
 
-// left are lines about what the suite has left: the folders of what was seen of failures, and a cluster that is kept.
+// left are lines about what the suite has left: the directories of what was seen of failures, and a cluster that is kept.
 func (s *Suite) left() []string {
 	var lines []string
-	for _, folder := range s.artifacts {
-		lines = append(lines, fmt.Sprintf("What was seen of a failure: %s, with %s=%d", folder, seedVariable, s.seed))
+	for _, directory := range s.artifacts {
+		lines = append(lines, fmt.Sprintf("What was seen of a failure: %s, with %s=%d", directory, seedVariable, s.seed))
 	}
 	if kept := s.cluster.Capabilities().Kept; kept != "" {
 		lines = append(lines, kept)
@@ -217,14 +217,14 @@ func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature, r *resu
 			t.Fatal(err)
 		}
 	} else {
-		t.Cleanup(func() { s.mend(t) })
+		t.Cleanup(func() { s.recoverOperator(t) })
 	}
 	s.env.Test(t, feature)
 }
 
-// mend restarts the operator as it was at first if a feature that may have changed it has failed half-way, so that the next features
+// recoverOperator restarts the operator as it was at first if a feature that may have changed it has failed half-way, so that the next features
 // start from the same state.
-func (s *Suite) mend(t *testing.T) {
+func (s *Suite) recoverOperator(t *testing.T) {
 	if !t.Failed() || s.operator == nil {
 		return
 	}

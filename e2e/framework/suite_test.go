@@ -91,7 +91,7 @@ func metaOf(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "feature", Name: name}
 }
 
-func TestFolderOfAFailure(t *testing.T) {
+func TestDirectoryOfAFailure(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, cachev1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -112,14 +112,14 @@ func TestFolderOfAFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	folder := t.TempDir()
+	directory := t.TempDir()
 	err := failure{
 		client: objects, namespace: "feature", logs: map[string]string{"operator": operatorLog}, audit: audit.Open(auditLog), seed: 7,
 		kinds: []schema.GroupVersionKind{
 			cachev1alpha1.GroupVersion.WithKind("Memcached"), appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("Pod"),
 		},
 		versions: []record.Version{version(t, 7, "False", "ReplicasNotReady", false), version(t, 9, "True", "AllReplicasReady", false), version(t, 12, "True", "AllReplicasReady", true)},
-	}.write(t.Context(), folder)
+	}.write(t.Context(), directory)
 	if err != nil {
 		t.Error(err)
 	}
@@ -137,7 +137,7 @@ func TestFolderOfAFailure(t *testing.T) {
 		"writes.txt": nil,
 		"seed.txt":   {"TESTBED_SEED=7\n"},
 	} {
-		content, err := os.ReadFile(filepath.Join(folder, name))
+		content, err := os.ReadFile(filepath.Join(directory, name))
 		if err != nil {
 			t.Error(err)
 			continue
@@ -154,16 +154,16 @@ func TestFolderOfAFailure(t *testing.T) {
 }
 
 // What can't be had is named, and the rest is kept.
-func TestFolderOfAFailureWithoutALog(t *testing.T) {
-	folder := t.TempDir()
+func TestDirectoryOfAFailureWithoutALog(t *testing.T) {
+	directory := t.TempDir()
 	err := failure{
 		client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(), namespace: "feature", logs: map[string]string{"operator": filepath.Join(t.TempDir(), "none")},
-	}.write(t.Context(), folder)
+	}.write(t.Context(), directory)
 	if err == nil || !strings.HasPrefix(err.Error(), "operator.log: ") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, expected one error, about operator.log", err)
 	}
 	var names []string
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,19 +188,19 @@ func version(t *testing.T, revision uint64, status, reason string, deleted bool)
 	}}}
 }
 
-func TestArtifactsFolder(t *testing.T) {
+func TestArtifactsDirectory(t *testing.T) {
 	parent := t.TempDir()
 	t.Setenv("TESTBED_ARTIFACTS", parent)
-	first, err := artifactsFolder("tiny", "TestScale/up")
+	first, err := artifactsDirectory("tiny", "TestScale/up")
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := artifactsFolder("tiny", "TestScale/up")
+	second, err := artifactsDirectory("tiny", "TestScale/up")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if first == second || !strings.HasPrefix(first, filepath.Join(parent, "tiny", "TestScale-up-")) {
-		t.Errorf("got %s and %s, expected two folders for the test in %s", first, second, parent)
+		t.Errorf("got %s and %s, expected two directories for the test in %s", first, second, parent)
 	}
 }
 
@@ -218,8 +218,8 @@ func TestPrintLast(t *testing.T) {
 	}
 	t.Setenv("TESTBED_FAILURES", path)
 	out.Reset()
-	for _, folder := range []string{"/a", "/b"} { // two suites
-		if err := printLast([]string{"What was seen of a failure: " + folder}, &out); err != nil {
+	for _, directory := range []string{"/a", "/b"} { // two suites
+		if err := printLast([]string{"What was seen of a failure: " + directory}, &out); err != nil {
 			t.Error(err)
 		}
 	}

@@ -12,7 +12,7 @@
 //	```text source="https://…"                a quotation of what is not in the repository
 //	```text skip="why no machine can check it" anything else
 //
-// Paths start at the root of the repository. An excerpt is identical to its file but for indentation that all its lines
+// Paths start at the root of the repository. An excerpt is identical to its file except for indentation that all its lines
 // share. Blocks inside an HTML comment are checked, too, and not shown by GitHub: they prepare what the reader has at
 // hand, and clean up.
 //

@@ -58,7 +58,7 @@ func TestDelete(t *testing.T) {
 			framework.WaitForDeletion(ctx, s, held, deploymentOf(held))
 			nothingLeft(ctx, s)
 		}).
-		Assess("of a Deployment that somebody holds is told, and mended after it", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
+		Assess("of a Deployment that a finalizer holds is reported, and the Deployment created again after it", func(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
 			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
 			damage(ctx, s, mc, `{"metadata":{"finalizers":["`+hold+`"]}}`)
@@ -124,7 +124,7 @@ func TestDeleteWithoutOperator(t *testing.T) {
 		Assess("leaves nothing", portable.DeletionWhileDown).
 		Assess("nor does the operator make anything of what it never saw alive", func(ctx context.Context, s *framework.Scope) {
 			stop(ctx, s)
-			passUnjudged(ctx, s)
+			passUnchecked(ctx, s)
 			remove(ctx, s, create(ctx, s, s.NewName("short"), s.Size(1, 2)))
 			unborn := create(ctx, s, s.NewName("unborn"), s.Size(1, 2), finalizer(hold))
 			remove(ctx, s, unborn)

@@ -55,7 +55,7 @@ func TestDeployed(t *testing.T) {
 				s.Fatalf("the lease is %s's, expected it to be a pod's of %q", *lease.Spec.HolderIdentity, namesOf(pods))
 			}
 			s.Signal(ctx, &pods[leading], "manager", "KILL")
-			// By the other pod, or by itself, should the kubelet be quick: it is another process then.
+			// By the other pod, or by its own next process if the kubelet is quick.
 			framework.WaitForObject(ctx, s, lease, HaveField("Spec.HolderIdentity", HaveValue(Not(BeElementOf("", *lease.Spec.HolderIdentity)))))
 			// While the webhooks of one pod are away, the API server may ask it, or nobody: who is refused for that tries again.
 			patch := sizePatch(s.Size(4, 5))

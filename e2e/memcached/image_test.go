@@ -64,7 +64,7 @@ func TestFailingImage(t *testing.T) {
 			damage(ctx, s, mc, `{"spec":{"progressDeadlineSeconds":1}}`)
 			givenUp(ctx, s, mc, cachev1alpha1.ReasonImagePullFailed)
 		}).
-		Assess("the right image mends it", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		Assess("and recovers with the right image", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			restart(ctx, s)
 			settled(ctx, s, mc)
 		}).

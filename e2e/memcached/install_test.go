@@ -77,7 +77,7 @@ func buildInstaller(ctx context.Context, s *framework.Scope, image string) runne
 	build := exec.CommandContext(ctx, "make", "--silent", "--old-file=manifests", "--old-file=generate", "build-installer",
 		"IMG="+image, "KUBECTL="+kubectl, "DIST="+work)
 	build.Dir = "../../operator"
-	build.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=") // not what an outer make was told
+	build.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=") // without the options of an outer make
 	if output, err := build.CombinedOutput(); err != nil {
 		s.Fatalf("%s: %v\n%s", build, err, output)
 	}

@@ -60,7 +60,7 @@ func TestServing(t *testing.T) {
 		Assess("and at another", func(ctx context.Context, s *framework.Scope, c caches) {
 			serves(ctx, s, c.other, c.port)
 		}).
-		Assess("at the port that it was changed to, and no more at the one before", func(ctx context.Context, s *framework.Scope, c caches) {
+		Assess("at the port that it was changed to, and no longer at the one before", func(ctx context.Context, s *framework.Scope, c caches) {
 			port := s.Port()
 			change(ctx, s, c.other, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = &port })
 			serves(ctx, s, c.other, port)
@@ -70,7 +70,7 @@ func TestServing(t *testing.T) {
 				}
 			}
 		}).
-		Assess("and its pod's log tells what it is asked, when it is told to", func(ctx context.Context, s *framework.Scope, c caches) {
+		Assess("and its pod's log shows the requests, when it is verbose", func(ctx context.Context, s *framework.Scope, c caches) {
 			pod := podsOf(ctx, s, c.usual)[0]
 			if err := dial(ctx, s, &pod, defaultPort).say("verbosity 2\r\n", "OK\r\n"); err != nil {
 				s.Fatal(err)

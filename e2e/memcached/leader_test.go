@@ -44,8 +44,8 @@ func TestLeader(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(ownOperator)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) *replicas {
-		folder := s.TempDir()
-		two := &replicas{asFirst: program(s, folder, "first"), asSecond: program(s, folder, "second")}
+		directory := s.TempDir()
+		two := &replicas{asFirst: program(s, directory, "first"), asSecond: program(s, directory, "second")}
 		stop(ctx, s)
 		// So that the feature does not depend on whether it was given back.
 		if err := client.IgnoreNotFound(s.Client.Delete(ctx, leaseOf(s))); err != nil {
@@ -68,12 +68,12 @@ func TestLeader(t *testing.T) {
 		Assess("alone works", func(ctx context.Context, s *framework.Scope, two *replicas) {
 			served(ctx, s, "first")
 		}).
-		Assess("tells who leads", func(ctx context.Context, s *framework.Scope, _ *replicas) {
+		Assess("logs which replica leads", func(ctx context.Context, s *framework.Scope, _ *replicas) {
 			lease := leaseOf(s)
 			framework.WaitForObject(ctx, s, lease, Not(BeNil()))
 			framework.WaitForEvent(ctx, s, lease, framework.Event{Type: corev1.EventTypeNormal, Reason: "LeaderElection", Note: "became leader"})
 		}).
-		Assess("gives its lease back when it is told to end", func(ctx context.Context, s *framework.Scope, two *replicas) {
+		Assess("gives its lease back when a signal stops it", func(ctx context.Context, s *framework.Scope, two *replicas) {
 			mark := s.Mark()
 			if err := two.first.Stop(ctx); err != nil {
 				s.Fatal(err)
@@ -120,7 +120,7 @@ func TestLeader(t *testing.T) {
 				s.Fatal(err)
 			}
 			if how.Code != 1 {
-				s.Errorf("expected that the first replica ends with exit code 1; last seen: it %s", how)
+				s.Errorf("expected the first replica to exit with code 1; last seen: it %s", how)
 			}
 			settled(ctx, s, mc)
 			served(ctx, s, "second")
@@ -167,9 +167,9 @@ func leaseIn(namespace string) *coordinationv1.Lease {
 }
 
 // program makes a replica run as a program of that base name.
-func program(s *framework.Scope, folder, base string) runner.Change {
+func program(s *framework.Scope, directory, base string) runner.Change {
 	s.Helper()
-	path := filepath.Join(folder, base)
+	path := filepath.Join(directory, base)
 	executable, err := os.ReadFile(s.Operator.Binary())
 	if err == nil {
 		err = os.WriteFile(path, executable, 0o755)

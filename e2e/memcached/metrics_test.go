@@ -44,10 +44,10 @@ func TestMetricsAccess(t *testing.T) {
 		Test(t)
 }
 
-// metricsAccess asks for metrics as nobody, as an account without the right and as one with it, which it returns.
+// metricsAccess asks for metrics without a token, as an account without the permission and as one with it, which it returns.
 func metricsAccess(ctx context.Context, s *framework.Scope, scraper *http.Client, server string) (reader *corev1.ServiceAccount) {
 	s.Helper()
-	stranger, reader := newAccount(ctx, s, s.NewName("stranger")), newAccount(ctx, s, s.NewName("reader"))
+	unbound, reader := newAccount(ctx, s, s.NewName("unbound")), newAccount(ctx, s, s.NewName("reader"))
 	mayReadMetrics(ctx, s, reader)
 
 	for _, request := range []struct {
@@ -55,9 +55,9 @@ func metricsAccess(ctx context.Context, s *framework.Scope, scraper *http.Client
 		code       int
 		says       string
 	}{
-		{"nobody", "", http.StatusUnauthorized, ""},
-		{"an account without the right", token(ctx, s, stranger), http.StatusForbidden, ""},
-		{"an account with the right", token(ctx, s, reader), http.StatusOK, "controller_runtime_reconcile_total"},
+		{"no token", "", http.StatusUnauthorized, ""},
+		{"an account without the permission", token(ctx, s, unbound), http.StatusForbidden, ""},
+		{"an account with the permission", token(ctx, s, reader), http.StatusOK, "controller_runtime_reconcile_total"},
 	} {
 		code, body, err := get(ctx, scraper, server, request.token)
 		if err != nil {
@@ -91,7 +91,7 @@ func TestMetrics(t *testing.T) {
 		m.served = create(ctx, s, s.NewName("served"), s.Size(1, 2))
 		return m
 	}).
-		Assess("tell the size and the conditions of each Memcached", func(ctx context.Context, s *framework.Scope, m measured) {
+		Assess("show the size and the conditions of each Memcached", func(ctx context.Context, s *framework.Scope, m measured) {
 			settled(ctx, s, m.served)
 			framework.WaitForMetrics(ctx, s, m.scrape, of(m.served, all(m.served)))
 			resize(ctx, s, m.served, s.Size(3, 5))

@@ -31,7 +31,7 @@ func TestNamespaced(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(ownOperator)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) namespaced {
-		passUnjudged(ctx, s) // there are no webhooks in such an install
+		passUnchecked(ctx, s) // there are no webhooks in such an install
 		stop(ctx, s)
 		manifests := renderNamespaced(s)
 		if err := runner.Apply(ctx, s.Client, manifests.Without("Deployment")); err != nil {
@@ -78,8 +78,8 @@ func TestNamespaced(t *testing.T) {
 			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(mc), mc); err != nil {
 				s.Fatal(err)
 			}
-			NewWithT(s).Expect(left.Items).To(BeEmpty(), "what the operator made of the Memcached of another namespace")
-			NewWithT(s).Expect(mc.Status.Conditions).To(BeEmpty(), "what the operator says of the Memcached of another namespace")
+			NewWithT(s).Expect(left.Items).To(BeEmpty(), "expected no Deployment for a Memcached of another namespace")
+			NewWithT(s).Expect(mc.Status.Conditions).To(BeEmpty(), "expected no status for a Memcached of another namespace")
 		}).
 		Assess("asks for nothing that it may not have", func(_ context.Context, s *framework.Scope, n namespaced) {
 			user := n.operator.UserName()

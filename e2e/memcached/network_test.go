@@ -28,7 +28,7 @@ const enforcement = time.Minute
 
 // TestNetworkPolicy owns the operator, whose pod's ports are tried from pods of other namespaces.
 func TestNetworkPolicy(t *testing.T) {
-	type dialers struct{ stranger, scraper *corev1.Pod }
+	type dialers struct{ unlabeled, scraper *corev1.Pod }
 	feature := memcached.Feature("network policy").
 		WithLabel("contract", "manager").
 		WithLabel("disruptive", "operator").
@@ -41,12 +41,12 @@ func TestNetworkPolicy(t *testing.T) {
 		s.Deploy(ctx, 1)
 		operator := managers(ctx, s)[0].Status.PodIP
 		return dialers{
-			stranger: dialing(ctx, s, s.Namespace, operator, "8081", "8443", "9443"),
-			scraper:  dialing(ctx, s, anotherNamespace(ctx, s, "metrics", "enabled"), operator, "8081", "8443", "9443"),
+			unlabeled: dialing(ctx, s, s.Namespace, operator, "8081", "8443", "9443"),
+			scraper:   dialing(ctx, s, anotherNamespace(ctx, s, "metrics", "enabled"), operator, "8081", "8443", "9443"),
 		}
 	}).
 		Assess("without one, whoever wants to connects", func(ctx context.Context, s *framework.Scope, pods dialers) {
-			framework.WaitForLog(ctx, s, pods.stranger, "8081:open 8443:open 9443:open")
+			framework.WaitForLog(ctx, s, pods.unlabeled, "8081:open 8443:open 9443:open")
 			framework.WaitForLog(ctx, s, pods.scraper, "8081:open 8443:open 9443:open")
 		}).
 		Assess("with the operator's, metrics are for namespaces that are labeled so, and webhooks for all", func(ctx context.Context, s *framework.Scope, pods dialers) {
@@ -63,7 +63,7 @@ func TestNetworkPolicy(t *testing.T) {
 					s.Error(err)
 				}
 			})
-			framework.WaitForLog(ctx, s, pods.stranger, "8081:closed 8443:closed 9443:open")
+			framework.WaitForLog(ctx, s, pods.unlabeled, "8081:closed 8443:closed 9443:open")
 			framework.WaitForLog(ctx, s, pods.scraper, "8081:closed 8443:open 9443:open")
 			// The API server calls the webhooks, and the kubelet makes its probes, all the same.
 			settled(ctx, s, create(ctx, s, s.NewName("cache"), s.Size(1, 2)))
@@ -125,8 +125,8 @@ func dialing(ctx context.Context, s *framework.Scope, namespace string, args ...
 // dialerArchive compiles the dialer and returns an archive of its image.
 func dialerArchive(ctx context.Context, s *framework.Scope) string {
 	s.Helper()
-	folder := s.TempDir()
-	binary, archive := filepath.Join(folder, "dialer"), filepath.Join(folder, "dialer.tar")
+	directory := s.TempDir()
+	binary, archive := filepath.Join(directory, "dialer"), filepath.Join(directory, "dialer.tar")
 	if err := runner.Build(ctx, ".", "./internal/dialer", binary); err != nil {
 		s.Fatal(err)
 	}

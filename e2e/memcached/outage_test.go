@@ -45,7 +45,7 @@ func TestOutage(t *testing.T) {
 		TestAlone(t)
 }
 
-// TestLongOutage owns the cluster. A leader that can't renew its lease ends: another one may be at work. Who runs it starts it
+// TestLongOutage owns the cluster. A leader that can't renew its lease exits: another one may be at work. A supervisor starts it
 // again, as a kubelet does.
 func TestLongOutage(t *testing.T) {
 	memcached.Feature("long outage").
@@ -64,7 +64,7 @@ func TestLongOutage(t *testing.T) {
 				s.Fatal(err)
 			}
 			if how.Code != 1 {
-				s.Errorf("expected that the operator ends with exit code 1; last seen: it %s", how)
+				s.Errorf("expected the operator to exit with code 1; last seen: it %s", how)
 			}
 			s.ControlPlane(ctx)
 			restart(ctx, s, shortLease(s))
@@ -74,13 +74,13 @@ func TestLongOutage(t *testing.T) {
 		TestAlone(t)
 }
 
-// TestCompaction owns the cluster. The operator is cut off while a Deployment goes and a size changes, and nobody tells it later:
-// etcd has forgotten. It has to list, and to see for itself what is gone.
+// TestCompaction owns the cluster. The operator is cut off while a Deployment goes and a size changes, and no event reports it later:
+// etcd has compacted them. The operator has to list, and to find out what is gone.
 //
 // A client does not see a compaction as such: the API server answers watches from its cache, and its own watch of etcd has kept
 // up. So it is made to lose that one, too. It is held while etcd is compacted, past all that it can have seen, and etcd is
 // restarted. When the API server goes on, etcd tells it that what it wants to resume from has been compacted (its log says so). It
-// lists, begins its cache anew and ends all watches; one from before is told 410 Gone, the test's and the operator's alike.
+// lists, fills its cache again and ends all watches; one from before gets 410 Gone, the test's and the operator's alike.
 func TestCompaction(t *testing.T) {
 	memcached.Feature("compaction of etcd").
 		WithLabel("contract", "manager").
@@ -111,7 +111,7 @@ func TestCompaction(t *testing.T) {
 				seen.untilForgotten(ctx, s)
 			}
 			s.ControlPlane(ctx)
-			way.mend()
+			way.restore()
 			settled(ctx, s, changed)
 			settled(ctx, s, bereft)
 			truthful(ctx, s, changed)
@@ -148,23 +148,23 @@ func TestRecreated(t *testing.T) {
 		Assess("while the watch is broken, it is served", func(ctx context.Context, s *framework.Scope, watch *interceptedWatch) {
 			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
-			mend := watch.cut()
-			s.Cleanup(mend)
+			restore := watch.cut()
+			s.Cleanup(restore)
 			// Then it knows that the Deployment is gone, and that there is no Memcached for which to make another one.
 			asked := watch.next("GET " + mc.Name)
 			remove(ctx, s, mc)
 			framework.WaitForDeletion(ctx, s, mc, deploymentOf(mc))
 			made(ctx, s, asked)
 			mc = create(ctx, s, mc.Name, *mc.Spec.Size)
-			mend()
+			restore()
 			settled(ctx, s, mc)
 		}).
 		Assess("and does not get its predecessor's status", func(ctx context.Context, s *framework.Scope, watch *interceptedWatch) {
 			predecessor := create(ctx, s, s.NewName("held"), s.Size(1, 2))
 			settled(ctx, s, predecessor)
 			damage(ctx, s, predecessor, `{"metadata":{"finalizers":["`+hold+`"]}}`)
-			mend := watch.cut()
-			s.Cleanup(mend)
+			restore := watch.cut()
+			s.Cleanup(restore)
 			// The Deployment is going, which the operator sees, and tells the Memcached that it knows.
 			told := watch.next("PATCH " + predecessor.Name + "/status")
 			remove(ctx, s, predecessor)
@@ -174,7 +174,7 @@ func TestRecreated(t *testing.T) {
 			told = watch.next("PATCH " + predecessor.Name + "/status")
 			damage(ctx, s, mc, `{"metadata":{"labels":{"example.com/news":"some"}}}`)
 			made(ctx, s, told)
-			mend()
+			restore()
 			release(ctx, s, deploymentOf(mc))
 			settled(ctx, s, mc)
 			for _, version := range s.Versions(ctx) {
@@ -208,8 +208,8 @@ func TestBehind(t *testing.T) {
 		Assess("does not keep the status from changing back", func(ctx context.Context, s *framework.Scope, b behind) {
 			s.NeedsSimulation("their kubelets say how a pod is")
 			barrier(ctx, s) // its cache has the last status
-			mend := b.memcacheds.cut()
-			s.Cleanup(mend)
+			restore := b.memcacheds.cut()
+			s.Cleanup(restore)
 			mark := s.Mark()
 			release := unready(ctx, s, b.mc, func(*corev1.ContainerStatus) {})
 			framework.WaitForConditions(ctx, s, b.mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
@@ -219,17 +219,17 @@ func TestBehind(t *testing.T) {
 			framework.WaitForObject(ctx, s, deploymentOf(b.mc), HaveField("Status.ReadyReplicas", BeEquivalentTo(single)))
 			framework.WaitForConditions(ctx, s, b.mc, available, converged, healthy)
 			framework.VerifyDistinctWrites(ctx, s, s.Writes(mark, audit.Resource("memcacheds", "status")))
-			mend()
+			restore()
 		}).
-		Assess("and a pod whose ReplicaSet it does not know yet is no loss", func(ctx context.Context, s *framework.Scope, b behind) {
+		Assess("and a pod whose ReplicaSet is not in the cache yet is not counted as lost", func(ctx context.Context, s *framework.Scope, b behind) {
 			since, port := len(s.Versions(ctx)), s.Port()
-			mend := b.replicaSets.cut()
-			s.Cleanup(mend)
+			restore := b.replicaSets.cut()
+			s.Cleanup(restore)
 			change(ctx, s, b.mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = &port })
 			framework.WaitForObject(ctx, s, deploymentOf(b.mc), And(
 				HaveField("Spec.Template.Spec.Containers", ConsistOf(HaveField("Ports", ConsistOf(HaveField("ContainerPort", BeEquivalentTo(port)))))),
 				WithTransform(rolledOut, BeTrue())))
-			mend()
+			restore()
 			settled(ctx, s, b.mc)
 			stayedAvailable(ctx, s, b.mc, since)
 		}).
@@ -260,7 +260,7 @@ type interceptedWatch struct {
 
 	mu       sync.Mutex
 	open     map[*stream]bool         // the watches that are passed on
-	held     chan struct{}            // while the watch is cut; closed when it is mended
+	held     chan struct{}            // while the watch is cut; closed when it is restored
 	requests map[string]chan struct{} // closed when such a request has been answered, and then left out
 }
 
@@ -270,9 +270,9 @@ type stream struct {
 	ended chan struct{}
 }
 
-// cut breaks the watch and holds the next ones until mend, when they are told that they have missed too much. When it returns,
+// cut breaks the watch and holds the next ones until restore, when they fail because they have missed too much. When it returns,
 // nothing comes through any more.
-func (w *interceptedWatch) cut() (mend func()) {
+func (w *interceptedWatch) cut() (restore func()) {
 	w.mu.Lock()
 	held := make(chan struct{})
 	w.held = held
@@ -393,7 +393,7 @@ func TestBrokenWatches(t *testing.T) {
 }
 
 // resumed passes watches that begin where one before has ended. Such a watch lasts minutes, and is logged when it is over: one that
-// is told 410 Gone is over at once, and followed by one that begins with what there is.
+// gets 410 Gone is over at once, and followed by one that starts with the current objects.
 func resumed(event *auditv1.Event) bool {
 	return event.Verb == "watch" && strings.Contains(event.RequestURI, "resourceVersion=") && !strings.Contains(event.RequestURI, "sendInitialEvents=")
 }
@@ -425,7 +425,7 @@ func (k *seen) watch(ctx context.Context, s *framework.Scope) (watch.Interface, 
 	return s.Client.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
 }
 
-// untilForgotten waits until the API server ends the watch, and fails the test unless another one from there is told 410 Gone.
+// untilForgotten waits until the API server ends the watch, and fails the test unless another one from there gets 410 Gone.
 func (k *seen) untilForgotten(ctx context.Context, s *framework.Scope) {
 	s.Helper()
 	ctx, cancel := s.Bounded(ctx)
@@ -443,6 +443,6 @@ func (k *seen) untilForgotten(ctx context.Context, s *framework.Scope) {
 	}
 	defer again.Stop()
 	if event := <-again.ResultChan(); event.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
-		s.Fatalf("%T: expected that a watch from before is told 410 Gone; last seen: %s %v", k.list, event.Type, event.Object)
+		s.Fatalf("%T: expected 410 Gone for a watch from before; last seen: %s %v", k.list, event.Type, event.Object)
 	}
 }

@@ -34,26 +34,26 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// attentive is the setup of a feature that mends what the operator is not told of: it looks again soon.
+// attentive is the setup of a feature with changes that the operator gets no event for: it rechecks them soon.
 var attentive = operatorWith(runner.WithArgs("--recheck-interval=1s"))
 
 // TestStranger owns the operator. A Deployment that has the name that the operator needs, and is somebody else's, is left alone.
 func TestStranger(t *testing.T) {
 	type rivals struct {
-		stranger *appsv1.Deployment
-		mc       *cachev1alpha1.Memcached
-		since    audit.Mark // from before there is a Memcached
+		unowned *appsv1.Deployment
+		mc      *cachev1alpha1.Memcached
+		since   audit.Mark // from before there is a Memcached
 	}
 	feature := memcached.Feature("stranger").
 		WithLabel("contract", "5").
 		WithLabel("disruptive", "operator").
 		Setup(attentive)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) rivals {
-		r := rivals{stranger: stranger(s, s.NewName("cache"))}
-		add(ctx, s, r.stranger)
-		framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(r.stranger), *r.stranger.Spec.Replicas)
+		r := rivals{unowned: unowned(s, s.NewName("cache"))}
+		add(ctx, s, r.unowned)
+		framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(r.unowned), *r.unowned.Spec.Replicas)
 		r.since = s.Mark()
-		r.mc = create(ctx, s, r.stranger.Name, s.Size(1, 2))
+		r.mc = create(ctx, s, r.unowned.Name, s.Size(1, 2))
 		return r
 	}).
 		Assess("is left alone, and reported", func(ctx context.Context, s *framework.Scope, _ rivals) { portable.ForeignDeployment(ctx, s) }).
@@ -65,7 +65,7 @@ func TestStranger(t *testing.T) {
 			framework.VerifyWrites(ctx, s, 1, s.Writes(r.since, the(r.mc.Name), audit.Resource("events", "")))
 		}).
 		Assess("and when it is gone, the name is the Memcached's", func(ctx context.Context, s *framework.Scope, r rivals) {
-			remove(ctx, s, r.stranger)
+			remove(ctx, s, r.unowned)
 			framework.WaitForObject(ctx, s, deploymentOf(r.mc), HaveField("OwnerReferences", ConsistOf(HaveField("UID", r.mc.UID))))
 			settled(ctx, s, r.mc)
 			framework.WaitForEvent(ctx, s, r.mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
@@ -82,8 +82,8 @@ func TestStranger(t *testing.T) {
 		TestAlone(t)
 }
 
-// TestRefusals owns the operator, for its recheck interval. What a namespace does not allow shows in Degraded in the API
-// server's words, and heals when it is allowed.
+// TestRefusals owns the operator, for its recheck interval. What a namespace does not allow shows in Degraded with the
+// API server's error message, and recovers when it is allowed.
 func TestRefusals(t *testing.T) {
 	quota := func(resource corev1.ResourceName) framework.Step {
 		return func(ctx context.Context, s *framework.Scope) {
@@ -221,7 +221,7 @@ func inForce(ctx context.Context, s *framework.Scope, words string, objects ...c
 		add(ctx, s, object)
 	}
 	s.Cleanup(lift)
-	tried := stranger(s, s.NewName("tried"))
+	tried := unowned(s, s.NewName("tried"))
 	framework.WaitFor(ctx, s, "a Deployment", func(ctx context.Context) error {
 		err := s.Client.Create(ctx, tried.DeepCopy(), client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), words) {
@@ -232,8 +232,8 @@ func inForce(ctx context.Context, s *framework.Scope, words string, objects ...c
 	return lift
 }
 
-// TestLaxDefinition owns the cluster. Where the definition is laxer than ours, a size that cannot be is told of, too; and where it
-// was laxer, a name that cannot be any more is in nobody's way.
+// TestLaxDefinition owns the cluster. Where the definition is laxer than ours, an invalid size is reported, too; and where it was
+// laxer, a name that is no longer valid does no harm.
 func TestLaxDefinition(t *testing.T) {
 	memcached.Feature("a laxer definition").
 		WithLabel("contract", "8").
@@ -301,7 +301,7 @@ func createDespite(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Me
 	return tighten
 }
 
-// TestRights owns the operator. Without its rights it says so, and it goes on when it has them again.
+// TestRights owns the operator. Without its permissions it reports what is forbidden, and it goes on when it has them again.
 func TestRights(t *testing.T) {
 	feature := memcached.Feature("rights").
 		WithLabel("contract", "8").
@@ -309,7 +309,7 @@ func TestRights(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(attentive)
 	framework.Given(feature, created(1, 2)).
-		Assess("revoked make it Degraded, restored they mend it", func(ctx context.Context, s *framework.Scope, served *cachev1alpha1.Memcached) {
+		Assess("revoked make it Degraded, and restored let it recover", func(ctx context.Context, s *framework.Scope, served *cachev1alpha1.Memcached) {
 			settled(ctx, s, served)
 			giveBack := revoke(ctx, s, "apps", "deployments", "create", "patch")
 			resize(ctx, s, served, s.Size(3, 5))
@@ -320,7 +320,7 @@ func TestRights(t *testing.T) {
 			settled(ctx, s, served)
 			settled(ctx, s, refused)
 		}).
-		Assess("revoked again are told of in the same event", func(ctx context.Context, s *framework.Scope, served *cachev1alpha1.Memcached) {
+		Assess("revoked again are reported in the same event", func(ctx context.Context, s *framework.Scope, served *cachev1alpha1.Memcached) {
 			giveBack := revoke(ctx, s, "apps", "deployments", "patch")
 			resize(ctx, s, served, s.Size(1, 5))
 			framework.WaitForEvent(ctx, s, served, framework.Event{
@@ -396,9 +396,9 @@ func degraded(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcach
 	framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: message})
 }
 
-// stranger is a Deployment that is nobody's.
-func stranger(s *framework.Scope, name string) *appsv1.Deployment {
-	labels := map[string]string{"app": "stranger"}
+// unowned returns a Deployment without an owner.
+func unowned(s *framework.Scope, name string) *appsv1.Deployment {
+	labels := map[string]string{"app": "unowned"}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
@@ -412,7 +412,7 @@ func stranger(s *framework.Scope, name string) *appsv1.Deployment {
 						SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 					},
 					Containers: []corev1.Container{{
-						Name: "stranger", Image: "registry.k8s.io/pause:3.10",
+						Name: "unowned", Image: "registry.k8s.io/pause:3.10",
 						SecurityContext: &corev1.SecurityContext{
 							AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 						},

@@ -44,7 +44,7 @@ func TestReleases(t *testing.T) {
 		Setup(needsWebhooks).
 		Setup(ownOperator)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) releases {
-		passUnjudged(ctx, s) // by the suite's operator
+		passUnchecked(ctx, s) // by the suite's operator
 		stop(ctx, s)
 		h := buildHelm(ctx, s)
 		two := releases{since: s.Mark()}

@@ -42,7 +42,7 @@ const (
 // to write nothing more, and nothing may stay of what is deleted. make soak runs it.
 func TestSoak(t *testing.T) {
 	if *soakFor == 0 {
-		t.Skip("takes as long as it is told to: make soak")
+		t.Skip("takes as long as its flag says: make soak")
 	}
 	seed := cmp.Or(*soakSeed, rand.Uint64())
 	t.Logf("to replay it: make soak ARGS=-soak.seed=%d", seed)
@@ -59,14 +59,14 @@ func TestSoak(t *testing.T) {
 		TestAlone(t)
 }
 
-// soaking are the operator's flags: it looks again soon, and outlasts a control plane that starts again.
+// soaking are the operator's flags: it rechecks soon, and outlasts a control plane that starts again.
 var soaking = []runner.Change{longLease, runner.WithArgs("--recheck-interval=1s")}
 
 // soak plays one round, and judges it.
 func soak(ctx context.Context, s *framework.Scope, seed, round uint64) {
 	s.Helper()
 	start := len(s.Versions(ctx))
-	foreign := stranger(s, soakForeign)
+	foreign := unowned(s, soakForeign)
 	add(ctx, s, foreign)
 	counts := map[string]int{}
 	for _, a := range schedule(seed, round) {

@@ -117,7 +117,7 @@ func TestAvailableWhenBothSaySo(t *testing.T) {
 		TestAlone(t)
 }
 
-// TestPort shows that the port is no decoration: memcached is told to listen there, in all pods, before the status says so.
+// TestPort shows that the port is real: memcached's arguments name it, in all pods, before the status is about it.
 func TestPort(t *testing.T) {
 	memcached.Feature("containerPort").
 		WithLabel("contract", "3").

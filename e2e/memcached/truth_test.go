@@ -53,7 +53,7 @@ func stayedAvailable(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.
 	s.Helper()
 	for _, v := range record.Of(s.Versions(ctx)[since:], mc.UID) {
 		if !framework.IsTrue(v.Object, cachev1alpha1.ConditionAvailable) {
-			s.Fatalf("Memcached %s: expected that it stays Available; last seen: in revision %d it is not", mc.Name, v.Revision)
+			s.Fatalf("Memcached %s: expected it to stay Available; last seen: in revision %d it is not", mc.Name, v.Revision)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func TestUpgradeByHelm(t *testing.T) {
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "operator")
 	upgrade(feature, func(ctx context.Context, s *framework.Scope, before runner.Change) *installed {
-		passUnjudged(ctx, s) // there is no pod that webhooks could reach
+		passUnchecked(ctx, s) // there is no pod that webhooks could reach
 		s.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx)) })
 		stop(ctx, s)
 		home := anotherNamespace(ctx, s)

@@ -77,7 +77,7 @@ var builds struct {
 	paths map[string]string
 }
 
-// earlier compiles the operator as it was before: as that patch in the folder builds makes it.
+// earlier compiles the operator as it was before: as that patch in the directory builds makes it.
 func earlier(ctx context.Context, s *framework.Scope, patch string) runner.Change {
 	s.Helper()
 	if builds.paths[patch] != "" {

@@ -169,7 +169,7 @@ func TestWebhookDown(t *testing.T) {
 		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
 		Setup(needsWebhooks).
-		Assess("refuse what they would judge, and let the rest pass", func(ctx context.Context, s *framework.Scope) {
+		Assess("refuse what they would check, and let the rest pass", func(ctx context.Context, s *framework.Scope) {
 			plain, kept := create(ctx, s, s.NewName("plain"), s.Size(1, 2)), create(ctx, s, s.NewName("kept"), s.Size(1, 2), protected)
 			ownOperator(ctx, s)
 			stop(ctx, s)
@@ -216,7 +216,7 @@ func TestCertificateRotation(t *testing.T) {
 			}
 			s.Cleanup(func() {
 				ctx := context.WithoutCancel(ctx)
-				// The authority of seconds must not be what the next operator begins with.
+				// The authority of seconds must not be what the next operator starts with.
 				if err := errors.Join(second.Remove(ctx), s.Client.Delete(ctx, authority(s)), s.Operator.Restart(ctx)); err != nil {
 					s.Error(err)
 				}
@@ -295,7 +295,7 @@ func sizePatch(size int32) client.Patch {
 	return rawMergePatch(fmt.Sprintf(`{"spec":{"size":%d}}`, size))
 }
 
-// refused fails the test if err is no refusal of a webhook that has judged, in these words.
+// refused fails the test unless err is a webhook's refusal with these words.
 func refused(s *framework.Scope, err error, words ...string) {
 	s.Helper()
 	if !apierrors.IsInvalid(err) {
@@ -339,8 +339,9 @@ func (w *warnings) take() string {
 	return text
 }
 
-// passUnjudged lets requests pass that no operator judges, as an administrator does who can't wait for it, until the test ends.
-func passUnjudged(ctx context.Context, s *framework.Scope) {
+// passUnchecked lets requests pass without the operator's webhooks until the end of the test, as an administrator does who can't wait
+// for them.
+func passUnchecked(ctx context.Context, s *framework.Scope) {
 	s.Helper()
 	if !s.Webhooks {
 		return

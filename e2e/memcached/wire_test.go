@@ -135,8 +135,8 @@ func (w *wire) closed(ends ...net.Conn) {
 	}
 }
 
-// cut breaks all connections. New ones hang until mend: if they were refused, the operator would wait longer each time, and
-// go on long after the wire is mended.
+// cut breaks all connections. New ones hang until restore: if they were refused, the operator would wait longer each time, and
+// go on long after the wire is restored.
 func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,8 +150,8 @@ func (w *wire) breakAll() {
 	}
 }
 
-// mend lets connections through again.
-func (w *wire) mend() {
+// restore lets connections through again.
+func (w *wire) restore() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	close(w.whole)

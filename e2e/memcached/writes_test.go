@@ -47,13 +47,13 @@ func TestWrites(t *testing.T) {
 		Assess("two while one pod fails, and another one beside it", within(2, func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			s.NeedsSimulation("their kubelets say how a pod is")
 			pods := podsOf(ctx, s, mc)
-			mend := unreadyPod(ctx, s, &pods[0], func(*corev1.ContainerStatus) {})
+			restore := unreadyPod(ctx, s, &pods[0], func(*corev1.ContainerStatus) {})
 			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
-			mendToo := unreadyPod(ctx, s, &pods[1], func(*corev1.ContainerStatus) {})
+			restoreToo := unreadyPod(ctx, s, &pods[1], func(*corev1.ContainerStatus) {})
 			barrier(ctx, s)
-			mendToo()
+			restoreToo()
 			barrier(ctx, s)
-			mend()
+			restore()
 			settled(ctx, s, mc)
 		})).
 		Assess("and none while nothing changes that matters", also(exact.Quiet)).

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// rightsFile names, in a suite's directory, the operator's permissions and the tests that need them.
-const rightsFile = "rights.yaml"
+// permissionsFile names, in a suite's directory, the operator's permissions and the tests that need them.
+const permissionsFile = "rights.yaml"
 
 // needs is the content of such a file.
 type needs struct {
@@ -24,8 +24,8 @@ type needs struct {
 	Needs map[string]string `json:"needs"`
 }
 
-// Right is one verb of one rule.
-type Right struct {
+// Permission is one verb of one rule.
+type Permission struct {
 	// Role is the name of the Role or ClusterRole that grants it.
 	Role string
 	// Resource is what it is about, as kubectl calls it: with its API group, and with its subresource.
@@ -38,13 +38,13 @@ type Right struct {
 // withoutWatchList makes a client list before it watches, as it does with an API server that can't stream lists.
 var withoutWatchList = []string{"KUBE_FEATURE_WatchListClient=false"}
 
-// Rights returns each permission of the operator that the suite in directory tests, in the order in which its roles grant them.
-func Rights(root, directory string) ([]Right, error) {
+// Permissions returns each permission of the operator that the suite in directory tests, in the order in which its roles grant them.
+func Permissions(root, directory string) ([]Permission, error) {
 	var file needs
-	if err := readYAML(filepath.Join(root, directory, rightsFile), &file); err != nil {
+	if err := readYAML(filepath.Join(root, directory, permissionsFile), &file); err != nil {
 		return nil, err
 	}
-	var rights []Right
+	var permissions []Permission
 	unknown := maps.Clone(file.Needs)
 	for _, granting := range file.Roles {
 		var role rbacv1.ClusterRole // a Role has the same fields
@@ -54,19 +54,19 @@ func Rights(root, directory string) ([]Right, error) {
 		for i, rule := range role.Rules {
 			for _, verb := range rule.Verbs {
 				name := resourceOf(rule) + " " + verb
-				right, err := newRight(role, i, verb, granting, file.Needs[name])
+				permission, err := newRight(role, i, verb, granting, file.Needs[name])
 				if err != nil {
 					return nil, err
 				}
 				delete(unknown, name)
-				rights = append(rights, right)
+				permissions = append(permissions, permission)
 			}
 		}
 	}
 	for name, test := range unknown {
 		return nil, fmt.Errorf("no role grants %s, which %s is said to need", name, test)
 	}
-	return rights, nil
+	return permissions, nil
 }
 
 func readYAML(path string, into any) error {
@@ -82,16 +82,16 @@ func readYAML(path string, into any) error {
 
 // WithoutEachRight returns the operator that the suite in directory tests without each of its permissions, one at a time.
 func WithoutEachRight(root, directory string) ([]Mutant, error) {
-	rights, err := Rights(root, directory)
-	mutants := make([]Mutant, len(rights))
-	for i, right := range rights {
-		mutants[i] = right.Lacking
+	permissions, err := Permissions(root, directory)
+	mutants := make([]Mutant, len(permissions))
+	for i, permission := range permissions {
+		mutants[i] = permission.Lacking
 	}
 	return mutants, err
 }
 
 // newRight returns one verb of a role's rule, and the operator without it, which the test must notice.
-func newRight(role rbacv1.ClusterRole, index int, verb, file, test string) (Right, error) {
+func newRight(role rbacv1.ClusterRole, index int, verb, file, test string) (Permission, error) {
 	rule := role.Rules[index]
 	lacking := role
 	lacking.Rules = slices.Clone(role.Rules)
@@ -105,7 +105,7 @@ func newRight(role rbacv1.ClusterRole, index int, verb, file, test string) (Righ
 	if test != "" {
 		assertion = "--- FAIL: " + test
 	}
-	return Right{Role: role.Name, Resource: resource, Verb: verb, Lacking: Mutant{
+	return Permission{Role: role.Name, Resource: resource, Verb: verb, Lacking: Mutant{
 		Name:  strings.NewReplacer(" ", "-", "/", "-", ",", "-").Replace(role.Name + " " + resource + " " + verb),
 		Fault: fmt.Sprintf("the operator lacks %s %s of %s", resource, verb, role.Name),
 		Files: []string{file}, Content: map[string][]byte{file: content}, Env: withoutWatchList,

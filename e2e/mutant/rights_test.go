@@ -24,7 +24,7 @@ rules:
   verbs: [create, delete]
 `
 
-const rightsText = `roles: [` + roleFile + `]
+const permissionsText = `roles: [` + roleFile + `]
 needs:
   deployments.apps/scale create: TestCreate
   deployments.apps/scale delete: TestDelete
@@ -34,14 +34,14 @@ func TestRights(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()
 	write(t, filepath.Join(root, roleFile), roleText)
-	write(t, filepath.Join(root, "suite", "rights.yaml"), rightsText)
-	rights, err := mutant.Rights(root, "suite")
+	write(t, filepath.Join(root, "suite", "rights.yaml"), permissionsText)
+	permissions, err := mutant.Permissions(root, "suite")
 	g.Expect(err).NotTo(HaveOccurred())
 	var names []string
 	var mutants []mutant.Mutant
-	for _, right := range rights {
-		names = append(names, right.Role+" "+right.Resource+" "+right.Verb)
-		mutants = append(mutants, right.Lacking)
+	for _, permission := range permissions {
+		names = append(names, permission.Role+" "+permission.Resource+" "+permission.Verb)
+		mutants = append(mutants, permission.Lacking)
 	}
 	g.Expect(names).To(Equal([]string{"manager pods list", "manager deployments.apps/scale create", "manager deployments.apps/scale delete"}))
 
@@ -63,9 +63,9 @@ func TestRights(t *testing.T) {
 func TestRightsRefuses(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, roleFile), roleText)
-	_, err := mutant.Rights(root, "suite")
+	_, err := mutant.Permissions(root, "suite")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("read the operator's permissions from ")))
 	write(t, filepath.Join(root, "suite", "rights.yaml"), "roles: ["+roleFile+"]\nneeds: {secrets get: TestSecrets}\n")
-	_, err = mutant.Rights(root, "suite")
+	_, err = mutant.Permissions(root, "suite")
 	NewWithT(t).Expect(err).To(MatchError("no role grants secrets get, which TestSecrets is said to need"))
 }

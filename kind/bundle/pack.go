@@ -93,7 +93,7 @@ func write(ctx context.Context, path string, contents label, files []file) (size
 	}
 	err = errors.Join(err, w.Close(), compressed.Close())
 	size, _ = out.Seek(0, io.SeekCurrent) // a file knows its position
-	if err = errors.Join(err, out.Close()); err != nil {
+	if err := errors.Join(err, out.Close()); err != nil {
 		return 0, err
 	}
 	if err := os.Rename(out.Name(), path); err != nil {

@@ -51,7 +51,7 @@ func unpack(ctx context.Context, bundle string) error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err = errors.Join(err, ctx.Err()); err != nil {
+		if err := errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
 		if name, ok := strings.CutPrefix(header.Name, modulesDir); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/example/operator-testbed/kind/home"
 )
 
-func TestFolders(t *testing.T) {
+func TestDirectories(t *testing.T) {
 	working, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)

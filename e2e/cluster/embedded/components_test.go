@@ -37,7 +37,7 @@ func TestComponents(t *testing.T) {
 	}
 	namespace := b.namespace(t)
 
-	b.expectStrangers(t, other)
+	b.expectIsolation(t, other)
 	b.create(t, deployment(namespace, "before", 1))
 	b.settles(t, namespace, "before")
 
@@ -119,8 +119,8 @@ func TestCompactNoCluster(t *testing.T) {
 	}
 }
 
-// expectStrangers checks that what one cluster holds the other doesn't know, and that neither trusts the other's users.
-func (b *bed) expectStrangers(t *testing.T, other *bed) {
+// expectIsolation checks that what one cluster holds the other doesn't know, and that neither trusts the other's users.
+func (b *bed) expectIsolation(t *testing.T, other *bed) {
 	t.Helper()
 	namespace := b.namespace(t)
 	if err := other.Get(t.Context(), types.NamespacedName{Name: namespace}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {

@@ -6,7 +6,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
 
-// What the components really wrote, but for the length of the stack traces.
+// What the components really wrote, except for the length of the stack traces.
 const (
 	etcdWarning = `{"level":"warn","ts":"2026-11-21T09:29:20.944840Z","caller":"embed/config.go:956","msg":"Running http and grpc server on single port. This is not recommended for production."}
 `

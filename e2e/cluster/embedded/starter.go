@@ -88,7 +88,7 @@ func (s *starter) while(do step, components ...string) step {
 
 func (s *starter) takeBaseline(ctx context.Context) error { return takeBaseline(ctx, s.layout) }
 
-// prepare writes every file that the components read, but for the kubeconfigs:
+// prepare writes every file that the components read, except for the kubeconfigs:
 // they hold the port.
 func (s *starter) prepare(context.Context) error {
 	keys, err := newPKI(time.Now())

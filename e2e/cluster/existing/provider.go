@@ -23,7 +23,7 @@ import (
 const Kind = "existing"
 
 // Provider leads to an existing cluster. It implements e2e-framework's support.E2EClusterProvider; it creates and destroys
-// nothing. It knows nothing of the cluster before Create.
+// nothing. It does not connect to the cluster before Create.
 type Provider struct {
 	kubeconfig, context string
 	config              *rest.Config

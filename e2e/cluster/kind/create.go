@@ -142,8 +142,8 @@ func (p *Provider) containers(ctx context.Context, cluster *v1alpha4.Cluster, im
 	return p.provision(ctx, cluster, image, more...)
 }
 
-// provision has kind make the cluster. Its library knows no end before its own, so when ctx ends, the containers are taken away
-// from under it, again and again until it has given up: it may make one more meanwhile.
+// provision has kind make the cluster. Its library cannot be canceled, so when ctx ends, the containers are removed, again and
+// again until it gives up, because it may create one more in the meantime.
 func (p *Provider) provision(ctx context.Context, cluster *v1alpha4.Cluster, image string, more ...kindcluster.CreateOption) error {
 	made := make(chan error, 1)
 	go func() {

@@ -9,8 +9,8 @@ import (
 // zombie is SZOMB of <sys/proc.h>.
 const zombie = 5
 
-// birth returns what tells a process from every other one that had or will
-// have its id: the time of its start. A process that has ended has none.
+// birth returns what distinguishes a process from every other one that had or
+// will have its id: the time of its start. A process that has exited has none.
 func birth(pid int) (string, error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {

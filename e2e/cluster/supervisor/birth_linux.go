@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// birth returns what tells a process from every other one that had or will
-// have its id: the boot it belongs to and its start in clock ticks since then.
-// A process that has ended has none.
+// birth returns what distinguishes a process from every other one that had or
+// will have its id: the boot it belongs to and its start in clock ticks since then.
+// A process that has exited has none.
 func birth(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

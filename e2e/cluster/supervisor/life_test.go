@@ -294,7 +294,7 @@ func TestOfAForgetfulProgram(t *testing.T) {
 	t.Fatal(err)
 }
 
-func TestFolderWithALongName(t *testing.T) {
+func TestDirectoryWithALongName(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30), "group")
 	s := startIn(t, dir)

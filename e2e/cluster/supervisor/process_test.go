@@ -74,7 +74,7 @@ func TestTraceable(t *testing.T) {
 	}
 }
 
-func TestEnvironmentAndFolder(t *testing.T) {
+func TestEnvironmentAndDirectory(t *testing.T) {
 	s := start(t)
 	t.Setenv("OF_THE_CALLER", "yes")
 	dir := t.TempDir()

@@ -61,7 +61,7 @@ func TestCleanEndsWhatIsLeft(t *testing.T) {
 func TestCleanSparesARecycledID(t *testing.T) {
 	_, r := sleep(t)
 	other := r
-	other.Birth = "in another life"
+	other.Birth = "at another time"
 	if err := Clean(leftover(t, other)); err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ type outcome struct {
 func (h *host) runTask(ctx context.Context, name, fn string, args json.RawMessage) (json.RawMessage, error) {
 	found, ok := registered.Load(fn)
 	if !ok {
-		return nil, fmt.Errorf("the supervisor knows no task %q: the program that started it does not import the package that registers it", fn)
+		return nil, fmt.Errorf("unknown task %q: the program that started it does not import the package that registers it", fn)
 	}
 	if h.closing.Load() {
 		return nil, errClosing

@@ -26,14 +26,14 @@ type target struct {
 }
 
 // newTarget reads OPERATOR=SUITE, and the mutants whose names match.
-func newTarget(root, pair string, rights bool, names *regexp.Regexp) (*target, error) {
+func newTarget(root, pair string, permissions bool, names *regexp.Regexp) (*target, error) {
 	operator, directory, ok := strings.Cut(pair, "=")
 	if !ok || operator == "" || directory == "" {
 		return nil, fmt.Errorf("%q is not OPERATOR=SUITE: name two directories, such as operator=e2e/memcached", pair)
 	}
 	t := &target{operator: path.Clean(filepath.ToSlash(operator)), directory: path.Clean(filepath.ToSlash(directory)), root: root}
 	var err error
-	if rights {
+	if permissions {
 		t.mutants, err = mutant.WithoutEachRight(root, directory)
 	} else {
 		t.mutants, err = mutant.Read(filepath.Join(root, directory, "mutants"))

@@ -38,7 +38,7 @@ func newConformance() *cobra.Command {
 		Use:   "conformance",
 		Short: "Check any Memcached operator against the contract, point by point",
 		Long: `conformance runs an operator on a cluster of its own, as a process with its own
-ServiceAccount's rights, and says of each point of the contract whether it holds.
+ServiceAccount's permissions, and says of each point of the contract whether it holds.
 Without flags it checks the operator of this repository. Out of an image it takes the
 program, because nothing here could run a container.`,
 		Args: cobra.NoArgs,
@@ -48,7 +48,7 @@ program, because nothing here could run a container.`,
 	}
 	set := command.Flags()
 	set.StringVar(&flags.foreign.Operator, "operator", "", "the operator's executable or image, an archive or a reference (default: the one of this repository, built now)")
-	set.StringVar(&flags.foreign.Manifests, "manifests", "", "folder of the kustomization, or file of the manifests, that installs it (default: operator/config/default)")
+	set.StringVar(&flags.foreign.Manifests, "manifests", "", "directory of the kustomization, or file of the manifests, that installs it (default: operator/config/default)")
 	set.StringSliceVar(&flags.foreign.CRDs, "crds", nil, "files or directories of other CustomResourceDefinitions that it needs, with commas between them")
 	set.StringVar(&flags.mapping, "mapping", "", "file that says what its API calls what (default: e2e/conformance/mappings/operator-testbed.yaml)")
 	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")

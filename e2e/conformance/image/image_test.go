@@ -43,7 +43,7 @@ func executable(t *testing.T, architecture string, interpreter bool) []byte {
 	t.Helper()
 	machine, known := machines[architecture]
 	if !known {
-		t.Skipf("this test knows no machine of the architecture %s", architecture)
+		t.Skipf("this test has no ELF machine for the architecture %s", architecture)
 	}
 	header := elf.Header64{
 		Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT), Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
@@ -241,15 +241,15 @@ func TestProgramOfAPod(t *testing.T) {
 		before        []string
 		fails         string
 	}{
-		"nothing":                {program: "cmd", before: []string{"--from-image"}},
-		"args":                   {args: []string{"--a"}, program: "cmd"},
-		"a command":              {command: []string{"/usr/bin/manager", "run"}, program: "manager", before: []string{"run"}},
-		"a command and args":     {command: []string{"/usr/bin/manager"}, args: []string{"--a"}, program: "manager"},
-		"a relative command":     {command: []string{"./cmd"}, program: "cmd"},
-		"a command on the PATH":  {command: []string{"manager"}, program: "manager"},
-		"a command that is none": {command: []string{"/bin/sh"}, fails: "has no file /bin/sh, which it is to run"},
-		"a link":                 {command: []string{"/bin/operator"}, program: "manager"},
-		"links in circles":       {command: []string{"/round"}, fails: "has no file /round"},
+		"nothing":               {program: "cmd", before: []string{"--from-image"}},
+		"args":                  {args: []string{"--a"}, program: "cmd"},
+		"a command":             {command: []string{"/usr/bin/manager", "run"}, program: "manager", before: []string{"run"}},
+		"a command and args":    {command: []string{"/usr/bin/manager"}, args: []string{"--a"}, program: "manager"},
+		"a relative command":    {command: []string{"./cmd"}, program: "cmd"},
+		"a command on the PATH": {command: []string{"manager"}, program: "manager"},
+		"an invalid command":    {command: []string{"/bin/sh"}, fails: "has no file /bin/sh, which it is to run"},
+		"a link":                {command: []string{"/bin/operator"}, program: "manager"},
+		"links in circles":      {command: []string{"/round"}, fails: "has no file /round"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -36,7 +36,7 @@ func TestSinceCountsCompletedRequestsOnce(t *testing.T) {
 
 	all, err := log.Since(audit.Mark{})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(all).To(HaveLen(3), "the RequestReceived stage is no request of its own")
+	g.Expect(all).To(HaveLen(3), "expected the RequestReceived stage not to count as a request")
 }
 
 // The API server may be in the middle of a line when a test asks for a Mark, and when it reads.

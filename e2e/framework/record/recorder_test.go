@@ -24,7 +24,7 @@ var (
 	services = corev1.SchemeGroupVersion.WithKind("Service")
 )
 
-// server is an API server that says what a test tells it to.
+// server is an API server that answers what a test sets.
 type server struct {
 	client.WithWatch
 	// lists are what is listed of a kind, one after the other.
@@ -245,7 +245,7 @@ func TestCaughtUp(t *testing.T) {
 	} {
 		select {
 		case versions := <-caughtUp:
-			t.Fatalf("it has caught up before %s was told: %s", name, versions)
+			t.Fatalf("it has caught up before %s was sent: %s", name, versions)
 		default:
 		}
 		tell()
@@ -294,7 +294,7 @@ func TestStopKeepsWhatWasRecorded(t *testing.T) {
 			t.Error("a watch goes on after Stop")
 		}
 	}
-	r.Stop() // once more does no harm
+	r.Stop() // a second call does no harm
 	expectTold(t, r, "a@12")
 }
 

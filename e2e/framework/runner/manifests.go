@@ -27,7 +27,9 @@ type Manifests struct {
 }
 
 // NewManifests returns manifests of the objects.
-func NewManifests(objects ...*unstructured.Unstructured) Manifests { return Manifests{objects: objects} }
+func NewManifests(objects ...*unstructured.Unstructured) Manifests {
+	return Manifests{objects: objects}
+}
 
 // Local returns the directory called local beside a kustomization, which installs the operator as a process whose webhooks can be
 // called, with a certificate of this machine's. If there is none, it returns the kustomization.

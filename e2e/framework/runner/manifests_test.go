@@ -33,7 +33,7 @@ func TestManagerIsWhoTheManifestsSay(t *testing.T) {
 	g.Expect(manager.UserName()).To(Equal("system:serviceaccount:operator-system:operator-controller-manager"))
 }
 
-func TestRenderNamesTheFolderItCannotRender(t *testing.T) {
+func TestRenderNamesTheDirectoryItCannotRender(t *testing.T) {
 	_, err := runner.Render("testdata/none")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("rendering the kustomization testdata/none")))
 }

@@ -59,7 +59,7 @@ type Operator struct {
 	moving   sync.Mutex // held by a replica that chooses other ports while others start
 }
 
-// Start installs the operator's manifests, but for the workload, starts the replicas with the changes and waits until they are
+// Start installs the operator's manifests, except for the workload, starts the replicas with the changes and waits until they are
 // ready. A CustomResourceDefinition of the manifests that is there already is left as it is; the others are installed first.
 func Start(ctx context.Context, o Options, changes ...Change) (*Operator, error) {
 	o = o.with(changes)
@@ -102,7 +102,7 @@ func (o *Operator) Install(ctx context.Context, m Manifests, changes ...Change) 
 	return o.start(ctx, changes...)
 }
 
-// install applies the manifests, but for the CustomResourceDefinitions and the workload, and makes the kubeconfig of their
+// install applies the manifests, except for the CustomResourceDefinitions and the workload, and makes the kubeconfig of their
 // ServiceAccount.
 func (o *Operator) install(ctx context.Context) error {
 	m := o.options.Manifests

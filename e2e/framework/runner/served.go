@@ -91,7 +91,7 @@ func deprecate(d *unstructured.Unstructured, warning string) (marked *apiextensi
 	return &crd.Spec, fmt.Sprintf("/apis/%s/%s/%s%s/none", crd.Spec.Group, version.Name, namespace, crd.Spec.Names.Plural), nil
 }
 
-// untilWarning asks until the answers have the warning, or have it no more.
+// untilWarning asks until the answers have the warning, or no longer have it.
 func untilWarning(ctx context.Context, c rest.Interface, path, warning string, wanted bool) error {
 	for range watch.Poll(ctx, askAgain) {
 		answer := c.Get().AbsPath(path).Do(ctx)

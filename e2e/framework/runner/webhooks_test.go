@@ -64,7 +64,7 @@ func TestWebhooks(t *testing.T) {
 		{"replicas killed and paused", (*gatehouse).replicas},
 		{"a replica held behind the supervisor's back", (*gatehouse).held},
 		{"all killed", (*gatehouse).allKilled},
-		{"started again", (*gatehouse).startedAnew},
+		{"started again", (*gatehouse).startedAgain},
 		{"removed", (*gatehouse).removed},
 		{"a kind defined in place", (*gatehouse).definedInPlace},
 	} {
@@ -356,7 +356,7 @@ func (h *gatehouse) allKilled(t *testing.T) {
 	g.Expect(h.admitMany(ctx)).To(HaveKey(h.pid(t, "gatekeeper-2")))
 }
 
-func (h *gatehouse) startedAnew(t *testing.T) {
+func (h *gatehouse) startedAgain(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(h.operator.Stop(ctx)).To(Succeed())
 	h.options.Replicas = 2

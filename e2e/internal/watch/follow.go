@@ -48,7 +48,7 @@ func (s State) Objects() []client.Object {
 
 // Follow lists the objects and watches them until ctx ends. It yields a State for the list and for each watched version, in the order
 // in which the API server made them. A watch that ends is continued from the last version. Where the API server no longer has that
-// one (410 Gone, after a compaction), Follow lists again: versions in between are lost then, which no client can repair, but
+// one (410 Gone, after a compaction), Follow lists again: versions in between are lost then, which no client can repair, except
 // for the end of what no longer exists.
 //
 // An API server that does not answer or refuses is yielded as an error and asked again; break to give up. There is at

@@ -47,7 +47,7 @@ func command(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes
 	return cmd, stdout, stderr
 }
 
-func TestPrintsTheFolder(t *testing.T) {
+func TestPrintsTheDirectory(t *testing.T) {
 	cmd, stdout, stderr := command(t)
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)

@@ -29,7 +29,7 @@ type pace struct {
 var usual = pace{first: 900 * time.Millisecond, next: 5 * time.Second, patience: 10 * time.Second}
 
 // errNoGo is the error where there is no go command.
-var errNoGo = errors.New("Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin folder on PATH") //nolint:staticcheck // a name
+var errNoGo = errors.New("Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin directory on PATH") //nolint:staticcheck // a name
 
 // Line runs the command in a directory, with the args, and returns the line that it prints on standard output. What it prints on
 // standard error goes to progress, except for the message that it fails with, which is the error.
@@ -94,7 +94,7 @@ func name(directory string) string { return filepath.Base(directory) + ": " }
 // exitStatus is what the go command says, last of all, of a command that failed.
 var exitStatus = regexp.MustCompile(`^exit status \d+$`)
 
-// listen passes on the lines of the command's standard error as they come, but for the message that it fails with, which it
+// listen passes on the lines of the command's standard error as they come, except for the message that it fails with, which it
 // returns; or else the last line. As long as the command itself has said nothing, it says from time to time what is going on: the go
 // command compiles without a word, and only says that it downloads another Go.
 func listen(stderr io.Reader, progress io.Writer, directory string, p pace) (message string) {

@@ -29,7 +29,7 @@ var names = map[string]string{
 // stamp is a variable that the linker sets in every program of a module, so
 // that the program reports the version it was built from. A build inside the
 // project's own repository sets the same variables; a build from the module
-// cache knows no git.
+// cache has no git metadata.
 type stamp struct {
 	// module is the one that the program's main package is in.
 	module string

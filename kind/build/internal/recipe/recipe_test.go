@@ -108,7 +108,7 @@ func TestTablesFitTheModules(t *testing.T) {
 	isTool := func(match func(path string) bool) bool { return slices.ContainsFunc(tools, match) }
 	for path := range names {
 		if !isTool(func(tool string) bool { return tool == path }) {
-			t.Errorf("there is a name for %s, which is no tool in go.mod", path)
+			t.Errorf("there is a name for %s, which is not a tool in go.mod", path)
 		}
 	}
 	for _, s := range stamps {

@@ -1,8 +1,7 @@
 // Package doctor finds out what a machine lacks to run the testbed, and names
 // the command that fixes it.
 //
-// [Gather] looks at the machine and judges nothing; [Examine] judges the facts
-// and looks at nothing, so every verdict has a table test; [Report] writes the
+// [Gather] only looks at the machine; [Examine] only checks the facts, so every verdict has a table test; [Report] writes the
 // findings for a person.
 package doctor
 

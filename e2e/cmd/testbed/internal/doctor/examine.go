@@ -90,14 +90,14 @@ func Examine(f Facts) []Finding {
 			rule{f.Target != f.Host, Lacking, fmt.Sprintf("go builds for %s and this machine is %s, so what it builds can't run", f.Target, f.Host),
 				"unset GOOS GOARCH; go env -u GOOS; go env -u GOARCH"}),
 		// A read-only cache may be one that a classroom shares, which is good when Kubernetes is in it.
-		checkFolder("cache", f.Cache, cacheToBuild, elsewhere,
+		checkDirectory("cache", f.Cache, cacheToBuild, elsewhere,
 			rule{f.KubernetesBuilt && f.Cache.Writable, OK, f.Cache.Path + ", Kubernetes is built", ""},
 			rule{f.KubernetesBuilt, OK, f.Cache.Path + ", Kubernetes is built, read-only", ""},
 			rule{!f.Cache.Writable, Lacking, f.Cache.Path + " is read-only and holds no Kubernetes", elsewhere + ", or ask its owner to run make up once"}),
-		checkFolder("state", f.State, stateToRun, `export TESTBED_STATE="$HOME/.testbed-state" (any directory of yours with a short path)`),
-		checkFolder("TMPDIR", f.Temp, building*tempToBuild, "export TMPDIR=/another/directory"),
-		checkFolder("GOCACHE", f.GoBuild, max(goBuildToRun, building*goBuildToBuild), "go clean -cache, or: go env -w GOCACHE=/another/directory"),
-		checkFolder("GOMODCACHE", f.GoModules, building*goModulesToBuild, "go env -w GOMODCACHE=/another/directory"),
+		checkDirectory("state", f.State, stateToRun, `export TESTBED_STATE="$HOME/.testbed-state" (any directory of yours with a short path)`),
+		checkDirectory("TMPDIR", f.Temp, building*tempToBuild, "export TMPDIR=/another/directory"),
+		checkDirectory("GOCACHE", f.GoBuild, max(goBuildToRun, building*goBuildToBuild), "go clean -cache, or: go env -w GOCACHE=/another/directory"),
+		checkDirectory("GOMODCACHE", f.GoModules, building*goModulesToBuild, "go env -w GOMODCACHE=/another/directory"),
 		check("memory", memory,
 			rule{f.MemoryAvailable == 0, OK, "not known", ""},
 			rule{f.MemoryAvailable < memoryToRun, Lacking, memory + "; a cluster needs about 600 MiB and tests need some too",
@@ -140,8 +140,8 @@ func checkTool(f Facts, name string, tool Tool) Finding {
 		rule{tool.Path == "", Lacking, "not on PATH", cmp.Or(install, "install "+name+" with this system's package manager")})
 }
 
-// checkFolder checks a directory by the rules, then whether it can be written to and has room.
-func checkFolder(subject string, directory Directory, need uint64, fix string, rules ...rule) Finding {
+// checkDirectory checks a directory by the rules, then whether it can be written to and has room.
+func checkDirectory(subject string, directory Directory, need uint64, fix string, rules ...rule) Finding {
 	found := fmt.Sprintf("%s, %s free", directory.Path, size(directory.Free))
 	return check(subject, found, append(rules,
 		rule{!directory.Writable, Lacking, directory.Path + " can't be written to", fix},

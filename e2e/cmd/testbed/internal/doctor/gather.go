@@ -39,15 +39,15 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 		Git:            lookUp(ctx, "git", "--version"),
 		Host:           runtime.GOOS + "/" + runtime.GOARCH,
 		Loopback:       tryLoopback(),
-		Cache:          lookAtFolder(cache),
-		State:          lookAtFolder(state),
-		Temp:           lookAtFolder(os.TempDir()),
+		Cache:          lookAtDirectory(cache),
+		State:          lookAtDirectory(state),
+		Temp:           lookAtDirectory(os.TempDir()),
 	}
 	facts.KubernetesBuilt = kubernetesBuilt(cache)
 	goEnv := func(name string) string { return output(ctx, "go", "env", name) }
 	facts.Target = goEnv("GOOS") + "/" + goEnv("GOARCH")
-	facts.GoBuild = lookAtFolder(goEnv("GOCACHE"))
-	facts.GoModules = lookAtFolder(goEnv("GOMODCACHE"))
+	facts.GoBuild = lookAtDirectory(goEnv("GOCACHE"))
+	facts.GoModules = lookAtDirectory(goEnv("GOMODCACHE"))
 	facts.Localhost, _ = net.DefaultResolver.LookupHost(ctx, "localhost")
 
 	var files unix.Rlimit
@@ -100,8 +100,8 @@ func output(ctx context.Context, name string, args ...string) string {
 	return line
 }
 
-// lookAtFolder looks at a directory, or at the nearest one above it that exists.
-func lookAtFolder(path string) Directory {
+// lookAtDirectory looks at a directory, or at the nearest one above it that exists.
+func lookAtDirectory(path string) Directory {
 	var disk unix.Statfs_t
 	existing := path
 	for unix.Statfs(existing, &disk) != nil && existing != filepath.Dir(existing) {
