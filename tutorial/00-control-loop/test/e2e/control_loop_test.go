@@ -22,6 +22,9 @@ import (
 // config is the directory of the chapter's manifests.
 const config = "../../config"
 
+// replicas and completions are what the chapter has its reader write in the manifests.
+const replicas, completions = 3, 2
+
 var stage = framework.New(framework.Options{
 	Name:   "00-control-loop",
 	Config: config,
@@ -39,18 +42,18 @@ func TestDeployment(t *testing.T) {
 		return create(ctx, s, "deployment.yaml", &appsv1.Deployment{})
 	}).
 		Assess("has as many pods as are wanted", func(ctx context.Context, s *framework.Scope, cache *appsv1.Deployment) {
-			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), *cache.Spec.Replicas)
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), replicas)
 		}).
 		Assess("replaces a pod that was deleted", func(ctx context.Context, s *framework.Scope, cache *appsv1.Deployment) {
 			pods := &corev1.PodList{}
 			NewWithT(s).Expect(s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "cache"})).To(Succeed())
-			NewWithT(s).Expect(pods.Items).To(HaveLen(int(*cache.Spec.Replicas)))
+			NewWithT(s).Expect(pods.Items).To(HaveLen(replicas))
 			NewWithT(s).Expect(s.Client.Delete(ctx, &pods.Items[0])).To(Succeed())
 			framework.WaitForDeletion(ctx, s, &pods.Items[0])
-			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), *cache.Spec.Replicas)
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), replicas)
 		}).
 		Assess("follows a change of what is wanted", func(ctx context.Context, s *framework.Scope, cache *appsv1.Deployment) {
-			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, s.Size(*cache.Spec.Replicas+1, 5)))
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, s.Size(replicas+1, replicas+2)))
 			NewWithT(s).Expect(s.Client.Patch(ctx, cache, patch)).To(Succeed())
 			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(cache), *cache.Spec.Replicas)
 		}).
@@ -63,7 +66,7 @@ func TestJob(t *testing.T) {
 			s.NeedsImage(ctx, "docker.io/library/busybox:1.37")
 			count := create(ctx, s, "job.yaml", &batchv1.Job{})
 			framework.WaitForObject(ctx, s, count, And(
-				HaveField("Status.Succeeded", BeEquivalentTo(*count.Spec.Completions)),
+				HaveField("Status.Succeeded", BeEquivalentTo(completions)),
 				HaveField("Status.Conditions", ContainElement(And(
 					HaveField("Type", batchv1.JobComplete), HaveField("Status", corev1.ConditionTrue),
 				))),
