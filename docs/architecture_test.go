@@ -45,7 +45,7 @@ var parts = map[string]part{
 		why:     "a suite never knows where it runs, and sees of the operator what its users see",
 	},
 	"e2e/conformance": {
-		imports: []string{"e2e/framework/...", "e2e/cluster", "e2e/cluster/embedded", "e2e/cluster/supervisor", "e2e/helm"},
+		imports: []string{"e2e/framework/...", "e2e/cluster", "e2e/cluster/supervisor", "e2e/helm"},
 		why:     "the suite for other operators does not depend on ours",
 	},
 	"e2e/helm":      {imports: []string{"e2e/framework/runner"}, why: "it compares manifests, and runs nothing but Helm"},
