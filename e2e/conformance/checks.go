@@ -56,7 +56,7 @@ func (a API) within(size int32) int32 {
 	return size
 }
 
-// create creates a custom resource. Its name begins with that name, unless it is the canary's.
+// create creates a custom resource. Its name starts with that name, unless it is the canary's.
 func (c Checks) create(ctx context.Context, s *framework.Scope, name string, size int32) client.Object {
 	if name != Canary {
 		name = s.NewName(name)
