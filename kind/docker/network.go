@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -28,7 +29,8 @@ func restore(ctx context.Context, before *record) error {
 	}
 	_, err = output(ctx, withoutDocker(rules), "iptables-restore")
 	failed := []error{err}
-	_, err = output(ctx, "", "iptables", strings.Fields(before.ForwardPolicy)...)
+	// Docker drops what it does not know. An engine of an older version of this program has no record of the policy.
+	_, err = output(ctx, "", "iptables", strings.Fields(cmp.Or(before.ForwardPolicy, "-P FORWARD ACCEPT"))...)
 	failed = append(failed, err)
 	if _, err := os.Stat("/sys/class/net/docker0"); err == nil {
 		_, err = output(ctx, "", "ip", "link", "delete", "docker0")
