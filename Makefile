@@ -15,10 +15,17 @@ TASK ?=
 LAB ?=
 MODULE ?=
 ONLY ?=
+FROM ?=
+# make has a variable AS of its own.
+ifeq ($(origin AS),default)
+AS =
+endif
 C ?=
 ARGS ?=
 DEBUG ?=
+PORT ?=
 DB ?=
+BASE ?=
 PLATFORMS ?=
 
 # No C compiler is needed, and none is used if there is one, so that the executables are the same everywhere.
@@ -62,7 +69,7 @@ demo: embedded-cluster $(TESTBED) ## A cluster, the operator, a Memcached: watch
 	@$(TESTBED_NAMED) demo
 
 .PHONY: test
-test: embedded-cluster legal-stage $(TESTBED) ## Every test that needs no Docker; STAGE=NN-name: those of one chapter.
+test: embedded-cluster legal-stage $(TESTBED) $(if $(STAGE),,$(LEARNER)) ## Every test that needs no Docker; STAGE=NN-name: those of one chapter.
 	@scripts/test $(STAGE)
 
 ##@ A cluster to play with (NAME=other for one more)
@@ -150,13 +157,25 @@ eject: legal-stage $(LEARNER) ## A project of your own that starts as a copy of 
 
 ##@ Learn: write a chapter's operator yourself (the texts are in tutorial/)
 
+.PHONY: learn
+learn: own-cluster $(TESTBED) site ## The tutorial in your browser, with your cluster beside the text; STAGE=NN-name DIR=my-operator begins there, with your copy; PORT=8091
+	@$(LEARNER) learn --stage='$(STAGE)' --dir='$(DIR)' --cluster='$(CLUSTER)' --name='$(NAME)' --testbed='$(TESTBED)' --port='$(PORT)'
+
 .PHONY: start
 start: $(LEARNER) ## A copy of what STAGE=NN-name starts from, in the new directory DIR, and the goal of the chapter.
 	@$(LEARNER) start --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: check
-check: $(LEARNER) ## Run the chapter's suite against the copy in DIR; ONLY=TestNodes: that feature alone.
+check: $(LEARNER) ## Check every feature of the chapter against the copy in DIR, with a hint for each that fails; ONLY=TestNodes: that feature alone.
 	@scripts/with-progress --lines "checking $(DIR)" $(LEARNER) check --dir='$(DIR)' --only='$(ONLY)'
+
+.PHONY: watch
+watch: $(LEARNER) ## Check the copy in DIR again whenever you save a file. The cluster stays up between checks.
+	@$(LEARNER) watch --dir='$(DIR)'
+
+.PHONY: progress
+progress: $(LEARNER) ## Which chapters and break-it labs you have done, in whichever directory.
+	@$(LEARNER) progress
 
 .PHONY: hint
 hint: $(LEARNER) ## The next of three hints for a task or an exercise of the chapter of DIR, or of STAGE=NN-name; TASK=2 or EXERCISE=2 chooses.
@@ -178,6 +197,52 @@ solution: $(LEARNER) ## A copy of what STAGE=NN-name ends with, in the new direc
 diff: $(LEARNER) ## What STAGE=NN-name changes in the operator that it builds on; STEP=2: that step of it.
 	@$(LEARNER) diff --stage='$(STAGE)' --step='$(STEP)'
 
+.PHONY: submit
+submit: $(LEARNER) ## Make one archive of the copy in DIR, to hand in. What the grader would refuse is refused here, with the reason.
+	@$(LEARNER) submit --dir='$(DIR)'
+
+##@ Read it all in a browser
+
+.PHONY: site
+site: $(LEARNER) ## Make a site of the tutorial and the documentation in bin/site; BASE=/path/ or an address is where it will be served.
+	@$(LEARNER) publish --base='$(BASE)'
+
+.PHONY: site-serve
+site-serve: $(LEARNER) ## Show it on this machine. A page that is loaded again shows what you have changed.
+	@$(LEARNER) publish --base='$(BASE)' --serve
+
+##@ Teach a class (DIR=class is the directory of the class)
+
+class-on = --dir='$(or $(DIR),class)' --stage='$(or $(LAB),$(STAGE))'
+
+.PHONY: class-new
+class-new: $(LEARNER) ## A new class, which begins with STAGE=NN-name or LAB=name; FROM=file.csv has its students: id,name,email[,pair].
+	@$(LEARNER) class new $(class-on) --from='$(FROM)'
+
+.PHONY: class-handout
+class-handout: $(LEARNER) ## A copy for each student who has none, in release/; AS=folders, archives or repositories.
+	@$(LEARNER) class handout $(class-on) --as='$(or $(AS),folders)'
+
+.PHONY: class-collect
+class-collect: $(LEARNER) ## Take in what students have handed in, FROM=directory, AS=folders, archives or repositories; a late one is late now.
+	@$(LEARNER) class collect $(class-on) --from='$(FROM)' --as='$(or $(AS),folders)'
+
+.PHONY: class-serve
+class-serve: $(LEARNER) ## Show who is where, and who is stuck on what, in a browser; LAN=yes lets the copies of other machines report; PORT=8090.
+	@$(LEARNER) class serve $(class-on) --port='$(PORT)'$(if $(LAN), --lan)
+
+.PHONY: class-grade
+class-grade: $(LEARNER) ## Grade what was collected behind two walls; STUDENT=s07 again; J=4 at once; EXTRA=directory has tests of yours; ARGS=--isolation=inner
+	@$(LEARNER) grade $(class-on) --student='$(STUDENT)' $(if $(J),--at-once='$(J)') --extra='$(EXTRA)' $(ARGS)
+
+.PHONY: class-export
+class-export: $(LEARNER) ## Write the grades to OUT=file, FORMAT=nbgrader, moodle, canvas, junit or json; canvas fills the COLUMN=name of an export, FROM=file.csv.
+	@$(LEARNER) class export $(class-on) --format='$(FORMAT)' --from='$(FROM)' --column='$(COLUMN)' --out='$(OUT)'
+
+.PHONY: class-forget
+class-forget: $(LEARNER) ## Remove what the class knows about persons, and ask first: roster, submissions, grades, feedback.
+	@$(LEARNER) class forget $(class-on)
+
 ##@ Quality
 
 .PHONY: e2e
@@ -196,13 +261,19 @@ mutation: ## Change each ==, < and + of the operator's code, one at a time, and 
 rbac-proof: $(TESTBED) ## Take each permission away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
 	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)') 12-finished
 
+.PHONY: class-proof
+class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab (STAGE=NN-name chooses), each chapter's solution, hostile operators, and a class of CLASS_SIZE=30, behind both walls. Takes about an hour.
+	@CLUSTER=embedded CLASS_PROOF=1 CLASS_PROOF_STAGES='$(STAGE)' go test -count=1 -v -timeout=0 -run='^Test(Proof|Hostile|Hoards)$$' ./tutorial/internal/grade/grading
+	@CLUSTER=embedded CLASS_PROOF=1 go test -count=1 -v -timeout=0 -run='^Test(GradingAClassForReal|Offline|WithoutWalls|GradeOneForReal|Solutions)$$' ./tutorial/cmd/lab
+	@CLUSTER=embedded CLASS_PROOF=1 CLASS_SIZE='$(CLASS_SIZE)' go test -count=1 -v -timeout=0 -run='^Test(Class|Lab)$$' ./tutorial/internal/grade/classroom
+
 .PHONY: soak
 soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and faults, and check it after each. ARGS="-soak.for=1h -soak.seed=N"
 	@CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^TestSoak$$' ./e2e/memcached -soak.for=10m $(ARGS)
 
 .PHONY: conformance
-conformance: $(TESTBED) ## Check any Memcached operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING=file CRDS=files
-	@$(TESTBED) conformance $(if $(OPERATOR),--operator=$(OPERATOR)) $(if $(MANIFESTS),--manifests=$(MANIFESTS)) $(if $(MAPPING),--mapping=$(MAPPING)) $(if $(CRDS),--crds=$(CRDS)) $(ARGS)
+conformance: $(TESTBED) ## Check any operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING or SAMPLE=file CRDS=files
+	@$(TESTBED) conformance $(if $(OPERATOR),--operator=$(OPERATOR)) $(if $(MANIFESTS),--manifests=$(MANIFESTS)) $(if $(MAPPING),--mapping=$(MAPPING)) $(if $(SAMPLE),--sample=$(SAMPLE)) $(if $(CRDS),--crds=$(CRDS)) $(ARGS)
 
 .PHONY: test-race
 test-race: ## The tests with Go's race detector: needs a C compiler.
@@ -212,7 +283,7 @@ test-race: ## The tests with Go's race detector: needs a C compiler.
 lint: ## Look for mistakes in the code and the workflow.
 	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress --lines "linting" "$$linter" run ./...
 	@go -C scripts/tools run ./vocabulary -C ../.. .
-	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes=
+	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes= .github/workflows/*.yml docs/graders/github/*.yml
 
 .PHONY: statements
 statements: ## Count the statements of the testbed's packages, outside tests and generated code.
@@ -255,10 +326,16 @@ BUNDLE ?= bin/bundle.tar.gz
 IMAGES ?=
 
 .PHONY: bundle
-bundle: bin/bundle ## Pack what this needs from the network into BUNDLE=file, for machines like this one or PLATFORMS="linux/amd64 darwin/arm64"; IMAGES="name ..." as well.
+bundle: bin/bundle bundled-sites ## Pack what this needs from the network into BUNDLE=file, for machines like this one or PLATFORMS="linux/amd64 darwin/arm64"; IMAGES="name ..." as well.
 	@platforms=$$(bin/bundle platforms '$(PLATFORMS)') && for platform in $$platforms; do \
 		go -C kind/kubernetes run . -platform=$$platform >/dev/null || exit; done
 	@scripts/with-progress "packing $(BUNDLE)" bin/bundle pack -platforms='$(PLATFORMS)' -images='$(IMAGES)' '$(BUNDLE)'
+
+# Below a path, too: without a network, make test compares both.
+.PHONY: bundled-sites
+bundled-sites: $(LEARNER)
+	@$(LEARNER) publish --out=bin/site
+	@$(LEARNER) publish --out=bin/site-below --base=/operator-testbed/
 
 .PHONY: unbundle
 unbundle: bin/bundle ## Unpack BUNDLE=file or BUNDLE=https://address into this machine's caches.

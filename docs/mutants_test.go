@@ -2,12 +2,14 @@ package docs_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/mutant"
+	"github.com/example/operator-testbed/e2e/mutant/schemata"
 )
 
 // chapterMutants are the mutants of one chapter of the tutorial.
@@ -50,6 +52,52 @@ func mutantsTable(all []chapterMutants) string {
 	}
 	fmt.Fprintf(&b, "\n%d chapters, %d mutants.\n\n", len(all), count)
 	return b.String()
+}
+
+// One executable is all mutants of an operator, and compiling another for one of them takes longer than trying it. A patch can nearly
+// always be written so that it changes only what is in the braces of functions, and adds imports.
+func TestMutantsShareAnExecutable(t *testing.T) {
+	directories, err := filepath.Glob(filepath.Join(repository, "tutorial", "*", "test", "e2e", "mutants"))
+	if err != nil || len(directories) == 0 {
+		t.Fatalf("chapters with mutants: %q, %v", directories, err)
+	}
+	for _, directory := range append(directories, filepath.Join(repository, "e2e", "memcached", "mutants")) {
+		mutants, err := mutant.Read(directory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mutants {
+			if err := fits(t, m); err != nil {
+				t.Errorf("%s is compiled separately: %v", m.Path, err)
+			}
+		}
+	}
+}
+
+// fits returns why a mutant can't share an executable with others, or nil.
+func fits(t *testing.T, m mutant.Mutant) error {
+	t.Helper()
+	broken, err := m.Apply(t.Context(), repository, "no manifests", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range m.Files {
+		if filepath.Ext(file) != ".go" {
+			continue
+		}
+		healthy, err := os.ReadFile(filepath.Join(repository, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(broken.Tree, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schemata.Fit(healthy, schemata.Version{Mutant: m.Name, Text: text}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func TestMutantsTable(t *testing.T) {

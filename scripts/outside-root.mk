@@ -17,7 +17,7 @@ else
 endif
 
 # In a learner's copy, these are about the copy.
-of-copy = $(if $(wildcard .stage),$(if $(filter check hint reset,$@), DIR='$(CURDIR)'))
+of-copy = $(if $(wildcard .stage),$(if $(filter check hint reset submit,$@), DIR='$(CURDIR)'))
 
 .DEFAULT:
 	@echo "there is no target $@ in this directory: type make $@$(of-copy) in the root of operator-testbed" >&2; exit 2

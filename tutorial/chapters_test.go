@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/check"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
 
@@ -117,9 +119,38 @@ func TestChaptersSayWhatIsToDo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !hasGaps && len(c.Fails) == 0 {
-			t.Errorf("%s lists no feature under fails in its %s: run make start STAGE=%[1]s DIR=mine and make check DIR=mine ONLY=., and list some that fail, each with a part of what it says", c.Name, chapter.File)
+			t.Errorf("%s lists no feature under fails in its %s: run make start STAGE=%[1]s DIR=mine and make check DIR=mine, and list some that fail, each with a part of what it says", c.Name, chapter.File)
 		} else if hasGaps && len(c.Fails) > 0 {
 			t.Errorf("%s begins with gaps, and lists %d features under fails in its %s: leave them out", c.Name, len(c.Fails), chapter.File)
+		}
+	}
+}
+
+// Each feature of a chapter's suite has a claim and a hint.
+func TestFeaturesAreDescribed(t *testing.T) {
+	for _, c := range chapters(t) {
+		if c.Suite != "" { // it has the features of the finished operator, which say for themselves what they are
+			if len(c.Features) > 0 {
+				t.Errorf("%s describes features, but %s is not its own suite", c.Name, c.Suite)
+			}
+			continue
+		}
+		names, err := check.Features(filepath.Join(c.Name, "test", "e2e"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if c.Features[name].Claim == "" {
+				t.Errorf("%s has no claim and no hint for %s under features in its %s", c.Name, name, chapter.File)
+			}
+		}
+		for name, feature := range c.Features {
+			if !slices.Contains(names, name) {
+				t.Errorf("%s describes %s in its %s, which its suite does not have", c.Name, name, chapter.File)
+			}
+			if strings.HasSuffix(feature.Claim, ".") || !strings.HasSuffix(feature.Hint, ".") && !strings.HasSuffix(feature.Hint, "?") {
+				t.Errorf("%s, %s: a claim has no full stop, and a hint is made of sentences", c.Name, name)
+			}
 		}
 	}
 }

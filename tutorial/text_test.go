@@ -12,10 +12,13 @@ import (
 // built are executables that a page need not link again.
 var built = []string{"bin/testbed", "bin/lab"}
 
+// linked are the suites, which make check builds.
+var linked = []string{"bin/suites/*.test"}
+
 // TestText runs the commands of the chapters, as their readers type them. What else can be said of their text is checked
 // with that of the other pages, in docs.
 func TestText(t *testing.T) {
-	markdown.Run(t, markdown.Options{Root: "..", Files: texts(t), Built: built})
+	markdown.Run(t, markdown.Options{Root: "..", Files: texts(t), Built: built, Linked: linked})
 }
 
 // TestTextInOrder runs them in one directory and the same terminals, one chapter after the other, as somebody does who reads them
@@ -26,7 +29,7 @@ func TestTextInOrder(t *testing.T) {
 	}
 	chapters := slices.DeleteFunc(texts(t), func(file string) bool { return file == "tutorial/README.md" })
 	slices.Sort(chapters)
-	markdown.Run(t, markdown.Options{Root: "..", Files: chapters, Built: built, InOrder: true})
+	markdown.Run(t, markdown.Options{Root: "..", Files: chapters, Built: built, Linked: linked, InOrder: true})
 }
 
 // texts are the files of the tutorial's text.

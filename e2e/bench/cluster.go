@@ -74,10 +74,7 @@ func Cluster(ctx context.Context, o ClusterOptions) (Report, error) {
 		if err := r.envtest(ctx, o); err != nil {
 			return fmt.Errorf("measure envtest: %w", err)
 		}
-		if err := r.embedded(ctx, o); err != nil {
-			return fmt.Errorf("measure the embedded cluster: %w", err)
-		}
-		return nil
+		return r.embedded(ctx, o)
 	})
 	if err == nil {
 		err = report.measureResets(ctx, o)

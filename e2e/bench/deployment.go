@@ -3,11 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,34 +26,10 @@ func untilAvailable(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	deployment := NewDeployment(metav1.NamespaceDefault, clusterName, replicas)
+	deployment := watch.NewDeployment(metav1.NamespaceDefault, clusterName, replicas)
 	if err := c.Create(ctx, deployment); err != nil {
 		return err
 	}
-	_, err = watch.Object(ctx, c, &appsv1.DeploymentList{}, client.ObjectKeyFromObject(deployment), available)
+	_, err = watch.Available(ctx, c, client.ObjectKeyFromObject(deployment))
 	return err
-}
-
-// NewDeployment returns the smallest valid Deployment with that many replicas.
-func NewDeployment(namespace, name string, replicas int32) *appsv1.Deployment {
-	labels := map[string]string{"app": name}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(replicas),
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "memcached"}}},
-			},
-		},
-	}
-}
-
-// available reports whether the status is about the present spec and counts all of its pods as available.
-func available(d *appsv1.Deployment) bool {
-	return d.Status.ObservedGeneration >= d.Generation && d.Status.AvailableReplicas == *d.Spec.Replicas &&
-		slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
-			return c.Type == appsv1.DeploymentAvailable && c.Status == corev1.ConditionTrue
-		})
 }

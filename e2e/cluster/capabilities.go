@@ -91,10 +91,7 @@ func (c embeddedCluster) control(ctx context.Context, component string, action A
 	if !known {
 		return fmt.Errorf("unknown action %q on %s", action, component)
 	}
-	if err := act(ctx, component); err != nil {
-		return fmt.Errorf("%s %s: %w", action, component, err)
-	}
-	return nil
+	return act(ctx, component) // its errors name both
 }
 
 type kindCluster struct{ *kind.Provider }

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +35,6 @@ type Checks struct {
 const (
 	// defaultPort is memcached's own.
 	defaultPort = 11211
-	// otherPort is what a rollout changes the port to.
-	otherPort = 11333
 	// largest is the largest size that the points ask for.
 	largest = 5
 )
@@ -56,13 +55,23 @@ func (a API) within(size int32) int32 {
 	return size
 }
 
-// create creates a custom resource. Its name starts with that name, unless it is the canary's.
-func (c Checks) create(ctx context.Context, s *framework.Scope, name string, size int32) client.Object {
-	if name != Canary {
-		name = s.NewName(name)
-	}
+// several returns a size of at least 2, unless the API allows none.
+func (c Checks) several(s *framework.Scope) int32 {
+	most := c.Describe().within(largest)
+	return s.Size(min(2, most), most)
+}
+
+// create creates a custom resource whose name starts with the prefix.
+func (c Checks) create(ctx context.Context, s *framework.Scope, prefix string, size int32) client.Object {
+	return c.createNamed(ctx, s, s.NewName(prefix), size)
+}
+
+// createNamed creates a custom resource of that name.
+func (c Checks) createNamed(ctx context.Context, s *framework.Scope, name string, size int32) client.Object {
 	object := c.New(s.Namespace, name, size, defaultPort)
-	must(s, s.Client.Create(ctx, object))
+	if err := s.Client.Create(ctx, object); err != nil {
+		s.Fatalf("expected the API server to create %s; last seen: %v", name, err)
+	}
 	return object
 }
 
@@ -109,8 +118,12 @@ func (c Checks) versions(ctx context.Context, s *framework.Scope, object client.
 	})
 }
 
-// waitForSize waits until the Deployment has that many pods, all ready.
+// waitForSize waits until the Deployment has that many pods, all ready. Of a sample, it waits until all that belongs to it is ready.
 func (c Checks) waitForSize(ctx context.Context, s *framework.Scope, object client.Object, size int32) {
+	if sample := c.sample(); sample != nil {
+		sample.waitForReady(ctx, s, object)
+		return
+	}
 	framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(c.deployment(object)), size)
 }
 
@@ -136,26 +149,24 @@ func waitForMatch(ctx context.Context, s *framework.Scope, object client.Object,
 		if err != nil {
 			return false, err
 		}
-		has := false
-		for _, condition := range conditions {
-			has = has || match(condition)
-		}
-		if has != wanted {
+		if slices.ContainsFunc(conditions, match) != wanted {
 			return false, fmt.Errorf("expected %s; last seen: %s", expected, framework.DescribeConditions(conditions))
 		}
 		return true, nil
 	}))
 }
 
-// waitForAvailable waits until the custom resource is of that size and says so.
+// waitForAvailable waits until the custom resource is of that size and, if it has a condition for that, says so.
 func (c Checks) waitForAvailable(ctx context.Context, s *framework.Scope, object client.Object, size int32) {
 	c.waitForSize(ctx, s, object, size)
-	waitForCondition(ctx, s, object, c.Describe().Conditions.Available, metav1.ConditionTrue, "")
+	if available := c.Describe().Conditions.Available; available != "" {
+		waitForCondition(ctx, s, object, available, metav1.ConditionTrue, "")
+	}
 }
 
 // created creates a custom resource, and waits until it is available.
-func (c Checks) created(ctx context.Context, s *framework.Scope, name string, size int32) client.Object {
-	object := c.create(ctx, s, name, size)
+func (c Checks) created(ctx context.Context, s *framework.Scope, prefix string, size int32) client.Object {
+	object := c.create(ctx, s, prefix, size)
 	c.waitForAvailable(ctx, s, object, size)
 	return object
 }
@@ -176,10 +187,13 @@ func (c Checks) waitForFailure(ctx context.Context, s *framework.Scope, object c
 	waitForCondition(ctx, s, object, c.Describe().Conditions.Available, metav1.ConditionFalse, reason)
 }
 
-// remove deletes a custom resource, and waits until it and its Deployment are gone.
+// remove deletes a custom resource, and waits until it and, unless it is a sample, its Deployment are gone.
 func (c Checks) remove(ctx context.Context, s *framework.Scope, object client.Object, options ...client.DeleteOption) {
 	must(s, s.Client.Delete(ctx, object, options...))
-	framework.WaitForDeletion(ctx, s, object, c.deployment(object))
+	framework.WaitForDeletion(ctx, s, object)
+	if c.sample() == nil {
+		framework.WaitForDeletion(ctx, s, c.deployment(object))
+	}
 }
 
 // crash lets the pods of a custom resource's Deployment crash, again and again until restore. It skips the test where pods run.
@@ -217,27 +231,31 @@ func limit(ctx context.Context, s *framework.Scope, name corev1.ResourceName) (l
 	}
 }
 
-// runAsBefore has the operator run as it was first started when the step is over.
-func runAsBefore(ctx context.Context, s *framework.Scope) {
-	s.Cleanup(func() {
-		if err := s.Operator.Restart(context.WithoutCancel(ctx)); err != nil {
-			s.Error(err)
-		}
-	})
-}
-
-// Canary names the objects that Barrier creates.
+// Canary names the objects that Barrier creates. What belongs to one has it in its name, too.
 const Canary = "canary"
 
+// canaries is how many canaries of a sample come and go at most until the operator writes nothing else meanwhile.
+const canaries = 3
+
 // Barrier returns when the operator has worked off what it had to do: a canary that is created now is available, the audit log has
-// what the operator wrote about it, and the canary is gone.
+// what the operator wrote about it, and the canary is gone. A sample does not say when it is available, so the operator must have written
+// nothing else meanwhile, unless it never stops to.
 func (c Checks) Barrier(ctx context.Context, s *framework.Scope) {
-	since := s.Mark()
-	canary := c.created(ctx, s, Canary, 1)
-	framework.WaitForRequest(ctx, s, framework.RequestInput{
-		What:   "a write about the canary",
-		Writes: s.Writes(since, audit.About(Canary)),
-		Match:  func(*auditv1.Event) bool { return true },
-	})
-	c.remove(ctx, s, canary)
+	for range canaries {
+		since, name := s.Mark(), Canary
+		if c.sample() != nil {
+			name = s.NewName(Canary) // what belongs to the last one may still be there
+		}
+		canary := c.createNamed(ctx, s, name, 1)
+		c.waitForAvailable(ctx, s, canary, 1)
+		framework.WaitForRequest(ctx, s, framework.RequestInput{
+			What:   "a write about the canary",
+			Writes: s.Writes(since, audit.About(name)),
+			Match:  func(*auditv1.Event) bool { return true },
+		})
+		c.remove(ctx, s, canary)
+		if c.sample() == nil || len(framework.VerifyWrites(ctx, s, math.MaxInt, writes(s, since))) == 0 {
+			return
+		}
+	}
 }

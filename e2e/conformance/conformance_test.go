@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/crane"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +20,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/conformance"
+	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/helm"
@@ -31,7 +32,7 @@ var (
 )
 
 // TestMain runs the suite with the operator that `testbed conformance` has prepared: its executable is $OPERATOR, its manifests are
-// $MANIFESTS, and its API is what $MAPPING says. Without them it is the operator of this repository.
+// $MANIFESTS, and its API is what $MAPPING says, or it is given by $SAMPLE. Without them it is the operator of this repository.
 func TestMain(m *testing.M) {
 	supervisor.Main()
 	// Errors alone go to stderr. The API server's warnings don't: what the checks do to the operator's objects is meant.
@@ -45,11 +46,18 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	mapping, err := conformance.ReadMapping(cmp.Or(os.Getenv("MAPPING"), "mappings/operator-testbed.yaml"))
+	var kinds []schema.GroupVersionKind
+	if path := os.Getenv("SAMPLE"); path != "" {
+		checks.Operator, err = conformance.ReadSample(path)
+	} else {
+		var mapping conformance.Mapping
+		mapping, err = conformance.ReadMapping(cmp.Or(os.Getenv("MAPPING"), "mappings/operator-testbed.yaml"))
+		checks.Operator = mapping
+		kinds = append(kinds, mapping.GVK(), appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("Pod"))
+	}
 	if err != nil {
 		return 1, err
 	}
-	checks.Operator = mapping
 	if os.Getenv("CLUSTER") != "" && os.Getenv("OPERATOR") == "" {
 		work, err := os.MkdirTemp("", "conformance-")
 		if err != nil {
@@ -68,9 +76,7 @@ func run(m *testing.M) (code int, err error) {
 		Config:        manifests,
 		Kustomization: manifests,
 		Progress:      os.Stderr,
-		Record: []schema.GroupVersionKind{
-			mapping.GVK(), appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("Pod"),
-		},
+		Record:        kinds,
 	})
 	return suite.Run(m), nil
 }
@@ -79,8 +85,14 @@ func TestPoints(t *testing.T) {
 	if !t.Run("gate", func(t *testing.T) { suite.Feature(conformance.Gate).Assess("holds", checks.Served).TestAlone(t) }) {
 		return
 	}
-	for _, p := range checks.Points() {
-		t.Run(p.Claim, func(t *testing.T) { p.Test(t, suite) })
+	for _, last := range []bool{false, true} {
+		t.Run(map[bool]string{false: "points", true: "last"}[last], func(t *testing.T) { // which is over when all in it are
+			for _, p := range checks.Points() {
+				if p.Last == last {
+					t.Run(p.Claim, func(t *testing.T) { p.Test(t, suite) })
+				}
+			}
+		})
 	}
 }
 
@@ -137,17 +149,7 @@ func archived(executable, archive string) error {
 	if err != nil {
 		return err
 	}
-	img, err := crane.Image(map[string][]byte{"manager": content})
-	if err != nil {
-		return err
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		return err
-	}
-	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Config.Entrypoint = "linux", runtime.GOARCH, []string{"/manager"}
-	img, err = mutate.ConfigFile(img, config)
+	img, err := imagetest.New(runtime.GOARCH, v1.Config{Entrypoint: []string{"/manager"}}, map[string][]byte{"manager": content})
 	if err != nil {
 		return err
 	}

@@ -24,19 +24,19 @@ func (c Checks) NoFinalizer(ctx context.Context, s *framework.Scope) {
 
 // BackgroundDeletion checks that a deletion in the background leaves nothing. Nothing else may be in the namespace.
 func (c Checks) BackgroundDeletion(ctx context.Context, s *framework.Scope) {
-	c.removeAll(ctx, s, c.created(ctx, s, "background", c.Describe().within(2)), client.PropagationPolicy(metav1.DeletePropagationBackground))
+	c.removeAll(ctx, s, c.created(ctx, s, "background", c.several(s)), client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
 
 // ForegroundDeletion checks that a deletion in the foreground leaves nothing. Nothing else may be in the namespace.
 func (c Checks) ForegroundDeletion(ctx context.Context, s *framework.Scope) {
-	c.removeAll(ctx, s, c.created(ctx, s, "foreground", c.Describe().within(2)), client.PropagationPolicy(metav1.DeletePropagationForeground))
+	c.removeAll(ctx, s, c.created(ctx, s, "foreground", c.several(s)), client.PropagationPolicy(metav1.DeletePropagationForeground))
 }
 
 // DeletionWhileDown checks that a deletion leaves nothing while the operator is down. It stops the operator, and nothing else may be
 // in the namespace.
 func (c Checks) DeletionWhileDown(ctx context.Context, s *framework.Scope) {
-	object := c.created(ctx, s, "unattended", c.Describe().within(2))
-	runAsBefore(ctx, s)
+	object := c.created(ctx, s, "unattended", c.several(s))
+	s.RestartAfterwards(ctx)
 	must(s, s.Operator.Stop(ctx))
 	c.removeAll(ctx, s, object)
 }
@@ -44,6 +44,10 @@ func (c Checks) DeletionWhileDown(ctx context.Context, s *framework.Scope) {
 // removeAll deletes the only custom resource of the namespace, and waits until nothing is left.
 func (c Checks) removeAll(ctx context.Context, s *framework.Scope, object client.Object, options ...client.DeleteOption) {
 	c.remove(ctx, s, object, options...)
+	if c.sample() != nil {
+		waitForNothing(ctx, s, object)
+		return
+	}
 	framework.WaitForNone(ctx, s, &appsv1.ReplicaSetList{}, client.InNamespace(s.Namespace))
 	framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace))
 }

@@ -5,5 +5,7 @@
 // The tests of this package are the suite for any operator, which is given as an executable or an image, the manifests that install it,
 // and a mapping. Each point of the operator's contract is a feature of its own, and none keeps another from being checked.
 //
-// The checks use nothing but the operator's custom resource, the Deployment behind it, its pods, and the API server's audit log.
+// The checks use nothing but the operator's custom resource, the Deployment behind it, its pods, and the API server's audit log. An operator
+// of anything else than Memcacheds is given with a [Sample] in place of a mapping. The checks of [Checks.Points] that are about every
+// operator then use copies of the sample, and what has an owner reference to them.
 package conformance

@@ -16,7 +16,7 @@ import (
 
 // ForeignDeployment checks that a Deployment of the same name that belongs to somebody else is left alone, and reported.
 func (c Checks) ForeignDeployment(ctx context.Context, s *framework.Scope) {
-	object := c.New(s.Namespace, "taken", c.Describe().within(2), defaultPort)
+	object := c.New(s.Namespace, "taken", c.several(s), defaultPort)
 	foreign := c.deployment(object)
 	foreign.Spec = appsv1.DeploymentSpec{
 		Replicas: new(int32(0)),
@@ -64,7 +64,7 @@ func (c Checks) RolloutDeadline(ctx context.Context, s *framework.Scope) {
 func (c Checks) OwnDeadline(ctx context.Context, s *framework.Scope) {
 	object := c.create(ctx, s, "late", 1)
 	c.waitForSettled(ctx, s, object, 1)
-	runAsBefore(ctx, s)
+	s.RestartAfterwards(ctx)
 	must(s, s.Operator.Restart(ctx, runner.WithArgs(c.Describe().DeadlineArgs...)))
 	restore := c.crash(ctx, s, object)
 	waitForCondition(ctx, s, object, c.Describe().Conditions.Available, metav1.ConditionFalse, "")
@@ -78,7 +78,7 @@ func (c Checks) OwnDeadline(ctx context.Context, s *framework.Scope) {
 func (c Checks) Paused(ctx context.Context, s *framework.Scope) {
 	object := c.created(ctx, s, "paused", 1)
 	patch(ctx, s, c.deployment(object), `{"spec":{"paused":true}}`)
-	size := c.Describe().within(2)
+	size := c.several(s)
 	c.resize(ctx, s, object, size)
 	c.waitForSize(ctx, s, object, size)
 	c.Barrier(ctx, s) // the operator has seen that
@@ -88,10 +88,11 @@ func (c Checks) Paused(ctx context.Context, s *framework.Scope) {
 			s.Fatalf("expected no %s=True before a rollout was due; last seen: revision %d says so", degraded, v.Revision)
 		}
 	}
-	change(ctx, s, object, func() { c.SetPort(object, otherPort) })
+	port := s.Port()
+	change(ctx, s, object, func() { c.SetPort(object, port) })
 	c.waitForFailure(ctx, s, object, c.Describe().Reasons.Paused)
 	waitForNotTrue(ctx, s, object, c.Describe().Conditions.Progressing)
 	patch(ctx, s, c.deployment(object), `{"spec":{"paused":null}}`)
-	c.waitForPort(ctx, s, object, otherPort)
+	c.waitForPort(ctx, s, object, port)
 	c.waitForSettled(ctx, s, object, size)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -13,22 +15,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
 )
 
 // Gate is what must hold before the first point: an operator that serves no object at all would fail all of them, one after another.
 const Gate = "one object is served"
 
-// Served checks that the operator makes the Deployment of an object. The message of its failure has what the object's status says, and
-// the last errors that the operator has logged. It needs the operator to itself.
+// Served checks that the operator serves an object: that it makes the Deployment or, for a sample, writes anything and is refused
+// nothing. The message of its failure has what the object's status says, and the last errors that the operator
+// has logged. It needs the operator to itself.
 //
 // An operator that only lacks the permission that OwnerReferencesPermissionEnforcement asks for gets it: most clusters run without this
 // admission plugin, and OwnerPermission is a point of its own.
 func (c Checks) Served(ctx context.Context, s *framework.Scope) {
+	sample := c.sample()
+	if sample != nil {
+		s = sample.open(s)
+	}
+	since := s.Mark()
 	object := c.create(ctx, s, "first", 1)
 	granted := false
 	framework.WaitFor(ctx, s, object.GetName(), func(ctx context.Context) error {
-		err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), c.deployment(object))
-		if !apierrors.IsNotFound(err) {
+		served, refused, err := c.isServed(ctx, s, object, since)
+		if served || err != nil {
 			return err
 		}
 		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
@@ -38,13 +47,55 @@ func (c Checks) Served(ctx context.Context, s *framework.Scope) {
 		if err != nil {
 			return err
 		}
-		reported := append(s.Errors(0), framework.DescribeConditions(conditions))
+		reported := append(s.Errors(0), refused...)
 		if i := slices.IndexFunc(reported, isAboutOwnerPermission); i >= 0 && !granted {
-			granted = true
+			granted, since = true, s.Mark()
 			must(s, errors.Join(grantOwnerPermission(ctx, s, reported[i]), s.Operator.Restart(ctx)))
+			object = c.create(ctx, s, "first", 1)
+		} else if slices.ContainsFunc(refused, isAboutOwnerPermission) {
+			since = s.Mark() // the API server had not yet seen the grant
+			object = c.create(ctx, s, "first", 1)
 		}
-		return fmt.Errorf("expected a Deployment; last seen: none. The last errors of the operator, and the object's status:\n%s", strings.Join(reported, "\n"))
+		return fmt.Errorf("expected it to be served; last seen: it is not. The last errors of the operator, and the object's status:\n%s",
+			strings.Join(append(counted(reported), framework.DescribeConditions(conditions)), "\n"))
 	})
+	if sample != nil {
+		sample.narrow(ctx, s, object)
+	}
+}
+
+// isServed reports whether the operator has made the Deployment of an object or, for a sample, has written anything since the mark. It returns
+// what it was refused, with which a sample is not served.
+func (c Checks) isServed(ctx context.Context, s *framework.Scope, object client.Object, since audit.Mark) (served bool, refused []string, err error) {
+	if c.sample() == nil {
+		err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), c.deployment(object))
+		return err == nil, nil, client.IgnoreNotFound(err)
+	}
+	for _, request := range framework.VerifyWrites(ctx, s, math.MaxInt, writes(s, since)) {
+		served = served || audit.Code(http.StatusOK)(&request) || audit.Code(http.StatusCreated)(&request)
+		if audit.Forbidden(&request) {
+			refused = append(refused, request.ResponseStatus.Message)
+		}
+	}
+	return served && len(refused) == 0, refused, nil
+}
+
+// counted returns each of the texts once, in the order in which they first appear, with how often it was there: an operator tries again
+// and again what it was refused.
+func counted(texts []string) []string {
+	times := map[string]int{}
+	var once []string
+	for _, text := range texts {
+		if times[text]++; times[text] == 1 {
+			once = append(once, text)
+		}
+	}
+	for i, text := range once {
+		if n := times[text]; n > 1 {
+			once[i] = fmt.Sprintf("%s (%d times)", text, n)
+		}
+	}
+	return once
 }
 
 // isAboutOwnerPermission reports whether the API server refused an owner reference for want of a permission.

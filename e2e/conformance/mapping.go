@@ -32,15 +32,15 @@ type Mapping struct {
 
 // ReadMapping reads a mapping from a YAML file. A field that it does not know is an error.
 func ReadMapping(path string) (Mapping, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return Mapping{}, fmt.Errorf("read the mapping: %w", err)
-	}
 	var m Mapping
-	if err := yaml.UnmarshalStrict(content, &m); err != nil {
-		return Mapping{}, fmt.Errorf("read the mapping %s: %w", path, err)
+	content, err := os.ReadFile(path)
+	if err == nil {
+		err = yaml.UnmarshalStrict(content, &m)
 	}
-	if err := m.check(); err != nil {
+	if err == nil {
+		err = m.check()
+	}
+	if err != nil {
 		return Mapping{}, fmt.Errorf("read the mapping %s: %w", path, err)
 	}
 	return m, nil

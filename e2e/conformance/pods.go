@@ -22,8 +22,9 @@ import (
 func (c Checks) Port(ctx context.Context, s *framework.Scope) {
 	object := c.created(ctx, s, "port", 1)
 	c.waitForPort(ctx, s, object, defaultPort)
-	change(ctx, s, object, func() { c.SetPort(object, otherPort) })
-	c.waitForPort(ctx, s, object, otherPort)
+	port := s.Port()
+	change(ctx, s, object, func() { c.SetPort(object, port) })
+	c.waitForPort(ctx, s, object, port)
 }
 
 // waitForPort waits until the Deployment's pods say that they listen on the port, and tell memcached so: it takes no other port

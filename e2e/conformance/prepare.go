@@ -23,8 +23,8 @@ import (
 type Foreign struct {
 	// Operator is its executable, or its image: anything that image.Open takes.
 	Operator string
-	// Manifests is the directory of the kustomization that installs it, or a file such as install.yaml: its
-	// CustomResourceDefinition, its permissions, and the Deployment of its manager.
+	// Manifests is the directory of the kustomization or of the files that install it, or a file such as install.yaml: its
+	// CustomResourceDefinition, its permissions, and the Deployment or StatefulSet of its manager.
 	Manifests string
 	// CRDs are files of other CustomResourceDefinitions that the operator needs, and directories of such files.
 	CRDs []string
@@ -48,6 +48,11 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
+	if len(rendered.Select("Deployment")) == 0 {
+		for _, manager := range rendered.Select("StatefulSet") {
+			manager.SetKind("Deployment") // as a process, it is the same
+		}
+	}
 	manager, err := rendered.Manager()
 	if err != nil {
 		return Prepared{}, err
@@ -56,40 +61,38 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	if err := f.configure(rendered, program); err != nil {
+	elects, err := f.configure(rendered, program)
+	if err != nil {
 		return Prepared{}, err
 	}
 	definitions, err := readDefinitions(f.CRDs)
 	if err != nil {
 		return Prepared{}, err
 	}
-	objects, notes := leaveOut(append(definitions, rendered.Objects()...), slices.Concat(manager.Args, program.Args, f.Args))
+	if manager, err = rendered.Manager(); err != nil {
+		return Prepared{}, err
+	}
+	objects, notes := leaveOut(append(definitions, rendered.Objects()...), manager.Certificates)
 	content, err := runner.NewManifests(objects...).YAML()
 	if err != nil {
 		return Prepared{}, err
+	}
+	if elects {
+		notes = append(notes, "switched leader election off: outside of a pod, nothing says in which namespace the manager runs")
 	}
 	prepared := Prepared{Binary: program.Path, Manifests: filepath.Join(work, "manifests.yaml"), Notes: notes}
 	return prepared, os.WriteFile(prepared.Manifests, content, 0o600)
 }
 
-// readDefinitions reads the CustomResourceDefinitions in files, and in the YAML files of directories.
+// readDefinitions reads the CustomResourceDefinitions at paths.
 func readDefinitions(paths []string) ([]*unstructured.Unstructured, error) {
 	var definitions []*unstructured.Unstructured
 	for _, path := range paths {
-		files, err := filepath.Glob(filepath.Join(path, "*.y*ml"))
+		m, err := runner.Load(path)
 		if err != nil {
-			return nil, fmt.Errorf("read the CRDs in %s: %w", path, err)
+			return nil, err
 		}
-		if len(files) == 0 {
-			files = []string{path}
-		}
-		for _, file := range files {
-			m, err := runner.Load(file)
-			if err != nil {
-				return nil, err
-			}
-			definitions = append(definitions, m.Select(definition)...)
-		}
+		definitions = append(definitions, m.Select(definition)...)
 	}
 	return definitions, nil
 }
@@ -97,16 +100,14 @@ func readDefinitions(paths []string) ([]*unstructured.Unstructured, error) {
 const (
 	// definition is the kind of a CRD.
 	definition = "CustomResourceDefinition"
-	// certificates is the API group of cert-manager.
-	certificates = "cert-manager.io"
-	// certificateFlag is what kubebuilder calls the flag of the directory that the webhooks' certificate is in.
-	certificateFlag = "webhook-cert-path"
+	// issuer is the API group of cert-manager.
+	issuer = "cert-manager.io"
 )
 
 // leaveOut returns the objects without those that the cluster can't have, and a note on each kind: those of kinds that neither
-// Kubernetes nor the objects define, and webhooks whose certificate was to be made by one of them. Where the manager's arguments say
-// that it reads the certificate from files, the testbed makes it.
-func leaveOut(objects []*unstructured.Unstructured, args []string) (kept []*unstructured.Unstructured, notes []string) {
+// Kubernetes nor the objects define, and webhooks, also those that convert objects, whose certificate was to be made by one of them.
+// Where the manager expects the certificate in a directory, the testbed makes it.
+func leaveOut(objects []*unstructured.Unstructured, certificates []string) (kept []*unstructured.Unstructured, notes []string) {
 	defined := map[schema.GroupKind]bool{}
 	for _, object := range objects {
 		if object.GetKind() == definition {
@@ -122,16 +123,24 @@ func leaveOut(objects []*unstructured.Unstructured, args []string) (kept []*unst
 			kept = append(kept, object)
 			continue
 		}
-		uncertified = uncertified || gvk.Group == certificates
+		uncertified = uncertified || gvk.Group == issuer
 		notes = append(notes, fmt.Sprintf("left out %s %s: the cluster does not know the kind of %s", gvk.Kind, object.GetName(), gvk.GroupVersion()))
 	}
-	if !uncertified || slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(strings.TrimLeft(arg, "-"), certificateFlag) }) {
+	if len(certificates) > 0 {
+		return kept, append(notes, fmt.Sprintf("made the certificate that the manager expects in %s", strings.Join(certificates, " and in ")))
+	}
+	if !uncertified {
 		return kept, notes
 	}
+	const why = "the manager mounts no Secret and has no --webhook-cert-path, so its webhooks have no certificate"
 	return slices.DeleteFunc(kept, func(object *unstructured.Unstructured) bool {
+		if _, converts, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "conversion", "webhook"); converts {
+			unstructured.RemoveNestedField(object.Object, "spec", "conversion")
+			notes = append(notes, fmt.Sprintf("left out the conversion of %s: %s", object.GetName(), why))
+		}
 		isWebhook := strings.HasSuffix(object.GetKind(), "WebhookConfiguration")
 		if isWebhook {
-			notes = append(notes, fmt.Sprintf("left out %s %s: the manager has no --%s, so its webhooks have no certificate", object.GetKind(), object.GetName(), certificateFlag))
+			notes = append(notes, fmt.Sprintf("left out %s %s: %s", object.GetKind(), object.GetName(), why))
 		}
 		return isWebhook
 	}), notes
@@ -141,7 +150,7 @@ func leaveOut(objects []*unstructured.Unstructured, args []string) (kept []*unst
 func (f Foreign) program(ctx context.Context, manager runner.Manager, work string) (image.Program, error) {
 	if image.IsProgram(f.Operator) {
 		path, err := filepath.Abs(f.Operator)
-		return image.Program{Path: path}, err
+		return image.Program{Path: path, Args: manager.Command[min(1, len(manager.Command)):]}, err
 	}
 	img, err := image.Open(ctx, f.Operator)
 	if err != nil {
@@ -151,19 +160,34 @@ func (f Foreign) program(ctx context.Context, manager runner.Manager, work strin
 }
 
 // configure has the manager's Deployment say what the image and the options say. As for a kubelet, the Deployment prevails over the
-// image, and the options prevail over both.
-func (f Foreign) configure(m runner.Manifests, program image.Program) error {
+// image, and the options prevail over both. An operator that would elect a leader in its own namespace, but learns only from its
+// pod's files which that is, does not elect one: elects says so.
+func (f Foreign) configure(m runner.Manifests, program image.Program) (elects bool, err error) {
 	object := m.Select("Deployment")[0]
 	d := &appsv1.Deployment{}
 	if err := k8sruntime.DefaultUnstructuredConverter.FromUnstructured(object.Object, d); err != nil {
-		return fmt.Errorf("reading the manager's Deployment %s: %w", object.GetName(), err)
+		return false, fmt.Errorf("reading the manager's Deployment %s: %w", object.GetName(), err)
 	}
 	container := &d.Spec.Template.Spec.Containers[0]
-	container.Args = slices.Concat(program.Args, container.Args, f.Args)
+	container.Args = slices.Concat(program.Args, container.Args)
+	elects = slices.ContainsFunc(container.Args, isElection) && !slices.ContainsFunc(container.Env, isNamespace)
+	if elects {
+		container.Args = append(container.Args, electionFlag+"=false")
+	}
+	container.Args = append(container.Args, f.Args...)
 	container.Env = slices.Concat(variables(program.Env), container.Env, variables(f.Env))
-	var err error
 	object.Object, err = k8sruntime.DefaultUnstructuredConverter.ToUnstructured(d)
-	return err
+	return elects, err
+}
+
+// electionFlag is what kubebuilder calls the flag that has an operator elect a leader.
+const electionFlag = "--leader-elect"
+
+func isElection(arg string) bool { return arg == electionFlag || arg == electionFlag+"=true" }
+
+// isNamespace reports whether a variable has the namespace of its pod.
+func isNamespace(v corev1.EnvVar) bool {
+	return v.ValueFrom != nil && v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "metadata.namespace"
 }
 
 // variables returns the variables ("NAME=value") in a container's form.

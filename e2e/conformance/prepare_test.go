@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -39,19 +40,30 @@ func TestPrepare(t *testing.T) {
 	executable, err := os.Executable()
 	g.Expect(err).NotTo(HaveOccurred())
 	foreign := conformance.Foreign{
-		Operator: executable, Manifests: write(t, "install.yaml", manager, 0o600), Args: []string{"--leader-elect=false"}, Env: []string{"COLOR=blue=green"},
+		Operator: executable, Manifests: write(t, "install.yaml", manager, 0o600), Args: []string{"--leader-elect=maybe"}, Env: []string{"COLOR=blue=green"},
 	}
 	prepared, err := foreign.Prepare(t.Context(), t.TempDir())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(prepared.Binary).To(Equal(executable))
-	g.Expect(prepared.Notes).To(BeEmpty())
+	g.Expect(prepared.Notes).To(Equal([]string{"switched leader election off: outside of a pod, nothing says in which namespace the manager runs"}))
 	manifests, err := runner.Load(prepared.Manifests)
 	g.Expect(err).NotTo(HaveOccurred())
 	m, err := manifests.Manager()
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(m.Args).To(Equal([]string{"--leader-elect", "--leader-elect=false"}))
+	g.Expect(m.Args).To(Equal([]string{"--leader-elect", "--leader-elect=false", "--leader-elect=maybe"}))
 	g.Expect(m.Env).To(Equal([]string{"COLOR=red", "COLOR=blue=green"}))
 }
+
+// informed is a manager that knows its namespace, and mounts a Secret that its manifests lack beside one that they have.
+var informed = strings.Replace(manager, "        env: [", `        volumeMounts: [{name: certificate, mountPath: /certs}, {name: settings, mountPath: /settings}]
+        env: [{name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}, `, 1) + `      volumes:
+      - {name: certificate, secret: {secretName: serving-cert}}
+      - {name: settings, secret: {secretName: settings}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: settings, namespace: system}
+`
 
 // foreign are kinds that come with operators, and that a cluster may not have.
 const foreign = `---
@@ -74,6 +86,49 @@ metadata: {name: servicemonitors.monitoring.coreos.com}
 spec: {group: monitoring.coreos.com, names: {kind: ServiceMonitor}}
 `
 
+// gizmos are objects that the operator converts.
+const gizmos = `---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gizmos.test.example.com}
+spec:
+  group: test.example.com
+  names: {kind: Gizmo}
+  conversion: {strategy: Webhook, webhook: {clientConfig: {service: {name: webhook, namespace: system}}}}
+`
+
+func TestPrepareLeavesOutConversions(t *testing.T) {
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		manifests string
+		converts  bool
+	}{
+		"without a certificate":               {manifests: manager + foreign + gizmos},
+		"not with one that the testbed makes": {manifests: informed + foreign + gizmos, converts: true},
+		"nor with one that is not missing":    {manifests: manager + gizmos, converts: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			prepared, err := conformance.Foreign{Operator: executable, Manifests: write(t, "install.yaml", tc.manifests, 0o600)}.Prepare(t.Context(), t.TempDir())
+			g.Expect(err).NotTo(HaveOccurred())
+			note := ContainElement(HavePrefix("left out the conversion of gizmos.test.example.com: the manager mounts no Secret"))
+			manifests, err := runner.Load(prepared.Manifests)
+			g.Expect(err).NotTo(HaveOccurred())
+			spec := manifests.Select("CustomResourceDefinition")[0].Object["spec"]
+			if tc.converts {
+				g.Expect(prepared.Notes).NotTo(note)
+				g.Expect(spec).To(HaveKey("conversion"))
+			} else {
+				g.Expect(prepared.Notes).To(note)
+				g.Expect(spec).NotTo(HaveKey("conversion"))
+			}
+		})
+	}
+}
+
 func TestPrepareLeavesOut(t *testing.T) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -82,26 +137,42 @@ func TestPrepareLeavesOut(t *testing.T) {
 	monitors := write(t, "monitors.yaml", serviceMonitors, 0o600)
 	certificate := "left out Certificate serving: the cluster does not know the kind of cert-manager.io/v1"
 	monitor := "left out ServiceMonitor metrics: the cluster does not know the kind of monitoring.coreos.com/v1"
+	made := "made the certificate that the manager expects in /certs"
+	unelected := "switched leader election off: outside of a pod, nothing says in which namespace the manager runs"
 	for name, tc := range map[string]struct {
+		manager                  string
 		args, crds, notes, kinds []string
 	}{
 		"what the cluster does not know, and webhooks without a certificate": {
-			notes: []string{certificate, monitor, "left out ValidatingWebhookConfiguration validation: the manager has no --webhook-cert-path, so its webhooks have no certificate"},
+			manager: manager,
+			notes: []string{
+				certificate, monitor,
+				"left out ValidatingWebhookConfiguration validation: the manager mounts no Secret and has no --webhook-cert-path, so its webhooks have no certificate",
+				unelected,
+			},
 			kinds: []string{"Deployment"},
 		},
+		"not webhooks whose certificate is mounted": {
+			manager: informed, notes: []string{certificate, monitor, made},
+			kinds: []string{"Deployment", "Secret", "ValidatingWebhookConfiguration"},
+		},
+		"a manager that is a StatefulSet": {
+			manager: strings.Replace(informed, "kind: Deployment", "kind: StatefulSet", 1), notes: []string{certificate, monitor, made},
+			kinds: []string{"Deployment", "Secret", "ValidatingWebhookConfiguration"},
+		},
 		"not what a file of CRDs defines": {
-			args: []string{"--webhook-cert-path=/certs"}, crds: []string{monitors}, notes: []string{certificate},
+			manager: manager, args: []string{"--webhook-cert-path=/certs"}, crds: []string{monitors}, notes: []string{certificate, made, unelected},
 			kinds: []string{"CustomResourceDefinition", "Deployment", "ServiceMonitor", "ValidatingWebhookConfiguration"},
 		},
 		"nor what a directory of CRDs defines": {
-			args: []string{"--webhook-cert-path=/certs"}, crds: []string{filepath.Dir(monitors)}, notes: []string{certificate},
+			manager: manager, args: []string{"--webhook-cert-path=/certs"}, crds: []string{filepath.Dir(monitors)}, notes: []string{certificate, made, unelected},
 			kinds: []string{"CustomResourceDefinition", "Deployment", "ServiceMonitor", "ValidatingWebhookConfiguration"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			prepared, err := conformance.Foreign{
-				Operator: executable, Manifests: write(t, "install.yaml", manager+foreign, 0o600), Args: tc.args, CRDs: tc.crds,
+				Operator: executable, Manifests: write(t, "install.yaml", tc.manager+foreign, 0o600), Args: tc.args, CRDs: tc.crds,
 			}.Prepare(t.Context(), t.TempDir())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(prepared.Notes).To(Equal(tc.notes))

@@ -1,28 +1,64 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/go-openapi/jsonpointer"
 	"github.com/onsi/gomega/gcustom"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// drift checks that what spoil does to the Deployment is undone. It returns what to look at: equal before and after.
-func (c Checks) drift(ctx context.Context, s *framework.Scope, name string, spoil func(*appsv1.Deployment) (look func(*appsv1.Deployment) string)) {
-	deployment := c.deployment(c.created(ctx, s, name, c.Describe().within(2)))
-	get(ctx, s, deployment)
-	before := deployment.DeepCopy()
-	var look func(*appsv1.Deployment) string
-	change(ctx, s, deployment, func() { look = spoil(deployment) })
-	framework.WaitForObject(ctx, s, deployment, gcustom.MakeMatcher(func(seen *appsv1.Deployment) (bool, error) {
-		if look(seen) != look(before) {
-			return false, fmt.Errorf("expected %s to be put back; last seen: %s", look(before), look(seen))
+// drift checks that an operation on the Deployment is undone, which shows at the JSON pointer.
+func (c Checks) drift(ctx context.Context, s *framework.Scope, name string, change operation, pointer string) {
+	deployment := c.deployment(c.created(ctx, s, name, c.several(s)))
+	before := &unstructured.Unstructured{}
+	before.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	before.SetNamespace(deployment.Namespace)
+	before.SetName(deployment.Name)
+	get(ctx, s, before)
+	_, err := patched(ctx, s, before, []operation{change})
+	must(s, err)
+	waitForPutBack(ctx, s, before, pointer)
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// patched does the operations to an object, and returns what comes of it. The object itself stays as it was read.
+func patched(ctx context.Context, s *framework.Scope, object *unstructured.Unstructured, operations []operation, options ...client.PatchOption) (*unstructured.Unstructured, error) {
+	content, err := json.Marshal(operations)
+	must(s, err)
+	after := object.DeepCopy()
+	return after, s.Client.Patch(ctx, after, client.RawPatch(types.JSONPatchType, content), options...)
+}
+
+// valueAt returns what an object has at the JSON pointer, or nil.
+func valueAt(object *unstructured.Unstructured, pointer string) any {
+	p, _ := jsonpointer.New(pointer)
+	value, _, _ := p.Get(object.Object) // nil with an error
+	return value
+}
+
+// waitForPutBack waits until an object has at the JSON pointers what it had before.
+func waitForPutBack(ctx context.Context, s *framework.Scope, before *unstructured.Unstructured, pointers ...string) {
+	framework.WaitForObject(ctx, s, before.DeepCopy(), gcustom.MakeMatcher(func(now *unstructured.Unstructured) (bool, error) {
+		for _, pointer := range pointers {
+			if was, is := valueAt(before, pointer), valueAt(now, pointer); was != is {
+				return false, fmt.Errorf("expected %v at %s to be put back; last seen: %v", was, pointer, cmp.Or(is, any("nothing")))
+			}
 		}
 		return true, nil
 	}))
@@ -30,49 +66,28 @@ func (c Checks) drift(ctx context.Context, s *framework.Scope, name string, spoi
 
 // Replicas checks that a changed number of replicas is put back.
 func (c Checks) Replicas(ctx context.Context, s *framework.Scope) {
-	c.drift(ctx, s, "replicas", func(d *appsv1.Deployment) func(*appsv1.Deployment) string {
-		d.Spec.Replicas = new(int32(4))
-		return func(d *appsv1.Deployment) string { return fmt.Sprintf("%d replicas", *d.Spec.Replicas) }
-	})
+	const replicas = "/spec/replicas"
+	c.drift(ctx, s, "replicas", operation{"replace", replicas, 4}, replicas)
 }
+
+// container is the first one of a Deployment.
+const container = "/spec/template/spec/containers/0"
 
 // Image checks that a changed image is put back.
 func (c Checks) Image(ctx context.Context, s *framework.Scope) {
-	c.drift(ctx, s, "image", func(d *appsv1.Deployment) func(*appsv1.Deployment) string {
-		d.Spec.Template.Spec.Containers[0].Image = "example.com/not-memcached:1"
-		return func(d *appsv1.Deployment) string { return "the image " + d.Spec.Template.Spec.Containers[0].Image }
-	})
+	c.drift(ctx, s, "image", operation{"replace", container + "/image", "example.com/not-memcached:1"}, container+"/image")
 }
 
 // SecurityContext checks that a changed security context is put back.
 func (c Checks) SecurityContext(ctx context.Context, s *framework.Scope) {
-	c.drift(ctx, s, "security", func(d *appsv1.Deployment) func(*appsv1.Deployment) string {
-		container := &d.Spec.Template.Spec.Containers[0]
-		if container.SecurityContext == nil {
-			container.SecurityContext = &corev1.SecurityContext{}
-		}
-		container.SecurityContext.AllowPrivilegeEscalation = new(true)
-		return func(d *appsv1.Deployment) string {
-			context := d.Spec.Template.Spec.Containers[0].SecurityContext
-			if context == nil || context.AllowPrivilegeEscalation == nil {
-				return "no allowPrivilegeEscalation"
-			}
-			return fmt.Sprintf("allowPrivilegeEscalation %v", *context.AllowPrivilegeEscalation)
-		}
-	})
+	const escalation = "allowPrivilegeEscalation"
+	c.drift(ctx, s, "security", operation{"add", container + "/securityContext", map[string]bool{escalation: true}}, container+"/securityContext/"+escalation)
 }
 
 // Owner checks that a removed owner reference is put back.
 func (c Checks) Owner(ctx context.Context, s *framework.Scope) {
-	c.drift(ctx, s, "owned", func(d *appsv1.Deployment) func(*appsv1.Deployment) string {
-		d.OwnerReferences = nil
-		return func(d *appsv1.Deployment) string {
-			if owner := metav1.GetControllerOf(d); owner != nil {
-				return "the owner " + owner.Name
-			}
-			return "no owner"
-		}
-	})
+	const owners = "/metadata/ownerReferences"
+	c.drift(ctx, s, "owned", operation{Op: "remove", Path: owners}, owners+"/0/uid")
 }
 
 // DeletedDeployment checks that a Deployment that is deleted comes back.
@@ -80,15 +95,20 @@ func (c Checks) DeletedDeployment(ctx context.Context, s *framework.Scope) {
 	object := c.created(ctx, s, "deleted", 1)
 	deployment := c.deployment(object)
 	get(ctx, s, deployment)
-	gone := deployment.UID
-	must(s, s.Client.Delete(ctx, deployment))
-	framework.WaitForObject(ctx, s, deployment, gcustom.MakeMatcher(func(seen *appsv1.Deployment) (bool, error) {
-		if seen.UID == gone {
-			return false, errors.New("expected another Deployment; last seen: the deleted one")
+	deleteAndWait(ctx, s, deployment)
+	c.waitForSize(ctx, s, object, 1)
+}
+
+// deleteAndWait deletes an object, and waits until it comes back.
+func deleteAndWait(ctx context.Context, s *framework.Scope, object client.Object) {
+	deleted := object.GetUID()
+	must(s, s.Client.Delete(ctx, object))
+	framework.WaitForObject(ctx, s, object, gcustom.MakeMatcher(func(seen client.Object) (bool, error) {
+		if seen.GetUID() == deleted {
+			return false, errors.New("expected another one; last seen: the deleted one")
 		}
 		return true, nil
 	}))
-	c.waitForSize(ctx, s, object, 1)
 }
 
 // ForeignFields checks that the operator leaves fields alone that somebody else has set.
@@ -98,7 +118,7 @@ func (c Checks) ForeignFields(ctx context.Context, s *framework.Scope) {
 	const mine = "example.com/mine"
 	patch(ctx, s, deployment, `{"metadata":{"annotations":{"`+mine+`":"yes"},"labels":{"`+mine+`":"yes"}},
 		"spec":{"template":{"metadata":{"annotations":{"`+mine+`":"yes"}}}}}`)
-	size := c.Describe().within(2)
+	size := c.several(s)
 	c.resize(ctx, s, object, size)
 	c.waitForSize(ctx, s, object, size)
 	c.Barrier(ctx, s)

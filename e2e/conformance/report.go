@@ -37,7 +37,7 @@ func (r Report) Count(outcome framework.Outcome) int {
 	return count
 }
 
-// Text renders the report for a terminal: the points, and then why some do not hold.
+// Text renders the report for a terminal: the points, and then why some do not hold, and remarks.
 func (r Report) Text() string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -46,7 +46,7 @@ func (r Report) Text() string {
 	}
 	table.Flush() // into memory: it can't fail
 	for _, result := range r {
-		if result.Outcome == framework.Holds {
+		if result.Outcome == framework.Holds && result.Reason == "" {
 			continue
 		}
 		fmt.Fprintf(&b, "\n%s %s: %s.\n", result.Labels[contract], result.Outcome, result.Feature)

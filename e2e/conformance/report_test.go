@@ -17,7 +17,7 @@ var (
 	}
 	report = conformance.NewReport(points, []framework.Result{
 		{Feature: "it goes", Outcome: framework.DoesNotHold, Message: "it stays:\n" + strings.Repeat("x", 1000)},
-		{Feature: "the status is true", Outcome: framework.Holds},
+		{Feature: "the status is true", Outcome: framework.Holds, Reason: "so far"},
 		{Feature: "the port is real", Outcome: framework.DoesNotApply, Reason: "there is none"},
 	})
 )
@@ -33,6 +33,9 @@ func TestText(t *testing.T) {
 3   does not apply  the port is real
 10  does not hold   it goes
 10  not tried       it goes at once
+
+1 holds: the status is true.
+  so far
 
 3 does not apply: the port is real.
   there is none

@@ -3,10 +3,13 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,7 +22,7 @@ const rolloutSize = 3
 
 // RolloutKeepsAvailable checks that an object stays available while its pods are replaced one by one.
 func (c Checks) RolloutKeepsAvailable(ctx context.Context, s *framework.Scope) {
-	object, since := c.rollout(ctx, s, "kept")
+	object, since := c.rollout(ctx, s, "kept", s.Port())
 	c.Barrier(ctx, s)
 	size, available := int(c.Describe().within(rolloutSize)), c.Describe().Conditions.Available
 	if lost := lostAvailable(c.versions(ctx, s, object), object.GetUID(), since, size, available); lost != "" {
@@ -29,25 +32,26 @@ func (c Checks) RolloutKeepsAvailable(ctx context.Context, s *framework.Scope) {
 
 // RolloutProgresses checks that an object reports the rollout until it is over.
 func (c Checks) RolloutProgresses(ctx context.Context, s *framework.Scope) {
-	object, since := c.rollout(ctx, s, "replaced")
+	port := s.Port()
+	object, since := c.rollout(ctx, s, "replaced", port)
 	progressing := c.Describe().Conditions.Progressing
 	framework.WaitForConditions(ctx, s, object, framework.Condition{Type: progressing, Status: metav1.ConditionFalse})
-	if wrong := wrongProgress(c.versions(ctx, s, object), object.GetUID(), since, progressing); wrong != "" {
+	if wrong := wrongProgress(c.versions(ctx, s, object), object.GetUID(), port, since, progressing); wrong != "" {
 		s.Fatalf("expected %s=True until the last pod is replaced; last seen: %s", progressing, wrong)
 	}
 }
 
-// rollout has a port of all pods changed, and returns when they have been replaced. It returns the revision of the change, too. Each
+// rollout has the port of all pods changed, and returns when they have been replaced. It returns the revision of the change, too. Each
 // simulated pod takes half a second until it is ready, as real ones do, so that no rollout is over before an operator on a busy
 // machine can report it.
-func (c Checks) rollout(ctx context.Context, s *framework.Scope, name string) (object client.Object, since uint64) {
+func (c Checks) rollout(ctx context.Context, s *framework.Scope, name string, port int32) (object client.Object, since uint64) {
 	size := c.Describe().within(rolloutSize)
 	object = c.created(ctx, s, name, size)
 	patch(ctx, s, c.deployment(object), `{"spec":{"template":{"metadata":{"annotations":{"testbed.example.com/ready-after":"500ms"}}}}}`)
 	c.waitForSize(ctx, s, object, size)
-	change(ctx, s, object, func() { c.SetPort(object, otherPort) })
+	change(ctx, s, object, func() { c.SetPort(object, port) })
 	since = revision(s, object)
-	c.waitForPort(ctx, s, object, otherPort)
+	c.waitForPort(ctx, s, object, port)
 	c.waitForSize(ctx, s, object, size)
 	return object, since
 }
@@ -69,8 +73,8 @@ func lostAvailable(versions []record.Version, uid types.UID, since uint64, size 
 	return ""
 }
 
-// wrongProgress describes how the versions of the object after the revision are wrong about a rollout to otherPort, or returns "".
-func wrongProgress(versions []record.Version, uid types.UID, since uint64, progressing string) string {
+// wrongProgress describes how the versions of the object after the revision are wrong about a rollout to the port, or returns "".
+func wrongProgress(versions []record.Version, uid types.UID, port int32, since uint64, progressing string) string {
 	progressed := false
 	for _, v := range record.Of(versions, uid) {
 		conditions, _ := framework.ConditionsOf(v.Object)
@@ -83,7 +87,7 @@ func wrongProgress(versions []record.Version, uid types.UID, since uint64, progr
 			continue
 		}
 		for _, pod := range record.Before(versions, "Pod", v.Revision) {
-			if pod.GetDeletionTimestamp() == nil && !declares(pod, otherPort) {
+			if pod.GetDeletionTimestamp() == nil && !declares(pod, port) {
 				return fmt.Sprintf("revision %d says %s, and the pod %s is still as it was", v.Revision, condition.Status, pod.GetName())
 			}
 		}
@@ -95,16 +99,10 @@ func wrongProgress(versions []record.Version, uid types.UID, since uint64, progr
 }
 
 // declares reports whether a container of the pod declares the port.
-func declares(pod *unstructured.Unstructured, port int64) bool {
-	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
-	for _, container := range containers {
-		fields, _ := container.(map[string]any)
-		ports, _, _ := unstructured.NestedSlice(fields, "ports")
-		for _, declared := range ports {
-			if p, _ := declared.(map[string]any); p["containerPort"] == port {
-				return true
-			}
-		}
-	}
-	return false
+func declares(pod *unstructured.Unstructured, port int32) bool {
+	typed := &corev1.Pod{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(pod.Object, typed)
+	return err == nil && slices.ContainsFunc(typed.Spec.Containers, func(container corev1.Container) bool {
+		return slices.ContainsFunc(container.Ports, func(declared corev1.ContainerPort) bool { return declared.ContainerPort == port })
+	})
 }

@@ -64,9 +64,9 @@ func TestLostAvailable(t *testing.T) {
 }
 
 func TestWrongProgress(t *testing.T) {
-	const since = 10
-	before := []record.Version{pod(1, "a", "True", defaultPort), says(2, "Progressing", "False", 1)}
-	begins, replaced, ends := says(11, "Progressing", "True", 2), gone(pod(13, "a", "True", defaultPort)), says(14, "Progressing", "False", 2)
+	const since, port, otherPort = 10, 11211, 11333
+	before := []record.Version{pod(1, "a", "True", port), says(2, "Progressing", "False", 1)}
+	begins, replaced, ends := says(11, "Progressing", "True", 2), gone(pod(13, "a", "True", port)), says(14, "Progressing", "False", 2)
 	for name, tc := range map[string]struct {
 		during []record.Version
 		wrong  string
@@ -75,11 +75,11 @@ func TestWrongProgress(t *testing.T) {
 		"never":                    {[]record.Version{pod(12, "b", "True", otherPort), replaced, ends}, "no revision says so"},
 		"ends too early":           {[]record.Version{begins, says(12, "Progressing", "False", 2), replaced}, "revision 12 says False, and the pod a is still as it was"},
 		"of an earlier one":        {[]record.Version{says(11, "Progressing", "False", 1), says(12, "Progressing", "True", 2), replaced, ends}, ""},
-		"ends while the last go":   {[]record.Version{begins, leaving(pod(12, "a", "True", defaultPort)), ends}, ""},
+		"ends while the last go":   {[]record.Version{begins, leaving(pod(12, "a", "True", port)), ends}, ""},
 		"without such a condition": {[]record.Version{says(11, "Available", "True", 2)}, "no revision says so"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(wrongProgress(append(before, tc.during...), "cache", since, "Progressing")).To(Equal(tc.wrong))
+			NewWithT(t).Expect(wrongProgress(append(before, tc.during...), "cache", otherPort, since, "Progressing")).To(Equal(tc.wrong))
 		})
 	}
 }

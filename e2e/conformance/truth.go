@@ -90,6 +90,6 @@ func (c Checks) ObservedGeneration(ctx context.Context, s *framework.Scope) {
 	}
 	object := c.create(ctx, s, "generation", 1)
 	framework.WaitForConditions(ctx, s, object, conditions...)
-	c.resize(ctx, s, object, c.Describe().within(2))
+	c.resize(ctx, s, object, c.several(s))
 	framework.WaitForConditions(ctx, s, object, conditions...)
 }

@@ -22,7 +22,7 @@ func Observe(name types.NamespacedName, objects iter.Seq[*unstructured.Unstructu
 	var state State
 	for object := range objects {
 		if object.GetKind() == "Memcached" && client.ObjectKeyFromObject(object) == name {
-			state.Memcached = typed[cachev1alpha1.Memcached](object)
+			state.Memcached = Typed[cachev1alpha1.Memcached](object)
 		}
 	}
 	if state.Memcached == nil {
@@ -31,17 +31,17 @@ func Observe(name types.NamespacedName, objects iter.Seq[*unstructured.Unstructu
 	for object := range objects {
 		switch {
 		case object.GetKind() == "Deployment" && metav1.IsControlledBy(object, state.Memcached):
-			state.Deployment = typed[appsv1.Deployment](object)
+			state.Deployment = Typed[appsv1.Deployment](object)
 		case object.GetKind() == "Pod" && object.GetLabels()[cachev1alpha1.LabelMemcachedUID] == string(state.Memcached.UID):
-			state.Pods = append(state.Pods, typed[corev1.Pod](object))
+			state.Pods = append(state.Pods, Typed[corev1.Pod](object))
 		}
 	}
 	slices.SortFunc(state.Pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return state
 }
 
-// typed returns an object as the type of its kind, as far as its fields fit.
-func typed[T any](object *unstructured.Unstructured) *T {
+// Typed returns an object as the type of its kind, as far as its fields fit.
+func Typed[T any](object *unstructured.Unstructured) *T {
 	result := new(T)
 	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, result)
 	return result

@@ -35,7 +35,7 @@ func (s State) tree() []row {
 	}
 	rows := []row{{
 		left:  "Memcached " + s.Memcached.Name,
-		right: fmt.Sprintf("size %d", size(s.Memcached)),
+		right: MemcachedState(s.Memcached),
 		tone:  strong,
 	}}
 	if s.Deployment == nil {

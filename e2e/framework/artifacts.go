@@ -13,13 +13,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/record"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // keep writes what there is to see of a failure to a directory, which is printed in the end, and logs the last errors and warnings.
@@ -42,17 +42,21 @@ func (s *Suite) keep(scope *Scope) {
 		}
 	}
 	err = seen.write(ctx, directory)
+	var clues []string
 	for replica := range seen.logs {
 		log, _ := os.ReadFile(filepath.Join(directory, replica+".log")) // write has noticed
 		if errs := lastErrors(log, scope.Namespace, s.options.Name+"-", 3); len(errs) > 0 {
 			scope.Logf("the last errors in %s.log:\n%s", replica, strings.Join(errs, "\n"))
+			clues = append(clues, errs...)
 		}
 	}
 	events := &eventsv1.EventList{}
 	err = errors.Join(err, s.client.List(ctx, events, client.InNamespace(scope.Namespace)))
 	if warnings := lastWarnings(events.Items, 3); len(warnings) > 0 {
 		scope.Logf("the last warnings about objects in the namespace:\n%s", strings.Join(warnings, "\n"))
+		clues = append(clues, warnings...)
 	}
+	scope.result.kept(directory, clues)
 	if err != nil {
 		scope.Logf("keeping what is seen of the failure: %v", err)
 	}
@@ -136,8 +140,7 @@ func (f failure) write(ctx context.Context, directory string) error {
 }
 
 func (f failure) dump(ctx context.Context, kind schema.GroupVersionKind) ([]byte, error) {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	list := watch.ListOf(kind)
 	if err := f.client.List(ctx, list, client.InNamespace(f.namespace)); err != nil {
 		return nil, err
 	}

@@ -56,15 +56,11 @@ func WaitForConditions(ctx context.Context, s *Scope, obj client.Object, conditi
 }
 
 func (c Condition) holds(conditions []metav1.Condition, generation int64) bool {
-	for _, seen := range conditions {
-		if seen.Type == c.Type {
-			return seen.Status == c.Status &&
-				(c.Reason == "" || seen.Reason == c.Reason) &&
-				strings.Contains(seen.Message, c.Message) &&
-				seen.ObservedGeneration == generation
-		}
-	}
-	return false
+	seen := meta.FindStatusCondition(conditions, c.Type)
+	return seen != nil && seen.Status == c.Status &&
+		(c.Reason == "" || seen.Reason == c.Reason) &&
+		strings.Contains(seen.Message, c.Message) &&
+		seen.ObservedGeneration == generation
 }
 
 // ConditionsOf returns status.conditions of an object whose conditions are metav1.Conditions. Without conditions it returns nil and no

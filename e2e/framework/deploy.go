@@ -24,11 +24,7 @@ func (s *Scope) deployFrom(ctx context.Context, m runner.Manifests, replicas int
 	deployed, err := s.deploy(ctx, m, replicas, nil)
 	s.must(err)
 	s.Deployed, s.Webhooks = deployed, m.HasWebhooks()
-	s.Cleanup(func() {
-		if err := deployed.Remove(context.WithoutCancel(ctx)); err != nil {
-			s.Error(err)
-		}
-	})
+	s.Cleanup(func() { s.check(deployed.Remove(context.WithoutCancel(ctx))) })
 }
 
 // Install runs the operator as other manifests install it, until the test is done: as an image where s.Image is set, and otherwise as a
@@ -47,9 +43,7 @@ func (s *Scope) Install(ctx context.Context, m runner.Manifests, changes ...runn
 // Reinstall runs the process as the suite's own manifests install it, and restores the CustomResourceDefinitions.
 func (s *Scope) Reinstall(ctx context.Context) {
 	s.Helper()
-	if err := s.Operator.Install(ctx, s.manifests); err != nil {
-		s.Error(err)
-	}
+	s.check(s.Operator.Install(ctx, s.manifests))
 }
 
 // deploys reports whether the operator is deployed as an image, which an executable in $OPERATOR is not in.
@@ -99,4 +93,10 @@ func (s *Suite) handOver(ctx context.Context) error {
 	var err error
 	s.deployed, err = s.deploy(ctx, s.manifests, 1, s.options.Patience)
 	return err
+}
+
+// RestartAfterwards restarts the operator as it was at first when the test of the step that runs now is done. Call it before you change how
+// the operator runs.
+func (s *Scope) RestartAfterwards(ctx context.Context) {
+	s.Cleanup(func() { s.check(s.Operator.Restart(context.WithoutCancel(ctx))) })
 }

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -30,18 +31,14 @@ type deploymentSize struct {
 }
 
 func sizeOf(d *appsv1.Deployment) deploymentSize {
-	size := deploymentSize{
-		spec:      1, // what the API defaults an absent field to
+	return deploymentSize{
+		spec:      ptr.Deref(d.Spec.Replicas, 1), // what the API defaults an absent field to
 		updated:   d.Status.UpdatedReplicas,
 		ready:     d.Status.ReadyReplicas,
 		available: d.Status.AvailableReplicas,
 		total:     d.Status.Replicas,
 		observed:  d.Status.ObservedGeneration >= d.Generation,
 	}
-	if d.Spec.Replicas != nil {
-		size.spec = *d.Spec.Replicas
-	}
-	return size
 }
 
 func (s deploymentSize) String() string {

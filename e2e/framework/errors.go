@@ -15,6 +15,9 @@ import (
 // errorLine is an error in the text format of slog, or in the console format of zap.
 var errorLine = regexp.MustCompile(`^\S.*?\bERROR\s+(.+)`)
 
+// reconcileID is what differs whenever controller-runtime logs the same error again.
+var reconcileID = regexp.MustCompile(`, "reconcileID": "[^"]*"`)
+
 // lastErrors returns the last distinct errors in an operator's log, the last one last, and at most as many as most. A line about
 // another feature, whose namespace begins with prefix as well, says nothing about the feature in namespace.
 func lastErrors(log []byte, namespace, prefix string, most int) []string {
@@ -66,7 +69,7 @@ func errorIn(line []byte) string {
 		return strings.TrimSuffix(entry.Msg+": "+entry.Error, ": ")
 	}
 	if match := errorLine.FindSubmatch(line); match != nil {
-		return string(match[1])
+		return reconcileID.ReplaceAllString(string(match[1]), "")
 	}
 	return ""
 }

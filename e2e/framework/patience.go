@@ -11,7 +11,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -19,6 +18,14 @@ import (
 
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
+
+// patience returns how long assertions wait in a feature that starts now, and how many turns: see [turns].
+func (s *Suite) patience() (time.Duration, int) {
+	if s.failing > 0 && s.failed.Load() {
+		return min(s.timeout, s.failing), failingTurns
+	}
+	return s.timeout, turns
+}
 
 // Patient returns the scope with assertions that do not give up before timeout, however little time $TESTBED_TIMEOUT gives them.
 func (s *Scope) Patient(timeout time.Duration) *Scope {
@@ -41,6 +48,7 @@ func (s *Scope) Bounded(ctx context.Context) (context.Context, context.CancelFun
 type patience struct {
 	client  client.WithWatch
 	timeout time.Duration
+	turns   int
 	paced   bool
 	subject string
 
@@ -56,7 +64,7 @@ type patience struct {
 }
 
 func newPatience(ctx context.Context, s *Scope, subject string) *patience {
-	p := &patience{client: s.Client, timeout: cmp.Or(s.timeout, Converge), paced: !s.Cluster.RunsPods, subject: subject, ctx: ctx}
+	p := &patience{client: s.Client, timeout: cmp.Or(s.timeout, Converge), turns: cmp.Or(s.turns, turns), paced: !s.Cluster.RunsPods, subject: subject, ctx: ctx}
 	asking, cancel := context.WithTimeout(ctx, p.timeout+requestTimeout+slowest)
 	over, giveUp := context.WithCancelCause(ctx)
 	p.asking, p.over = asking, over
@@ -78,11 +86,13 @@ func newPatience(ctx context.Context, s *Scope, subject string) *patience {
 func (p *patience) run() {
 	if expected := os.Getenv("TESTBED_EXPECTED"); expected != "" {
 		p.spend(min(p.timeout, expectedFailure), expectedTurns)
-		if strings.Contains(p.failure(), expected) {
-			return
+		for part := range strings.SplitSeq(expected, "\n") {
+			if strings.Contains(p.failure(), part) {
+				return
+			}
 		}
 	}
-	p.spend(p.timeout, turns)
+	p.spend(p.timeout, p.turns)
 }
 
 // spend waits until so long is over since the beginning, and on a slow cluster until it could have started so many pods.
@@ -155,18 +165,7 @@ func (c patientClient) Watch(_ context.Context, list client.ObjectList, opts ...
 func (p *patience) pace() time.Duration {
 	ctx, cancel := context.WithTimeout(p.asking, slowest)
 	defer cancel()
-	name := "pace-" + rand.String(8)
-	labels := map[string]string{"app": name}
-	deployment := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name},
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "none", Image: "none"}}},
-			},
-		},
-	}
+	deployment := watch.NewDeployment(metav1.NamespaceDefault, "pace-"+rand.String(8), 1)
 	begun := time.Now()
 	if err := p.client.Create(ctx, deployment); err != nil {
 		return 0

@@ -33,7 +33,7 @@ func TestPatienceBeginsWithTheFirstAnswer(t *testing.T) {
 			return c.List(ctx, list, opts...)
 		},
 	}, deployment(3, 2))
-	got := verdict(c, brief, func(s *Scope) { WaitForDeployment(t.Context(), s, key, 3) })
+	got := verdict(t, c, brief, func(ctx context.Context, s *Scope) { WaitForDeployment(ctx, s, key, 3) })
 	g.Expect(got).To(ContainSubstring("last seen: spec.replicas 3, 3 pods (3 updated, 2 ready, 2 available)"))
 }
 
@@ -48,17 +48,19 @@ func TestWaitForNeverCutsAnAnswerOff(t *testing.T) {
 		asked++
 		return errors.New("expected true; last seen: false")
 	}
-	got := verdict(c, brief, func(s *Scope) { WaitFor(t.Context(), s, "may ann create", may) })
+	got := verdict(t, c, brief, func(ctx context.Context, s *Scope) { WaitFor(ctx, s, "may ann create", may) })
 	g.Expect(got).To(Equal("may ann create: expected true; last seen: false (gave up after 50ms)"))
 	g.Expect(asked).To(Equal(2), "expected to be asked again as long as there is time")
 
-	g.Expect(verdict(c, brief, func(s *Scope) {
-		WaitFor(t.Context(), s, "an answer", func(context.Context) error { return nil })
+	g.Expect(verdict(t, c, brief, func(ctx context.Context, s *Scope) {
+		WaitFor(ctx, s, "an answer", func(context.Context) error { return nil })
 	})).To(BeEmpty())
 
-	canceled, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("Ctrl-C"))
-	got = verdict(c, brief, func(s *Scope) { WaitFor(canceled, s, "may ann create", may) })
+	got = verdict(t, c, brief, func(ctx context.Context, s *Scope) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		cancel(errors.New("Ctrl-C"))
+		WaitFor(ctx, s, "may ann create", may)
+	})
 	g.Expect(got).To(HaveSuffix("(stopped: Ctrl-C)"))
 }
 
@@ -92,9 +94,9 @@ func TestPaced(t *testing.T) {
 					return c.Status().Update(ctx, deployment(3, 3))
 				},
 			}, deployment(3, 2))
-			got := verdict(c, brief, func(s *Scope) {
+			got := verdict(t, c, brief, func(ctx context.Context, s *Scope) {
 				s.Cluster.RunsPods = !tc.paced
-				WaitForDeployment(t.Context(), s, key, 3)
+				WaitForDeployment(ctx, s, key, 3)
 			})
 			if tc.want == "" {
 				g.Expect(got).To(BeEmpty())
@@ -108,15 +110,19 @@ func TestPaced(t *testing.T) {
 // Where an operator is broken on purpose, what it must fail with is waited for less than anything else.
 func TestExpecting(t *testing.T) {
 	for expected, want := range map[string]string{
-		"3 updated, 2 ready":  "(3 updated, 2 ready",
-		"gave up after":       "(3 updated, 2 ready",
-		"the nodes are wrong": "",
+		"3 updated, 2 ready":             "(3 updated, 2 ready",
+		"gave up after":                  "(3 updated, 2 ready",
+		"the nodes are wrong\n3 updated": "(3 updated, 2 ready",
+		"the nodes are wrong":            "",
 	} {
 		t.Run(expected, func(t *testing.T) {
 			g := NewWithT(t)
 			measured := 0
 			c := newClient(interceptor.Funcs{
 				Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					if err := after(ctx, brief); err != nil {
+						return err
+					}
 					obj.(*appsv1.Deployment).Status.AvailableReplicas = 1
 					return c.Create(ctx, obj, opts...)
 				},
@@ -128,9 +134,9 @@ func TestExpecting(t *testing.T) {
 				},
 			}, deployment(3, 2))
 			t.Setenv("TESTBED_EXPECTED", expected)
-			got := verdict(c, brief, func(s *Scope) {
+			got := verdict(t, c, brief, func(ctx context.Context, s *Scope) {
 				s.Cluster.RunsPods = false
-				WaitForDeployment(t.Context(), s, key, 3)
+				WaitForDeployment(ctx, s, key, 3)
 			})
 			if want == "" {
 				g.Expect(got).To(BeEmpty(), "expected it to wait on: nothing was wrong that is expected")
@@ -138,5 +144,26 @@ func TestExpecting(t *testing.T) {
 				g.Expect(got).To(ContainSubstring(want))
 			}
 		})
+	}
+}
+
+// Features that start after a failure wait less, if that was asked for, and never longer.
+func TestPatienceAfterAFailure(t *testing.T) {
+	for _, test := range []struct {
+		timeout, failing time.Duration
+		failed           bool
+		want             time.Duration
+		turns            int
+	}{
+		{10 * time.Second, 3 * time.Second, false, 10 * time.Second, turns},
+		{10 * time.Second, 3 * time.Second, true, 3 * time.Second, failingTurns},
+		{time.Second, 3 * time.Second, true, time.Second, failingTurns},
+		{10 * time.Second, 0, true, 10 * time.Second, turns},
+	} {
+		s := &Suite{timeout: test.timeout, failing: test.failing}
+		s.failed.Store(test.failed)
+		if got, turns := s.patience(); got != test.want || turns != test.turns {
+			t.Errorf("%+v: got %v and %d turns", test, got, turns)
+		}
 	}
 }

@@ -31,8 +31,17 @@ const (
 	NotTried Outcome = "not tried"
 )
 
+// The features of the line that a suite has which can't start.
+const (
+	// StartOfCluster was not tried if the cluster did not start, for the Reason of the line: nothing is known of the operator.
+	StartOfCluster = "the cluster starts"
+	// StartOfOperator does not hold if the operator could not be installed or did not start, as the Message of the line says.
+	StartOfOperator = "the operator starts"
+)
+
 // Result is a line of the report: the outcome of one feature, as a JSON object. A suite appends a line to the file that
-// $TESTBED_REPORT names whenever a feature is done. Features that the flags of the run leave out have no line.
+// $TESTBED_REPORT names whenever a feature is done. Features that the flags of the run leave out have no line. A suite that can't start
+// has a single line without Test, for the feature [StartOfCluster] or [StartOfOperator].
 type Result struct {
 	// Suite is the suite's name, Feature the feature's, and Test that of its test function.
 	Suite   string `json:"suite"`
@@ -49,8 +58,15 @@ type Result struct {
 	Seen     string `json:"seen,omitempty"`
 	// Message is what the step failed with. It is empty where the step failed through a *testing.T instead of its scope.
 	Message string `json:"message,omitempty"`
-	// Reason says why the feature does not apply or was not tried.
+	// Reason says why the feature does not apply or was not tried. Of one that holds, it is a remark.
 	Reason string `json:"reason,omitempty"`
+	// Failed says that the feature's test has failed. Of the features that were not tried, those that could not be tried because
+	// something was broken have failed, and those that this cluster can't run have not.
+	Failed bool `json:"failed,omitempty"`
+	// Artifacts is the directory with the evidence of a failure.
+	Artifacts string `json:"artifacts,omitempty"`
+	// Clues are the operator's last errors, and the last warnings about objects in the feature's namespace, where it has failed.
+	Clues []string `json:"clues,omitempty"`
 	// Seed is $TESTBED_SEED of the run, from which names, sizes and ports are drawn.
 	Seed uint64 `json:"seed"`
 	// Took is how long the feature ran, as time.Duration writes it, such as "1.2s". It is empty where the feature was not tried.
@@ -112,11 +128,40 @@ func (r *result) appendTo(path string, failed bool) error {
 	default:
 		r.note(Holds, "", "")
 	}
-	line, err := json.Marshal(r.line)
+	r.line.Failed = failed
+	return r.line.appendTo(path)
+}
+
+// appendTo appends the line to the file.
+func (r Result) appendTo(path string) error {
+	line, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	return appendTo(path, string(line)+"\n")
+}
+
+// kept notes where the evidence of a failure is, and what of it says most.
+func (r *result) kept(directory string, clues []string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.line.Artifacts, r.line.Clues = directory, clues
+}
+
+// reportStart appends the line of a suite that can't start: the cluster has not started, or if it has, the operator.
+func (s *Suite) reportStart(err error) error {
+	path := os.Getenv(reportVariable)
+	if path == "" {
+		return nil
+	}
+	line := Result{Suite: s.options.Name, Feature: StartOfCluster, Outcome: NotTried, Reason: err.Error(), Failed: true, Seed: s.seed}
+	if s.config != nil {
+		line.Feature, line.Outcome, line.Reason, line.Message = StartOfOperator, DoesNotHold, "", err.Error()
+	}
+	return line.appendTo(path)
 }
 
 var (
@@ -180,6 +225,9 @@ func (s *Scope) Skip(args ...any) {
 	s.Helper()
 	s.Skipf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 }
+
+// Remark notes for the report what is worth knowing of a feature that holds, as its reason.
+func (s *Scope) Remark(text string) { s.result.note(Holds, s.step, text) }
 
 // DoesNotApply skips the test of the step that runs now because the operator lacks the feature that the step is about. The report says
 // [DoesNotApply], with the reason.

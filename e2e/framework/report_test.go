@@ -13,6 +13,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/types"
@@ -53,7 +54,13 @@ func TestReported(t *testing.T) {
 		"by its test": func(f *Feature) {
 			f.Assess("one", func(_ context.Context, s *Scope) { s.Run("part", func(t *testing.T) { t.Error("unheard") }) })
 		},
-		"can't":      func(f *Feature) { f.Setup(func(_ context.Context, s *Scope) { s.needs(false, "no %s", "kubelet") }) },
+		"can't": func(f *Feature) { f.Setup(func(_ context.Context, s *Scope) { s.needs(false, "no %s", "kubelet") }) },
+		"can't compile": func(f *Feature) {
+			f.Setup(func(_ context.Context, s *Scope) {
+				s.Setenv("TESTBED_GO", "no")
+				s.NeedsGo()
+			})
+		},
 		"needs not":  func(f *Feature) { f.Assess("one", func(_ context.Context, s *Scope) { s.DoesNotApply("no port") }) },
 		"left out":   func(*Feature) {},
 		"unprepared": func(f *Feature) { f.Assess("one", pass) },
@@ -99,12 +106,13 @@ func TestReport(t *testing.T) {
 			Outcome: DoesNotHold, Expected: "to equal\n    <int>: 2", Seen: "<int>: 1",
 			Message: "Expected\n    <int>: 1\nto equal\n    <int>: 2",
 		},
-		"by its test": {Outcome: DoesNotHold, Step: "one"},
-		"can't":       {Outcome: NotTried, Reason: "no kubelet"},
-		"needs not":   {Outcome: DoesNotApply, Step: "one", Reason: "no port"},
-		"unprepared":  {Outcome: NotTried, Reason: "the test failed before the feature's first step; its output says why"},
-		"both":        {Outcome: DoesNotHold, Step: "two", Message: "no"},
-		"skipped":     {Outcome: NotTried, Reason: "no cluster"},
+		"by its test":   {Outcome: DoesNotHold, Step: "one"},
+		"can't":         {Outcome: NotTried, Reason: "no kubelet"},
+		"can't compile": {Outcome: NotTried, Reason: "this compiles programs, which a grader's cell can't; make test shows it"},
+		"needs not":     {Outcome: DoesNotApply, Step: "one", Reason: "no port"},
+		"unprepared":    {Outcome: NotTried, Reason: "the test failed before the feature's first step; its output says why"},
+		"both":          {Outcome: DoesNotHold, Step: "two", Message: "no"},
+		"skipped":       {Outcome: NotTried, Reason: "no cluster"},
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -124,9 +132,10 @@ func TestReport(t *testing.T) {
 			continue
 		}
 		delete(want, got.Feature)
-		if tried := got.Outcome != NotTried || got.Reason == "no kubelet"; tried != (got.Took != "") {
+		if tried := got.Outcome != NotTried || strings.HasPrefix(got.Feature, "can't"); tried != (got.Took != "") {
 			t.Errorf("%s took %q", got.Feature, got.Took)
 		}
+		expected.Failed = expected.Outcome == DoesNotHold || got.Feature == "unprepared"
 		expected.Suite, expected.Feature = "colors", got.Feature
 		expected.Test, expected.Took = "TestReported/"+strings.ReplaceAll(got.Feature, " ", "_"), got.Took
 		NewWithT(t).Expect(got).To(Equal(expected))
@@ -155,6 +164,37 @@ func TestReportIsAppendedTo(t *testing.T) {
 	}
 	if err := r.appendTo("", false); err != nil {
 		t.Errorf("without a file: %v", err)
+	}
+}
+
+// A suite whose cluster or operator does not start says which of them, and why.
+func TestReportOfAStart(t *testing.T) {
+	g := NewWithT(t)
+	path := filepath.Join(t.TempDir(), "report.jsonl")
+	t.Setenv(reportVariable, path)
+	for feature, suite := range map[string]*Suite{
+		StartOfCluster:  {options: Options{Name: "colors"}},
+		StartOfOperator: {options: Options{Name: "colors"}, config: &rest.Config{}},
+	} {
+		start := suite.reported(func(ctx context.Context, _ *envconf.Config) (context.Context, error) { return ctx, errors.New("no") })
+		_, err := start(t.Context(), nil)
+		g.Expect(err).To(MatchError("no"))
+		content, err := os.ReadFile(path)
+		g.Expect(err).NotTo(HaveOccurred())
+		var got Result
+		g.Expect(json.Unmarshal(content, &got)).To(Succeed())
+		want := Result{Suite: "colors", Feature: feature, Outcome: NotTried, Reason: "no", Failed: true}
+		if feature == StartOfOperator {
+			want.Outcome, want.Reason, want.Message = DoesNotHold, "", "no"
+		}
+		g.Expect(got).To(Equal(want))
+		g.Expect(os.Remove(path)).To(Succeed())
+
+		interrupted, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = start(interrupted, nil)
+		g.Expect(err).To(HaveOccurred())
+		g.Expect(path).NotTo(BeAnExistingFile(), "Ctrl-C says nothing about the operator")
 	}
 }
 

@@ -53,6 +53,7 @@ type Scope struct {
 	result    *result // of the feature
 	values    *values
 	timeout   time.Duration
+	turns     int // see patience
 	provider  cluster.Provider
 	manifests runner.Manifests
 	deploy    func(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
@@ -79,6 +80,14 @@ func (s *Scope) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
+	}
+}
+
+// check fails the test, which goes on, if err is not nil.
+func (s *Scope) check(err error) {
+	s.Helper()
+	if err != nil {
+		s.Error(err)
 	}
 }
 
@@ -159,6 +168,12 @@ func (s *Scope) NeedsWebhooks() {
 	s.needs(s.Webhooks, "the API server of this cluster can't call webhooks of a process on this machine")
 }
 
+// NeedsGo skips the test where no program can be compiled.
+func (s *Scope) NeedsGo() {
+	s.Helper()
+	s.needs(os.Getenv("TESTBED_GO") != "no", "this compiles programs, which a grader's cell can't; make test shows it")
+}
+
 // Mark returns the end of the audit log, for a later [Scope.Writes] to start at. It skips the test where there is no such log.
 func (s *Scope) Mark() audit.Mark {
 	s.Helper()
@@ -168,13 +183,13 @@ func (s *Scope) Mark() audit.Mark {
 	return mark
 }
 
-// Writes selects the operator's write requests in the feature's namespace since the mark, for [VerifyWrites] and [WaitForRequest]. A
-// request has to pass all filters.
+// Writes selects the operator's write requests in the feature's namespace since the mark, for [VerifyWrites] and [WaitForRequest], or in
+// all namespaces if the scope's is empty. A request has to pass all filters.
 func (s *Scope) Writes(since audit.Mark, filters ...audit.Filter) Writes {
-	return Writes{
-		Log: s.Audit, Since: since, User: s.Operator.UserName(),
-		Filters: append([]audit.Filter{audit.InNamespace(s.Namespace)}, filters...),
+	if s.Namespace != "" {
+		filters = append(filters, audit.InNamespace(s.Namespace))
 	}
+	return Writes{Log: s.Audit, Since: since, User: s.Operator.UserName(), Filters: filters}
 }
 
 type scopeKey struct{}
@@ -194,14 +209,16 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, featu
 	scope := &Scope{
 		T: t, Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Kubeconfig: s.cluster.GetKubeconfig(), Operator: s.operator, History: recorder, Audit: s.auditLog(),
 		Cluster: can, Webhooks: can.CallsHost || s.deployed != nil && s.manifests.HasWebhooks(), Deployed: s.deployed,
-		values: newValues(s.seed, s.options.Name, feature.Name()), timeout: s.timeout, provider: s.cluster, manifests: s.manifests,
+		values: newValues(s.seed, s.options.Name, feature.Name()), provider: s.cluster, manifests: s.manifests,
 	}
+	scope.timeout, scope.turns = s.patience()
 	if s.deploys() {
 		scope.deploy, scope.Image = s.deploy, s.image()
 	}
 	t.Cleanup(func() {
 		recorder.Stop()
 		if t.Failed() {
+			s.failed.Store(true)
 			s.keep(scope)
 		}
 		if err := s.client.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {

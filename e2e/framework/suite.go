@@ -28,12 +28,17 @@
 //
 // Ctrl-C ends the tests and takes down what is up.
 //
-// Mutants and learners' checks use four more:
+// Mutants, learners' checks and graders use seven more:
 //
 //   - OPERATOR is an executable to test instead of the one that the suite builds.
 //   - MANIFESTS is a copy of the operator's directory config.
 //   - TESTBED_TIMEOUT is how long an assertion waits, such as 10s. It waits longer on a busy machine.
-//   - TESTBED_EXPECTED is a part of the message that an assertion must fail with. An assertion that is wrong in this way waits less.
+//   - TESTBED_TIMEOUT_FAILING is how long an assertion waits in features that start after one has failed. It is shorter than
+//     TESTBED_TIMEOUT where many features may fail, and somebody waits for them.
+//   - TESTBED_EXPECTED is a part of the message that an assertion must fail with, or several, each in a line of its own. An assertion
+//     that is wrong in this way waits less.
+//   - TESTBED_GO=no skips what compiles programs: see [Scope.NeedsGo].
+//   - TESTBED_CONFINE is a command that confines the operator: see [runner.ConfineVariable].
 package framework
 
 import (
@@ -47,10 +52,12 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -140,6 +147,8 @@ type Suite struct {
 	added     []*unstructured.Unstructured // what is removed at the end from a cluster that stays
 	work      string                       // a directory that is removed when Run returns
 	timeout   time.Duration                // of an assertion; zero before the cluster is known
+	failing   time.Duration                // of an assertion after a failure; zero means timeout
+	failed    atomic.Bool                  // a feature
 	seed      uint64                       // of names, sizes and ports
 
 	// Set once, before the first test that runs beside others.
@@ -179,12 +188,10 @@ func (s *Suite) Run(m *testing.M) int {
 	ctx, stop := signal.NotifyContext(context.Background(), interrupt.Signals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal is not waited for
-	environment, err := s.setUp(ctx, which)
-	if err != nil {
+	if s.env, err = s.setUp(ctx, which); err != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, err)
 		return 1
 	}
-	s.env = environment
 	code := s.env.Run(m)
 	if err := printLast(s.left(), os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: saying what it has left, %q: %v\n", s.options.Name, s.left(), err)
@@ -230,9 +237,25 @@ func (s *Suite) recoverOperator(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), recoverTimeout)
 	defer cancel()
-	if err := s.operator.Restart(ctx); err != nil {
+	err := s.operator.Stop(ctx)
+	if err == nil {
+		err = s.dropLeases(ctx)
+	}
+	if err == nil {
+		err = s.operator.Restart(ctx)
+	}
+	if err != nil {
 		t.Errorf("starting the operator as it was at first, after a failure: %v", err)
 	}
+}
+
+// dropLeases removes what an operator that was not stopped in an orderly way has left in its namespace, and a new one would wait for.
+func (s *Suite) dropLeases(ctx context.Context) error {
+	manager, err := s.manifests.Manager()
+	if err != nil {
+		return err
+	}
+	return s.client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(manager.Deployment.Namespace))
 }
 
 func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error) {
@@ -241,14 +264,14 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 			return nil, err
 		}
 	}
-	if text := os.Getenv("TESTBED_TIMEOUT"); text != "" {
-		timeout, err := time.ParseDuration(text)
-		if err != nil {
-			return nil, fmt.Errorf("TESTBED_TIMEOUT=%s is no duration: give one such as 10s", text)
-		}
-		s.timeout = timeout
-	}
 	var err error
+	for variable, timeout := range map[string]*time.Duration{"TESTBED_TIMEOUT": &s.timeout, "TESTBED_TIMEOUT_FAILING": &s.failing} {
+		if text := os.Getenv(variable); text == "" {
+			continue
+		} else if *timeout, err = time.ParseDuration(text); err != nil {
+			return nil, fmt.Errorf("%s=%s is not a duration: give one such as 10s", variable, text)
+		}
+	}
 	if s.seed, err = seedFromEnv(); err != nil {
 		return nil, err
 	}
@@ -264,11 +287,9 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 	if which == kind.Kind { // it takes long, and says which images it uses
 		options.Progress = os.Stderr
 	}
-	provider, err := cluster.New(which, options)
-	if err != nil {
+	if s.cluster, err = cluster.New(which, options); err != nil {
 		return nil, err
 	}
-	s.cluster = provider
 	s.beside = sync.OnceValue(func() error { return s.handOver(ctx) })
 	cfg, err := envconf.NewFromFlags()
 	if err != nil {
@@ -280,7 +301,7 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 		return nil, err
 	}
 	return environment.
-		Setup(s.start(name)).
+		Setup(s.reported(s.start(name))).
 		BeforeEachFeature(s.open).
 		Finish(s.stop, s.destroy), nil
 }
@@ -294,6 +315,17 @@ func (s *Suite) Manifests(path string) (string, error) {
 	}
 	within, err := filepath.Rel(cmp.Or(s.options.Config, filepath.Dir(s.options.Kustomization)), path)
 	return filepath.Join(copied, within), err
+}
+
+// reported is a start whose failure is in the report.
+func (s *Suite) reported(start env.Func) env.Func {
+	return func(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
+		ctx, err := start(ctx, cfg)
+		if err != nil && ctx.Err() == nil {
+			err = errors.Join(err, s.reportStart(err))
+		}
+		return ctx, err
+	}
 }
 
 // start creates the cluster while the operator is being compiled, and then runs the one on the other.
@@ -367,23 +399,21 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	if s.cluster.Capabilities().CallsHost {
 		kustomization = runner.Local(kustomization)
 	}
-	manifests, err := runner.Load(kustomization)
-	if err != nil {
+	if s.manifests, err = runner.Load(kustomization); err != nil {
 		return err
 	}
-	s.manifests = manifests
 	processes, err := s.supervisor(ctx)
 	if err != nil {
 		return err
 	}
 	if s.own != nil {
-		if s.added, err = runner.Absent(ctx, s.config, manifests); err != nil {
+		if s.added, err = runner.Absent(ctx, s.config, s.manifests); err != nil {
 			return err
 		}
 	}
 	shared := os.Getenv(sharedVariable) != ""
 	if shared || s.options.Package == "" {
-		if err := runner.Define(ctx, s.config, manifests); err != nil {
+		if err := runner.Define(ctx, s.config, s.manifests); err != nil {
 			return err
 		}
 	}
@@ -397,7 +427,7 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 		return err
 	}
 	s.operator, err = runner.Start(ctx, runner.Options{
-		Name: "operator", Config: s.config, Supervisor: processes, Manifests: manifests, Binary: binary,
+		Name: "operator", Config: s.config, Supervisor: processes, Manifests: s.manifests, Binary: binary,
 		Webhooks: s.cluster.Capabilities().CallsHost, Env: s.operand,
 	})
 	return err

@@ -32,6 +32,8 @@ const (
 	// $TESTBED_EXPECTED says: what an operator that is broken on purpose must fail with needs no long wait.
 	expectedFailure = 2 * time.Second
 	expectedTurns   = 6
+	// failingTurns stand in for turns in features that start after one has failed, if $TESTBED_TIMEOUT_FAILING asks for less patience.
+	failingTurns = 6
 	// askAgain is the pause before what can't be watched is asked again.
 	askAgain = 20 * time.Millisecond
 )

@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,8 +37,8 @@ func TestVerifyWritesCountsTheOperatorsWrites(t *testing.T) {
 	g := NewWithT(t)
 	writes := logOf(t, line("patch", "op", `{}`), line("patch", "op", `{}`), line("get", "op", `{}`), line("patch", "other", `{}`))
 	c := newClient(interceptor.Funcs{})
-	g.Expect(verdict(c, brief, func(s *Scope) { VerifyWrites(t.Context(), s, 2, writes) })).To(BeEmpty())
-	got := verdict(c, brief, func(s *Scope) { VerifyWrites(t.Context(), s, 1, writes) })
+	g.Expect(verdict(t, c, brief, func(ctx context.Context, s *Scope) { VerifyWrites(ctx, s, 2, writes) })).To(BeEmpty())
+	got := verdict(t, c, brief, func(ctx context.Context, s *Scope) { VerifyWrites(ctx, s, 1, writes) })
 	g.Expect(got).To(HavePrefix("op: expected at most 1 writes; last seen: 2:\n"))
 	g.Expect(got).To(ContainSubstring("patch memcacheds/status demo/cache: 200 {}"))
 }
@@ -48,11 +49,11 @@ func TestWaitForRequestWaitsForTheEntry(t *testing.T) {
 	c := newClient(interceptor.Funcs{})
 	every := func(*auditv1.Event) bool { return true }
 	none := func(*auditv1.Event) bool { return false }
-	g.Expect(verdict(c, brief, func(s *Scope) {
-		WaitForRequest(t.Context(), s, RequestInput{What: "a write", Writes: writes, Match: every})
+	g.Expect(verdict(t, c, brief, func(ctx context.Context, s *Scope) {
+		WaitForRequest(ctx, s, RequestInput{What: "a write", Writes: writes, Match: every})
 	})).To(BeEmpty())
-	g.Expect(verdict(c, brief, func(s *Scope) {
-		WaitForRequest(t.Context(), s, RequestInput{What: "a write", Writes: writes, Match: none})
+	g.Expect(verdict(t, c, brief, func(ctx context.Context, s *Scope) {
+		WaitForRequest(ctx, s, RequestInput{What: "a write", Writes: writes, Match: none})
 	})).
 		To(HavePrefix("op: expected a write in the audit log; last seen:\n"))
 }
@@ -64,9 +65,9 @@ func TestVerifyDistinctWritesIgnoresOnlyTimes(t *testing.T) {
 	}
 	c := newClient(interceptor.Funcs{})
 	different := logOf(t, at("10:00", "A"), at("10:00", "B"), at("10:00", "A"))
-	g.Expect(verdict(c, brief, func(s *Scope) { VerifyDistinctWrites(t.Context(), s, different) })).To(BeEmpty())
+	g.Expect(verdict(t, c, brief, func(ctx context.Context, s *Scope) { VerifyDistinctWrites(ctx, s, different) })).To(BeEmpty())
 
 	same := logOf(t, at("10:00", "A"), at("10:01", "A"))
-	g.Expect(verdict(c, brief, func(s *Scope) { VerifyDistinctWrites(t.Context(), s, same) })).
+	g.Expect(verdict(t, c, brief, func(ctx context.Context, s *Scope) { VerifyDistinctWrites(ctx, s, same) })).
 		To(ContainSubstring("expected each write to memcacheds/status demo/cache to differ from the one before"))
 }

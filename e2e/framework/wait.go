@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -50,12 +51,17 @@ func WaitForObjects(ctx context.Context, s *Scope, in ObjectsInput) {
 	})
 }
 
-// WaitForDeletion waits until no object of these types, namespaces and names exists.
+// WaitForDeletion waits until no object of these types, namespaces and names exists. Namespaces get the time of [Converge] at least: the
+// namespace controller waits five seconds before it looks at one, and as long again for pods that had to stop first.
 func WaitForDeletion(ctx context.Context, s *Scope, objs ...client.Object) {
 	s.Helper()
 	for _, obj := range objs {
 		list, subject := listOf(s, obj)
-		settle(ctx, s, subject, list, watch.Named(client.ObjectKeyFromObject(obj)), noneLeft)
+		waiting := s
+		if _, is := obj.(*corev1.Namespace); is {
+			waiting = s.Patient(Converge)
+		}
+		settle(ctx, waiting, subject, list, watch.Named(client.ObjectKeyFromObject(obj)), noneLeft)
 	}
 }
 

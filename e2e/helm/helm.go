@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -22,17 +23,13 @@ type Helm struct {
 	Kubeconfig string
 }
 
-// Build compiles Helm, which takes a minute or two the first time, in the repository at root.
+// Build compiles Helm, which takes a minute or two the first time, in the repository at root. Others may do so at the same time.
 func Build(ctx context.Context, root string) (Helm, error) {
-	build := exec.CommandContext(ctx, "go", "tool", "-n", "-modfile="+module, "helm")
-	build.Dir = root
-	var stderr bytes.Buffer
-	build.Stderr = &stderr
-	path, err := build.Output()
-	if err != nil {
-		return Helm{}, fmt.Errorf("compiling Helm: %w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
+	path, err := filepath.Abs(filepath.Join(root, "bin", "helm"))
+	if err == nil {
+		err = runner.Build(ctx, root, "helm.sh/helm/v4/cmd/helm", path, "-modfile="+module)
 	}
-	return Helm{path: strings.TrimSpace(string(path))}, nil
+	return Helm{path: path}, err
 }
 
 // Run runs a command, such as `helm install`, and returns what it prints. Helm's error message is part of the error.

@@ -9,33 +9,64 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// copyRepository makes a clone of the repository as its working tree is now: what git knows or would add, committed; and
-// those of the built files that there are.
-func copyRepository(root, to string, built []string) error {
-	copied := "--git-dir=" + filepath.Join(to, ".git")
-	for _, step := range []struct {
-		directory string
-		args      []string
-	}{
-		{root, []string{"init", "--quiet", to}},
-		{root, []string{copied, "--work-tree=.", "add", "--all"}},
-		{root, []string{copied, "-c", "user.name=prose", "-c", "user.email=prose@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=A copy"}},
-		{to, []string{"reset", "--quiet", "--hard"}},
+// snapshotOf returns a function that takes a snapshot when it is called first, and returns its path.
+func snapshotOf(root, to string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) { return to, takeSnapshot(root, to) })
+}
+
+// takeSnapshot makes a Git repository, without a working tree, of the repository's working tree as it is now: what git knows or would
+// add, committed.
+func takeSnapshot(root, to string) error {
+	into := "--git-dir=" + filepath.Join(to, ".git")
+	for _, args := range [][]string{
+		{"init", "--quiet", to},
+		{into, "--work-tree=.", "add", "--all"},
+		{into, "-c", "user.name=prose", "-c", "user.email=prose@example.com", "-c", "commit.gpgsign=false", "commit", "--quiet", "--message=A copy"},
 	} {
-		if _, err := git(step.directory, step.args...); err != nil {
+		if _, err := git(root, args...); err != nil {
 			return err
 		}
 	}
-	for _, file := range built {
-		content, err := os.ReadFile(filepath.Join(root, file))
+	return nil
+}
+
+// copyRepository makes a clone of a snapshot of the repository, and adds those of the built files that there are.
+func copyRepository(o Options, snapshot, to string) error {
+	if _, err := git(".", "clone", "--quiet", "--local", "--origin=snapshot", snapshot, to); err != nil {
+		return err
+	}
+	if _, err := git(to, "remote", "remove", "snapshot"); err != nil {
+		return err
+	}
+	for _, file := range o.Built {
+		content, err := os.ReadFile(filepath.Join(o.Root, file))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		target := filepath.Join(to, file)
 		if err := errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, content, 0o755)); err != nil {
 			return fmt.Errorf("copy the repository: %w", err)
+		}
+	}
+	return linkFiles(o, to)
+}
+
+// linkFiles links the files that match o.Linked into a copy, unless that is on another file system: they save time, and nothing else.
+func linkFiles(o Options, to string) error {
+	for _, pattern := range o.Linked {
+		files, err := filepath.Glob(filepath.Join(o.Root, pattern))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			target := filepath.Join(to, filepath.Dir(pattern), filepath.Base(file))
+			if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+				return err
+			}
+			_ = os.Link(file, target)
 		}
 	}
 	return nil

@@ -53,7 +53,13 @@ func problemsOf(t *testing.T, root string, p *page) []Problem {
 	if problems := check(root, p); len(problems) > 0 {
 		return problems
 	}
-	return runPages(t.Context(), Options{Root: root}, []*page{p}, t.TempDir(), []string{NeedsEmbedded})
+	return runPages(t.Context(), optionsFor(t, root), []*page{p}, t.TempDir(), []string{NeedsEmbedded})
+}
+
+// optionsFor are those of a repository that pages are run in.
+func optionsFor(t *testing.T, root string) Options {
+	t.Helper()
+	return Options{Root: root, snapshot: snapshotOf(root, filepath.Join(t.TempDir(), "snapshot"))}
 }
 
 func TestHealthyPage(t *testing.T) {

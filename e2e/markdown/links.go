@@ -11,14 +11,18 @@ import (
 	"unicode"
 )
 
-// heading notes the name that GitHub gives a heading.
-func (p *page) heading(title string) {
+// Anchors are the names that a link to a page may end with.
+type Anchors map[string]bool
+
+// Heading adds the name that GitHub gives a heading, and returns it.
+func (a Anchors) Heading(title string) string {
 	name := slug(title)
 	unique := name
-	for i := 1; p.anchors[unique]; i++ {
+	for i := 1; a[unique]; i++ {
 		unique = fmt.Sprintf("%s-%d", name, i)
 	}
-	p.anchors[unique] = true
+	a[unique] = true
+	return unique
 }
 
 // slug is what GitHub makes of a heading: small letters, digits, `_` and `-`; each blank becomes a `-`.
@@ -36,10 +40,10 @@ func slug(title string) string {
 
 var named = regexp.MustCompile(`<[a-z]+[^>]*\s(?:id|name)="([^"]+)"`)
 
-// anchor notes the names that HTML gives.
-func (p *page) anchor(html []byte) {
+// HTML adds the names that HTML gives.
+func (a Anchors) HTML(html []byte) {
 	for _, match := range named.FindAllSubmatch(html, -1) {
-		p.anchors[string(match[1])] = true
+		a[string(match[1])] = true
 	}
 }
 

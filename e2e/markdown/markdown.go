@@ -23,10 +23,16 @@ type Options struct {
 	// Built are files that git ignores and that Run copies nevertheless, if they exist, because building them takes long: executables
 	// that the Go command knows to be up to date, or builds again. Nothing may write them meanwhile.
 	Built []string
+	// Linked are patterns of such files that are replaced, and never written: the copies hold links to them, if they are on the same
+	// file system.
+	Linked []string
 	// InOrder makes Run run the files one after the other in the same copy and terminals, for pages that are read in that order.
 	InOrder bool
 	// Update makes Check write excerpts and diffs instead of comparing them.
 	Update bool
+
+	// snapshot returns what the copies are made of.
+	snapshot func() (string, error)
 }
 
 // Files returns the Markdown files of the repository: those that git knows or would add.
@@ -98,6 +104,7 @@ func Run(t *testing.T, o Options) {
 		}
 		pages = append(pages, p)
 	}
+	o.snapshot = snapshotOf(o.Root, filepath.Join(t.TempDir(), "snapshot"))
 	if o.InOrder {
 		runTogether(ctx, t, "in order", o, pages)
 		return

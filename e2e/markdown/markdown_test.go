@@ -96,10 +96,11 @@ func TestInOrder(t *testing.T) {
 	root, _ := house(t, "", "", "")
 	first := parsePage("first.md", []byte("```console\n$ mkdir made; cd made; x=1\n```\n"))
 	second := parsePage("second.md", []byte("```console\n$ basename \"$PWD\"; echo $x\nmade\n1\n```\n"))
-	for _, problem := range runPages(t.Context(), Options{Root: root}, []*page{first, second}, t.TempDir(), []string{NeedsEmbedded}) {
+	options := optionsFor(t, root)
+	for _, problem := range runPages(t.Context(), options, []*page{first, second}, t.TempDir(), []string{NeedsEmbedded}) {
 		t.Error(problem)
 	}
-	problems := runPages(t.Context(), Options{Root: root}, []*page{second}, t.TempDir(), []string{NeedsEmbedded})
+	problems := runPages(t.Context(), options, []*page{second}, t.TempDir(), []string{NeedsEmbedded})
 	if len(problems) != 1 || problems[0].File != "second.md" {
 		t.Errorf("alone, the second page has the problems %v, expected one", problems)
 	}
@@ -109,7 +110,7 @@ func TestInOrder(t *testing.T) {
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	root, _ := house(t, "", "", "")
-	for file, content := range map[string]string{".gitignore": "/bin/\n", "bin/tool": "x", "bin/other": "x", "new.txt": "x"} {
+	for file, content := range map[string]string{".gitignore": "/bin/\n", "bin/tool": "x", "bin/other": "x", "bin/suites/a.test": "x", "new.txt": "x"} {
 		path := filepath.Join(root, file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -119,15 +120,23 @@ func TestCopy(t *testing.T) {
 		}
 	}
 	to := filepath.Join(t.TempDir(), "copy")
-	if err := copyRepository(root, to, []string{"bin/tool", "bin/none"}); err != nil {
+	options := optionsFor(t, root)
+	options.Built, options.Linked = []string{"bin/tool", "bin/none"}, []string{"bin/suites/*.test", "bin/none/*"}
+	snapshot, err := options.snapshot()
+	if err == nil {
+		err = copyRepository(options, snapshot, to)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]bool{"new.txt": true, "api/size.go": true, "bin/tool": true, "bin/other": false, "bin/none": false} {
+	for file, want := range map[string]bool{"new.txt": true, "api/size.go": true, "bin/tool": true, "bin/other": false, "bin/none": false, "bin/suites/a.test": true} {
 		if _, err := os.Stat(filepath.Join(to, file)); (err == nil) != want {
 			t.Errorf("%s is in the copy: %t, expected %t", file, err == nil, want)
 		}
 	}
-	if changed, err := git(to, "status", "--porcelain"); err != nil || changed != "" {
-		t.Errorf("git status of the copy says %q and %v, expected nothing", changed, err)
+	for _, args := range [][]string{{"status", "--porcelain"}, {"remote"}} {
+		if printed, err := git(to, args...); err != nil || printed != "" {
+			t.Errorf("git %s prints %q in the copy, and %v, expected nothing", args[0], printed, err)
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -25,13 +24,12 @@ func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.File, p.Lin
 
 // page is a Markdown file.
 type page struct {
-	file   string // relative to the root
-	source []byte
-	blocks []block
-	links  []link
-	spans  []span
-	// anchors are the names that a link to this page may end with.
-	anchors map[string]bool
+	file    string // relative to the root
+	source  []byte
+	blocks  []block
+	links   []link
+	spans   []span
+	anchors Anchors
 }
 
 // block is a fenced block.
@@ -42,6 +40,7 @@ type block struct {
 	indent string // of the opening fence
 	begin  int    // offsets of what is between the fences
 	end    int
+	hidden bool // in a comment
 	// fault is what is wrong with the block as such.
 	fault string
 }
@@ -61,14 +60,19 @@ func readPage(root, file string) (*page, error) {
 }
 
 func parsePage(file string, source []byte) *page {
-	p := &page{file: file, source: source, anchors: map[string]bool{}}
+	p := &page{file: file, source: source, anchors: Anchors{}}
 	p.read(source)
 	return p
 }
 
+// Parse parses Markdown as GitHub does.
+func Parse(source []byte) ast.Node {
+	return goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(source))
+}
+
 // read takes in Markdown, which is the page or a part of it at its place.
 func (p *page) read(source []byte) {
-	document := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(source))
+	document := Parse(source)
 	_ = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
@@ -81,11 +85,11 @@ func (p *page) read(source []byte) {
 		case *ast.HTMLBlock:
 			p.html(n)
 		case *ast.RawHTML:
-			p.anchor(n.Segments.Value(source))
+			p.anchors.HTML(n.Segments.Value(source))
 		case *ast.Heading:
-			p.heading(plain(n, source))
+			p.anchors.Heading(Plain(n, source))
 		case *ast.CodeSpan:
-			p.spans = append(p.spans, span{p.lineAt(n.Pos()), plain(n, source)})
+			p.spans = append(p.spans, span{p.lineAt(n.Pos()), Plain(n, source)})
 		case *ast.Link:
 			p.links = append(p.links, link{p.lineAt(n.Pos()), string(n.Destination)})
 		case *ast.Image:
@@ -142,20 +146,25 @@ func (p *page) html(n *ast.HTMLBlock) {
 		stop = n.Lines().At(count - 1).Stop
 	}
 	content := p.source[start:max(stop, n.ClosureLine.Stop)]
-	p.anchor(content)
+	p.anchors.HTML(content)
 	inside, comment := bytes.CutPrefix(content, []byte("<!--"))
 	if !comment {
 		return
 	}
 	inside, _, _ = bytes.Cut(inside, []byte("-->"))
 	// Readers don't see the links and headings of a comment.
-	hidden := &page{file: p.file, source: p.source, anchors: map[string]bool{}}
+	hidden := &page{file: p.file, source: p.source, anchors: Anchors{}}
 	hidden.read(append(bytes.Repeat([]byte("\n"), start+len("<!--")), inside...))
-	p.blocks = append(p.blocks, slices.DeleteFunc(hidden.blocks, func(b block) bool { return b.fault != "" && b.info.language == "" })...)
+	for _, b := range hidden.blocks {
+		if b.fault == "" || b.info.language != "" {
+			b.hidden = true
+			p.blocks = append(p.blocks, b)
+		}
+	}
 }
 
-// plain is the text of a node and of all in it.
-func plain(n ast.Node, source []byte) string {
+// Plain is the text of a node and of all in it.
+func Plain(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if t, is := n.(*ast.Text); is && entering {

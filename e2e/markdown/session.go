@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// timeout is how long the commands of a block may take, and exitTimeout how long they may run after the Ctrl-C at the end.
-	timeout     = 5 * time.Minute
+	// timeout is how long the commands of a block may take, and exitTimeout how long they may run after the Ctrl-C at the end. Both only
+	// keep a command that hangs from running forever: on a new machine that is busy, compiling takes minutes.
+	timeout     = 20 * time.Minute
 	exitTimeout = time.Minute
 
 	stateVariable = "TESTBED_STATE"
@@ -43,7 +44,11 @@ func runPages(ctx context.Context, o Options, pages []*page, directory string, h
 		state:     filepath.Join(directory, "state"),
 		terminals: map[int]*terminal{},
 	}
-	if err := copyRepository(o.Root, s.copy, o.Built); err != nil {
+	snapshot, err := o.snapshot()
+	if err == nil {
+		err = copyRepository(o, snapshot, s.copy)
+	}
+	if err != nil {
 		return []Problem{{s.page.file, 1, err.Error()}}
 	}
 	// What a reader's shell has, except what would lead to a cluster or settings of theirs, and what the make or the test that runs
@@ -53,8 +58,9 @@ func runPages(ctx context.Context, o Options, pages []*page, directory string, h
 		stateVariable+"="+s.state,
 		"KUBECONFIG="+filepath.Join(directory, "kubeconfig"),
 		"GOENV="+filepath.Join(directory, "goenv"),
-		// So that what is compiled in one copy need not be compiled in the next.
-		"GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"),
+		// So that what is compiled in one copy need not be compiled in the next. Vet reads all that a test depends on, which takes
+		// longer than compiling it, and make lint does what it does.
+		"GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath -vet=off"),
 		"LC_ALL=C.UTF-8",
 		insideVariable+"=inside",
 	)

@@ -9,10 +9,7 @@ import (
 
 // ownOperator is the setup of a feature that changes how the operator runs: when the feature is over, however it ends, the
 // operator runs again as at first.
-func ownOperator(ctx context.Context, s *framework.Scope) {
-	ctx = context.WithoutCancel(ctx)
-	s.Cleanup(func() { restart(ctx, s) })
-}
+func ownOperator(ctx context.Context, s *framework.Scope) { s.RestartAfterwards(ctx) }
 
 // operatorWith is ownOperator for a feature in which the operator runs with the changes from the beginning.
 func operatorWith(changes ...runner.Change) framework.Step {

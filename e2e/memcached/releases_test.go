@@ -42,6 +42,7 @@ func TestReleases(t *testing.T) {
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").
 		Setup(needsWebhooks).
+		Setup(needsGo).
 		Setup(ownOperator)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) releases {
 		passUnchecked(ctx, s) // by the suite's operator

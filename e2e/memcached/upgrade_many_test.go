@@ -168,7 +168,7 @@ func TestUpgradeByHelm(t *testing.T) {
 // upgrade adds the steps of an upgrade to a feature: the last release, which set one field more and knew fewer columns, is replaced
 // by this one while Memcacheds are in use, and comes back.
 func upgrade(feature *framework.Feature, install func(ctx context.Context, s *framework.Scope, before runner.Change) *installed) *framework.FeatureOf[*installed] {
-	return framework.Given(feature.Setup(ownOperator), func(ctx context.Context, s *framework.Scope) *installed {
+	return framework.Given(feature.Setup(needsGo).Setup(ownOperator), func(ctx context.Context, s *framework.Scope) *installed {
 		s.NeedsSimulation("so many Memcacheds take a small machine too long")
 		s.NeedsAudit()
 		i := install(ctx, s, earlier(ctx, s, "annotated"))

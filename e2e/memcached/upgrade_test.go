@@ -27,6 +27,7 @@ func TestUpgrade(t *testing.T) {
 	feature := memcached.Feature("upgrade").
 		WithLabel("contract", "2").
 		WithLabel("disruptive", "operator").
+		Setup(needsGo).
 		Setup(ownOperator)
 	steps := framework.Given(feature, func(context.Context, *framework.Scope) *cache { return &cache{} })
 	for _, upgrade := range []struct {
@@ -69,6 +70,12 @@ func TestUpgrade(t *testing.T) {
 			})
 	}
 	steps.TestAlone(t)
+}
+
+// needsGo is the setup of a feature that compiles an earlier build, or Helm.
+func needsGo(_ context.Context, s *framework.Scope) {
+	s.Helper()
+	s.NeedsGo()
 }
 
 // builds are the executables of earlier builds, by name. Features share them.

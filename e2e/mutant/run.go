@@ -63,10 +63,7 @@ func (t *Trial) build(ctx context.Context) error {
 func (t *Trial) Run(ctx context.Context, env ...string) (Result, error) {
 	begin := time.Now()
 	passed, output, err := t.suite.Run(ctx, t.Mutant.pattern(), slices.Concat(t.env, t.Mutant.Env, env)...)
-	if err != nil {
-		return Result{}, err
-	}
-	return Result{Wrong: t.Mutant.Judge(passed, output), Output: output, Took: time.Since(begin)}, nil
+	return Result{Wrong: t.Mutant.Judge(passed, output), Output: output, Took: time.Since(begin)}, err
 }
 
 // Close removes what was made for this mutant.

@@ -73,6 +73,37 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	onlyDirectory(t, filepath.Join(testbed, "kubernetes", "assets"), "1")
 }
 
+// The site is where the tutorial looks for it, and complete when its key is there.
+func TestSiteIsUnpacked(t *testing.T) {
+	testbed, _ := caches(t)
+	made := t.TempDir()
+	for name, text := range map[string]string{"index.html": "home", "docs/index.html": "docs", ".hidden": "", keyFile: "0123abcd"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(made, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(made, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := sites(made)
+	if err != nil || len(files) != 4 || files[3].name != "site/0123abcd/.key" {
+		t.Fatalf("the files are %v, %v: expected four, and the key as the last one", files, err)
+	}
+	bundle := filepath.Join(t.TempDir(), "bundle.tar.gz")
+	if _, err := write(t.Context(), bundle, forBoth(t), files); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack(t.Context(), bundle); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := os.ReadFile(filepath.Join(testbed, "site", "0123abcd", "docs", "index.html")); err != nil || string(page) != "docs" {
+		t.Errorf("the page is %q, %v", page, err)
+	}
+	if _, err := sites(made, t.TempDir()); err == nil || !strings.Contains(err.Error(), "make bundle makes the site first") {
+		t.Errorf("without a site: %v", err)
+	}
+}
+
 // Images are for the processor that Docker packed them on, and are left where they would not run.
 func TestImagesForOthersAreLeft(t *testing.T) {
 	caches(t)

@@ -27,6 +27,7 @@ var rehearsed = [][]string{
 	{"go", "-C", "scripts/tools", "mod", "download"},
 	{"go", "-C", "scripts/helm", "list", "-deps", "tool"}, // only what compiles Helm, which requires much more
 	{"go", "-C", "scripts/release", "mod", "download"},
+	{"go", "-C", "tutorial/browser", "mod", "download"},
 	{"go", "-C", "kind/kubernetes", "run", "."},
 }
 
@@ -66,6 +67,31 @@ func programs(ctx context.Context, platform string) ([]file, error) {
 	return filesBelow(assets, clusterOf(platform)+"assets/"+filepath.Base(assets)+"/", func(name string) bool {
 		return !slices.Contains(nodePrograms, strings.TrimSuffix(name, ".json"))
 	})
+}
+
+// builtSites are where make bundle makes the site of the tutorial, for a server of its own and below a path.
+var builtSites = []string{filepath.Join("bin", "site"), filepath.Join("bin", "site-below")}
+
+// keyFile is in the directory of a site and holds the key of what it was made of: see tutorial/internal/hugo, which recognizes a
+// site that was unpacked by it. It makes a site complete, so it is unpacked last.
+const keyFile = ".key"
+
+// sites returns the files of the sites in the directories.
+func sites(directories ...string) ([]file, error) {
+	var found []file
+	for _, directory := range directories {
+		key, err := os.ReadFile(filepath.Join(directory, keyFile))
+		if err != nil {
+			return nil, fmt.Errorf("%w: make bundle makes the site first", err)
+		}
+		name := siteDir + string(key) + "/"
+		files, err := filesBelow(directory, name, func(name string) bool { return name != keyFile })
+		if err != nil {
+			return nil, err
+		}
+		found = slices.Concat(found, files, []file{{name: name + keyFile, source: filepath.Join(directory, keyFile)}})
+	}
+	return found, nil
 }
 
 // filesBelow returns the wanted files below a directory, named by a prefix and their path in it.

@@ -13,6 +13,7 @@ const (
 	labelName  = "bundle.json"
 	modulesDir = "modules/"
 	clusterDir = "kubernetes/"
+	siteDir    = "site/"
 	imagesName = "images.tar"
 )
 

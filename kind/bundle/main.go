@@ -9,9 +9,9 @@
 //
 // A bundle is a gzipped tar file: the modules that the operator, the suites, the
 // chapters and their tools are compiled from, the programs of the embedded
-// cluster for each platform, and container images if some are named. Unpack puts
-// what fits this machine where Go and the testbed look for it, and replaces no file
-// that is there. This program imports nothing but the standard library and one package
+// cluster for each platform, the site of the tutorial, and container images if some
+// are named. Unpack puts what fits this machine where Go and the testbed look for it,
+// and replaces no file that is there. This program imports nothing but the standard library and one package
 // of this module, because it must compile before there is anything else.
 package main
 

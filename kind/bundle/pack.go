@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -42,7 +43,11 @@ func pack(ctx context.Context, path, platforms string, images []string) (err err
 	if err != nil {
 		return err
 	}
-	files = append(files, fetched...)
+	pages, err := sites(builtSites...)
+	if err != nil {
+		return err
+	}
+	files = slices.Concat(files, fetched, pages)
 	if contents.Images = images; len(images) > 0 {
 		if contents.ImagesArch, err = output(ctx, nil, "docker", "version", "--format={{.Server.Arch}}"); err != nil {
 			return err

@@ -41,7 +41,7 @@ func Cache() (string, error) {
 // The directory need not exist.
 func State() (string, error) {
 	if dir := os.Getenv(StateVariable); dir != "" {
-		return absolute(dir)
+		return filepath.Abs(dir) // tests run in their package's directory, the CLI anywhere
 	}
 	// The XDG specification tells programs to ignore a relative path here.
 	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
@@ -52,14 +52,4 @@ func State() (string, error) {
 		return "", fmt.Errorf("find the state directory: %w; set %s to a directory", err, StateVariable)
 	}
 	return filepath.Join(user, ".local", "state", directory), nil
-}
-
-// absolute makes the state's directory independent of the working directory: tests
-// run in their package's directory, the CLI anywhere.
-func absolute(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("make %s=%s absolute: %w", StateVariable, dir, err)
-	}
-	return abs, nil
 }

@@ -7,8 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/bench"
 	"github.com/example/operator-testbed/e2e/framework/record"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // measureFloor does without an operator what every operator has to do: it creates each Memcached and a Deployment for it, and writes
@@ -24,7 +24,7 @@ func (f *fixture) measureFloor(ctx context.Context) (Result, error) {
 		if err := f.client.Create(ctx, newMemcached(name)); err != nil {
 			return err
 		}
-		return f.client.Create(ctx, bench.NewDeployment(namespace, name, size))
+		return f.client.Create(ctx, watch.NewDeployment(namespace, name, size))
 	})
 	if err == nil {
 		err = f.waitForAvailable(ctx, recorder, f.n)

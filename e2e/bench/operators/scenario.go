@@ -141,7 +141,7 @@ func (s *scenario) repair(ctx context.Context) error {
 	defer recorder.Stop()
 	random := rand.New(rand.NewPCG(1, 2)) // the same ones in every run
 	for range s.options.Repairs {
-		deployment := bench.NewDeployment(namespace, nameOf(random.IntN(s.n)), size)
+		deployment := watch.NewDeployment(namespace, nameOf(random.IntN(s.n)), size)
 		if err := s.client.Patch(bounded, deployment, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":4}}`))); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (s *scenario) restart(ctx context.Context) (written int, heap float64, err 
 func (s *scenario) addForeign(ctx context.Context) error {
 	s.say("creating %d foreign Deployments", s.options.Foreign)
 	if err := each(ctx, s.options.Foreign, func(ctx context.Context, name string) error {
-		deployment := bench.NewDeployment(namespace, "other-"+name, 0)
+		deployment := watch.NewDeployment(namespace, "other-"+name, 0)
 		deployment.Spec.Paused = true // no ReplicaSets: they are not what is measured
 		return s.client.Create(ctx, deployment)
 	}); err != nil {

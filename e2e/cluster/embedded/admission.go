@@ -43,35 +43,32 @@ func sentinelsOf(touched map[string]bool) map[string][]byte {
 // admissionForgets waits until kube-apiserver's admission goes by nothing that was there before. It keeps what it goes by in
 // memory, follows the changes in their order, and those of policies once a second only: so when it goes by a sentinel, it goes by
 // nothing older. The sentinels stay, for the reset to remove.
-func (p *Provider) admissionForgets(ctx context.Context, kinds map[string][]byte) error {
-	c, err := client.New(p.config, client.Options{})
-	if err != nil {
-		return err
-	}
-	var names []string
-	for kind, content := range kinds {
-		name := "reset-" + strings.ToLower(rand.Text())
-		names = append(names, name)
-		for documents := yaml.NewYAMLToJSONDecoder(bytes.NewReader(bytes.ReplaceAll(content, []byte("NAME"), []byte(name)))); ; {
-			object := &unstructured.Unstructured{}
-			err := documents.Decode(object)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err == nil {
-				err = c.Create(ctx, object)
-			}
-			if err != nil {
-				return fmt.Errorf("see whether %s are forgotten: %w", kind, err)
-			}
-		}
-	}
-	for _, name := range names {
-		if err := untilRefused(ctx, c, name); err != nil {
+func (p *Provider) admissionForgets(kinds map[string][]byte) step {
+	return func(ctx context.Context) error {
+		c, err := client.New(p.config, client.Options{})
+		if err != nil {
 			return err
 		}
+		var refused []step
+		for kind, content := range kinds {
+			name := "reset-" + strings.ToLower(rand.Text())
+			refused = append(refused, func(ctx context.Context) error { return untilRefused(ctx, c, name) })
+			for documents := yaml.NewYAMLToJSONDecoder(bytes.NewReader(bytes.ReplaceAll(content, []byte("NAME"), []byte(name)))); ; {
+				object := &unstructured.Unstructured{}
+				err := documents.Decode(object)
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err == nil {
+					err = c.Create(ctx, object)
+				}
+				if err != nil {
+					return fmt.Errorf("see whether %s are forgotten: %w", kind, err)
+				}
+			}
+		}
+		return inOrder(ctx, refused...)
 	}
-	return nil
 }
 
 // untilRefused waits until a sentinel refuses what has its label.

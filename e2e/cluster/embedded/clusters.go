@@ -69,10 +69,8 @@ func List(ctx context.Context) ([]Cluster, error) {
 func Attach(name string) (*Provider, error) {
 	p := NewProvider()
 	p.name = name
-	if err := p.attach(); err != nil {
-		return nil, err
-	}
-	return p, nil
+	err := p.attach()
+	return p, err
 }
 
 // attach makes the provider that of a cluster which is up.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
@@ -89,16 +90,11 @@ const apiserverGC = "GOGC=200"
 // environment is what a component gets of ours: not what sends it anywhere
 // else than to this cluster.
 func environment(ours []string) []string {
-	var env []string
-	for _, variable := range ours {
+	elsewhere := []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "KUBECONFIG", "KUBERNETES_SERVICE_HOST"}
+	return slices.DeleteFunc(slices.Clone(ours), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		switch strings.ToUpper(name) {
-		case "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "KUBECONFIG", "KUBERNETES_SERVICE_HOST":
-		default:
-			env = append(env, variable)
-		}
-	}
-	return env
+		return slices.Contains(elsewhere, strings.ToUpper(name))
+	})
 }
 
 func etcdFlags() []string {

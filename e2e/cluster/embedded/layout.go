@@ -17,10 +17,7 @@ type layout string
 // clustersDir is the directory that holds the directories of the clusters that are up.
 func clustersDir() (string, error) {
 	state, err := home.State()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(state, "clusters"), nil
+	return filepath.Join(state, "clusters"), err
 }
 
 func layoutOf(name string) (layout, error) {

@@ -25,6 +25,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 	"github.com/example/operator-testbed/kind/home"
 )
 
@@ -186,16 +187,7 @@ func (b *bed) process(t *testing.T, component string) supervisor.ProcessStatus {
 
 // deployment is a Deployment as plain as can be.
 func deployment(namespace, name string, replicas int32) *appsv1.Deployment {
-	labels := map[string]string{"app": name}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas,
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "memcached:1.6"}}},
-			},
-		},
-	}
+	d := watch.NewDeployment(namespace, name, replicas)
+	d.Spec.Template.Spec.Containers[0].Image = "memcached:1.6"
+	return d
 }

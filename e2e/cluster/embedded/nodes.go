@@ -2,12 +2,13 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // node is a node that kwok plays: node-0, node-1, ...
@@ -26,11 +27,9 @@ func node(i int) *corev1.Node {
 	}}
 }
 
-func createNodes(ctx context.Context, client corev1client.NodeInterface, count int) error {
+func createNodes(ctx context.Context, c client.Client, count int) (err error) {
 	for i := range count {
-		if _, err := client.Create(ctx, node(i), metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("create node-%d: %w", i, err)
-		}
+		err = errors.Join(err, c.Create(ctx, node(i)))
 	}
-	return nil
+	return err
 }

@@ -2,11 +2,11 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,67 +44,49 @@ func outlived(processes []supervisor.ProcessStatus) []string {
 	return names
 }
 
-// haveRun has a component run, in whatever state it was.
-func (p *Provider) haveRun(ctx context.Context, processes []supervisor.ProcessStatus, component string) error {
-	act := (*supervisor.Supervisor).StartAgain
-	if slices.ContainsFunc(processes, func(p supervisor.ProcessStatus) bool {
-		return p.Name == component && p.State == supervisor.Paused
-	}) {
-		act = (*supervisor.Supervisor).Resume
+// running has a component run, in whatever state it was.
+func (p *Provider) running(processes []supervisor.ProcessStatus, component string) step {
+	return func(ctx context.Context) error {
+		if slices.ContainsFunc(processes, func(p supervisor.ProcessStatus) bool {
+			return p.Name == component && p.State == supervisor.Paused
+		}) {
+			return p.sup.Resume(ctx, component)
+		}
+		return p.sup.StartAgain(ctx, component)
 	}
-	if err := act(p.sup, ctx, component); err != nil {
-		return fmt.Errorf("have %s run: %w", component, err)
-	}
-	return nil
 }
 
-// stopOutlived stops the components that a reset restarts, and returns them.
-func (p *Provider) stopOutlived(ctx context.Context, processes []supervisor.ProcessStatus) ([]string, error) {
-	names := outlived(processes)
+// stop stops the components.
+func (p *Provider) stop(ctx context.Context, names []string) (err error) {
 	for _, name := range names {
-		if err := p.sup.Stop(ctx, name); err != nil {
-			return nil, fmt.Errorf("stop %s: %w", name, err)
-		}
+		err = errors.Join(err, p.sup.Stop(ctx, name))
 	}
-	return names, nil
+	return err
 }
 
-// restart starts the components and waits until they have made a Deployment Available together. A reset removes that Deployment.
-func (p *Provider) restart(ctx context.Context, names []string) error {
-	for _, name := range names {
-		if err := p.sup.StartAgain(ctx, name); err != nil {
-			return fmt.Errorf("start %s: %w", name, err)
+// restart starts the components, if there are any, and waits until all of them have made a Deployment Available together. A reset
+// removes that Deployment.
+func (p *Provider) restart(names []string) step {
+	return func(ctx context.Context) error {
+		if len(names) == 0 {
+			return nil
 		}
-	}
-	c, err := watch.NewClient(p.config)
-	if err != nil {
-		return err
-	}
-	const name = "after-repair"
-	for _, object := range []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, trialDeployment(name)} {
-		if err := c.Create(ctx, object); err != nil {
-			return fmt.Errorf("create %s: %w", name, err)
+		c, err := watch.NewClient(p.config)
+		for _, name := range names {
+			err = errors.Join(err, p.sup.StartAgain(ctx, name))
 		}
-	}
-	_, err = watch.Object(ctx, c, &appsv1.DeploymentList{}, client.ObjectKey{Namespace: name, Name: name}, func(d *appsv1.Deployment) bool {
-		return d.Status.AvailableReplicas == 1
-	})
-	if err != nil {
-		return fmt.Errorf("wait until the Deployment %s is Available: %w", name, err)
-	}
-	return nil
-}
-
-func trialDeployment(name string) *appsv1.Deployment {
-	labels := map[string]string{"app": name}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name},
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "trial"}}},
-			},
-		},
+		if err != nil {
+			return err
+		}
+		deployment := watch.NewDeployment("after-repair", "after-repair", 1)
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: deployment.Namespace}}
+		err = errors.Join(c.Create(ctx, namespace), c.Create(ctx, deployment))
+		if err == nil {
+			_, err = watch.Available(ctx, c, client.ObjectKeyFromObject(deployment))
+		}
+		if err != nil {
+			return fmt.Errorf("wait until the Deployment %s is Available: %w", deployment.Name, err)
+		}
+		return nil
 	}
 }

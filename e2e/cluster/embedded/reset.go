@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -40,53 +41,33 @@ func (p *Provider) reset(ctx context.Context) error {
 	if err := p.endOthers(ctx); err != nil {
 		return err
 	}
-	etcd := newEtcdClient(p.layout.etcd())
 	processes, err := p.sup.Status(ctx)
 	if err != nil {
 		return err
 	}
-	if err := p.haveRun(ctx, processes, Etcd); err != nil {
-		return err
-	}
-	if err := etcd.untilUp(ctx); err != nil {
-		return err
-	}
-	stopped, err := p.stopOutlived(ctx, processes)
-	if err != nil {
-		return err
-	}
-	touched := map[string]bool{}
-	// Before kube-apiserver is asked: a webhook may keep it from becoming ready.
-	if _, _, err := cleanStore(ctx, etcd, baseline, touched); err != nil {
-		return err
-	}
-	if err := p.haveRun(ctx, processes, KubeAPIServer); err != nil {
-		return err
-	}
-	if err := untilOK(ctx, p.config, "/readyz"); err != nil {
-		return err
-	}
-	if err := p.clean(ctx, etcd, baseline, touched); err != nil {
-		return err
-	}
-	kinds := sentinelsOf(touched)
-	if len(kinds) > 0 {
-		if err := p.admissionForgets(ctx, kinds); err != nil {
+	etcd, touched, stopped := newEtcdClient(p.layout.etcd()), map[string]bool{}, outlived(processes)
+	clean := func(ctx context.Context) error { return p.clean(ctx, etcd, baseline, touched) }
+	return inOrder(ctx,
+		p.running(processes, Etcd), etcd.untilUp,
+		func(ctx context.Context) error { return p.stop(ctx, stopped) },
+		// Before kube-apiserver is asked: a webhook may keep it from becoming ready.
+		func(ctx context.Context) error {
+			_, _, err := cleanStore(ctx, etcd, baseline, touched)
 			return err
-		}
-	}
-	if len(stopped) > 0 {
-		if err := p.restart(ctx, stopped); err != nil {
-			return err
-		}
-	}
-	if len(kinds) > 0 || len(stopped) > 0 {
-		if err := p.clean(ctx, etcd, baseline, touched); err != nil {
-			return err
-		}
-	}
-	// kube-apiserver appends to it, so what it is just writing is written whole.
-	return os.Truncate(p.AuditLog(), 0)
+		},
+		p.running(processes, KubeAPIServer),
+		func(ctx context.Context) error { return untilOK(ctx, p.config, "/readyz") },
+		clean,
+		func(ctx context.Context) error {
+			kinds := sentinelsOf(touched)
+			if len(kinds)+len(stopped) == 0 {
+				return nil
+			}
+			return inOrder(ctx, p.admissionForgets(kinds), p.restart(stopped), clean)
+		},
+		// kube-apiserver appends to it, so what it is just writing is written whole.
+		func(context.Context) error { return os.Truncate(p.AuditLog(), 0) },
+	)
 }
 
 // endOthers ends what runs under the supervisor and is not part of the cluster.
@@ -96,26 +77,18 @@ func (p *Provider) endOthers(ctx context.Context) error {
 		return err
 	}
 	for _, task := range tasks {
-		if task == lateCRDs {
-			continue
-		}
-		if err := p.sup.StopTask(ctx, task); err != nil {
-			return err
+		if task != lateCRDs {
+			err = errors.Join(err, p.sup.StopTask(ctx, task))
 		}
 	}
-	processes, err := p.sup.Status(ctx)
-	if err != nil {
-		return err
-	}
+	processes, failed := p.sup.Status(ctx)
+	err = errors.Join(err, failed)
 	for _, process := range processes {
-		if isComponent(process.Name) {
-			continue
-		}
-		if err := p.sup.Remove(ctx, process.Name); err != nil {
-			return fmt.Errorf("end %s: %w", process.Name, err)
+		if !isComponent(process.Name) {
+			err = errors.Join(err, p.sup.Remove(ctx, process.Name))
 		}
 	}
-	return nil
+	return err
 }
 
 // clean undoes what was changed since the baseline, until kube-apiserver sees

@@ -90,10 +90,11 @@ func TestResetPlan(t *testing.T) {
 	}
 }
 
-// fakeStore is an etcd that may refuse to delete a key.
+// fakeStore is an etcd that may refuse to delete a key, and then calls refused.
 type fakeStore struct {
 	contents
 	stubborn string
+	refused  func()
 }
 
 func (f *fakeStore) read(context.Context) (contents, int64, error) {
@@ -105,7 +106,9 @@ func (f *fakeStore) apply(_ context.Context, changes []change) error {
 		switch {
 		case change.value != nil:
 			f.contents[change.key] = stored{Value: change.value}
-		case change.key != f.stubborn:
+		case change.key == f.stubborn:
+			f.refused()
+		default:
 			delete(f.contents, change.key)
 		}
 	}
@@ -131,9 +134,9 @@ func TestCleanStore(t *testing.T) {
 		}
 	}
 
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, errors.New("too long"))
-	defer cancel()
-	_, _, err := cleanStore(ctx, &fakeStore{contents: dirty(), stubborn: "/registry/configmaps/default/stays"}, baseline, touched)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	refused := func() { cancel(errors.New("too long")) }
+	_, _, err := cleanStore(ctx, &fakeStore{contents: dirty(), stubborn: "/registry/configmaps/default/stays", refused: refused}, baseline, touched)
 	if want := "configmaps/default/stays is left: too long"; err == nil || err.Error() != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}

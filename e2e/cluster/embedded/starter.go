@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
@@ -30,8 +29,9 @@ type starter struct {
 	sup     *supervisor.Supervisor
 	store   string // the store to start with; empty: etcd begins with nothing
 
-	ca    []byte
-	users map[string]user
+	ca     []byte
+	users  map[string]user
+	config *rest.Config // our own, once kube-apiserver has a port
 }
 
 // startLimit is how long a start may take. On an idle machine it is three
@@ -139,10 +139,13 @@ func (s *starter) startAPI(ctx context.Context) error {
 				return err
 			}
 		}
+		if s.config, err = provider.RestConfig(s.layout.kubeconfigOf(self)); err != nil {
+			return err
+		}
 		if err := s.run(ctx, KubeAPIServer, port); err != nil {
 			return err
 		}
-		err = s.whileRunning(ctx, func(ctx context.Context) error { return s.untilOK(ctx, "/version") }, KubeAPIServer)
+		err = s.whileRunning(ctx, func(ctx context.Context) error { return untilOK(ctx, s.config, "/version") }, KubeAPIServer)
 		var end *endedError
 		if !errors.As(err, &end) || !end.portTaken {
 			return err
@@ -159,20 +162,12 @@ func (s *starter) startAPI(ctx context.Context) error {
 // startEarly does everything that an administrator may do long before the API server is ready, and returns when that is
 // ready. kube-controller-manager has to wait until then: it asks only once a second whether the API server is healthy.
 func (s *starter) startEarly(ctx context.Context) error {
-	config, err := s.config()
-	if err != nil {
-		return err
-	}
-	c, err := watch.NewClient(config)
-	if err != nil {
-		return err
-	}
-	core, err := corev1client.NewForConfig(config)
+	c, err := watch.NewClient(s.config)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return s.untilOK(ctx, "/readyz") })
+	group.Go(func() error { return untilOK(ctx, s.config, "/readyz") })
 	group.Go(func() error {
 		if err := installCRDs(ctx, c, s.crds); err != nil {
 			return err
@@ -181,7 +176,7 @@ func (s *starter) startEarly(ctx context.Context) error {
 		// missed.
 		return s.sup.RunTask(ctx, lateCRDs, lateCRDs, s.layout.kubeconfigOf(self), nil)
 	})
-	group.Go(func() error { return createNodes(ctx, core.Nodes(), s.options.nodes) })
+	group.Go(func() error { return createNodes(ctx, c, s.options.nodes) })
 	for _, component := range []string{KubeScheduler, Kwok} {
 		group.Go(func() error { return s.run(ctx, component, 0) })
 	}
@@ -190,28 +185,11 @@ func (s *starter) startEarly(ctx context.Context) error {
 
 // untilNodesReady waits until pods will be scheduled. The ServiceAccount that they run as is in the baseline.
 func (s *starter) untilNodesReady(ctx context.Context) error {
-	config, err := s.config()
-	if err != nil {
-		return err
-	}
-	c, err := watch.NewClient(config)
+	c, err := watch.NewClient(s.config)
 	if err != nil {
 		return err
 	}
 	return provider.WaitForNodes(ctx, c, s.options.nodes)
-}
-
-func (s *starter) config() (*rest.Config, error) {
-	return provider.RestConfig(s.layout.kubeconfigOf(self))
-}
-
-// untilOK returns when the API server answers a path with 200.
-func (s *starter) untilOK(ctx context.Context, path string) error {
-	config, err := s.config()
-	if err != nil {
-		return err
-	}
-	return untilOK(ctx, config, path)
 }
 
 // whileRunning does something for as long as all of these components run. When

@@ -73,11 +73,8 @@ func ensureStore(ctx context.Context, stores, assets string) (string, error) {
 	if err == nil {
 		return path, nil
 	}
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
-	}
-	// Whatever is wrong, the start of the cluster itself meets it too and explains it.
-	return "", nil
+	// Whatever else is wrong, the start of the cluster itself meets it too and explains it.
+	return "", context.Cause(ctx)
 }
 
 // writable reports whether files can be made in a directory, which is made if it is missing.
@@ -123,7 +120,7 @@ func makeStore(ctx context.Context, assets, path string) (content []byte, err er
 	etcd.Grace = startLimit // it completes its files
 	err = inOrder(ctx, s.prepare,
 		func(ctx context.Context) error { return sup.Run(ctx, etcd) }, s.while(s.startAPI, Etcd),
-		s.while(func(ctx context.Context) error { return s.untilOK(ctx, "/readyz") }, Etcd, KubeAPIServer),
+		s.while(func(ctx context.Context) error { return untilOK(ctx, s.config, "/readyz") }, Etcd, KubeAPIServer),
 		func(ctx context.Context) error { return sup.Stop(ctx, KubeAPIServer) },
 		func(ctx context.Context) error { return forget(ctx, l.etcd()) },
 		func(ctx context.Context) error { return sup.Stop(ctx, Etcd) },

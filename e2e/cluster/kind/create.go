@@ -81,7 +81,7 @@ func (p *Provider) bringUp(ctx context.Context, path string) error {
 	}
 	image := p.image
 	if image == "" {
-		if image, err = nodeImage().find(ctx, engine(p.progress), p.progress); err != nil {
+		if image, err = NodeImage(ctx, p.progress); err != nil {
 			return err
 		}
 	}

@@ -18,11 +18,7 @@ import (
 // Stock brings an image to every node and returns its name: the one that the environment variable names; or the given one, if
 // Docker has it or can pull it in time; or one that is made from source and called like it.
 func (p *Provider) Stock(ctx context.Context, variable, image string) (string, error) {
-	stock, err := stockImage(variable, image)
-	if err != nil {
-		return "", fmt.Errorf("bring %s to the kind cluster %s: %w", image, p.name, err)
-	}
-	found, err := stock.find(ctx, engine(p.progress), p.progress)
+	found, err := findStock(ctx, p.progress, variable, image)
 	if err != nil {
 		return "", fmt.Errorf("bring %s to the kind cluster %s: %w", image, p.name, err)
 	}
@@ -35,26 +31,21 @@ func Prepare(ctx context.Context, progress io.Writer, variable, image string) er
 	if err := CheckDocker(ctx); err != nil {
 		return err
 	}
-	stock, err := stockImage(variable, image)
-	if err != nil {
-		return err
+	_, err := NodeImage(ctx, progress)
+	if err == nil {
+		_, err = findStock(ctx, progress, variable, image)
 	}
-	for _, wanted := range []want{nodeImage(), stock} {
-		if _, err := wanted.find(ctx, engine(progress), progress); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
-// stockImage is what containers on the nodes are made of.
-func stockImage(variable, image string) (want, error) {
+// findStock returns the name of an image that containers on the nodes are made of, which Docker has then.
+func findStock(ctx context.Context, progress io.Writer, variable, image string) (string, error) {
 	named, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
-		return want{}, err
+		return "", err
 	}
 	what := path.Base(named.Name())
-	return want{what: what, variable: variable, pinned: image, recipe: []string{"-image=" + what}}, nil
+	return want{what: what, variable: variable, pinned: image, recipe: []string{"-image=" + what}}.find(ctx, engine(progress), progress)
 }
 
 // StockAs is Stock for manifests that name the image: one that is made from source gets its name, too, on the nodes.

@@ -149,10 +149,8 @@ func (p *Provider) CreateWithConfig(ctx context.Context, configFile string) (str
 func Attach(ctx context.Context, name string) (*Provider, error) {
 	p := NewProvider()
 	p.name = name
-	if err := p.attach(ctx); err != nil {
-		return nil, err
-	}
-	return p, nil
+	err := p.attach(ctx)
+	return p, err
 }
 
 // attach makes the provider that of a cluster which is up.

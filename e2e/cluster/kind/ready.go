@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,17 +22,11 @@ func untilReady(ctx context.Context, config *rest.Config, count int) error {
 	group.Go(func() error { return provider.WaitForNodes(ctx, c, count) })
 	for _, key := range []client.ObjectKey{{Namespace: "kube-system", Name: "coredns"}, {Namespace: "local-path-storage", Name: "local-path-provisioner"}} {
 		group.Go(func() error {
-			if _, err := watch.Object(ctx, c, &appsv1.DeploymentList{}, key, available); err != nil {
+			if _, err := watch.Available(ctx, c, key); err != nil {
 				return fmt.Errorf("wait for the Deployment %s: %w", key, err)
 			}
 			return nil
 		})
 	}
 	return group.Wait()
-}
-
-// available says that all replicas that are asked for are ready.
-func available(d *appsv1.Deployment) bool {
-	return d.Status.ObservedGeneration == d.Generation && d.Spec.Replicas != nil &&
-		d.Status.UpdatedReplicas == *d.Spec.Replicas && d.Status.AvailableReplicas == *d.Spec.Replicas
 }

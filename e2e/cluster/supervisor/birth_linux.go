@@ -21,10 +21,7 @@ func birth(pid int) (string, error) {
 		return "", fmt.Errorf("/proc/%d/stat: %w", pid, err)
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return "", err
-	}
-	return strings.TrimSpace(string(boot)) + "/" + start, nil
+	return strings.TrimSpace(string(boot)) + "/" + start, err
 }
 
 // startOf returns field 22 of /proc/PID/stat, see proc(5). A process whose

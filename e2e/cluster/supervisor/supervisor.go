@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -146,14 +147,9 @@ func start(ctx context.Context, dir string, lock *os.File) (*Supervisor, error) 
 
 // await reads what a supervising child has to say.
 func await(ctx context.Context, handshake *os.File) error {
-	deadline := time.Now().Add(patience)
-	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline = d
-	}
-	if err := handshake.SetReadDeadline(deadline); err != nil {
-		return err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = handshake.SetReadDeadline(time.Now()) })
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	stop := context.AfterFunc(bounded, func() { _ = handshake.SetReadDeadline(time.Now()) })
 	defer stop()
 	said, err := io.ReadAll(handshake)
 	switch {
@@ -220,13 +216,12 @@ func (s *Supervisor) Detach(ctx context.Context) error {
 func (s *Supervisor) Run(ctx context.Context, p Process) error {
 	path, err := exec.LookPath(p.Path)
 	if err == nil {
-		path, err = filepath.Abs(path)
+		p.Path, err = filepath.Abs(path)
+	}
+	if err == nil {
+		p.Dir, err = filepath.Abs(p.Dir)
 	}
 	if err != nil {
-		return fmt.Errorf("run %s: %w", p.Name, err)
-	}
-	p.Path = path
-	if p.Dir, err = filepath.Abs(p.Dir); err != nil {
 		return fmt.Errorf("run %s: %w", p.Name, err)
 	}
 	if p.Env == nil {
@@ -287,15 +282,10 @@ func (s *Supervisor) Status(ctx context.Context) ([]ProcessStatus, error) {
 // Find returns the status of the process of that name, and reports whether there is one.
 func (s *Supervisor) Find(ctx context.Context, name string) (p ProcessStatus, found bool, err error) {
 	processes, err := s.Status(ctx)
-	if err != nil {
-		return ProcessStatus{}, false, err
+	if i := slices.IndexFunc(processes, func(p ProcessStatus) bool { return p.Name == name }); i >= 0 {
+		return processes[i], true, nil
 	}
-	for _, p := range processes {
-		if p.Name == name {
-			return p, true, nil
-		}
-	}
-	return ProcessStatus{}, false, nil
+	return ProcessStatus{}, false, err
 }
 
 // RunTask starts the task that is registered as fn, under a name that is

@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/example/operator-testbed/e2e/cluster/existing"
+	"github.com/example/operator-testbed/e2e/confirm"
 )
 
 func newConfirm() *cobra.Command {
@@ -42,30 +40,5 @@ func confirmed(ctx context.Context) (*existing.Provider, error) {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
 		return nil, errors.New("without a terminal, nobody can be asked whether to work on that cluster: set YES=1 to agree")
 	}
-	return cluster, ask(ctx, os.Stdin, os.Stderr, "Work on this cluster?")
-}
-
-// errDeclined is the answer no.
-var errDeclined = errors.New("nothing was done: the answer was not yes")
-
-// ask returns nil when the user's answer is yes. It returns when ctx ends, too.
-func ask(ctx context.Context, in io.Reader, out io.Writer, question string) error {
-	fmt.Fprint(out, question+" [y/N] ")
-	answer := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(in).ReadString('\n') // the end of the input is an answer, too: no
-		answer <- line
-	}()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(out)
-		return context.Cause(ctx)
-	case line := <-answer:
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
-			return nil
-		default:
-			return errDeclined
-		}
-	}
+	return cluster, confirm.Ask(ctx, os.Stdin, os.Stderr, "Work on this cluster? [y/N] ")
 }

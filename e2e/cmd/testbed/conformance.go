@@ -28,6 +28,7 @@ import (
 type conformanceFlags struct {
 	foreign  conformance.Foreign
 	mapping  string
+	sample   string
 	patience time.Duration
 	markdown bool
 }
@@ -36,13 +37,18 @@ func newConformance() *cobra.Command {
 	var flags conformanceFlags
 	command := &cobra.Command{
 		Use:   "conformance",
-		Short: "Check any Memcached operator against the contract, point by point",
+		Short: "Check any operator against the contract, point by point",
 		Long: `conformance runs an operator on a cluster of its own, as a process with its own
 ServiceAccount's permissions, and says of each point of the contract whether it holds.
+A Memcached operator needs a mapping of its API for that. For any other one, a sample of
+its custom resource is enough for the points that are about every operator.
 Without flags it checks the operator of this repository. Out of an image it takes the
 program, because nothing here could run a container.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			if flags.mapping != "" && flags.sample != "" {
+				return usageError{errors.New("--mapping and --sample exclude each other: a mapping is for a Memcached operator, a sample for any other one")}
+			}
 			return runConformance(command.Context(), flags)
 		},
 	}
@@ -51,6 +57,8 @@ program, because nothing here could run a container.`,
 	set.StringVar(&flags.foreign.Manifests, "manifests", "", "directory of the kustomization, or file of the manifests, that installs it (default: operator/config/default)")
 	set.StringSliceVar(&flags.foreign.CRDs, "crds", nil, "files or directories of other CustomResourceDefinitions that it needs, with commas between them")
 	set.StringVar(&flags.mapping, "mapping", "", "file that says what its API calls what (default: e2e/conformance/mappings/operator-testbed.yaml)")
+	set.StringVar(&flags.sample, "sample", "", "file of a custom resource, for the operator of any kind, in place of a mapping")
+	set.StringArrayVar(&flags.foreign.Args, "arg", nil, "argument that comes behind the operator's own, such as --arg=--leader-elect=false; repeat it for more")
 	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")
 	set.BoolVar(&flags.markdown, "markdown", false, "print the table in Markdown")
 	return command
@@ -64,8 +72,7 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	if err != nil {
 		return err
 	}
-	flags.mapping = cmp.Or(flags.mapping, filepath.Join(root, "e2e", "conformance", "mappings", "operator-testbed.yaml"))
-	mapping, err := conformance.ReadMapping(flags.mapping)
+	checks, err := flags.read(root)
 	if err != nil {
 		return err
 	}
@@ -77,8 +84,7 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	screen := demo.ScreenOn(os.Stderr)
 	defer screen.Close()
 	steps := newReport(screen).steps("Conformance")
-	points := conformance.Checks{Operator: mapping}.Points()
-	report, err := checkPoints(ctx, root, work, flags, mapping, points, steps)
+	report, err := checkPoints(ctx, root, work, flags, checks.Points(), steps)
 	screen.Close()
 	if err != nil {
 		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
@@ -96,11 +102,28 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	return nil
 }
 
+// read reads the sample or the mapping. It makes its path absolute, and adds what the mapping says of how to run the operator.
+func (f *conformanceFlags) read(root string) (checks conformance.Checks, err error) {
+	if f.sample != "" {
+		if checks.Operator, err = conformance.ReadSample(f.sample); err == nil {
+			f.sample, err = filepath.Abs(f.sample)
+		}
+		return checks, err
+	}
+	f.mapping = cmp.Or(f.mapping, filepath.Join(root, "e2e", "conformance", "mappings", "operator-testbed.yaml"))
+	mapping, err := conformance.ReadMapping(f.mapping)
+	if err != nil {
+		return checks, err
+	}
+	f.foreign.Args, f.foreign.Env = slices.Concat(mapping.Args, f.foreign.Args), mapping.Env
+	f.mapping, err = filepath.Abs(f.mapping)
+	return conformance.Checks{Operator: mapping}, err
+}
+
 // checkPoints runs the suite with the operator that was named, or with the one of the clone at root. It writes a line for each step.
-func checkPoints(ctx context.Context, root, work string, flags conformanceFlags, mapping conformance.Mapping, points []conformance.Point, steps io.Writer) (conformance.Report, error) {
+func checkPoints(ctx context.Context, root, work string, flags conformanceFlags, points []conformance.Point, steps io.Writer) (conformance.Report, error) {
 	foreign := flags.foreign
 	foreign.Manifests = cmp.Or(foreign.Manifests, filepath.Join(root, "operator", "config", "default"))
-	foreign.Args, foreign.Env = mapping.Args, mapping.Env
 	if foreign.Operator == "" {
 		program, err := operator.Build(ctx, root, operator.Finished)
 		if err != nil {
@@ -125,12 +148,8 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 	if err != nil {
 		return nil, err
 	}
-	mappingFile, err := filepath.Abs(flags.mapping)
-	if err != nil {
-		return nil, err
-	}
 	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, points, steps,
-		"OPERATOR="+prepared.Binary, "MANIFESTS="+prepared.Manifests, "MAPPING="+mappingFile,
+		"OPERATOR="+prepared.Binary, "MANIFESTS="+prepared.Manifests, "MAPPING="+flags.mapping, "SAMPLE="+flags.sample,
 		"TESTBED_TIMEOUT="+flags.patience.String(), "TESTBED_ARTIFACTS="+cmp.Or(os.Getenv("TESTBED_ARTIFACTS"), work))
 }
 
@@ -160,7 +179,7 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 	var results []framework.Result
 	var result, gate framework.Result
 	for decoder := json.NewDecoder(lines); decoder.Decode(&result) == nil; result = (framework.Result{}) {
-		if result.Feature == conformance.Gate {
+		if result.Feature == conformance.Gate || result.Feature == framework.StartOfOperator {
 			gate = result
 			continue
 		}
@@ -172,7 +191,7 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 		return nil, context.Cause(ctx)
 	}
 	if gate.Outcome == framework.DoesNotHold {
-		return nil, fmt.Errorf("the operator does not work here: %s", gate.Message)
+		return nil, fmt.Errorf("no object is served, so no point was tried: %s", gate.Message)
 	}
 	if len(results) == 0 {
 		return nil, fmt.Errorf("the suite ended before the first point: %w", err)

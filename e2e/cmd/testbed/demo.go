@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
@@ -38,15 +37,10 @@ func runDemo(ctx context.Context, g *global) error {
 	defer screen.Close()
 	out := newReport(screen)
 
-	program, err := prepare(ctx, root, out)
+	program, cluster, created, err := prepare(ctx, g, root, out)
 	if err != nil {
 		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
 	}
-	cluster, created, err := reuseOrCreate(ctx, g, out, filepath.Join(root, "operator", "config", "crd", "bases"))
-	if err != nil {
-		return afterStop(ctx, err, "nothing is left running")
-	}
-
 	state, err := converge(ctx, cluster, out, program, filepath.Join(root, "operator", "config", "samples"))
 	screen.Close()
 	if created {
@@ -68,31 +62,52 @@ func runDemo(ctx context.Context, g *global) error {
 // stillAtWork is how often a silent build is said to go on.
 const stillAtWork = 5 * time.Second
 
-// prepare builds Kubernetes and the operator, at the same time: neither needs
-// the other, and while one links the other can compile.
-func prepare(ctx context.Context, root string, out *report) (program operator.Program, err error) {
+// prepare builds Kubernetes and the operator, and brings the cluster up as soon as Kubernetes is there: neither needs the operator,
+// and while one waits the other can compile. If the operator can't be built, no cluster that it has created is left.
+func prepare(ctx context.Context, g *global, root string, out *report) (program operator.Program, cluster *embedded.Provider, created bool, err error) {
 	out.step("Build", "Kubernetes %s and the operator, if anything is new", embedded.Version)
-	group, building := errgroup.WithContext(ctx)
-	compiled := make(chan struct{})
-	group.Go(func() (err error) {
-		defer close(compiled)
-		program, err = operator.Build(building, root, operator.Finished)
-		return err
-	})
-	group.Go(func() error {
-		if _, err := embedded.Assets(building, os.Stderr); err != nil {
+	ctx, abandon := context.WithCancelCause(ctx) // the cluster needs its context for as long as it is up
+	compiled := make(chan error, 1)
+	go func() {
+		var err error
+		if program, err = operator.Build(ctx, root, operator.Finished); err != nil {
+			abandon(err)
+		}
+		compiled <- err
+	}()
+	cluster, created, err = onceBuilt(ctx, g, root, out)
+	if err != nil {
+		abandon(err)
+	}
+	if waitFor(compiled, out) == nil && err == nil {
+		return program, cluster, created, nil
+	}
+	if err == nil && created {
+		err = cluster.Destroy(context.WithoutCancel(ctx))
+	} else {
+		err = nil // it is the cause, or follows from it
+	}
+	return program, nil, false, errors.Join(context.Cause(ctx), err)
+}
+
+// onceBuilt returns a cluster for the demo, when Kubernetes is built.
+func onceBuilt(ctx context.Context, g *global, root string, out *report) (cluster *embedded.Provider, created bool, err error) {
+	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
+		return nil, false, err
+	}
+	return reuseOrCreate(ctx, g, out, filepath.Join(root, "operator", "config", "crd", "bases"))
+}
+
+// waitFor waits until the operator is compiled, and reports now and then that it still is.
+func waitFor(compiled <-chan error, out *report) error {
+	for {
+		select {
+		case err := <-compiled:
 			return err
+		case <-time.After(stillAtWork):
+			out.step("Build", "the operator is still being compiled")
 		}
-		for {
-			select {
-			case <-compiled:
-				return nil
-			case <-time.After(stillAtWork):
-				out.step("Build", "the operator is still being compiled")
-			}
-		}
-	})
-	return program, group.Wait()
+	}
 }
 
 // reuseOrCreate returns the cluster that is up, or a new one that ends with this

@@ -19,15 +19,13 @@ func newDown(noun string, take func(context.Context) (became string, err error))
 		Use:   "down",
 		Short: "Take the " + noun + " down, with everything that runs on it",
 		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			became, err := take(command.Context())
-			if err != nil {
-				return err
+		RunE: prints(func(ctx context.Context, _ []string) (string, error) {
+			became, err := take(ctx)
+			if err == nil {
+				tidy()
 			}
-			tidy()
-			fmt.Fprintln(command.OutOrStdout(), became)
-			return nil
-		},
+			return became + "\n", err
+		}),
 	}
 }
 

@@ -18,23 +18,15 @@ func newEnv(noun, setting string, attach func(context.Context) (support.E2EClust
 		Use:   "env",
 		Short: fmt.Sprintf(`Print what a shell needs to use the %s: eval "$(make -s env%s)"`, noun, setting),
 		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			cluster, err := attach(command.Context())
+		RunE: prints(func(ctx context.Context, _ []string) (string, error) {
+			cluster, err := attach(ctx)
 			if err != nil {
-				return err
+				return "", err
 			}
-			return printExports(command, cluster.GetKubeconfig())
-		},
+			assets, err := embedded.Assets(ctx, os.Stderr)
+			return exports(assets, cluster.GetKubeconfig()), err
+		}),
 	}
-}
-
-func printExports(command *cobra.Command, kubeconfig string) error {
-	assets, err := embedded.Assets(command.Context(), os.Stderr)
-	if err != nil {
-		return err
-	}
-	fmt.Fprint(command.OutOrStdout(), exports(assets, kubeconfig))
-	return nil
 }
 
 // exports is shell code that puts the directory with our kubectl first on PATH and

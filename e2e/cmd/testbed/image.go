@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -39,13 +39,9 @@ func newImagePushed() *cobra.Command {
 		Use:   "pushed IMAGE",
 		Short: "Print the name to deploy the image by: one of the local registry by its digest",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			name, err := kind.Pushed(command.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(command.OutOrStdout(), name)
-			return nil
-		},
+		RunE: prints(func(ctx context.Context, args []string) (string, error) {
+			name, err := kind.Pushed(ctx, args[0])
+			return name + "\n", err
+		}),
 	}
 }

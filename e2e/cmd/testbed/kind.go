@@ -122,19 +122,14 @@ func newKindStock(g *global) *cobra.Command {
 		Use:   "stock IMAGE",
 		Short: "Bring an image, pulled or made from source, to the nodes of the kind cluster, and print its name",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			ctx := command.Context()
+		RunE: prints(func(ctx context.Context, args []string) (string, error) {
 			cluster, err := kind.Attach(ctx, g.name)
 			if err != nil {
-				return err
+				return "", err
 			}
 			cluster.WithOpts(kind.WithProgress(os.Stderr))
 			found, err := cluster.Stock(ctx, memcachedVariable, args[0])
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(command.OutOrStdout(), found)
-			return nil
-		},
+			return found + "\n", err
+		}),
 	}
 }

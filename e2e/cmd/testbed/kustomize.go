@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -11,17 +13,13 @@ func newKustomize() *cobra.Command {
 		Use:   "kustomize DIRECTORY",
 		Short: "Print what a kustomization renders, as kubectl does, which need not be there",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(command *cobra.Command, args []string) error {
+		RunE: prints(func(_ context.Context, args []string) (string, error) {
 			manifests, err := runner.Render(args[0])
 			if err != nil {
-				return err
+				return "", err
 			}
 			content, err := manifests.YAML()
-			if err != nil {
-				return err
-			}
-			_, err = command.OutOrStdout().Write(content)
-			return err
-		},
+			return string(content), err
+		}),
 	}
 }

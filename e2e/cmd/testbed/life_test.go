@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -163,6 +165,25 @@ func TestDemoAsAPersonWouldUseIt(t *testing.T) {
 		if !bytes.Contains(out, []byte(want)) {
 			t.Errorf("what was typed did not show %q:\n%s", want, out)
 		}
+	}
+	leftover.None(t, b.state)
+}
+
+// TestDemoWithoutAnOperator has an operator that does not compile: the cluster that was being brought up beside it goes.
+func TestDemoWithoutAnOperator(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	dir := t.TempDir()
+	broken, overlay := filepath.Join(dir, "broken.go"), filepath.Join(dir, "overlay.json")
+	replaced := fmt.Sprintf(`{"Replace": {%q: %q}}`, filepath.Join(b.root, "operator", "cmd", "main.go"), broken)
+	if err := errors.Join(os.WriteFile(broken, []byte("package main\n\nbroken\n"), 0o600), os.WriteFile(overlay, []byte(replaced), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := b.command("testbed", "demo")
+	cmd.Env = append(cmd.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay)
+	out, err := cmd.CombinedOutput()
+	if err == nil || !bytes.Contains(out, []byte("non-declaration statement outside function body")) {
+		t.Errorf("the demo: %v\n%s", err, out)
 	}
 	leftover.None(t, b.state)
 }

@@ -65,6 +65,17 @@ The targets of the Makefile call it: "make" lists them.`,
 	return root
 }
 
+// prints makes what a command does of a function that returns what to print.
+func prints(text func(ctx context.Context, args []string) (string, error)) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		printed, err := text(command.Context(), args)
+		if err == nil {
+			_, err = fmt.Fprint(command.OutOrStdout(), printed)
+		}
+		return err
+	}
+}
+
 // attach returns the cluster that is up under the name.
 func (g *global) attach() (*embedded.Provider, error) {
 	cluster, err := embedded.Attach(g.name)

@@ -8,27 +8,70 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
-// Build compiles the main package pkg, as seen from the directory dir, to the file binary. Extra build flags, such as -overlay,
-// come last. The compiler's output is part of the error.
-func Build(ctx context.Context, dir, pkg, binary string, flags ...string) error {
-	// Without the commit in it, the executable changes only when the code does.
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary}, flags...)
-	if err := compile(ctx, dir, append(args, pkg)...); err != nil {
+// Build compiles the main package pkg, as seen from the directory dir, to the file binary, an absolute path. Extra build flags, such as
+// -overlay, come last. The compiler's output is part of the error.
+//
+// Linking takes longer than everything else where little has changed, and `go build` links whenever there is no executable at its
+// place. `go run` keeps executables in Go's build cache, so the same program is linked once, wherever it is needed. The file appears
+// at once, because others may build or run it at the same time, and a file that is being written can't be run ("text file busy").
+func Build(ctx context.Context, dir, pkg, binary string, flags ...string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(filepath.Dir(binary), ".build-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	built := filepath.Join(work, "built")
+	if err := build(ctx, dir, pkg, append([]string{"run", "-exec=cp", "-ldflags=-s -w"}, flags...), built); err != nil {
+		return err
+	}
+	return os.Rename(built, binary)
+}
+
+// BuildForDebugger does the same for a debugger. The module's own packages are not optimized, so that every line and variable is
+// where the source has it; those of other modules stay as they are, because compiling them again would take minutes.
+func BuildForDebugger(ctx context.Context, dir, pkg, binary string) error {
+	return build(ctx, dir, pkg, []string{"build", "-o", binary, "-gcflags=./...=-N -l"})
+}
+
+// build runs a Go command for a package. Without the commit in it, an executable changes only when the code does.
+func build(ctx context.Context, dir, pkg string, command []string, args ...string) error {
+	command = append(command, "-trimpath", "-buildvcs=false", pkg)
+	if err := compile(ctx, dir, append(command, args...)...); err != nil {
 		return fmt.Errorf("building %s in %s: %w", pkg, dir, err)
 	}
 	return nil
 }
 
-// compile runs a Go command in a directory. The compiler's output is part of the error.
+// CompileError is the error of code that does not compile.
+type CompileError struct {
+	// Output is what the Go command printed, without its progress.
+	Output string
+
+	err error
+}
+
+func (e *CompileError) Error() string { return fmt.Sprintf("%v\n%s", e.err, e.Output) }
+
+// Unwrap returns the error of the Go command.
+func (e *CompileError) Unwrap() error { return e.err }
+
+// progress are the Go command's lines about modules that it downloads.
+var progress = regexp.MustCompile(`(?m)^go: downloading .*\n?`)
+
+// compile runs a Go command in a directory. Its error is a [CompileError] with what it printed.
 func compile(ctx context.Context, dir string, args ...string) error {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), "CGO_ENABLED=0") // the same on machines with and without a C compiler
 	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, bytes.TrimSpace(out))
+		return &CompileError{Output: string(bytes.TrimSpace(progress.ReplaceAll(out, nil))), err: err}
 	}
 	return nil
 }

@@ -1,10 +1,12 @@
 package runner_test
 
 import (
+	"crypto/rand"
 	"debug/buildinfo"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,6 +53,40 @@ func TestBuildKnowsNothingOfCommits(t *testing.T) {
 		if strings.HasPrefix(setting.Key, "vcs") {
 			t.Errorf("the executable holds %s=%s", setting.Key, setting.Value)
 		}
+	}
+}
+
+// TestBuildLinksOnce builds a program that nobody has built before for two places, and for the first again: while somebody may run
+// what is there, it is replaced, and never written to.
+func TestBuildLinksOnce(t *testing.T) {
+	dir := t.TempDir()
+	log := filepath.Join(dir, "links")
+	for name, content := range map[string]string{
+		"go.mod":  "module example.com/program\n\ngo 1.26\n",
+		"main.go": "package main\n\nfunc main() { println(" + strconv.Quote(dir+rand.Text()) + ") }\n",
+		"tool":    "#!/bin/sh\ncase $1$2 in */link-V=full) ;; */link*) echo >>'" + log + "' ;; esac\nexec \"$@\"\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GOFLAGS", "-toolexec="+filepath.Join(dir, "tool"))
+	var before os.FileInfo
+	for _, place := range []string{"one", "two", "one"} {
+		binary := filepath.Join(dir, place, "program")
+		before, _ = os.Stat(binary)
+		if err := runner.Build(t.Context(), dir, ".", binary); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.CommandContext(t.Context(), binary).CombinedOutput(); err != nil || !strings.HasPrefix(string(out), dir) {
+			t.Errorf("it prints %q, %v", out, err)
+		}
+	}
+	if after, err := os.Stat(filepath.Join(dir, "one", "program")); err != nil || os.SameFile(before, after) {
+		t.Errorf("expected another file in the place of the first: %v", err)
+	}
+	if links, err := os.ReadFile(log); err != nil || len(links) != 1 {
+		t.Errorf("expected that it is linked once, got %d times, %v", len(links), err)
 	}
 }
 

@@ -5,29 +5,94 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	certutil "k8s.io/client-go/util/cert"
 )
 
 // certificateFlag is what kubebuilder calls the flag of the directory with the certificate of the webhooks.
 const certificateFlag = "webhook-cert-path"
 
-// writeCertificate writes a certificate for the Services of the manifests' webhooks, and its key, to files in the directory, and
-// returns what to trust: the authority that has signed it is at the end of its chain. The files are called as those of a Secret for TLS in a volume.
-func writeCertificate(dir string, m Manifests) (authority []byte, err error) {
+// certificates returns where the manager's container expects certificates: see [Manager].
+func (m Manifests) certificates(d *appsv1.Deployment) []string {
+	pod := d.Spec.Template.Spec
+	var directories []string
+	if directory, given := flagValue(pod.Containers[0].Args, certificateFlag); given {
+		directories = append(directories, directory)
+	}
+	for _, volume := range pod.Volumes {
+		if volume.Secret == nil || slices.ContainsFunc(m.Select("Secret"), func(secret *unstructured.Unstructured) bool {
+			return secret.GetNamespace() == d.Namespace && secret.GetName() == volume.Secret.SecretName
+		}) {
+			continue
+		}
+		for _, mount := range pod.Containers[0].VolumeMounts {
+			if mount.Name == volume.Name {
+				directories = append(directories, filepath.Clean(mount.MountPath))
+			}
+		}
+	}
+	slices.Sort(directories)
+	return slices.Compact(directories)
+}
+
+// provideCertificate makes the certificate that the manager expects, has the process find it, and returns the authority to trust. It
+// returns nil for an operator that makes its own.
+func (o *Operator) provideCertificate() (authority []byte, err error) {
+	if len(o.manager.Certificates) == 0 {
+		return nil, nil
+	}
+	root := o.certificates()
+	authority, err = o.options.Manifests.writeCertificate(root, o.manager)
+	o.manager = o.manager.within(root)
+	return authority, err
+}
+
+// writeCertificate writes a certificate for the Services of the manifests, and its key, to files where the manager expects them, below
+// root, and returns what to trust: the authority that has signed it is at the end of its chain. The files are called as those of a
+// Secret for TLS in a volume.
+func (m Manifests) writeCertificate(root string, manager Manager) (authority []byte, err error) {
 	var hosts []string
-	for _, service := range m.webhookServices() {
-		hosts = append(hosts, fmt.Sprintf("%s.%s.svc", service.Name, service.Namespace))
+	for _, service := range m.Select("Service") {
+		hosts = append(hosts, fmt.Sprintf("%s.%s.svc", service.GetName(), service.GetNamespace()))
 	}
-	chain, key, err := certutil.GenerateSelfSignedCertKey(hosts[0], nil, hosts[1:])
+	chain, key, err := certutil.GenerateSelfSignedCertKey(manager.Deployment.Name, nil, hosts)
 	if err != nil {
-		return nil, fmt.Errorf("making a certificate for %s: %w", hosts[0], err)
+		return nil, fmt.Errorf("making a certificate for %s: %w", strings.Join(hosts, ", "), err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+	for _, directory := range manager.Certificates {
+		directory = filepath.Join(root, directory)
+		err = errors.Join(err, os.MkdirAll(directory, 0o700))
+		for name, content := range map[string][]byte{"tls.crt": chain, "tls.key": key, "ca.crt": chain} {
+			err = errors.Join(err, os.WriteFile(filepath.Join(directory, name), content, 0o600))
+		}
 	}
-	return chain, errors.Join(
-		os.WriteFile(filepath.Join(dir, "tls.crt"), chain, 0o600),
-		os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600),
-	)
+	return chain, err
+}
+
+// within returns the manager as it finds its certificates below root: arguments and variables name the directories there, and so does
+// the directory of temporary files, which is where controller-runtime looks if nothing is said.
+func (m Manager) within(root string) Manager {
+	var directories []string
+	for _, directory := range m.Certificates {
+		directories = append(directories, regexp.QuoteMeta(directory))
+	}
+	places := regexp.MustCompile(`(^|=)(` + strings.Join(directories, "|") + `)(/|$)`)
+	moved := func(values []string) []string {
+		var all []string
+		for _, value := range values {
+			all = append(all, places.ReplaceAllString(value, "${1}"+strings.ReplaceAll(root, "$", "$$")+"${2}${3}"))
+		}
+		return all
+	}
+	const temporary = "/tmp"
+	m.Args, m.Env = moved(m.Args), moved(m.Env)
+	if slices.ContainsFunc(m.Certificates, func(directory string) bool { return strings.HasPrefix(directory, temporary+"/") }) {
+		m.Env = append(m.Env, "TMPDIR="+root+temporary)
+	}
+	return m
 }

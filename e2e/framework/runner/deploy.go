@@ -133,16 +133,11 @@ func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
 
 // untilAvailable waits until a Deployment has all its pods, all as it wants them now, and they are available.
 func untilAvailable(ctx context.Context, c client.WithWatch, deployment *unstructured.Unstructured) error {
-	var last appsv1.DeploymentStatus
-	_, err := watch.Object(ctx, c, &appsv1.DeploymentList{}, client.ObjectKeyFromObject(deployment), func(d *appsv1.Deployment) bool {
-		last = d.Status
-		return complete(d)
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for %d pods of %s: %d are available%s: %w",
-			replicas(deployment), client.ObjectKeyFromObject(deployment), last.AvailableReplicas, refused(last), err)
+	last, err := watch.Available(ctx, c, client.ObjectKeyFromObject(deployment))
+	if err != nil && last != nil {
+		err = fmt.Errorf("%d of %d pods are available%s: %w", last.Status.AvailableReplicas, *last.Spec.Replicas, refused(last.Status), err)
 	}
-	return nil
+	return err
 }
 
 // refused says why a Deployment's pods can't be created, where they can't.
@@ -153,17 +148,6 @@ func refused(status appsv1.DeploymentStatus) string {
 		}
 	}
 	return ""
-}
-
-func replicas(deployment *unstructured.Unstructured) int64 {
-	n, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas")
-	return n
-}
-
-// complete is what `kubectl rollout status` waits for.
-func complete(d *appsv1.Deployment) bool {
-	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas == *d.Spec.Replicas &&
-		d.Status.Replicas == *d.Spec.Replicas && d.Status.AvailableReplicas == *d.Spec.Replicas
 }
 
 // untilAnswered tries until webhooks are answered. The way from the API server to a pod that is ready is made by kube-proxy, a

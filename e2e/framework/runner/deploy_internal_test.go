@@ -6,7 +6,6 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -36,22 +35,4 @@ func TestWorkload(t *testing.T) {
 	g.Expect(deployment.Spec.Template.Spec.Containers[0].Args).To(Equal(append(was.Args, "--slowly")))
 	g.Expect(deployment.Spec.Template.Spec.Containers[0].LivenessProbe.TimeoutSeconds).To(BeEquivalentTo(deployedProbeSeconds))
 	g.Expect(deployment.Spec.Template.Spec.Containers[0].ReadinessProbe.TimeoutSeconds).To(BeEquivalentTo(deployedProbeSeconds))
-}
-
-func TestComplete(t *testing.T) {
-	for name, tc := range map[string]struct {
-		status appsv1.DeploymentStatus
-		want   bool
-	}{
-		"all that it wants":         {appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2}, true},
-		"not seen yet":              {appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 2}, false},
-		"one not available":         {appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2, AvailableReplicas: 1}, false},
-		"one of before still there": {appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2, AvailableReplicas: 2}, false},
-		"one of before still used":  {appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 2}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: appsv1.DeploymentSpec{Replicas: new(int32(2))}, Status: tc.status}
-			NewWithT(t).Expect(complete(d)).To(Equal(tc.want))
-		})
-	}
 }

@@ -22,6 +22,8 @@ import (
 type forwarder struct {
 	status func() []supervisor.ProcessStatus
 	logf   func(format string, args ...any)
+	// probing is how long a replica may take to answer, and closing how long a client may take to close a connection that is cut.
+	probing, closing time.Duration
 
 	mu        sync.Mutex
 	endpoints []endpoint
@@ -30,7 +32,7 @@ type forwarder struct {
 }
 
 func newForwarder(status func() []supervisor.ProcessStatus, logf func(string, ...any)) *forwarder {
-	return &forwarder{status: status, logf: logf, links: map[*link]endpoint{}}
+	return &forwarder{status: status, logf: logf, probing: probeTimeout, closing: closeTimeout, links: map[*link]endpoint{}}
 }
 
 // run forwards until ctx is done, and returns when every connection is closed.
@@ -88,7 +90,7 @@ func (f *forwarder) connect(ctx context.Context, client *net.TCPConn) (*link, er
 		if !f.ready(ctx, e) {
 			continue
 		}
-		dialer := net.Dialer{Timeout: probeTimeout}
+		dialer := net.Dialer{Timeout: f.probing}
 		replica, dialErr := dialer.DialContext(ctx, "tcp", e.Webhook)
 		if dialErr != nil {
 			err = fmt.Errorf("%s is ready but does not serve webhooks: %w", e.Process, dialErr)
@@ -134,7 +136,7 @@ func (f *forwarder) ready(ctx context.Context, e endpoint) bool {
 	if !runs {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.probing)
 	defer cancel()
 	return probe(ctx, e.Health)
 }
@@ -155,7 +157,7 @@ func (f *forwarder) cutUnready(ctx context.Context) {
 				return
 			}
 			for _, l := range links {
-				all.Go(l.cut)
+				all.Go(func() { l.cut(ctx, f.closing) })
 			}
 		})
 	}
@@ -184,12 +186,14 @@ func (l *link) carry() {
 	l.replica.Close()
 }
 
-// cut ends the link from the replica's side and returns when the client knows.
-func (l *link) cut() {
+// cut ends the link from the replica's side and returns when the client knows, or has had its time.
+func (l *link) cut(ctx context.Context, closing time.Duration) {
 	l.replica.Close()
+	ctx, cancel := context.WithTimeout(ctx, closing)
+	defer cancel()
 	select {
 	case <-l.done:
-	case <-time.After(closeTimeout):
+	case <-ctx.Done():
 		l.client.Close()
 		<-l.done
 	}

@@ -80,6 +80,7 @@ func newStage(t *testing.T, actors ...*actor) *stage {
 		}
 		return list
 	}, t.Logf)
+	s.probing = time.Minute // nobody here hangs, however slow the machine is
 	var endpoints []endpoint
 	for _, a := range actors {
 		endpoints = append(endpoints, a.endpoint)
@@ -144,9 +145,7 @@ func TestForwarderPassesOverWhoIsNotReady(t *testing.T) {
 	paused, unready, silent, well := newActor(t, "paused"), newActor(t, "unready"), newActor(t, "silent"), newActor(t, "well")
 	paused.state = supervisor.Paused
 	unready.unready.Store(true)
-	free := ""
-	g.Expect(freeAddresses(&free)).To(Succeed())
-	silent.Webhook = free // ready, yet nobody listens
+	silent.Webhook = "127.0.0.1:0" // ready, yet nobody can listen there
 	s := newStage(t, paused, unready, silent, well)
 	for range 8 {
 		g.Expect(s.dial(t).ask()).To(Equal("well"))
@@ -195,6 +194,7 @@ func TestSettleCutsTheConnectionsOfAnEarlierRun(t *testing.T) {
 	s := newStage(t, before)
 	old := s.dial(t)
 	g.Expect(old.ask()).To(Equal("before"))
+	s.closing = 0 // this client does not close
 	s.settle(t.Context(), []endpoint{after.endpoint})
 	g.Expect(old.ask()).To(BeEmpty())
 	g.Expect(s.dial(t).ask()).To(Equal("after"))

@@ -3,8 +3,6 @@ package runner
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,14 +29,7 @@ func Kubeconfig(ctx context.Context, admin *rest.Config, serviceAccount client.O
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("writing the operator's kubeconfig: %w", err)
-	}
-	content, err := clientcmd.Write(*config)
-	if err != nil {
-		return fmt.Errorf("writing the operator's kubeconfig: %w", err)
-	}
-	return os.WriteFile(path, content, 0o600)
+	return clientcmd.WriteToFile(*config, path) // in a directory of the owner's only
 }
 
 // kubeconfig takes the way to the server from the admin's configuration and the user from the token.
@@ -47,16 +38,16 @@ func kubeconfig(admin *rest.Config, serviceAccount client.ObjectKey, token strin
 	if err := rest.LoadTLSFiles(admin); err != nil {
 		return nil, fmt.Errorf("reading the cluster's CA certificate: %w", err)
 	}
-	const cluster, user, current = "testbed", "operator", "operator"
-	config := clientcmdapi.NewConfig()
-	config.Clusters[cluster] = &clientcmdapi.Cluster{
-		Server:                   admin.Host,
-		CertificateAuthorityData: admin.CAData,
-		InsecureSkipTLSVerify:    admin.Insecure,
-		TLSServerName:            admin.ServerName,
-	}
-	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
-	config.Contexts[current] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user, Namespace: serviceAccount.Namespace}
-	config.CurrentContext = current
-	return config, nil
+	const cluster, user = "testbed", "operator"
+	return &clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{cluster: {
+			Server:                   admin.Host,
+			CertificateAuthorityData: admin.CAData,
+			InsecureSkipTLSVerify:    admin.Insecure,
+			TLSServerName:            admin.ServerName,
+		}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{user: {Token: token}},
+		Contexts:       map[string]*clientcmdapi.Context{user: {Cluster: cluster, AuthInfo: user, Namespace: serviceAccount.Namespace}},
+		CurrentContext: user,
+	}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -65,14 +66,15 @@ func Render(dir string) (Manifests, error) {
 	return m, nil
 }
 
-// Load returns the manifests at path: a file has them as YAML, as `kubectl apply -f` takes it, and a directory is a kustomization.
+// Load returns the manifests at path: a file has them as YAML, as `kubectl apply -f` takes it, and a directory is a kustomization or
+// has such files.
 func Load(path string) (Manifests, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return Manifests{}, fmt.Errorf("reading the manifests: %w", err)
 	}
 	if info.IsDir() {
-		return Render(path)
+		return loadDirectory(path)
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -83,6 +85,29 @@ func Load(path string) (Manifests, error) {
 		return Manifests{}, fmt.Errorf("reading the manifests %s: %w", path, err)
 	}
 	return m, nil
+}
+
+func loadDirectory(path string) (Manifests, error) {
+	files, err := filepath.Glob(filepath.Join(path, "*"))
+	if err != nil || slices.ContainsFunc(files, isKustomization) {
+		return Render(path)
+	}
+	var all Manifests
+	for _, file := range files {
+		if extension := filepath.Ext(file); extension != ".yaml" && extension != ".yml" {
+			continue
+		}
+		m, err := Load(file)
+		if err != nil {
+			return Manifests{}, err
+		}
+		all.objects = append(all.objects, m.objects...)
+	}
+	return all, nil
+}
+
+func isKustomization(file string) bool {
+	return slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(file))
 }
 
 // Parse returns the manifests of a YAML stream, in its order.
@@ -145,6 +170,10 @@ type Manager struct {
 	// had outside a pod.
 	Args []string
 	Env  []string
+	// Certificates are the directories in which its container expects a certificate that somebody else makes, such as cert-manager:
+	// those at which Secrets are mounted that the manifests lack, and that of --webhook-cert-path. The process finds one there if it
+	// knows the directory by an argument, by a variable, or by that of temporary files.
+	Certificates []string
 }
 
 // UserName returns the name of the manager's user in the API server.
@@ -165,6 +194,7 @@ func (m Manifests) Manager() (Manager, error) {
 		Command:        slices.Clone(container.Command),
 		Args:           slices.Clone(container.Args),
 		Env:            environment(container.Env, d.Namespace),
+		Certificates:   m.certificates(d),
 	}, nil
 }
 

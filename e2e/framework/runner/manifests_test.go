@@ -51,6 +51,27 @@ func TestLoadReadsWhatYAMLHasWritten(t *testing.T) {
 	g.Expect(loaded.Objects()).To(Equal(rendered.Objects()))
 }
 
+func TestLoadReadsTheFilesOfADirectory(t *testing.T) {
+	for name, want := range map[string][]string{"Kustomization": {"a"}, "kustomization.yml": {"a"}, "notes.txt": {"a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			g, directory := NewWithT(t), t.TempDir()
+			for file, content := range map[string]string{
+				name: "resources: [a.yml]", "a.yml": "{apiVersion: v1, kind: Namespace, metadata: {name: a}}",
+				"b.yaml": "{apiVersion: v1, kind: Namespace, metadata: {name: b}}",
+			} {
+				g.Expect(os.WriteFile(filepath.Join(directory, file), []byte(content), 0o600)).To(Succeed())
+			}
+			loaded, err := runner.Load(directory)
+			g.Expect(err).NotTo(HaveOccurred())
+			var names []string
+			for _, object := range loaded.Objects() {
+				names = append(names, object.GetName())
+			}
+			g.Expect(names).To(Equal(want))
+		})
+	}
+}
+
 func TestLoadNamesTheFileItCannotRead(t *testing.T) {
 	g := NewWithT(t)
 	_, err := runner.Load("testdata/none.yaml")

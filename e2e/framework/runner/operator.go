@@ -35,8 +35,10 @@ type Options struct {
 	// Replicas is how many processes run; zero means one.
 	Replicas int
 	// Webhooks says that the cluster's API server reaches this machine's loopback. Then the webhook configurations among
-	// the manifests are installed, their Service leads to the replicas, and each gets a --webhook-bind-address of its own. Where the
-	// manifests give the manager a --webhook-cert-path, it gets another one, with a certificate that the configurations trust.
+	// the manifests are installed, and their Service leads to the replicas; so does that of webhooks which convert objects from one
+	// version of a CustomResourceDefinition to another. Each gets a --webhook-bind-address of its own if the
+	// executable's --help lists that; otherwise there can be only one, at the Service's target port.
+	// Where the manager expects a certificate that somebody else makes (see [Manager]), the configurations and definitions trust it.
 	// Otherwise the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
 	// runs with ENABLE_WEBHOOKS=false.
 	Webhooks bool
@@ -53,8 +55,9 @@ type Operator struct {
 	options  Options
 	manager  Manager
 	admin    client.Client
-	served   bool  // it has webhooks that the API server calls
-	port     int64 // of the forwarder to them; zero while there is none
+	served   bool   // it has webhooks that the API server calls
+	fixedAt  string // is the port of its webhooks; empty if a flag sets it
+	port     int64  // of the forwarder to them; zero while there is none
 	replicas []*Replica
 	moving   sync.Mutex // held by a replica that chooses other ports while others start
 }
@@ -102,8 +105,8 @@ func (o *Operator) Install(ctx context.Context, m Manifests, changes ...Change) 
 	return o.start(ctx, changes...)
 }
 
-// install applies the manifests, except for the CustomResourceDefinitions and the workload, and makes the kubeconfig of their
-// ServiceAccount.
+// install applies the manifests, except for the workload and what the CustomResourceDefinitions say besides how to call webhooks, and
+// makes the kubeconfig of their ServiceAccount.
 func (o *Operator) install(ctx context.Context) error {
 	m := o.options.Manifests
 	manager, err := m.Manager()
@@ -111,35 +114,31 @@ func (o *Operator) install(ctx context.Context) error {
 		return err
 	}
 	o.manager = manager
-	o.served = o.options.Webhooks && len(m.webhookServices()) > 0
+	authority, err := o.provideCertificate()
+	if err != nil {
+		return err
+	}
 	objects := m.withoutWebhooks()
-	if o.served {
+	if o.served = o.options.Webhooks && len(m.webhookServices()) > 0; o.served {
+		if o.fixedAt, err = o.fixedPort(ctx); err != nil {
+			return err
+		}
 		if o.port == 0 {
 			if o.port, err = o.startForwarder(ctx); err != nil {
 				return err
 			}
-		}
-		authority, err := o.provideCertificate()
-		if err != nil {
-			return err
 		}
 		objects = m.withWebhooksAt(o.port, authority)
 	}
 	if err := Apply(ctx, o.admin, objects); err != nil {
 		return err
 	}
-	return Kubeconfig(ctx, o.options.Config, manager.ServiceAccount, o.kubeconfig())
-}
-
-// provideCertificate makes the certificate of the webhooks for an operator that reads one from files, as its manifests say by
-// a --webhook-cert-path, and returns the authority to trust. It returns nil for an operator that makes its own.
-func (o *Operator) provideCertificate() (authority []byte, err error) {
-	if _, reads := flagValue(o.manager.Args, certificateFlag); !reads {
-		return nil, nil
+	if o.served {
+		if err := Define(ctx, o.options.Config, m.conversionsAt(o.port, authority)); err != nil {
+			return err
+		}
 	}
-	dir := filepath.Join(o.options.Supervisor.Dir(), "operators", o.options.Name+".certificate")
-	o.manager.Args = append(o.manager.Args, "--"+certificateFlag+"="+dir)
-	return writeCertificate(dir, o.options.Manifests)
+	return Kubeconfig(ctx, o.options.Config, manager.ServiceAccount, o.kubeconfig())
 }
 
 // Beside starts another operator with the same executable, as other manifests install it, with the changes. name is its name, as in
@@ -227,6 +226,11 @@ func (o *Operator) each(ctx context.Context, do func(*Replica, context.Context) 
 // kubeconfig is kept beside the logs, so that it goes when the supervisor's directory does.
 func (o *Operator) kubeconfig() string {
 	return filepath.Join(o.options.Supervisor.Dir(), "operators", o.options.Name+".kubeconfig")
+}
+
+// certificates is the directory of what provideCertificate makes.
+func (o *Operator) certificates() string {
+	return filepath.Join(o.options.Supervisor.Dir(), "operators", o.options.Name+".files")
 }
 
 // Change is a change of how the operator runs, such as [WithEnv].

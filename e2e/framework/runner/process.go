@@ -3,6 +3,7 @@ package runner
 import (
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,19 +14,24 @@ import (
 // addresses are where a replica listens, each a host:port; empty means not at all.
 type addresses struct {
 	health, metrics, webhook string
+	// fixed says that the process listens at webhook whatever its flags say.
+	fixed bool
 }
 
 // metricsFlag is what kubebuilder calls the flag of the metrics' address.
 const metricsFlag = "metrics-bind-address"
 
-// chooseAddresses finds free addresses for what a replica has to serve.
-func chooseAddresses(m Manager, webhook bool) (addresses, error) {
-	var at addresses
+// chooseAddresses finds free addresses for what a replica has to serve. Its webhooks have no choice if fixedPort is not empty.
+func chooseAddresses(m Manager, webhook bool, fixedPort string) (addresses, error) {
+	at := addresses{fixed: fixedPort != ""}
 	wanted := []*string{&at.health}
 	if value, ok := flagValue(m.Args, metricsFlag); ok && value != "0" {
 		wanted = append(wanted, &at.metrics)
 	}
-	if webhook {
+	switch {
+	case webhook && at.fixed:
+		at.webhook = net.JoinHostPort("127.0.0.1", fixedPort)
+	case webhook:
 		wanted = append(wanted, &at.webhook)
 	}
 	return at, freeAddresses(wanted...)
@@ -58,9 +64,10 @@ func process(name string, o Options, m Manager, kubeconfig string, at addresses)
 		flags = append(flags, "--"+metricsFlag+"="+at.metrics)
 	}
 	env := []string{"KUBECONFIG=" + kubeconfig}
-	if at.webhook != "" {
-		flags = append(flags, "--webhook-bind-address="+at.webhook)
-	} else {
+	switch {
+	case at.webhook != "" && !at.fixed:
+		flags = append(flags, "--"+addressFlag+"="+at.webhook)
+	case at.webhook == "":
 		// Or all replicas would serve, at one and the same port, what nobody calls.
 		env = append(env, "ENABLE_WEBHOOKS=false")
 	}
@@ -68,9 +75,30 @@ func process(name string, o Options, m Manager, kubeconfig string, at addresses)
 		Name:  name,
 		Path:  o.Binary,
 		Args:  slices.Concat(m.Args, flags, o.Args),
-		Env:   slices.Concat(os.Environ(), m.Env, env, o.Env),
+		Env:   slices.Concat(m.Env, env, o.Env),
 		Grace: gracePeriod, Traceable: o.traceable,
 	}
+}
+
+// process says how the replica runs, with those options: with the suite's environment below its own, or confined.
+func (r *Replica) process(o Options) (supervisor.Process, error) {
+	p := process(r.name, o, r.operator.manager, r.operator.kubeconfig(), r.at)
+	command, err := confinement()
+	if err != nil {
+		return p, err
+	}
+	if command == nil {
+		p.Env = slices.Concat(os.Environ(), p.Env)
+		return p, nil
+	}
+	a, err := r.access(o)
+	if err != nil {
+		return p, err
+	}
+	if p.Path, err = filepath.Abs(p.Path); err != nil {
+		return p, err
+	}
+	return confined(p, command, a), nil
 }
 
 // flagValue returns the value that the arguments give the flag, in any of the ways in which Go programs take one.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -25,6 +26,11 @@ func TestProcess(t *testing.T) {
 				"--webhook-bind-address=127.0.0.1:3"},
 			env: []string{"COLOR=red", "KUBECONFIG=k"},
 		},
+		"with webhooks that no flag moves": {
+			at:   addresses{health: "127.0.0.1:1", webhook: "127.0.0.1:9443", fixed: true},
+			args: []string{"--leader-elect", "--health-probe-bind-address=127.0.0.1:1"},
+			env:  []string{"COLOR=red", "KUBECONFIG=k"},
+		},
 		"what the caller says prevails": {
 			options: Options{Args: []string{"--leader-elect=false"}, Env: []string{"COLOR=blue", "ENABLE_WEBHOOKS=true"}},
 			at:      addresses{health: "127.0.0.1:1"},
@@ -44,9 +50,11 @@ func TestProcess(t *testing.T) {
 
 func TestChooseAddresses(t *testing.T) {
 	for name, tc := range map[string]struct {
-		args                     []string
-		webhook                  bool
-		wantMetrics, wantWebhook bool
+		args        []string
+		webhook     bool
+		fixedPort   string
+		wantMetrics bool
+		wantWebhook types.GomegaMatcher
 	}{
 		"nothing is called for":     {args: []string{"--leader-elect"}},
 		"metrics":                   {args: []string{"--metrics-bind-address=:8443"}, wantMetrics: true},
@@ -54,16 +62,33 @@ func TestChooseAddresses(t *testing.T) {
 		"metrics are off":           {args: []string{"--metrics-bind-address=0"}},
 		"metrics are off at last":   {args: []string{"--metrics-bind-address=:8443", "--metrics-bind-address=0"}},
 		"a flag that looks like it": {args: []string{"--metrics-bind-address-too=:8443", "metrics-bind-address=:1"}},
-		"webhooks":                  {webhook: true, wantWebhook: true},
+		"webhooks":                  {webhook: true, wantWebhook: HavePrefix("127.0.0.1:")},
+		"webhooks at their port":    {webhook: true, fixedPort: "9443", wantWebhook: Equal("127.0.0.1:9443")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			at, err := chooseAddresses(Manager{Args: tc.args}, tc.webhook)
+			at, err := chooseAddresses(Manager{Args: tc.args}, tc.webhook, tc.fixedPort)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(at.health).To(HavePrefix("127.0.0.1:"))
 			serves := map[bool]types.GomegaMatcher{true: HavePrefix("127.0.0.1:"), false: BeEmpty()}
 			g.Expect(at.metrics).To(serves[tc.wantMetrics])
-			g.Expect(at.webhook).To(serves[tc.wantWebhook])
+			g.Expect(at.webhook).To(cmp.Or(tc.wantWebhook, BeEmpty()))
+		})
+	}
+}
+
+func TestListed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		help string
+		want bool
+	}{
+		"by package flag":  {"Usage of manager:\n  -webhook-bind-address string\n    \tthe address", true},
+		"by package pflag": {"Flags:\n  -w, --webhook-bind-address string   the address", true},
+		"another flag":     {"  -webhook-bind-address-v2 string\n  -old-webhook-bind-address string", false},
+		"nothing":          {"", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(listed.MatchString(tc.help)).To(Equal(tc.want))
 		})
 	}
 }

@@ -36,9 +36,9 @@ func (r *Replica) ready(ctx context.Context) error {
 	}
 	words := r.lastWords()
 	if ctx.Err() != nil {
-		return fmt.Errorf("the operator %s is not ready: %w: %s", r.name, context.Cause(ctx), words)
+		return fmt.Errorf("the operator's process %s is not ready: %w: %s", r.name, context.Cause(ctx), words)
 	}
-	err := fmt.Errorf("the operator %s ended before it was ready: %s", r.name, words)
+	err := fmt.Errorf("the operator's process %s exited before it was ready: %s", r.name, words)
 	if strings.Contains(words, "address already in use") {
 		err = fmt.Errorf("%w: %w", errPortTaken, err)
 	}

@@ -118,7 +118,7 @@ func (r *Replica) crash(ctx context.Context) error { return r.supervisor().Kill(
 
 // choosePorts gives the next run its ports, none of which a late connection to the last run could meet.
 func (r *Replica) choosePorts() error {
-	at, err := chooseAddresses(r.operator.manager, r.operator.served)
+	at, err := chooseAddresses(r.operator.manager, r.operator.served, r.operator.fixedAt)
 	if err != nil {
 		return fmt.Errorf("finding free ports for the operator %s: %w", r.name, err)
 	}
@@ -162,10 +162,14 @@ func (r *Replica) move(ctx context.Context) error {
 
 func (r *Replica) tryToRun(ctx context.Context, changes ...Change) error {
 	options := r.operator.options.with(changes)
-	if log, err := os.ReadFile(r.LogFile()); err == nil {
-		r.earlier = len(log)
+	if log, err := os.Stat(r.LogFile()); err == nil {
+		r.earlier = int(log.Size())
 	}
-	if err := r.supervisor().Run(ctx, process(r.name, options, r.operator.manager, r.operator.kubeconfig(), r.at)); err != nil {
+	p, err := r.process(options)
+	if err == nil {
+		err = r.supervisor().Run(ctx, p)
+	}
+	if err != nil {
 		return fmt.Errorf("starting the operator %s: %w", r.name, err)
 	}
 	r.began = true

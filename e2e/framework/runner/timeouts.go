@@ -4,7 +4,7 @@ import "time"
 
 // Timeouts are safety nets: what is waited for takes a fraction of them, unless the machine has much else to do.
 const (
-	// readyTimeout bounds the wait for the operator's readiness probe to succeed.
+	// readyTimeout bounds the wait for the operator's readiness probe to succeed, and for it to print its flags.
 	readyTimeout = 60 * time.Second
 	// deployTimeout bounds the wait for the pods of an operator that is deployed, and for its webhooks.
 	deployTimeout = 3 * time.Minute
@@ -13,8 +13,9 @@ const (
 	// gracePeriod is how long a process may take to exit after a SIGTERM: what a kubelet would give it by the manager's
 	// terminationGracePeriodSeconds in kubebuilder's layout.
 	gracePeriod = 10 * time.Second
-	// closeTimeout is how long a client may take to close a connection to a webhook that is being cut.
-	closeTimeout = time.Second
+	// closeTimeout is how long a client may take to close a connection to a webhook that is being cut. An API server does so at once,
+	// unless it is paused: one that has much else to do must not send another request this way.
+	closeTimeout = 30 * time.Second
 	// probePeriod is the shortest that a pod's readiness probe can have. A kubelet takes a pod for unready that has missed
 	// three probes of a second each; probeTimeout is as long as they are together, so that a replica on a busy machine is
 	// not taken for one that hangs.

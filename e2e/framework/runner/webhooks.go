@@ -18,7 +18,7 @@ var configurations = []string{"MutatingWebhookConfiguration", "ValidatingWebhook
 var workloads = []string{"Deployment", "Service"}
 
 // RemoveWebhooks deletes the webhook configurations that [Start] has installed: for an operator that stops while its cluster stays up,
-// where requests would otherwise be refused because no webhook answers.
+// where requests would otherwise be refused because no webhook answers. CustomResourceDefinitions stay as they are.
 func (o *Operator) RemoveWebhooks(ctx context.Context) error {
 	if !o.served {
 		return nil
@@ -46,21 +46,10 @@ func (m Manifests) withWebhooksAt(port int64, authority []byte) []*unstructured.
 	services := m.webhookServices()
 	var objects []*unstructured.Unstructured
 	for _, object := range m.Without("Deployment", definition) {
-		key := client.ObjectKeyFromObject(object)
 		switch {
 		case slices.Contains(configurations, object.GetKind()):
-			object = object.DeepCopy()
-			for _, clientConfig := range clientConfigsOf(object) {
-				service := clientConfig["service"].(map[string]any)
-				if !slices.Contains(services, keyOf(service)) {
-					continue
-				}
-				service["port"] = port
-				if authority != nil {
-					clientConfig["caBundle"] = base64.StdEncoding.EncodeToString(authority)
-				}
-			}
-		case object.GetKind() == "Service" && slices.Contains(services, key):
+			object = calledAt(object, services, port, authority)
+		case object.GetKind() == "Service" && slices.Contains(services, client.ObjectKeyFromObject(object)):
 			object = toLocalhost(object)
 		case object.GetKind() == "Service":
 			continue
@@ -70,12 +59,42 @@ func (m Manifests) withWebhooksAt(port int64, authority []byte) []*unstructured.
 	return objects
 }
 
-// webhookServices are the Services of the manifests that webhook configurations name.
+// conversionsAt returns the CustomResourceDefinitions whose objects the operator converts from one version to another, by a webhook
+// at a port of this machine's loopback: see withWebhooksAt.
+func (m Manifests) conversionsAt(port int64, authority []byte) Manifests {
+	services := m.webhookServices()
+	var converted []*unstructured.Unstructured
+	for _, d := range m.Select(definition) {
+		if len(clientConfigsOf(d)) > 0 {
+			converted = append(converted, calledAt(d, services, port, authority))
+		}
+	}
+	return NewManifests(converted...)
+}
+
+// calledAt returns a copy of an object that makes the API server call webhooks. It calls those of the Services at the port, and trusts
+// the authority, unless it is nil.
+func calledAt(object *unstructured.Unstructured, services []client.ObjectKey, port int64, authority []byte) *unstructured.Unstructured {
+	object = object.DeepCopy()
+	for _, clientConfig := range clientConfigsOf(object) {
+		service := clientConfig["service"].(map[string]any)
+		if !slices.Contains(services, keyOf(service)) {
+			continue
+		}
+		service["port"] = port
+		if authority != nil {
+			clientConfig["caBundle"] = base64.StdEncoding.EncodeToString(authority)
+		}
+	}
+	return object
+}
+
+// webhookServices are the Services of the manifests that webhook configurations and CustomResourceDefinitions name.
 func (m Manifests) webhookServices() []client.ObjectKey {
 	var named []client.ObjectKey
-	for _, configuration := range m.Select(configurations...) {
-		for _, service := range servicesOf(configuration) {
-			named = append(named, keyOf(service))
+	for _, object := range m.Select(append([]string{definition}, configurations...)...) {
+		for _, clientConfig := range clientConfigsOf(object) {
+			named = append(named, keyOf(clientConfig["service"].(map[string]any)))
 		}
 	}
 	var keys []client.ObjectKey
@@ -87,20 +106,12 @@ func (m Manifests) webhookServices() []client.ObjectKey {
 	return keys
 }
 
-// servicesOf returns the clientConfig.service of each webhook in a configuration; a webhook with a URL has none.
-func servicesOf(configuration *unstructured.Unstructured) []map[string]any {
-	var services []map[string]any
-	for _, clientConfig := range clientConfigsOf(configuration) {
-		services = append(services, clientConfig["service"].(map[string]any))
-	}
-	return services
-}
-
-// clientConfigsOf returns the clientConfig of each webhook in a configuration that names a Service.
-func clientConfigsOf(configuration *unstructured.Unstructured) []map[string]any {
+// clientConfigsOf returns the clientConfig of each webhook of a configuration, or of a CustomResourceDefinition, that names a Service.
+func clientConfigsOf(object *unstructured.Unstructured) []map[string]any {
 	var clientConfigs []map[string]any
-	webhooks, _ := configuration.Object["webhooks"].([]any)
-	for _, entry := range webhooks {
+	webhooks, _ := object.Object["webhooks"].([]any)
+	conversion, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "conversion", "webhook")
+	for _, entry := range append(webhooks, conversion) {
 		webhook, _ := entry.(map[string]any)
 		clientConfig, _ := webhook["clientConfig"].(map[string]any)
 		if _, ok := clientConfig["service"].(map[string]any); ok {

@@ -1,10 +1,13 @@
 package runner
 
 import (
+	"encoding/base64"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 )
 
 // kindsAndNames are the objects that matter to webhooks, as kind/name.
@@ -14,6 +17,15 @@ func kindsAndNames(objects []*unstructured.Unstructured) []string {
 		list = append(list, o.GetKind()+"/"+o.GetName())
 	}
 	return list
+}
+
+// servicesOf returns the clientConfig.service of each webhook in a configuration; a webhook with a URL has none.
+func servicesOf(configuration *unstructured.Unstructured) []map[string]any {
+	var services []map[string]any
+	for _, clientConfig := range clientConfigsOf(configuration) {
+		services = append(services, clientConfig["service"].(map[string]any))
+	}
+	return services
 }
 
 func render(t *testing.T, dir string) Manifests {
@@ -52,6 +64,21 @@ func TestWebhooksLeadToThePort(t *testing.T) {
 	}
 }
 
+func TestConversionsLeadToThePort(t *testing.T) {
+	g := NewWithT(t)
+	m := render(t, "testdata/issued")
+	converted := m.conversionsAt(12345, []byte("the authority")).Objects()
+	g.Expect(kindsAndNames(converted)).To(Equal([]string{"CustomResourceDefinition/gizmos.test.example.com"}), "the operator converts nothing else")
+	g.Expect(clientConfigsOf(converted[0])).To(ConsistOf(map[string]any{
+		"service": map[string]any{
+			"namespace": "gatekeeper-system", "name": "gatekeeper-webhook", "path": "/convert", "port": int64(12345),
+		},
+		"caBundle": base64.StdEncoding.EncodeToString([]byte("the authority")),
+	}))
+	g.Expect(NewManifests(append(converted, m.Select("Service")...)...).webhookServices()).To(
+		ConsistOf(client.ObjectKey{Namespace: "gatekeeper-system", Name: "gatekeeper-webhook"}), "also where there is no other webhook")
+}
+
 func TestWithoutWebhooks(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(render(t, "testdata/webhooks").HasWebhooks()).To(BeTrue())
@@ -67,4 +94,35 @@ func TestAWebhookWithAURLIsNoMatterOfOurs(t *testing.T) {
 	m := Manifests{objects: []*unstructured.Unstructured{configuration}}
 	g.Expect(m.webhookServices()).To(BeEmpty())
 	g.Expect(m.withWebhooksAt(1, nil)[0].Object).To(Equal(configuration.Object))
+}
+
+func TestWebhookPort(t *testing.T) {
+	for name, tc := range map[string]struct{ ports, want string }{
+		"a number":              {`[{port: 443, targetPort: 1234}]`, "1234"},
+		"a name":                {`[{port: 443, targetPort: webhook-server}]`, "9443"},
+		"the Service's own":     {`[{port: 443}]`, "443"},
+		"that of webhooks":      {`[{port: 8443, targetPort: 1}, {port: 443, targetPort: 2}]`, "2"},
+		"the only one there is": {`[{port: 9999, targetPort: 3}]`, "3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			m := render(t, "testdata/issued")
+			var ports []any
+			g.Expect(yaml.Unmarshal([]byte(tc.ports), &ports)).To(Succeed())
+			for _, service := range m.Select("Service") {
+				g.Expect(unstructured.SetNestedSlice(service.Object, ports, "spec", "ports")).To(Succeed())
+			}
+			g.Expect(m.webhookPort()).To(Equal(tc.want))
+		})
+	}
+}
+
+func TestWebhookPortOfNone(t *testing.T) {
+	g := NewWithT(t)
+	m := render(t, "testdata/issued")
+	for _, service := range m.Select("Service") {
+		unstructured.RemoveNestedField(service.Object, "spec", "ports")
+	}
+	_, err := m.webhookPort()
+	g.Expect(err).To(MatchError(ContainSubstring("the Service gatekeeper-system/gatekeeper-webhook of the webhooks has no port")))
 }

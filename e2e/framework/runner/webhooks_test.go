@@ -1,11 +1,14 @@
 package runner_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,6 +25,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	certutil "k8s.io/client-go/util/cert"
@@ -65,6 +69,7 @@ func TestWebhooks(t *testing.T) {
 		{"a replica held behind the supervisor's back", (*gatehouse).held},
 		{"all killed", (*gatehouse).allKilled},
 		{"started again", (*gatehouse).startedAgain},
+		{"a certificate that somebody else makes", (*gatehouse).issued},
 		{"removed", (*gatehouse).removed},
 		{"a kind defined in place", (*gatehouse).definedInPlace},
 	} {
@@ -381,6 +386,51 @@ func (h *gatehouse) portTaken(t *testing.T) {
 	h.until(t, "the webhooks lead to where it listens then", signed)
 	g.Expect(h.operator.Restart(t.Context(), runner.WithBinary(unlucky("")))).To(MatchError(ContainSubstring("address already in use")))
 	g.Expect(h.operator.Restart(t.Context())).To(Succeed())
+}
+
+// freePort returns a port that no other process of the testbed takes before its user does: it is below those of package loopback.
+func freePort() int {
+	for port := 10000 + rand.IntN(10000); ; port++ {
+		if listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err == nil {
+			listener.Close()
+			return port
+		}
+	}
+}
+
+// issued runs a gatekeeper that expects a certificate of cert-manager's, and has no flag for its webhooks.
+func (h *gatehouse) issued(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	g.Expect(h.operator.Stop(ctx)).To(Succeed())
+	manifests, err := runner.Render("testdata/issued")
+	g.Expect(err).NotTo(HaveOccurred())
+	content, err := runner.NewManifests(manifests.Without("Issuer", "Certificate")...).YAML()
+	g.Expect(err).NotTo(HaveOccurred())
+	options := h.options
+	options.Env, options.Replicas = nil, 1
+	options.Manifests, err = runner.Parse(bytes.ReplaceAll(content, []byte("9443"), []byte(strconv.Itoa(freePort()))))
+	g.Expect(err).NotTo(HaveOccurred())
+	h.operator, err = runner.Start(ctx, options)
+	g.Expect(err).NotTo(HaveOccurred())
+	h.until(t, "the configurations trust the certificate that the operator has found", signed)
+	g.Expect(h.operator.Restart(ctx)).To(Succeed())
+	h.until(t, "and that of a restart", signed)
+	h.converted(t)
+	g.Expect(h.operator.RemoveWebhooks(ctx)).To(Succeed())
+}
+
+// converted has the gatekeeper convert an object.
+func (h *gatehouse) converted(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "test.example.com/v1", "kind": "Gizmo"}}
+	object.SetNamespace(metav1.NamespaceDefault)
+	object.SetName("gizmo")
+	g.Expect(h.client.Create(ctx, object)).To(Succeed())
+	g.Expect(object.GetAnnotations()).NotTo(HaveKey("signed-by"), "it is stored in this version")
+	object.SetAPIVersion("test.example.com/v2")
+	g.Expect(h.client.Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	g.Expect(object.GetAnnotations()).To(HaveKeyWithValue("signed-by", strconv.Itoa(h.pid(t, "gatekeeper"))))
+	g.Expect(h.client.Delete(ctx, object)).To(Succeed())
 }
 
 // removed takes away what the installation has brought, and nothing else.

@@ -8,6 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,12 +23,15 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 		return nil, fmt.Errorf("registering the API types: %w", err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, kind := range []string{"Node", "Namespace"} {
-		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeRoot)
+	for kind, scope := range map[schema.GroupVersionKind]meta.RESTScope{
+		corev1.SchemeGroupVersion.WithKind("Node"):                              meta.RESTScopeRoot,
+		corev1.SchemeGroupVersion.WithKind("Namespace"):                         meta.RESTScopeRoot,
+		corev1.SchemeGroupVersion.WithKind("ServiceAccount"):                    meta.RESTScopeNamespace,
+		appsv1.SchemeGroupVersion.WithKind("Deployment"):                        meta.RESTScopeNamespace,
+		apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"): meta.RESTScopeRoot,
+	} {
+		mapper.Add(kind, scope)
 	}
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("ServiceAccount"), meta.RESTScopeNamespace)
-	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
-	mapper.Add(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), meta.RESTScopeRoot)
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)

@@ -49,10 +49,10 @@ func compare(healthy *file, v Version) (*difference, error) {
 		if signature(healthy, was) != signature(mutated, is) {
 			return nil, fmt.Errorf("it changes the signature of %s", was.Name.Name)
 		}
-		if redeclaresResult(is) {
-			return nil, fmt.Errorf("it sets a result of %s by :=, which would declare another variable within a switch", was.Name.Name)
-		}
 		found.bodies[was] = mutated.source(is.Body)
+		if redeclaresResult(is) { // and has to be at the top of a function with these results
+			found.bodies[was] = "{ return func() " + mutated.source(is.Type.Results) + " " + found.bodies[was] + "() }"
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if before[name] == nil {

@@ -76,6 +76,7 @@ var mutants = []struct {
 }{
 	{schemata.Version{Mutant: "method", Text: change("append(c.seen, all...)", "append(c.seen, all[0])")}, "1 counter <nil> one 3 failed\nsafe 36"},
 	{schemata.Version{Mutant: "no-names", Text: change(`return "counter", nil`, `name = "mutant"; return`)}, "2 mutant <nil> one 3 failed\nsafe 36"},
+	{schemata.Version{Mutant: "result", Text: change(`return "counter", nil`, `first, err := "mutant", errors.New("err"); name = first; return`)}, "2 mutant err one 3 failed\nsafe 36"},
 	{schemata.Version{Mutant: "generic", Text: change("return one\n", "var none T\n\treturn none\n")}, "2 counter <nil>  3 failed\nsafe 36"},
 	{schemata.Version{Mutant: "recursion", Text: change("1 + depth(n-1)", "2 + depth(n-1)")}, "2 counter <nil> one 6 failed\nsafe 36"},
 	{schemata.Version{Mutant: "import", Text: change("\t\"fmt\"\n", "\t\"fmt\"\n\t\"strings\"\n", "return err.Error()", "return strings.ToUpper(err.Error())")}, "2 counter <nil> one 3 FAILED\nsafe 36"},
@@ -111,7 +112,7 @@ func TestCombine(t *testing.T) {
 // The healthy text keeps its comments and its directives; that it keeps its line numbers, its own output shows.
 func TestCombineKeepsTheText(t *testing.T) {
 	g := NewWithT(t)
-	combined, _, err := schemata.Combine([]byte(healthy), []schemata.Version{mutants[1].version, mutants[4].version})
+	combined, _, err := schemata.Combine([]byte(healthy), []schemata.Version{mutants[1].version, mutants[5].version})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(combined)).To(Equal(strings.NewReplacer(
 		"package main\n", "package main; import \"strings\"\n",
@@ -143,8 +144,6 @@ func (t thing) grow(by int) int { return t.size + by }
 
 func init() { table["b"] = 1 }
 
-func named() (err error) { return err }
-
 func plain() { println("plain") }
 `
 	for name, tc := range map[string]struct{ old, new, why string }{
@@ -157,7 +156,6 @@ func plain() { println("plain") }
 		"a removed function":         {`func plain() { println("plain") }`, "", "changes or removes the function plain"},
 		"a removed method":           {"func (t thing) grow(by int) int { return t.size + by }", "", "changes or removes the method thing.grow"},
 		"an initialization":          {`table["b"] = 1`, `table["b"] = 2`, "changes or removes func init"},
-		"a result by :=":             {"{ return err }", "{ a, err := 1, err; _ = a; return err }", "sets a result of named by :="},
 		"one more initialization":    {"func plain", "func init() { clear(table) }\n\nfunc plain", "it adds func init"},
 		"one more variable":          {"func plain", "var more = plain\n\nfunc plain", "it adds var more = plain"},
 		"one more method":            {"func plain", "func (t thing) String() string { return \"\" }\n\nfunc plain", "it adds the method thing.String"},

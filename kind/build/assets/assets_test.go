@@ -244,12 +244,10 @@ func TestTwoAtOnceBuildOnce(t *testing.T) {
 	release := locked(t, o)
 	out := &log{}
 	o.Progress = out
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	dirs := make(chan string, 2)
 	for range 2 {
 		go func() {
-			dir, err := Ensure(ctx, o)
+			dir, err := Ensure(t.Context(), o)
 			if err != nil {
 				t.Error(err)
 			}

@@ -71,9 +71,10 @@ func needAPIServer(t *testing.T) *rest.Config {
 			CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "bases")},
 			ErrorIfCRDPathMissing: true,
 			Scheme:                testScheme(),
-			// The defaults, 20 seconds, are too short for a machine that compiles meanwhile.
-			ControlPlaneStartTimeout: time.Minute,
-			ControlPlaneStopTimeout:  time.Minute,
+			// The defaults, 10 and 20 seconds, are too short for a machine that compiles meanwhile.
+			CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: time.Minute},
+			ControlPlaneStartTimeout: 5 * time.Minute,
+			ControlPlaneStopTimeout:  5 * time.Minute,
 		}
 		apiServer.environment.ControlPlane.GetAPIServer().Configure().
 			Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")

@@ -1,4 +1,5 @@
-// Command lab is the learner's loop: make start, check, hint, break, reset, solution, diff.
+// Command lab is the learner's loop: make start, check, watch, hint, break, reset, solution, diff,
+// progress, learn.
 package main
 
 import (
@@ -8,30 +9,42 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
+	"github.com/example/operator-testbed/tutorial/internal/grade/manifests"
+	"github.com/example/operator-testbed/tutorial/internal/isolation"
 )
 
 func main() {
+	// What a submission has a part in runs in this program, executed again.
+	isolation.Main()
+	manifests.Main()
+	supervisor.Main()
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command().ExecuteContext(ctx)
 	stop()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "lab: %v\n", err)
-		os.Exit(1)
+		if !errors.Is(err, exercises.ErrNotBuilt) { // its reason was printed, and is enough
+			fmt.Fprintf(os.Stderr, "lab: %v\n", err)
+		}
+		os.Exit(exitCode(err))
 	}
 }
 
 func command() *cobra.Command {
 	var stage, dir, task, exercise, step, module, only, fault string
+	records := recorder{root: ".", now: time.Now, warn: os.Stderr, patience: time.Second}
 	root := &cobra.Command{Use: "lab", Short: "The learner's loop", SilenceErrors: true, SilenceUsage: true}
 	root.PersistentFlags().StringVar(&stage, "stage", "", "the chapter's name")
 	root.PersistentFlags().StringVar(&dir, "dir", "", "the directory of the copy")
+	root.AddCommand(newPublish())
 	add := func(use, short string, needsDir bool, run func(ctx context.Context) error) *cobra.Command {
 		command := &cobra.Command{
 			Use: use, Short: short, Args: cobra.NoArgs,
@@ -49,15 +62,19 @@ func command() *cobra.Command {
 		return exercises.Start(ctx, ".", stage, dir, os.Stdout)
 	})
 	check := add("check", "Run the chapter's suite against a copy", true, func(ctx context.Context) error {
-		return exercises.Check(ctx, ".", dir, only, os.Stdout)
+		_, err := records.runCheck(ctx, exercises.CheckInput{Dir: dir, Only: only, Out: os.Stdout})
+		return err
 	})
-	check.Flags().StringVar(&only, "only", "", "a regular expression of the features to run; all, up to the first that fails, if empty")
+	check.Flags().StringVar(&only, "only", "", "a regular expression of the features to run; all if empty")
+	add("watch", "Check a copy again whenever a file changes", true, func(ctx context.Context) error {
+		return records.runWatch(ctx, dir, os.Stdin, os.Stdout)
+	})
 	broken := add("break", "Make a copy with a fault in it", false, func(ctx context.Context) error {
 		return exercises.Break(ctx, ".", fault, dir, os.Stdout)
 	})
 	broken.Flags().StringVar(&fault, "lab", "", "the name of a break-it lab; the list of them if empty")
 	add("reset", "Start over with a copy", true, func(ctx context.Context) error {
-		return exercises.Reset(ctx, ".", dir, os.Stdout)
+		return records.reset(ctx, dir, os.Stdout)
 	})
 	add("solution", "Make a copy of what a chapter ends with", true, func(ctx context.Context) error {
 		return exercises.Solution(ctx, ".", stage, dir, os.Stdout)
@@ -85,15 +102,19 @@ func command() *cobra.Command {
 		}
 		switch {
 		case dir != "":
-			return exercises.Hint(".", dir, taskNumber, number, os.Stdout)
+			return records.runHint(dir, taskNumber, number, os.Stdout)
 		case stage != "":
-			return exercises.HintAbout(".", stage, filepath.Join("bin", "hints"), number, os.Stdout)
+			return records.giveHint("", stage, number, os.Stdout)
 		default:
 			return errors.New("name the directory of your copy, DIR=directory, or the chapter, STAGE=NN-name")
 		}
 	})
 	hint.Flags().StringVar(&task, "task", "", "the task's number; the first with more to tell if empty")
 	hint.Flags().StringVar(&exercise, "exercise", "", "the exercise's number; the first with more to tell if empty")
+	add("progress", "Show which chapters and labs are done", false, func(context.Context) error {
+		return printProgress(".", os.Stdout)
+	})
+	root.AddCommand(newLearn(&records, &stage, &dir), newSubmit(&dir), newClass(&stage, &dir), newGrade(&stage, &dir), newGradeOne(&stage), newSite())
 	return root
 }
 

@@ -47,6 +47,8 @@ type Chapter struct {
 	// Fails are the features of its suite that show that there is something to do, because the operator that a learner starts with
 	// does not pass them. The value is a part of the failure's message. A chapter that starts with gaps of its own needs none.
 	Fails map[string]string `json:"fails,omitempty"`
+	// Features are the features of its suite, by the names of their test functions. A chapter with another's suite has none.
+	Features map[string]Feature `json:"features,omitempty"`
 	// Tasks are what a learner writes, in this order, to get from what make start gives to what the chapter ends with.
 	Tasks []Task `json:"tasks,omitempty"`
 	// Hints are what helps with each of its exercises, in their order: Steps sentences, each of which gives away more.
@@ -59,6 +61,14 @@ type Step struct {
 	Title string `json:"title"`
 	// Files are named as in Changes. A pattern as of path.Match is possible, too.
 	Files []string `json:"files"`
+}
+
+// Feature describes a feature of a chapter's suite to a learner.
+type Feature struct {
+	// Claim is the sentence that the feature proves about an operator.
+	Claim string `json:"claim"`
+	// Hint is where to look first if the feature does not hold.
+	Hint string `json:"hint"`
 }
 
 // Task is a part of what a learner writes.
@@ -144,6 +154,11 @@ func (c Chapter) validate() error {
 	for i, steps := range c.Hints {
 		if len(steps) != Steps || slices.Contains(steps, "") {
 			return fmt.Errorf("hints has %d for exercise %d: it must have %d", len(steps), i+1, Steps)
+		}
+	}
+	for name, feature := range c.Features {
+		if feature.Claim == "" || feature.Hint == "" {
+			return fmt.Errorf("the feature %s must have a claim and a hint", name)
 		}
 	}
 	for i, step := range c.Steps {

@@ -15,13 +15,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/submission"
 )
 
 // labsFile has the break-it labs, in the tutorial's directory.
 const labsFile = "labs.yaml"
-
-// faultFile is where a copy says which break-it lab it is for.
-const faultFile = ".lab"
 
 // Fault is a break-it lab: an operator with one fault in it, for a learner to find and fix.
 type Fault struct {
@@ -109,7 +107,7 @@ func findFault(root, name string) (Fault, error) {
 
 // faultIn returns the break-it lab that the copy in dir is for, if it is for one.
 func faultIn(root, dir string) (fault Fault, ok bool, err error) {
-	name, err := os.ReadFile(filepath.Join(dir, faultFile))
+	name, err := os.ReadFile(filepath.Join(dir, submission.LabFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Fault{}, false, nil
 	}
@@ -132,7 +130,7 @@ func (f Fault) eject(ctx context.Context, root, dir string) (err error) {
 	if err := ejectPatched(ctx, root, m, c, dir); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, faultFile), []byte(f.Name+"\n"), 0o644)
+	return os.WriteFile(filepath.Join(dir, submission.LabFile), []byte(f.Name+"\n"), 0o644)
 }
 
 // issue is an issue of a project whose owner is named.

@@ -10,20 +10,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/mutant"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/eject"
+	"github.com/example/operator-testbed/tutorial/internal/submission"
 )
-
-// stageFile is where a copy says which chapter it is for.
-const stageFile = ".stage"
 
 // moduleName is the name of a copy's module.
 const moduleName = "example.com/memcached-operator"
@@ -165,7 +161,7 @@ func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) 
 	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "GNUmakefile"), guard, 0o644),
-		os.WriteFile(filepath.Join(dir, stageFile), []byte(stage+"\n"), 0o644),
+		os.WriteFile(filepath.Join(dir, submission.StageFile), []byte(stage+"\n"), 0o644),
 	)
 }
 
@@ -180,7 +176,7 @@ func copyOptions(root, operator string) eject.Options {
 
 // stageOf returns which chapter the copy in dir is for.
 func stageOf(dir string) (string, error) {
-	content, err := os.ReadFile(filepath.Join(dir, stageFile))
+	content, err := os.ReadFile(filepath.Join(dir, submission.StageFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("%s was not made by make start or make break: give the directory that was", dir)
 	}
@@ -196,97 +192,27 @@ func chapterOf(root, dir string) (chapter.Chapter, error) {
 	return find(root, stage)
 }
 
-// errNotYet is what Check returns when the suite has failed. The suite's output says why.
-var errNotYet = errors.New("not yet: each line with FAIL names a feature, what was expected and what was last seen; timeline.txt in its directory shows what happened, in order")
-
-// Check runs the suite of the chapter that the copy in dir is for, against that copy, on a cluster of its own: up to the first
-// feature that fails, which is enough to go on with, or of the features that only matches, a regular expression, all. More
-// variables for the suite, such as one that names another cluster, are in env.
-func Check(ctx context.Context, root, dir, only string, out io.Writer, env ...string) error {
-	c, err := chapterOf(root, dir)
-	if err != nil {
-		return err
+// Of returns the names of the chapter and of the break-it lab that the copy in dir is for; lab is empty if it is not for one.
+func Of(root, dir string) (stage, lab string, err error) {
+	if stage, err = stageOf(dir); err != nil {
+		return "", "", err
 	}
-	fault, broken, err := faultIn(root, dir)
-	if err != nil {
-		return err
-	}
-	directory := c.SuiteDirectory()
-	if err := checkOnly(filepath.Join(root, directory), only); err != nil {
-		return err
-	}
-	work, err := os.MkdirTemp("", "lab-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(work)
-	tested, err := underTest(ctx, c, dir, work)
-	if err != nil {
-		return err
-	}
-	which := "-test.failfast"
-	if only != "" {
-		which = "-test.run=" + only
-	}
-	built, err := runner.BuildSuite(ctx, root, directory)
-	if err != nil {
-		return err
-	}
-	suite := exec.CommandContext(ctx, built, which, "-test.timeout=20m")
-	suite.Dir, suite.Stdout, suite.Stderr = filepath.Join(root, directory), out, out
-	// The artifacts of a failure are named in this output, and not in that of an outer script.
-	suite.Env = append(os.Environ(), "CLUSTER=embedded", "TESTBED_FAILURES=")
-	if c.Operator == "" { // the finished operator's suite waits for what takes Kubernetes longer
-		suite.Env = append(suite.Env, "TESTBED_TIMEOUT=10s")
-	}
-	suite.Env = slices.Concat(suite.Env, tested, env)
-	suite.Cancel = func() error { return suite.Process.Signal(os.Interrupt) }
-	if err := suite.Run(); err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && ctx.Err() == nil {
-			if !broken { // or it would give away a fault in a generated file
-				warnOfStale(ctx, dir, out)
-			}
-			return errNotYet
-		}
-		return err
-	}
-	switch {
-	case only != "": // the rest is not known
-	case broken:
-		fault.printPoint(out)
-	default:
-		fmt.Fprintf(out, "Well done: this is what %s is about.\n", c.Name)
-	}
-	return nil
+	fault, _, err := faultIn(root, dir)
+	return stage, fault.Name, err
 }
 
-// warnOfStale prints which generated files do not fit the code any more.
-func warnOfStale(ctx context.Context, dir string, out io.Writer) {
-	files, err := stale(ctx, dir)
-	switch {
-	case err != nil:
-		fmt.Fprintf(out, "Generated files could not be compared with the code: %v\n", err)
-	case len(files) > 0:
-		fmt.Fprintf(out, "Generated from older code: %s. Run make generate manifests in %s.\n", strings.Join(files, ", "), dir)
+// Names returns the names of all chapters and of all break-it labs of the repository at root, in their order.
+func Names(root string) (chapters, labs []string, err error) {
+	all, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
+	if err != nil {
+		return nil, nil, err
 	}
-}
-
-// underTest returns the variables that name the copy in dir to a suite: its manifests, and the operator that it builds in the
-// directory work, unless the chapter has none.
-func underTest(ctx context.Context, c chapter.Chapter, dir, work string) ([]string, error) {
-	runs := !slices.Contains(c.Runs, chapter.RunsNone)
-	if runs {
-		for _, needed := range []string{"cmd", "config/default"} {
-			if _, err := os.Stat(filepath.Join(dir, needed)); err != nil {
-				return nil, fmt.Errorf("%s has no directory %s yet: tutorial/%s/README.md says what belongs there", dir, needed, c.Name)
-			}
-		}
+	for _, c := range all {
+		chapters = append(chapters, c.Name)
 	}
-	manifests, err := filepath.Abs(filepath.Join(dir, "config"))
-	if err != nil || !runs {
-		return []string{"MANIFESTS=" + manifests}, err
+	faults, err := Faults(root)
+	for _, fault := range faults {
+		labs = append(labs, fault.Name)
 	}
-	binary := filepath.Join(work, "operator")
-	return []string{"MANIFESTS=" + manifests, "OPERATOR=" + binary}, runner.Build(ctx, dir, "./cmd", binary)
+	return chapters, labs, err
 }

@@ -10,10 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/submission"
 )
-
-// hintsFile is where a copy says how many hints its learner has had, by the number of the exercise.
-const hintsFile = ".hints"
 
 // Hint prints the next hint for a task or an exercise of the chapter that the copy in dir is for, both counted from 1. Zero for
 // both means the first task that has more hints, then the first exercise that has, or the fault of a break-it lab.
@@ -29,10 +27,10 @@ func Hint(root, dir string, task, exercise int, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if printed, err := hintTask(root, c, filepath.Join(dir, hintsFile), task, exercise, out); printed || err != nil {
+	if printed, err := hintTask(root, c, filepath.Join(dir, submission.HintsFile), task, exercise, out); printed || err != nil {
 		return err
 	}
-	return hint(root, c, filepath.Join(dir, hintsFile), exercise, out)
+	return hint(root, c, filepath.Join(dir, submission.HintsFile), exercise, out)
 }
 
 // HintAbout is Hint for a chapter that starts without a copy: it records in a file of the directory memory which hints it has
@@ -80,7 +78,7 @@ func hint(root string, c chapter.Chapter, file string, exercise int, out io.Writ
 	return printHints(had, exercise, c.Hints[exercise-1], last, file, out)
 }
 
-// faultHints is the number of a break-it lab in hintsFile, which no exercise has.
+// faultHints is the number of a break-it lab in submission.HintsFile, which no exercise has.
 const faultHints = 0
 
 // hintFault prints the next hint for a break-it lab, which has no exercises.
@@ -88,7 +86,7 @@ func hintFault(fault Fault, dir string, exercise int, out io.Writer) error {
 	if exercise != 0 {
 		return fmt.Errorf("%s is for the lab %s, which has no EXERCISE=%d: leave it out", dir, fault.Name, exercise)
 	}
-	file := filepath.Join(dir, hintsFile)
+	file := filepath.Join(dir, submission.HintsFile)
 	had, err := readHints(file)
 	if err != nil {
 		return err

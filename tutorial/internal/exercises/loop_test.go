@@ -3,6 +3,7 @@ package exercises_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -107,6 +108,20 @@ func TestResetKeepsWhatWasThere(t *testing.T) {
 		g.Expect(out.String()).To(Equal(dir + " is the operator of 04-controller again. Your previous version is in " + kept + ".\n"))
 		g.Expect(filepath.Join(kept, "mine.go")).To(BeAnExistingFile())
 		g.Expect(os.ReadDir(dir)).To(HaveLen(len(begun)))
+	}
+}
+
+// What a learner has done, and whose copy it is, does not start over.
+func TestResetKeepsTheEvents(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	g.Expect(exercises.Start(t.Context(), root, "05-status", dir, io.Discard)).To(Succeed())
+	for _, file := range []string{".events", ".class", ".reported"} {
+		g.Expect(os.WriteFile(filepath.Join(dir, file), []byte(file), 0o600)).To(Succeed())
+	}
+	g.Expect(exercises.Reset(t.Context(), root, dir, io.Discard)).To(Succeed())
+	for _, file := range []string{".events", ".class", ".reported"} {
+		g.Expect(os.ReadFile(filepath.Join(dir, file))).To(BeEquivalentTo(file))
 	}
 }
 

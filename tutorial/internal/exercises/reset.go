@@ -8,7 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/example/operator-testbed/tutorial/internal/board/report"
+	"github.com/example/operator-testbed/tutorial/internal/event"
 )
+
+// kept are the files of a copy that are not about the operator in it: what its learner has done, what of that was reported,
+// and whose it is.
+var kept = []string{event.File, event.ClassFile, report.StateFile}
 
 // Reset makes the copy in dir what its chapter starts with again. The learner's version is kept next to it.
 func Reset(ctx context.Context, root, dir string, out io.Writer) error {
@@ -21,7 +28,7 @@ func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 		return err
 	}
 	dir = filepath.Clean(dir)
-	kept, err := free(dir)
+	before, err := free(dir)
 	if err != nil {
 		return err
 	}
@@ -41,13 +48,22 @@ func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(dir, kept); err != nil {
+	for _, file := range kept {
+		content, err := os.ReadFile(filepath.Join(dir, file))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(fresh, file), content, 0o644)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.Rename(dir, before); err != nil {
 		return err
 	}
 	if err := os.Rename(fresh, dir); err != nil {
-		return errors.Join(err, os.Rename(kept, dir))
+		return errors.Join(err, os.Rename(before, dir))
 	}
-	fmt.Fprintf(out, "%s is %s again. Your previous version is in %s.\n", dir, began, kept)
+	fmt.Fprintf(out, "%s is %s again. Your previous version is in %s.\n", dir, began, before)
 	return nil
 }
 

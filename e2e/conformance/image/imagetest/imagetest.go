@@ -4,10 +4,10 @@ package imagetest
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"io"
-	"maps"
-	"slices"
 	"testing"
+	"testing/fstest"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -19,39 +19,40 @@ import (
 // crane.Layer are not.
 func FromScratch(t testing.TB, architecture string, config v1.Config, files map[string][]byte) v1.Image {
 	t.Helper()
-	archive := archived(t, files)
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
-		OS: "linux", Architecture: architecture, Config: config, RootFS: v1.RootFS{Type: "layers"},
-	})
-	if err == nil {
-		img, err = mutate.AppendLayers(img, layer)
-	}
+	img, err := New(architecture, config, files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return img
 }
 
+// New is [FromScratch] outside of a test.
+func New(architecture string, config v1.Config, files map[string][]byte) (v1.Image, error) {
+	archive, err := archived(files)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil })
+	if err != nil {
+		return nil, err
+	}
+	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		OS: "linux", Architecture: architecture, Config: config, RootFS: v1.RootFS{Type: "layers"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mutate.AppendLayers(img, layer)
+}
+
 // archived makes a tar archive of executable files, in the order of their names.
-func archived(t testing.TB, files map[string][]byte) []byte {
-	t.Helper()
+func archived(files map[string][]byte) ([]byte, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(files[name]))})
-		if err == nil {
-			_, err = w.Write(files[name])
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	tree := fstest.MapFS{}
+	for name, content := range files {
+		tree[name] = &fstest.MapFile{Data: content, Mode: 0o755}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return archive.Bytes()
+	err := errors.Join(w.AddFS(tree), w.Close())
+	return archive.Bytes(), err
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -92,42 +93,46 @@ func TestConfigurationIsWrittenOnce(t *testing.T) {
 }
 
 func TestFollowsNodesAndTriesAgain(t *testing.T) {
-	clients := fake.NewClientset(aNode("one", "10.244.0.0/24", "172.18.0.2"))
-	seen := make(chan []node)
-	failures := 1
-	go func() {
-		_ = follow(t.Context(), clients, func(nodes []node) error {
-			if failures > 0 {
-				failures--
-				return os.ErrInvalid
-			}
-			select {
-			case seen <- nodes:
-			case <-t.Context().Done():
-			}
-			return nil
-		})
-	}()
-	await := func(count int) {
-		t.Helper()
-		for {
-			select {
-			case nodes := <-seen:
-				if len(nodes) == count {
-					return
+	synctest.Test(t, func(t *testing.T) {
+		clients := fake.NewClientset(aNode("one", "10.244.0.0/24", "172.18.0.2"))
+		seen := make(chan []node)
+		failures := 1
+		go func() {
+			_ = follow(t.Context(), clients, func(nodes []node) error {
+				if failures > 0 {
+					failures--
+					return os.ErrInvalid
 				}
-			case <-time.After(time.Minute):
-				t.Fatalf("no call with %d nodes", count)
+				select {
+				case seen <- nodes:
+				case <-t.Context().Done():
+				}
+				return nil
+			})
+		}()
+		await := func(count int) {
+			t.Helper()
+			for {
+				select {
+				case nodes := <-seen:
+					if len(nodes) == count {
+						return
+					}
+				case <-time.After(time.Minute):
+					t.Fatalf("no call with %d nodes", count)
+				}
 			}
 		}
-	}
-	await(1) // after a failure
-	if _, err := clients.CoreV1().Nodes().Create(t.Context(), aNode("two", "10.244.1.0/24", "172.18.0.3"), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	await(2)
-	if err := clients.CoreV1().Nodes().Delete(t.Context(), "two", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	await(1)
+		// After a failure and a pause, which synctest ends when everything waits, the watch too: the fake API server sends only what is
+		// created while it is watched.
+		await(1)
+		if _, err := clients.CoreV1().Nodes().Create(t.Context(), aNode("two", "10.244.1.0/24", "172.18.0.3"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		await(2)
+		if err := clients.CoreV1().Nodes().Delete(t.Context(), "two", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		await(1)
+	})
 }

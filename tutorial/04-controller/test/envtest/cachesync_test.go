@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -43,6 +44,10 @@ func TestManagerGivesUp(t *testing.T) {
 	}
 	reconciler := &controller.MemcachedReconciler{Client: manager.GetClient()}
 	if err := reconciler.SetupWithManager(manager); err != nil {
+		t.Fatal(err)
+	}
+	// The manager fills the caches that it knows of before it starts the controllers, so the one of the Deployments is not late.
+	if _, err := manager.GetCache().GetInformer(t.Context(), &appsv1.Deployment{}); err != nil {
 		t.Fatal(err)
 	}
 	err = manager.Start(t.Context())

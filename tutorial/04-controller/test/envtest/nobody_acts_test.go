@@ -3,7 +3,9 @@ package envtest
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,23 +22,33 @@ import (
 // patience is for how long nothing happens. A garbage collector takes a fraction of it.
 const patience = 5 * time.Second
 
-// startAPIServer starts etcd and an API server, which end with the test, and returns how to reach them.
+// environment has more time than its default, 20 seconds, which a busy machine may exceed.
+var environment = envtest.Environment{ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 5 * time.Minute}
+
+// start starts etcd and an API server when the first test needs them. They end with the last test.
+var start = sync.OnceValues(environment.Start)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := environment.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// startAPIServer returns how to reach an API server. The test runs in parallel with the others, which use the same one.
 func startAPIServer(t *testing.T) *rest.Config {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" && os.Getenv("USE_EXISTING_CLUSTER") != "true" {
 		t.Skip("needs an API server: run `make test`, or set KUBEBUILDER_ASSETS to a directory that holds etcd and kube-apiserver")
 	}
+	t.Parallel()
 	ctrl.SetLogger(logr.Discard())
-	environment := &envtest.Environment{}
-	config, err := environment.Start()
+	config, err := start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := environment.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
 	return config
 }
 
@@ -93,10 +105,10 @@ func TestNobodyActs(t *testing.T) {
 }
 
 // stays fails the test if the object is deleted soon.
-func stays(t *testing.T, object metav1.Object, start func(context.Context, metav1.ListOptions) (watch.Interface, error)) {
+func stays(t *testing.T, object metav1.Object, watches func(context.Context, metav1.ListOptions) (watch.Interface, error)) {
 	t.Helper()
 	seconds := int64(patience / time.Second)
-	changes, err := start(t.Context(), metav1.ListOptions{
+	changes, err := watches(t.Context(), metav1.ListOptions{
 		FieldSelector: "metadata.name=" + object.GetName(), ResourceVersion: object.GetResourceVersion(), TimeoutSeconds: &seconds,
 	})
 	if err != nil {

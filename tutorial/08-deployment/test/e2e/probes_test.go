@@ -33,7 +33,7 @@ func TestProbes(t *testing.T) {
 
 			giveBack()
 			restart(ctx, s)
-			g.Expect(ready(ctx, s)).To(BeTrue())
+			g.Expect(probe(ctx, s, "/readyz")).To(Succeed())
 		}).
 		TestAlone(t)
 }

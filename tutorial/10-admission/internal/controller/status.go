@@ -100,7 +100,7 @@ func podsFailing(pods []corev1.Pod) string {
 			case "ErrImagePull", "ImagePullBackOff", "InvalidImageName":
 				return fmt.Sprintf("The image %s can't be pulled.", container.Image)
 			case "CrashLoopBackOff":
-				return "memcached ends again and again."
+				return "memcached keeps exiting."
 			}
 		}
 	}

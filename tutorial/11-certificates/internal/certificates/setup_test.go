@@ -3,8 +3,9 @@ package certificates
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -39,13 +40,15 @@ func (otherReplicas) Identity() string { return "this" }
 func (otherReplicas) Describe() string { return "lease" }
 
 // A replica that does not lead issues its certificate when it starts, and reconciles when any of the three objects changes.
-func TestSetup(t *testing.T) {
+func TestSetup(t *testing.T) { synctest.Test(t, testSetup) }
+
+func testSetup(t *testing.T) {
 	s := newSite(t)
-	checked := make(chan struct{}, 100)
+	var checks atomic.Int32
 	counting := interceptor.NewClient(s.client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			if _, ok := object.(*corev1.Secret); ok {
-				checked <- struct{}{}
+				checks.Add(1)
 			}
 			return c.Get(ctx, key, object, options...)
 		},
@@ -91,12 +94,11 @@ func TestSetup(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	// No time passes in Wait: without an event, it would check again only after a minute.
 	expectCheck := func(why string) {
 		t.Helper()
-		select {
-		case <-checked:
-		// Without an event, it would check again only after a minute.
-		case <-time.After(20 * time.Second):
+		synctest.Wait()
+		if checks.Swap(0) == 0 {
 			t.Fatalf("it does not check its certificate %s", why)
 		}
 	}

@@ -35,7 +35,7 @@ func TestRotation(t *testing.T) {
 			if err := s.Client.Delete(ctx, authority(s)); err != nil {
 				s.Fatal(err)
 			}
-			restart(ctx, s, runner.WithArgs("--webhook-ca-duration=9s", "--webhook-certificate-duration=3s"))
+			restart(ctx, s, runner.WithArgs("--webhook-ca-duration=14s", "--webhook-certificate-duration=7s"))
 		})).
 		Assess("fails no admission", func(ctx context.Context, s *framework.Scope) {
 			first := authority(s)

@@ -79,10 +79,7 @@ func restart(ctx context.Context, s *framework.Scope, changes ...runner.Change) 
 }
 
 // ownOperator is the setup of a feature that changes how the operator runs: afterwards it runs as at first.
-func ownOperator(ctx context.Context, s *framework.Scope) {
-	ctx = context.WithoutCancel(ctx)
-	s.Cleanup(func() { restart(ctx, s) })
-}
+func ownOperator(ctx context.Context, s *framework.Scope) { s.RestartAfterwards(ctx) }
 
 // leaseOf refers to the lease that the operator's replicas vie for.
 func leaseOf(s *framework.Scope) *coordinationv1.Lease {

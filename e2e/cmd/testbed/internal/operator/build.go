@@ -23,19 +23,18 @@ const Finished = "operator"
 
 // Build compiles the operator in a directory, which is laid out as kubebuilder does, and renders
 // its manifests. The directory is one of the clone at root, or a module of its own, such as a
-// learner's copy. An executable that is up to date is left as it is.
+// learner's copy.
 func Build(ctx context.Context, root, directory string) (Program, error) {
-	return build(ctx, root, directory, "")
+	return build(ctx, root, directory, "", func(dir, pkg, binary string) error { return runner.Build(ctx, dir, pkg, binary) })
 }
 
-// BuildForDebugger does the same for a debugger. The operator's own packages are not optimized, so that every line and variable
-// is where the source has it; those of other modules stay as they are, because compiling them again would take minutes.
+// BuildForDebugger does the same for a debugger.
 func BuildForDebugger(ctx context.Context, root, directory string) (Program, error) {
-	return build(ctx, root, directory, "-debug", "-ldflags=", "-gcflags=./...=-N -l")
+	return build(ctx, root, directory, "-debug", func(dir, pkg, binary string) error { return runner.BuildForDebugger(ctx, dir, pkg, binary) })
 }
 
-// build compiles with more flags, to an executable whose name ends with the suffix.
-func build(ctx context.Context, root, directory, suffix string, flags ...string) (Program, error) {
+// build compiles with a function, to an executable whose name ends with the suffix.
+func build(ctx context.Context, root, directory, suffix string, compile func(dir, pkg, binary string) error) (Program, error) {
 	at := directory
 	if !filepath.IsAbs(at) {
 		at = filepath.Join(root, directory)
@@ -55,7 +54,7 @@ func build(ctx context.Context, root, directory, suffix string, flags ...string)
 		name, dir, main = "copy-"+name, at, "./cmd"
 	}
 	binary := filepath.Join(root, "bin", name+suffix)
-	if err := runner.Build(ctx, dir, main, binary, flags...); err != nil {
+	if err := compile(dir, main, binary); err != nil {
 		if ctx.Err() != nil {
 			return Program{}, context.Cause(ctx)
 		}
@@ -67,8 +66,5 @@ func build(ctx context.Context, root, directory, suffix string, flags ...string)
 // digest returns a hash of an executable.
 func digest(path string) (string, error) {
 	content, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("read the operator's executable: %w", err)
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(content)), nil
+	return fmt.Sprintf("%x", sha256.Sum256(content)), err
 }

@@ -1,0 +1,245 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-openapi/jsonpointer"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/audit"
+)
+
+// anyPoints are the claims about the operator of any custom resource.
+func (c Checks) anyPoints() []Point {
+	points := []Point{
+		{Number: "1", Claim: "conditions say which generation they are about", check: c.Generation},
+		{Number: "2", Claim: "owned objects are put back when they are changed", check: c.OwnedChanged},
+		{Number: "2", Claim: "owned objects are put back when they are deleted", check: c.OwnedDeleted},
+		{Number: "6", Claim: "no write follows from a change that does not matter", check: c.Quiet},
+		{Number: "6", Claim: "no write repeats the one before", check: c.Distinct},
+		{Number: "6", Claim: "no write is in conflict", check: c.NoConflict},
+		{Number: "6", Claim: "a restart writes nothing", alone: true, check: c.NoRestartWrites},
+		{Number: "9", Claim: "owner references pass OwnerReferencesPermissionEnforcement", check: c.OwnerPermission},
+		{Number: "10", Claim: "a deletion in the background leaves nothing", check: c.BackgroundDeletion},
+		{Number: "10", Claim: "a deletion in the foreground leaves nothing", check: c.ForegroundDeletion},
+		{Number: "9", Claim: "permissions are named one by one", Last: true, check: c.Permissions},
+	}
+	for i := range points {
+		check := points[i].check
+		points[i].check = func(ctx context.Context, s *framework.Scope) { check(ctx, c.sample().scope(s)) }
+		points[i].alone = points[i].alone || c.sample().global // whose operator may write anywhere
+	}
+	return points
+}
+
+// Generation checks that each condition says that it is about the present generation.
+func (c Checks) Generation(ctx context.Context, s *framework.Scope) {
+	object := c.created(ctx, s, "generation", 1)
+	c.Barrier(ctx, s)
+	get(ctx, s, object)
+	conditions, err := framework.ConditionsOf(object)
+	must(s, err)
+	if len(conditions) == 0 {
+		s.DoesNotApply("its status has no conditions")
+	}
+	for _, condition := range conditions {
+		if condition.ObservedGeneration != object.GetGeneration() {
+			s.Fatalf("expected conditions of generation %d; last seen: %s", object.GetGeneration(), framework.DescribeConditions(conditions))
+		}
+	}
+}
+
+// Distinct checks that no write repeats the one before, while objects change in ways that do not matter.
+func (c Checks) Distinct(ctx context.Context, s *framework.Scope) {
+	since := s.Mark()
+	object, children := c.createdWithOwned(ctx, s, "repeated")
+	for i := range children {
+		patch(ctx, s, &children[i], note)
+	}
+	patch(ctx, s, object, note)
+	c.Barrier(ctx, s)
+	// Objects that get their names from the API server are created by equal requests.
+	framework.VerifyDistinctWrites(ctx, s, writes(s, since, func(e *auditv1.Event) bool { return e.Verb != "create" }))
+}
+
+// createdWithOwned creates an object, waits until it is available, and returns it and the objects that it owns itself.
+func (c Checks) createdWithOwned(ctx context.Context, s *framework.Scope, prefix string) (object client.Object, children []unstructured.Unstructured) {
+	object = c.created(ctx, s, prefix, 1)
+	c.Barrier(ctx, s)
+	return object, owned(c.sample().waitForReady(ctx, s, object), object)
+}
+
+// nothingOwned is why a point about owned objects does not apply.
+const nothingOwned = "the sample owns no such object"
+
+// OwnedDeleted checks that owned objects come back when they are deleted, except for those that would come back by another name.
+func (c Checks) OwnedDeleted(ctx context.Context, s *framework.Scope) {
+	_, children := c.createdWithOwned(ctx, s, "deleted")
+	children = slices.DeleteFunc(children, func(object unstructured.Unstructured) bool { return object.GetGenerateName() != "" })
+	if len(children) == 0 {
+		s.DoesNotApply(nothingOwned)
+	}
+	for i := range children {
+		deleteAndWait(ctx, s, &children[i])
+	}
+}
+
+// OwnedChanged checks that what the operator has set in owned objects is put back when somebody changes it, all at once.
+func (c Checks) OwnedChanged(ctx context.Context, s *framework.Scope) {
+	_, children := c.createdWithOwned(ctx, s, "changed")
+	if len(children) == 0 {
+		s.DoesNotApply(nothingOwned)
+	}
+	changes := 0
+	for i := range children {
+		changed := damage(ctx, s, &children[i])
+		changes += len(changed)
+		waitForPutBack(ctx, s, &children[i], changed...)
+	}
+	if changes == 0 {
+		s.DoesNotApply("nobody can change what the sample owns")
+	}
+}
+
+// damage changes as many fields of an object as the API server allows at once, and returns JSON pointers to them. It leaves alone what the
+// API server would set itself, because nobody knows whether the operator has set it, too.
+func damage(ctx context.Context, s *framework.Scope, object *unstructured.Unstructured) (changed []string) {
+	var damages []operation
+	for _, pointer := range leaves(object.Object, "") {
+		was := valueAt(object, pointer)
+		if without, err := patched(ctx, s, object, []operation{{Op: "remove", Path: pointer}}, client.DryRunAll); err == nil && valueAt(without, pointer) == was {
+			continue
+		}
+		for _, other := range otherValues(was) {
+			more := append(slices.Clone(damages), operation{"replace", pointer, other})
+			if damaged, err := patched(ctx, s, object, more, client.DryRunAll); err == nil && valueAt(damaged, pointer) != was {
+				changed, damages = append(changed, pointer), more
+				break
+			}
+		}
+	}
+	if len(damages) > 0 {
+		_, err := patched(ctx, s, object, damages)
+		must(s, err)
+	}
+	return changed
+}
+
+// otherValues returns values of the same type.
+func otherValues(value any) []any {
+	switch value := value.(type) {
+	case bool:
+		return []any{!value}
+	case int64:
+		return []any{value + 1}
+	case string:
+		return []any{"other", "b3RoZXI="} // the data of a Secret is in base64
+	}
+	return nil
+}
+
+// notSpec are the fields of every object that its owner need not care for. Of its metadata, labels are left.
+var notSpec = regexp.MustCompile(`^/(apiVersion|kind|status|metadata/[^l])`)
+
+// leaves returns JSON pointers to the single values of what an operator can care for: labels, and what is not metadata nor status. Of lists,
+// whose elements may be found by any of their fields, it has only images.
+func leaves(content any, pointer string) (pointers []string) {
+	switch node := content.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(node)) {
+			pointers = append(pointers, leaves(node[name], pointer+"/"+jsonpointer.Escape(name))...)
+		}
+	case []any:
+		for i := range node {
+			if fields, ok := node[i].(map[string]any); ok && fields["image"] != nil {
+				pointers = append(pointers, fmt.Sprintf("%s/%d/image", pointer, i))
+			}
+		}
+	default:
+		pointers = append(pointers, pointer)
+	}
+	return slices.DeleteFunc(pointers, notSpec.MatchString)
+}
+
+// Permissions checks that the operator's roles name what they allow, and notes what no request has used. Watches that are going on are
+// not in the audit log yet, so the operator must have been restarted.
+func (c Checks) Permissions(ctx context.Context, s *framework.Scope) {
+	s.NeedsAudit()
+	requests, err := s.Audit.Since(audit.Mark{}, audit.ByUser(s.Operator.UserName()))
+	must(s, err)
+	used := map[string]bool{}
+	for _, request := range requests {
+		if ref := request.ObjectRef; ref != nil {
+			resource := strings.TrimSuffix(ref.Resource+"/"+ref.Subresource, "/")
+			used[permission(ref.APIGroup, resource, request.Verb)] = true
+			if audit.Code(http.StatusCreated)(&request) { // a server-side apply that creates needs the permission for both
+				used[permission(ref.APIGroup, resource, "create")] = true
+			}
+		}
+	}
+	account := strings.Split(s.Operator.UserName(), ":") // system:serviceaccount:<namespace>:<name>
+	for _, everybodys := range permissionsOf(ctx, s, account[2], "system:serviceaccount:"+account[2]+":nobody") {
+		used[everybodys] = true
+	}
+	wide, unused := judge(permissionsOf(ctx, s, account[2], s.Operator.UserName()), used)
+	if len(wide) > 0 {
+		s.Fatalf("expected roles that name each group, resource and verb; last seen: %s", strings.Join(wide, ", "))
+	}
+	if len(unused) > 0 {
+		s.Remark("no request used " + strings.Join(unused, ", "))
+	}
+}
+
+// permissionsOf returns the permissions of a user in a namespace, as the API server knows them.
+func permissionsOf(ctx context.Context, s *framework.Scope, namespace, user string) (permissions []string) {
+	config := rest.CopyConfig(s.Config)
+	config.Impersonate.UserName = user
+	asUser, err := client.New(config, client.Options{})
+	must(s, err)
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	must(s, asUser.Create(ctx, review))
+	for _, rule := range review.Status.ResourceRules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					permissions = append(permissions, permission(group, resource, verb))
+				}
+			}
+		}
+	}
+	slices.Sort(permissions)
+	return slices.Compact(permissions)
+}
+
+// judge returns the permissions with a wildcard, and those others that are not used. An informer that watches may have to list, and an
+// admission plugin asks for the permission to update finalizers, which Served may have granted.
+func judge(permissions []string, used map[string]bool) (wide, unused []string) {
+	for _, name := range permissions {
+		resource, lists := strings.CutPrefix(name, "list ")
+		switch {
+		case used[name], lists && used["watch "+resource], strings.HasSuffix(name, "/finalizers"):
+		case strings.Contains(name, "*"):
+			wide = append(wide, name)
+		default:
+			unused = append(unused, name)
+		}
+	}
+	return wide, unused
+}
+
+// permission is the name of a verb of a resource, such as "create deployments.apps".
+func permission(group, resource, verb string) string {
+	name, subresource, _ := strings.Cut(resource, "/")
+	return strings.TrimSuffix(verb+" "+strings.TrimSuffix(name+"."+group, ".")+"/"+subresource, "/")
+}

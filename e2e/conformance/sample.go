@@ -1,0 +1,227 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
+)
+
+// Sample is an [Operator] that is given by one custom resource that it serves. The objects under test are copies of that.
+// What belongs to them is found by owner references.
+type Sample struct {
+	object *unstructured.Unstructured
+
+	// kinds are what the objects are of that come with a copy, and global says that copies have no namespace. Served finds out both.
+	kinds  []schema.GroupVersionKind
+	global bool
+}
+
+// ReadSample reads the YAML file of a custom resource.
+func ReadSample(path string) (*Sample, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the sample: %w", err)
+	}
+	manifests, err := runner.Parse(content)
+	if err != nil {
+		return nil, fmt.Errorf("read the sample %s: it is not the YAML of a Kubernetes object: %w", path, err)
+	}
+	if objects := manifests.Objects(); len(objects) == 1 {
+		return &Sample{object: objects[0]}, nil
+	}
+	return nil, fmt.Errorf("read the sample %s: expected one object, which the operator serves; last seen: %d", path, len(manifests.Objects()))
+}
+
+// Describe returns what all APIs have in common.
+func (*Sample) Describe() API { return API{Largest: 1} }
+
+// New returns a copy of the sample, whatever its size and port.
+func (o *Sample) New(namespace, name string, _, _ int32) client.Object {
+	object := o.object.DeepCopy()
+	delete(object.Object, "status")
+	object.Object["metadata"] = map[string]any{}
+	object.SetLabels(o.object.GetLabels())
+	object.SetAnnotations(o.object.GetAnnotations())
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
+}
+
+// Resize does nothing.
+func (*Sample) Resize(client.Object, int32) {}
+
+// SetPort does nothing.
+func (*Sample) SetPort(client.Object, int32) {}
+
+// sample returns the sample, or nil if the operator is given in another way.
+func (c Checks) sample() *Sample {
+	sample, _ := c.Operator.(*Sample)
+	return sample
+}
+
+// open finds out what only a cluster knows of the sample, and returns the scope in which its copies are created.
+func (o *Sample) open(s *framework.Scope) *framework.Scope {
+	namespaced, err := s.Client.IsObjectNamespaced(o.object)
+	if err != nil {
+		s.Fatalf("expected the API server to serve the sample's kind; last seen: %v", err)
+	}
+	o.global = !namespaced
+	o.kinds, err = allKinds(s, namespaced)
+	must(s, err)
+	return o.scope(s)
+}
+
+// scope returns the scope in which copies of the sample are created: without a namespace if they have none.
+func (o *Sample) scope(s *framework.Scope) *framework.Scope {
+	of := *s
+	if o.global {
+		of.Namespace = ""
+	}
+	return &of
+}
+
+// narrow waits until all that belongs to a copy is ready, and remembers what kinds that is of.
+func (o *Sample) narrow(ctx context.Context, s *framework.Scope, object client.Object) {
+	belongings := o.waitForReady(ctx, s, object)
+	o.kinds = nil
+	for _, found := range append(belongings, *o.object) {
+		if kind := found.GroupVersionKind(); !slices.Contains(o.kinds, kind) {
+			o.kinds = append(o.kinds, kind)
+		}
+	}
+}
+
+// allKinds returns the kinds that the cluster serves and whose objects can belong to one with or without a namespace, except for events.
+func allKinds(s *framework.Scope, namespaced bool) ([]schema.GroupVersionKind, error) {
+	served, err := discovery.NewDiscoveryClientForConfigOrDie(s.Config).ServerPreferredResources()
+	if err != nil {
+		return nil, err
+	}
+	var kinds []schema.GroupVersionKind
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, served) {
+		for _, resource := range list.APIResources {
+			if resource.Kind != "Event" && (resource.Namespaced || !namespaced) {
+				kinds = append(kinds, schema.FromAPIVersionAndKind(list.GroupVersion, resource.Kind))
+			}
+		}
+	}
+	return kinds, nil
+}
+
+// belonging returns the objects of the kinds that belong to an object: those that it owns, and that these own, and all others in its
+// namespace that somebody has made.
+func belonging(ctx context.Context, s *framework.Scope, object client.Object, kinds []schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+	var found []unstructured.Unstructured
+	for _, kind := range kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := s.Client.List(ctx, list, client.InNamespace(object.GetNamespace())); err != nil {
+			return nil, err
+		}
+		found = append(found, list.Items...)
+	}
+	owned := map[types.UID]bool{object.GetUID(): true}
+	for known := 0; known < len(owned); {
+		known = len(owned)
+		for i := range found {
+			if slices.ContainsFunc(found[i].GetOwnerReferences(), func(r metav1.OwnerReference) bool { return owned[r.UID] }) {
+				owned[found[i].GetUID()] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(found, func(other unstructured.Unstructured) bool {
+		return other.GetUID() == object.GetUID() || !owned[other.GetUID()] && (object.GetNamespace() == "" || isOfTheCluster(other))
+	}), nil
+}
+
+// isOfTheCluster reports whether only the cluster's own parts have written to an object without an owner, such as the ServiceAccount that
+// each namespace has, and the volumes of a StatefulSet, which stay when that goes.
+func isOfTheCluster(object unstructured.Unstructured) bool {
+	return len(object.GetOwnerReferences()) == 0 &&
+		!slices.ContainsFunc(object.GetManagedFields(), func(fields metav1.ManagedFieldsEntry) bool { return !strings.HasPrefix(fields.Manager, "kube-") })
+}
+
+// owned returns those of the objects that the owner owns itself.
+func owned(objects []unstructured.Unstructured, owner client.Object) []unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(objects), func(object unstructured.Unstructured) bool {
+		return !slices.ContainsFunc(object.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner.GetUID() })
+	})
+}
+
+// isServed reports whether somebody else than its creator has written to an object, or it owns another one.
+func isServed(object client.Object, belongings []unstructured.Unstructured) bool {
+	return len(object.GetManagedFields()) > 1 || len(owned(belongings, object)) > 0
+}
+
+// unchangedFor is how many looks in a row what belongs to an object may be unchanged and not ready until it is taken as it is: a simulated
+// cluster has nothing that would give a volume to a claim, or an address to a load balancer.
+const unchangedFor = 100
+
+// waitForReady waits until the operator has written something for an object, and what belongs to it is ready, which it returns.
+func (o *Sample) waitForReady(ctx context.Context, s *framework.Scope, object client.Object) (belongings []unstructured.Unstructured) {
+	unchanged, before := 0, ""
+	framework.WaitFor(ctx, s, o.object.GetKind()+" "+object.GetName(), func(ctx context.Context) (err error) {
+		now := o.object.DeepCopy()
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), now); err != nil {
+			return err
+		}
+		if belongings, err = belonging(ctx, s, now, o.kinds); err != nil {
+			return err
+		}
+		if !isServed(now, belongings) {
+			return errors.New("expected the operator to write its status, or an object that it owns; last seen: neither")
+		}
+		waiting, version := notReady(append(belongings, *now))
+		if unchanged++; version != before {
+			unchanged, before = 0, version
+		}
+		if len(waiting) == 0 || unchanged == unchangedFor {
+			return nil
+		}
+		return fmt.Errorf("expected all that belongs to it to be ready; last seen: %s", strings.Join(waiting, ", "))
+	})
+	return belongings
+}
+
+// notReady describes the objects that are not ready, and returns what differs when any of the objects changes.
+func notReady(objects []unstructured.Unstructured) (waiting []string, version string) {
+	var versions []string
+	for i := range objects {
+		versions = append(versions, objects[i].GetResourceVersion())
+		if result, err := status.Compute(&objects[i]); err == nil && result.Status != status.CurrentStatus {
+			waiting = append(waiting, fmt.Sprintf("%s %s: %s", objects[i].GetKind(), objects[i].GetName(), result.Message))
+		}
+	}
+	return waiting, strings.Join(versions, " ")
+}
+
+// waitForNothing waits until nothing is left that belongs to an object which is gone.
+func waitForNothing(ctx context.Context, s *framework.Scope, object client.Object) {
+	kinds, err := allKinds(s, object.GetNamespace() != "")
+	must(s, err)
+	framework.WaitFor(ctx, s, "what belongs to "+object.GetName(), func(ctx context.Context) error {
+		left, err := belonging(ctx, s, object, kinds)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		var names []string
+		for i := range left {
+			names = append(names, left[i].GetKind()+" "+left[i].GetName())
+		}
+		return fmt.Errorf("expected it to be gone; last seen: %s", strings.Join(names, ", "))
+	})
+}

@@ -1,0 +1,126 @@
+package runner
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+)
+
+// confinedReplica returns a replica of an operator that has a kubeconfig, and its options.
+func confinedReplica(t *testing.T) (*Replica, Options) {
+	t.Helper()
+	group, err := supervisor.Start(t.Context(), supervisor.Options{Dir: filepath.Join(t.TempDir(), "group")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = group.Shutdown(context.WithoutCancel(t.Context())) })
+	options := Options{Name: "operator", Binary: "/path/operator", Supervisor: group}
+	o := &Operator{options: options, manager: Manager{
+		Args: []string{"--leader-elect", "--webhook-cert-path=/etc"}, Env: []string{"LD_PRELOAD=/tmp/evil.so", "KUBECONFIG=/tokens", "URL=http://127.0.0.1:22"},
+	}}
+	config, err := kubeconfig(&rest.Config{Host: "https://127.0.0.1:6443"}, client.ObjectKey{Namespace: "n", Name: "a"}, "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := clientcmd.WriteToFile(*config, o.kubeconfig()); err != nil {
+		t.Fatal(err)
+	}
+	r := o.newReplica()
+	r.at = addresses{health: "127.0.0.1:1", metrics: "127.0.0.1:2"}
+	return r, options
+}
+
+// TestConfined: the command that confines an operator lists what the runner itself has chosen. What the manifests say is only behind
+// -env and --, and nothing of the suite's environment is left.
+func TestConfined(t *testing.T) {
+	g := NewWithT(t)
+	r, options := confinedReplica(t)
+	t.Setenv("OF_THE_SUITE", "secret")
+	t.Setenv(ConfineVariable, `["/usr/bin/confine","-v"]`)
+	options.Env = []string{"AIRLINE=http://127.0.0.1:8088", "OTHER=http://example.com:80"}
+	p, err := r.process(options)
+	g.Expect(err).NotTo(HaveOccurred())
+	private, kubeconfig := r.privateDir(), r.operator.kubeconfig()
+	g.Expect(p.Path).To(Equal("/usr/bin/confine"))
+	g.Expect(p.Env).To(Equal([]string{"PATH=/usr/bin:/bin"}))
+	g.Expect(p.Args).To(Equal([]string{
+		"-v", "-read=" + kubeconfig, "-write=" + private,
+		"-connect=1", "-connect=2", "-connect=6443", "-connect=8088", "-bind=1", "-bind=2",
+		"-env=PATH=/usr/bin:/bin", "-env=HOME=" + private, "-env=TMPDIR=" + private,
+		"-env=LD_PRELOAD=/tmp/evil.so", "-env=KUBECONFIG=/tokens", "-env=URL=http://127.0.0.1:22",
+		"-env=KUBECONFIG=" + kubeconfig, "-env=ENABLE_WEBHOOKS=false", "-env=AIRLINE=http://127.0.0.1:8088", "-env=OTHER=http://example.com:80",
+		"--", "/path/operator", "--leader-elect", "--webhook-cert-path=/etc",
+		"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=127.0.0.1:2",
+	}))
+	g.Expect(private).To(BeADirectory())
+
+	g.Expect(os.MkdirAll(r.operator.certificates(), 0o700)).To(Succeed())
+	p, err = r.process(options)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Args).To(ContainElement("-read=" + r.operator.certificates()))
+}
+
+// TestNotConfined: without the variable, an operator has the suite's environment, as always.
+func TestNotConfined(t *testing.T) {
+	g := NewWithT(t)
+	r, options := confinedReplica(t)
+	t.Setenv("OF_THE_SUITE", "yes")
+	p, err := r.process(options)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Path).To(Equal("/path/operator"))
+	g.Expect(p.Env).To(ContainElement("OF_THE_SUITE=yes"))
+
+	for _, wrong := range []string{"confine", "[]", `["confine"]`} {
+		t.Setenv(ConfineVariable, wrong)
+		_, err := r.process(options)
+		g.Expect(err).To(MatchError(ContainSubstring("invalid TESTBED_CONFINE")))
+	}
+}
+
+func TestAddressOf(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"http://127.0.0.1:8088": {"127.0.0.1", "8088"},
+		"https://[::1]:1/path":  {"::1", "1"},
+		"https://example.com":   {"example.com", "443"},
+		"http://localhost":      {"localhost", "80"},
+		"memcached:1.6":         {},
+		"true":                  {},
+		"%":                     {},
+	} {
+		host, port := addressOf(text)
+		NewWithT(t).Expect([2]string{host, port}).To(Equal(want), text)
+	}
+}
+
+// TestConfinedProcess starts an operator through a command: it is the process that the supervisor knows.
+func TestConfinedProcess(t *testing.T) {
+	g := NewWithT(t)
+	r, options := confinedReplica(t)
+	command := filepath.Join(t.TempDir(), "confine")
+	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n"
+	g.Expect(os.WriteFile(command, []byte(script), 0o700)).To(Succeed())
+	t.Setenv(ConfineVariable, `["`+command+`"]`)
+	sleep, err := exec.LookPath("sleep")
+	g.Expect(err).NotTo(HaveOccurred())
+	options.Binary, r.operator.manager, r.at = sleep, Manager{}, addresses{}
+	p, err := r.process(options)
+	g.Expect(err).NotTo(HaveOccurred())
+	p.Args = append(p.Args[:len(p.Args)-1], "1000") // without the flag of the probes, which sleep does not have
+	p.Grace = time.Minute                           // a busy machine may take long to end even this
+	g.Expect(r.supervisor().Run(t.Context(), p)).To(Succeed())
+	g.Expect(r.supervisor().Stop(t.Context(), r.Name())).To(Succeed())
+	exit, err := r.supervisor().Wait(t.Context(), r.Name())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(strings.TrimSpace(exit.Signal)).To(Equal("terminated"))
+}

@@ -1,0 +1,129 @@
+// Package browser opens pages in a browser without a window, for tests: what a page shows, whether it complains, and whom it asks.
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	logs "github.com/chromedp/cdproto/log"
+)
+
+// Patience is how long something is waited for at most, such as a text in a page: so long that only a fault keeps it from coming.
+const Patience = 5 * time.Minute
+
+// names are those of the program, in Debian, elsewhere, and from Google.
+var names = []string{"chromium", "chromium-browser", "google-chrome"}
+
+// Start starts a browser, and returns a context for [chromedp.Run] with its first tab. Without a browser, the test is skipped, except in
+// CI, where nobody would notice.
+func Start(t *testing.T) context.Context {
+	t.Helper()
+	program := ""
+	for _, name := range names {
+		if found, err := exec.LookPath(name); err == nil {
+			program = found
+			break
+		}
+	}
+	switch {
+	case program == "" && os.Getenv("CI") == "true":
+		t.Fatalf("none of %q is on PATH: install chromium", names)
+	case program == "":
+		t.Skipf("none of %q is on PATH: install chromium to test what pages show", names)
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program),
+		// The browser's own services can't reach anything.
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), chromedp.WSURLReadTimeout(Patience))
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root with its sandbox.
+	}
+	allocated, cancelAllocated := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancelAllocated)
+	tab, cancel := chromedp.NewContext(allocated, chromedp.WithBrowserOption(chromedp.WithDialTimeout(Patience)))
+	t.Cleanup(cancel)
+	if err := chromedp.Run(tab); err != nil {
+		t.Fatalf("start %s: %v", program, err)
+	}
+	return tab
+}
+
+// Tab opens another tab of the browser.
+func Tab(ctx context.Context, t *testing.T) context.Context {
+	t.Helper()
+	tab, cancel := chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Run(tab); err != nil { // it would end with the context of what is done in it first
+		t.Fatalf("open another tab: %v", err)
+	}
+	return tab
+}
+
+// Seen is what a tab has done.
+type Seen struct {
+	mu         sync.Mutex
+	complaints []string
+	hosts      map[string]bool
+}
+
+// Watch notes what a tab does from now on.
+func Watch(ctx context.Context, t *testing.T) *Seen {
+	t.Helper()
+	seen := &Seen{hosts: map[string]bool{}}
+	chromedp.ListenTarget(ctx, seen.note)
+	if err := chromedp.Run(ctx, network.Enable(), runtime.Enable(), logs.Enable()); err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+func (s *Seen) note(event any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if address, err := url.Parse(e.Request.URL); err == nil {
+			s.hosts[address.Host] = true
+		}
+	case *runtime.EventExceptionThrown:
+		s.complaints = append(s.complaints, e.ExceptionDetails.Error())
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+			s.complaints = append(s.complaints, fmt.Sprintf("the console has %s: %v", e.Type, e.Args))
+		}
+	case *logs.EventEntryAdded:
+		if e.Entry.Level == logs.LevelError || e.Entry.Level == logs.LevelWarning {
+			s.complaints = append(s.complaints, fmt.Sprintf("%s: %s (%s)", e.Entry.Level, e.Entry.Text, e.Entry.URL))
+		}
+	}
+}
+
+// Complaints returns errors and warnings: those that were thrown, written to the console, or come from the browser, such as one about
+// something that the page's policy forbids.
+func (s *Seen) Complaints() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.complaints)
+}
+
+// Hosts returns whom the tab has asked.
+func (s *Seen) Hosts() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for host := range s.hosts {
+		all = append(all, host)
+	}
+	slices.Sort(all)
+	return all
+}

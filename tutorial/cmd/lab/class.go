@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/example/operator-testbed/e2e/confirm"
+	"github.com/example/operator-testbed/tutorial/internal/class"
+)
+
+// newClass returns the teacher's commands. assignment is a chapter or a lab.
+func newClass(assignment, dir *string) *cobra.Command {
+	var from, form string
+	all := &cobra.Command{Use: "class", Short: "The teacher's commands: hand out to a class, collect, and export grades"}
+	add := func(use, short string, run func(ctx context.Context) error) *cobra.Command {
+		command := &cobra.Command{
+			Use: use, Short: short, Args: cobra.NoArgs,
+			RunE: func(command *cobra.Command, _ []string) error {
+				if *dir == "" {
+					return errors.New("name the directory of the class: DIR=directory")
+				}
+				return run(command.Context())
+			},
+		}
+		all.AddCommand(command)
+		return command
+	}
+	created := add("new", "Make a class", func(ctx context.Context) error {
+		return newClassIn(ctx, *dir, *assignment, from, os.Stdout)
+	})
+	created.Flags().StringVar(&from, "from", "", "a file with the students, id,name,email[,pair]; none if empty")
+	handout := add("handout", "Make a copy for each student who has none", func(ctx context.Context) error {
+		return handOut(ctx, *dir, *assignment, class.Form(form), os.Stdout)
+	})
+	collect := add("collect", "Take in what students have handed in", func(ctx context.Context) error {
+		return collectFrom(ctx, *dir, *assignment, from, class.Form(form), os.Stdout)
+	})
+	collect.Flags().StringVar(&from, "from", "", "the directory with it; that of what was handed out if empty")
+	for _, command := range []*cobra.Command{handout, collect} {
+		command.Flags().StringVar(&form, "as", string(class.Directories), fmt.Sprintf("%s, %s or %s", class.Directories, class.Archives, class.Repositories))
+	}
+	add("forget", "Remove what a class knows about persons", func(ctx context.Context) error {
+		return forget(ctx, *dir, os.Stdout)
+	})
+	all.AddCommand(newServe(dir), newExport(assignment, dir))
+	return all
+}
+
+func newClassIn(ctx context.Context, dir, assignment, roster string, out io.Writer) error {
+	c, err := class.New(ctx, ".", dir, assignment, roster, time.Now())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "The class %s is in %s, with %d students. Next:\n", c.Name, dir, len(c.Students))
+	if len(c.Students) == 0 {
+		fmt.Fprintf(out, "  write a line with id,name,email for each student in %s/%s\n", dir, class.RosterFile)
+	}
+	fmt.Fprintf(out, "  look at what is due when in %s/%s\n  make class-handout DIR=%[1]s\n", dir, class.File)
+	return nil
+}
+
+// read returns a class and one of its assignments.
+func read(dir, assignment string) (*class.Class, class.Assignment, error) {
+	c, err := class.Read(".", dir)
+	if err != nil {
+		return nil, class.Assignment{}, err
+	}
+	a, err := c.Assignment(assignment)
+	return c, a, err
+}
+
+func handOut(ctx context.Context, dir, assignment string, form class.Form, out io.Writer) error {
+	c, a, err := read(dir, assignment)
+	if err != nil {
+		return err
+	}
+	handed, err := class.Handout(ctx, ".", c, a, form, nil)
+	if err == nil || len(handed) > 0 {
+		fmt.Fprintf(out, "%s/%s/%s has %d new copies, as %s: %s\n", dir, class.Release, a.Name(), len(handed), form, strings.Join(handed, ", "))
+	}
+	return err
+}
+
+func collectFrom(ctx context.Context, dir, assignment, from string, form class.Form, out io.Writer) error {
+	c, a, err := read(dir, assignment)
+	if err != nil {
+		return err
+	}
+	collected, err := class.Collect(ctx, ".", c, a, from, form, time.Now())
+	if err == nil || len(collected) > 0 {
+		report(out, a, collected)
+	}
+	return err
+}
+
+// report prints how many were collected, then what is odd, and at last those who are missing.
+func report(out io.Writer, a class.Assignment, collected []class.Collection) {
+	counts := map[class.Outcome]int{}
+	var missing []string
+	for _, one := range collected {
+		counts[one.Outcome]++
+		if one.Outcome == class.Missing {
+			missing = append(missing, one.Student.ID)
+		}
+		if one.Outcome == class.Surplus {
+			one.Note = fmt.Sprintf("has had %d attempts: this one was not kept", a.Attempts)
+		}
+		if one.Note != "" {
+			fmt.Fprintf(out, "%s %s: %s\n", one.Student.ID, one.Outcome, one.Note)
+		}
+	}
+	fmt.Fprintf(out, "%s: %d collected, %d unchanged, %d refused, %d missing", a.Name(),
+		counts[class.Collected], counts[class.Unchanged], counts[class.Refused], counts[class.Missing])
+	if len(missing) > 0 {
+		fmt.Fprintf(out, " (%s)", strings.Join(missing, ", "))
+	}
+	fmt.Fprintln(out)
+}
+
+// forget removes what a class knows about persons, once the teacher has agreed.
+func forget(ctx context.Context, dir string, out io.Writer) error {
+	found, err := class.Personal(dir)
+	if err != nil {
+		return err
+	}
+	if os.Getenv("YES") != "1" {
+		if !term.IsTerminal(int(os.Stdin.Fd())) {
+			return fmt.Errorf("without a terminal, nobody can be asked whether to remove %s: set YES=1 to agree", strings.Join(found, ", "))
+		}
+		if err := agree(ctx, os.Stdin, out, fmt.Sprintf("Remove for good: %s? [y/N] ", strings.Join(found, ", "))); err != nil {
+			return err
+		}
+	}
+	removed, err := class.Forget(ctx, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Removed: %s. What you have exported or handed out elsewhere is still there.\n", strings.Join(removed, ", "))
+	return nil
+}
+
+// agree returns nil when the answer is yes.
+func agree(ctx context.Context, in io.Reader, out io.Writer, question string) error {
+	err := confirm.Ask(ctx, in, out, question)
+	if errors.Is(err, confirm.ErrDeclined) {
+		return errors.New("nothing was removed: the answer was not yes")
+	}
+	return err
+}

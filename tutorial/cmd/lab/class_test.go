@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/tutorial/internal/class"
+	"github.com/example/operator-testbed/tutorial/internal/exercises"
+)
+
+const repository = "../../.."
+
+// The targets pass on what is typed. AS is a variable of make's own, too, which names an assembler.
+func TestMakeClass(t *testing.T) {
+	for arguments, want := range map[string]string{
+		"class-handout": "class handout --dir='class' --stage='' --as='" + string(class.Directories) + "'",
+		"class-collect DIR=ops AS=archives FROM=a/b":                            "class collect --dir='ops' --stage='' --from='a/b' --as='archives'",
+		"class-new STAGE=05-status FROM=students.csv":                           "class new --dir='class' --stage='05-status' --from='students.csv'",
+		"class-new LAB=hands-off":                                               "class new --dir='class' --stage='hands-off' --from=''",
+		"class-serve":                                                           "class serve --dir='class' --stage='' --port=''",
+		"class-serve DIR=ops PORT=7000 LAN=yes":                                 "class serve --dir='ops' --stage='' --port='7000' --lan",
+		"class-export STAGE=05-status FORMAT=moodle OUT=grades.csv":             "class export --dir='class' --stage='05-status' --format='moodle' --from='' --column='' --out='grades.csv'",
+		"class-export DIR=ops FORMAT=canvas FROM=a.csv COLUMN=Status OUT=b.csv": "class export --dir='ops' --stage='' --format='canvas' --from='a.csv' --column='Status' --out='b.csv'",
+		"class-forget DIR=ops":                                                  "class forget --dir='ops' --stage=''",
+		"learn":                                                                 "learn --stage='' --dir='' --cluster='embedded' --name='testbed' --testbed='bin/testbed' --port=''",
+		"learn STAGE=05-status DIR=mine CLUSTER=kind PORT=7000":                 "learn --stage='05-status' --dir='mine' --cluster='kind' --name='testbed' --testbed='bin/testbed' --port='7000'",
+		"submit DIR=my-operator":                                                "submit --dir='my-operator'",
+	} {
+		command := exec.CommandContext(t.Context(), "make", append([]string{"--just-print"}, strings.Fields(arguments)...)...)
+		command.Dir = repository
+		for _, variable := range os.Environ() {
+			if !strings.HasPrefix(variable, "MAKE") && !strings.HasPrefix(variable, "MFLAGS=") {
+				command.Env = append(command.Env, variable)
+			}
+		}
+		out, err := command.CombinedOutput()
+		NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
+		NewWithT(t).Expect(string(out)).To(HaveSuffix("bin/lab "+want+"\n"), arguments)
+	}
+}
+
+func TestReport(t *testing.T) {
+	var out strings.Builder
+	students := []class.Student{{ID: "s01"}, {ID: "s02"}, {ID: "s03"}, {ID: "s04"}, {ID: "s05"}, {ID: "s06"}}
+	report(&out, class.Assignment{Stage: "05-status", Attempts: 2}, []class.Collection{
+		{Student: students[0], Outcome: class.Collected},
+		{Student: students[1], Outcome: class.Missing},
+		{Student: students[2], Outcome: class.Refused, Note: "go.work would replace modules: delete it"},
+		{Student: students[3], Outcome: class.Unchanged},
+		{Student: students[4], Outcome: class.Surplus},
+		{Student: students[5], Outcome: class.Missing},
+	})
+	NewWithT(t).Expect(out.String()).To(Equal(`s03 refused: go.work would replace modules: delete it
+s05 surplus: has had 2 attempts: this one was not kept
+05-status: 1 collected, 1 unchanged, 1 refused, 2 missing (s02, s06)
+`))
+}
+
+func TestAgree(t *testing.T) {
+	g := NewWithT(t)
+	var out strings.Builder
+	for _, answer := range []string{"y\n", "YES\n", " y"} {
+		g.Expect(agree(t.Context(), strings.NewReader(answer), &out, "Remove? ")).To(Succeed(), answer)
+	}
+	for _, answer := range []string{"", "n\n", "yesterday\n"} {
+		g.Expect(agree(t.Context(), strings.NewReader(answer), &out, "Remove? ")).To(MatchError(HavePrefix("nothing was removed")), answer)
+	}
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	in, writer, err := os.Pipe()
+	g.Expect(err).NotTo(HaveOccurred())
+	defer in.Close()
+	defer writer.Close()
+	g.Expect(agree(interrupted, in, &out, "Remove? ")).To(MatchError(context.Canceled))
+	g.Expect(out.String()).To(HavePrefix(strings.Repeat("Remove? ", 2)))
+}
+
+func TestForgetNeedsAnAnswer(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "ops")
+	_, err := class.New(t.Context(), repository, dir, "05-status", "", time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	var out strings.Builder
+	t.Setenv("YES", "")
+	g.Expect(forget(t.Context(), dir, &out)).To(MatchError(HaveSuffix("feedback (0 in it): set YES=1 to agree")))
+	g.Expect(filepath.Join(dir, class.RosterFile)).To(BeAnExistingFile())
+	t.Setenv("YES", "1")
+	g.Expect(forget(t.Context(), dir, &out)).To(Succeed())
+	g.Expect(filepath.Join(dir, class.RosterFile)).NotTo(BeAnExistingFile())
+	g.Expect(out.String()).To(HavePrefix("Removed: " + dir))
+}
+
+func TestSubmit(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "my operator")
+	write := func(name, text string) {
+		file := filepath.Join(dir, name)
+		g.Expect(errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600))).To(Succeed())
+	}
+	g.Expect(exercises.Solution(t.Context(), repository, "05-status", dir, io.Discard)).To(Succeed())
+	write(".class", "class: ops\nstudent: s07\ntoken: secret\n")
+	write("bin/manager", "built")
+	archive := filepath.Join(filepath.Dir(dir), "s07-05-status.tar.gz")
+	printed := func() string {
+		t.Helper()
+		var out strings.Builder
+		g.Expect(submit(t.Context(), repository, dir, &out)).To(Succeed())
+		g.Expect(archive).To(BeAnExistingFile())
+		return strings.TrimPrefix(out.String(), archive)
+	}
+	g.Expect(printed()).To(And(
+		MatchRegexp(`^ has\n  \.gitignore\n  \.stage\n  \.submission\n(  [\w.]+\n)+  api/ \(\d+ files\)\n  cmd/ \(1 file\)\n  config/ `), Not(ContainSubstring(" bin/")),
+		HaveSuffix("\nfor 05-status. It was never checked: run make check DIR='"+dir+"', and submit again.\n")))
+
+	at := time.Now().Add(time.Minute)
+	write(".events", `{"kind":"check","at":"`+at.Format(time.RFC3339)+`","outcome":"fail","passed":3,"of":5,"took_ms":1000}`+"\n")
+	g.Expect(printed()).To(HaveSuffix("\nfor 05-status. Last check, " + at.Format(time.DateTime) + ": 3 of 5 hold.\n"))
+	later := at.Add(time.Minute)
+	g.Expect(os.Chtimes(filepath.Join(dir, "cmd", "main.go"), later, later)).To(Succeed())
+	g.Expect(printed()).To(HaveSuffix("\nWarning: that was of other sources, because cmd/main.go has changed since:" +
+		" run make check DIR='" + dir + "', and submit again.\n"))
+
+	// What the grader would refuse is not packed.
+	g.Expect(os.Remove(archive)).To(Succeed())
+	refused := func() error { return submit(t.Context(), repository, dir, &strings.Builder{}) }
+	role := filepath.Join(dir, "config", "rbac", "role.yaml")
+	right, err := os.ReadFile(role)
+	g.Expect(err).NotTo(HaveOccurred())
+	write("config/rbac/role.yaml", strings.Replace(string(right), "  - deployments\n", "  - deployments\n  - daemonsets\n", 1))
+	g.Expect(refused()).To(MatchError(MatchRegexp(`^ClusterRole \S+: it grants create daemonsets\.apps, .*, which the operator of 05-status does not need; ` +
+		`remove that from your markers, and run make manifests$`)))
+	g.Expect(os.RemoveAll(filepath.Join(dir, "config", "default"))).To(Succeed())
+	g.Expect(refused()).To(MatchError("there is no directory config/default, which installs the operator"))
+	write("go.work", "go 1.26\n")
+	g.Expect(refused()).To(MatchError("go.work would replace modules: delete it"))
+	g.Expect(archive).NotTo(BeAnExistingFile())
+	g.Expect(submit(t.Context(), repository, filepath.Join(dir, "nowhere"), &strings.Builder{})).To(MatchError(HavePrefix("there is no directory ")))
+}

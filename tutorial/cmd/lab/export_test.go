@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/tutorial/internal/class"
+	"github.com/example/operator-testbed/tutorial/internal/grade"
+	"github.com/example/operator-testbed/tutorial/internal/grade/classroom"
+	"github.com/example/operator-testbed/tutorial/internal/grade/grading"
+	"github.com/example/operator-testbed/tutorial/internal/submission"
+)
+
+// halfGrader gives one of two points, and fails at the student whom it is named after.
+type halfGrader string
+
+func (halfGrader) Calibrate(context.Context, string) (grading.Calibration, error) {
+	return grading.Calibration{Tests: []grade.Test{
+		{Name: "TestA", Status: grade.Pass, Score: 1, MaxScore: 1}, {Name: "TestB", Status: grade.Pass, Score: 1, MaxScore: 1},
+	}}, nil
+}
+
+func (h halfGrader) One(_ context.Context, _ grading.Calibration, in grading.Input) (grade.Result, error) {
+	r := grade.Result{
+		Schema: grade.Schema, Student: in.Student, Stage: "05-status", Status: grade.GraderError, Message: "the disk is full", Grader: "abc", Seed: in.Seed,
+	}
+	if in.Student == string(h) {
+		return r, nil
+	}
+	hash, err := submission.Hash(in.Dir)
+	r.Status, r.Message, r.Submission, r.Score, r.MaxScore = grade.Graded, "", hash, 1, 2
+	r.Tests = []grade.Test{
+		{Name: "TestA", Status: grade.Pass, Score: 1, MaxScore: 1}, {Name: "TestB", Status: grade.Fail, MaxScore: 1, Message: "expected b"},
+	}
+	return r, err
+}
+
+func (halfGrader) Refused(grading.Calibration, grading.Input, string) grade.Result {
+	panic("nothing is refused here")
+}
+
+// newExportClass returns the directory of a class of three, whose third student hands in nothing, and a function that hands in.
+func newExportClass(t *testing.T) (dir string, handIn func(id, text string), gradeAll func(grader classroom.Grader)) {
+	t.Helper()
+	g := NewWithT(t)
+	t.Chdir(repository)
+	dir = filepath.Join(t.TempDir(), "ops")
+	roster := filepath.Join(t.TempDir(), "students.csv")
+	students := "id,name,email\ns01,Ada Lovelace,ada@example.com\ns02,Bob Ash,bob@example.com\ns03,Cy Cole,\n"
+	g.Expect(os.WriteFile(roster, []byte(students), 0o600)).To(Succeed())
+	_, err := class.New(t.Context(), ".", dir, "05-status", roster, start)
+	g.Expect(err).NotTo(HaveOccurred())
+	c, a, err := read(dir, "")
+	g.Expect(err).NotTo(HaveOccurred())
+	handIn = func(id, text string) {
+		from := t.TempDir()
+		for name, content := range map[string]string{
+			"go.mod": "module example.com/memcached-operator\n", ".stage": "05-status\n", "cmd/main.go": text, "config/a.yaml": "a: 1\n",
+		} {
+			file := filepath.Join(from, id, name)
+			g.Expect(errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o600))).To(Succeed())
+		}
+		_, err := class.Collect(t.Context(), ".", c, a, from, class.Directories, start.Add(time.Hour))
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	gradeAll = func(grader classroom.Grader) {
+		// What the grader fails at is an error of grading, but leaves a result.
+		_ = classroom.Grade(t.Context(), classroom.Options{Class: c, Assignment: a, AtOnce: 1, Grader: grader, Commit: "abc"}, io.Discard)
+	}
+	return dir, handIn, gradeAll
+}
+
+// The grades arrive in the file. Whoever has none is named, and what is not graded is not exported as a zero.
+func TestExportClass(t *testing.T) {
+	g := NewWithT(t)
+	dir, handIn, gradeAll := newExportClass(t)
+	file := filepath.Join(t.TempDir(), "new", "grades.csv")
+	exported := func(in exportInput) (string, error) {
+		in.dir, in.out = dir, file
+		var out strings.Builder
+		err := exportClass(in, &out)
+		return strings.TrimPrefix(out.String(), file), err
+	}
+	moodle := exportInput{format: "moodle"}
+
+	_, err := exported(moodle)
+	g.Expect(err).To(MatchError("nothing of 05-status is graded yet: type make class-grade DIR='" + dir + "' STAGE=05-status"))
+	handIn("s01", "package main\n")
+	gradeAll(halfGrader(""))
+	g.Expect(exported(moodle)).To(Equal(" has the grades of 05-status, as moodle: 3 of 3 students; s02, s03 handed in nothing, which is a zero\n"))
+
+	handIn("s02", "package main\n")
+	_, err = exported(moodle)
+	g.Expect(err).To(MatchError("of 05-status there are submissions without a grade (s02): type make class-grade DIR='" + dir + "' STAGE=05-status"))
+	gradeAll(halfGrader("s02"))
+	g.Expect(exported(moodle)).To(Equal(" has the grades of 05-status, as moodle: 2 of 3 students; s03 handed in nothing, which is a zero; " +
+		"s02 without a grade, because the grader failed: grade again\n"))
+	g.Expect(os.ReadFile(file)).NotTo(ContainSubstring("bob@example.com"))
+	gradeAll(halfGrader(""))
+	g.Expect(exported(moodle)).To(HaveSuffix("3 of 3 students; s03 handed in nothing, which is a zero\n"))
+	g.Expect(os.ReadFile(file)).To(And(ContainSubstring("s02,bob@example.com,1,"), ContainSubstring("s03,,0,Nothing was handed in.")))
+
+	canvas := exportInput{format: "canvas", from: filepath.Join(t.TempDir(), "canvas.csv"), column: "Status"}
+	_, err = exported(canvas)
+	g.Expect(err).To(MatchError(And(HavePrefix("read the Gradebook of Canvas: "), HaveSuffix(": name a file with FROM"))))
+	g.Expect(os.WriteFile(canvas.from, []byte("Student,ID,SIS User ID,Status (12)\nAda,1,s01,\nBob,2,s02,\nCy,3,s03,\n"), 0o600)).To(Succeed())
+	g.Expect(exported(canvas)).To(HavePrefix(" has the grades of 05-status, as canvas: 3 of 3 students"))
+	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("Student,ID,SIS User ID,Status (12)\nAda,1,s01,1\nBob,2,s02,1\nCy,3,s03,0\n"))
+
+	// Other points than those that were given: a new grading gives them.
+	text, err := os.ReadFile(filepath.Join(dir, class.File))
+	g.Expect(err).NotTo(HaveOccurred())
+	changed := strings.Replace(string(text), "stage: 05-status", "stage: 05-status\n  features: {TestB: 3}", 1)
+	g.Expect(changed).NotTo(Equal(string(text)))
+	g.Expect(os.WriteFile(filepath.Join(dir, class.File), []byte(changed), 0o600)).To(Succeed())
+	_, err = exported(moodle)
+	g.Expect(err).To(MatchError(ContainSubstring("submissions without a grade (s01, s02)")))
+}
+
+// A mistake in the command is found before anything is read or written.
+func TestExportRefuses(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "grades")
+	for _, test := range []struct{ args, want string }{
+		{"--format=json --out=" + out, "name the directory of the class: DIR=directory"},
+		{"--dir=x --out=" + out, "name the format, FORMAT=name: one of canvas, json, junit, moodle, nbgrader"},
+		{"--dir=x --format=vpl --out=" + out, `unknown format "vpl" of a class: use FORMAT= and one of canvas, json, junit, moodle, nbgrader`},
+		{"--dir=x --format=json", "name the file to write: OUT=file"},
+		{"--dir=x --format=canvas --out=" + out, "the format canvas fills a column of a Gradebook: export that from Canvas, and name it: FROM=file.csv"},
+		{"--dir=x --format=moodle --from=y --out=" + out, "the format moodle is made from the grades alone: leave out FROM and COLUMN, which are for canvas"},
+	} {
+		root := command()
+		root.SetArgs(append([]string{"class", "export"}, strings.Fields(test.args)...))
+		err := root.ExecuteContext(t.Context())
+		NewWithT(t).Expect(err).To(MatchError(test.want), test.args)
+		NewWithT(t).Expect(exitCode(err)).To(Equal(1))
+	}
+	NewWithT(t).Expect(out).NotTo(BeAnExistingFile())
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/tutorial/internal/submission"
+)
+
+// What can't be shown is refused before anything is served.
+func TestLearnRefuses(t *testing.T) {
+	t.Setenv("TESTBED_STATE", t.TempDir())
+	site := filepath.Join(repository, "tutorial", "internal", "learn", "testdata", "site")
+	none := filepath.Join(t.TempDir(), "none")
+	for _, test := range []struct {
+		in   learnInput
+		want string
+	}{
+		{learnInput{cluster: "existing"}, "the page can't show CLUSTER=existing: use one of embedded, kind"},
+		{learnInput{cluster: "kind", port: "web"}, "PORT=web is not a port: give one such as 8091, or none"},
+		{learnInput{cluster: "kind", port: "65536"}, "PORT=65536 is not a port: "},
+		{learnInput{cluster: "kind", dir: none}, "there is no directory " + none + ": name the chapter as well"},
+		{learnInput{cluster: "kind", site: none}, "the site is not built: there is no directory " + none + ": type make site"},
+		{learnInput{cluster: "kind", site: site, stage: "99"}, "there is no STAGE=99: "},
+		{learnInput{cluster: "kind", site: site, dir: site}, site + " was not made by make start"},
+	} {
+		err := recorder{root: repository}.learn(t.Context(), test.in, io.Discard)
+		NewWithT(t).Expect(err).To(MatchError(HavePrefix(test.want)))
+	}
+}
+
+// A directory that is not there becomes a copy, and one that is there stays as it is.
+func TestLearnMakesACopy(t *testing.T) {
+	g := NewWithT(t)
+	var out strings.Builder
+	in := learnInput{stage: "04-controller", dir: filepath.Join(t.TempDir(), "mine")}
+	g.Expect(recorder{root: repository}.copyFor(t.Context(), in, &out)).To(Succeed())
+	g.Expect(out.String()).To(ContainSubstring("Your goal: "))
+	file := filepath.Join(in.dir, submission.StageFile)
+	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("04-controller\n"))
+	g.Expect(os.WriteFile(file, []byte("mine"), 0o600)).To(Succeed())
+	g.Expect(recorder{root: repository}.copyFor(t.Context(), in, &out)).To(Succeed())
+	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("mine"))
+}
+
+// A program that is to stop may put things in order, and is waited for.
+func TestProgramIsStopped(t *testing.T) {
+	g := NewWithT(t)
+	ctx, stop := context.WithCancel(t.Context())
+	var messages strings.Builder
+	out := writerFunc(func([]byte) { stop() })
+	err := program{"/bin/sh", t.TempDir()}.run(ctx, out, &messages, "-c", `trap 'echo in order >&2; exit 3' TERM; echo ready; while :; do read -r line </dev/null; done`)
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(messages.String()).To(Equal("in order\n"))
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(text []byte) (int, error) {
+	f(text)
+	return len(text), nil
+}

@@ -1,0 +1,181 @@
+package exercises
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/submission"
+)
+
+// suiteThat returns a suite that reports these lines, and exits with the code.
+func suiteThat(t *testing.T, code string, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "suite")
+	script := "#!/bin/sh\necho noise\ncat >>\"$TESTBED_REPORT\" <<'EOF'\n" + strings.Join(lines, "\n") + "\nEOF\nexit " + code + "\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// subjectOf is a copy of a chapter with three features, whose checks print to out.
+func subjectOf(t *testing.T, out *strings.Builder) subject {
+	t.Helper()
+	t.Setenv("TESTBED_ARTIFACTS", filepath.Join(t.TempDir(), "artifacts"))
+	c := chapter.Chapter{Name: "05-status", Features: map[string]chapter.Feature{
+		"TestNodes": {Claim: "nodes are the ready pods", Hint: "Count the pods."},
+		"TestSize":  {Claim: "the size is followed", Hint: "Read the size."},
+	}}
+	return subject{
+		CheckInput: CheckInput{Root: t.TempDir(), Dir: t.TempDir(), Out: out}, chapter: c, features: []string{"TestImage", "TestNodes", "TestSize"},
+	}
+}
+
+const (
+	holds   = `{"test":"TestSize","feature":"size","outcome":"holds"}`
+	fails   = `{"test":"TestNodes","outcome":"does not hold","failed":true,"step":"at first","expected":"one\ntwo","seen":"none","clues":["no pods"],"artifacts":"/a"}`
+	skipped = `{"test":"TestImage","feature":"an image","outcome":"not tried","reason":"no kubelet"}`
+)
+
+// checked returns what is printed of a check, with LOG in place of the name of the log, and whether there is a log.
+func checked(t *testing.T, s subject, out *strings.Builder, suite string) (text string, kept bool, err error) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(s.Root, s.chapter.SuiteDirectory()), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.check(t.Context(), suite, nil)
+	logs, globErr := filepath.Glob(filepath.Join(os.Getenv("TESTBED_ARTIFACTS"), "check-05-status-*.log"))
+	if globErr != nil || len(logs) > 1 {
+		t.Fatal(logs, globErr)
+	}
+	text = out.String()
+	if len(logs) == 1 {
+		text = strings.ReplaceAll(text, logs[0], "LOG")
+		if content, err := os.ReadFile(logs[0]); err != nil || string(content) != "noise\n" {
+			t.Errorf("the log has %q, %v", content, err)
+		}
+	}
+	return text, len(logs) == 1, err
+}
+
+// Of each feature that does not hold, a learner gets to know everything that is known.
+func TestCheckPrintsWhatFails(t *testing.T) {
+	g := NewWithT(t)
+	var out strings.Builder
+	text, kept, err := checked(t, subjectOf(t, &out), &out, suiteThat(t, "1", holds, fails, skipped))
+	g.Expect(err).To(MatchError("not yet: 1 of 2 features hold"))
+	g.Expect(kept).To(BeTrue())
+	g.Expect(text).To(Equal(`holds           TestSize: the size is followed
+does not hold   TestNodes: nodes are the ready pods
+not tried       TestImage: an image
+
+TestNodes does not hold: nodes are the ready pods
+  step:      at first
+  expected:  one
+             two
+  last seen: none
+  clue:      no pods
+  hint:      Count the pods.
+  artifacts: /a
+
+Not part of the score: TestImage
+  because:   no kubelet
+
+What the suite printed: LOG
+`))
+}
+
+// A copy is done when all features hold that this cluster can run, and all were run.
+func TestCheckPraises(t *testing.T) {
+	const image = "holds           TestSize: the size is followed\nnot tried       TestImage: an image\n"
+	for name, test := range map[string]struct {
+		only  string
+		lab   bool
+		lines []string
+		want  string
+	}{
+		"all": {lines: []string{holds, strings.ReplaceAll(holds, "TestSize", "TestNodes"), skipped}, want: "\n2 of 2 features hold.\nWell done: this is what 05-status is about.\n"},
+		"a part": {
+			only: "TestSize|TestImage", lines: []string{holds, skipped},
+			want: image + "\nNot part of the score: TestImage\n  because:   no kubelet\n\n1 of 1 features hold.\n" +
+				"ONLY has left out 1 others: check again without it to see whether you are done.\n",
+		},
+		"a lab": {lab: true, lines: []string{holds, strings.ReplaceAll(holds, "TestSize", "TestNodes"), skipped}, want: "\n2 of 2 features hold.\nFixed. Because.\nOthers have met it:\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var out strings.Builder
+			s := subjectOf(t, &out)
+			s.Only, s.broken, s.fault = test.only, test.lab, Fault{Point: "Because."}
+			s.chosen = []string{"TestImage", "TestSize"} // if only is set
+			text, kept, err := checked(t, s, &out, suiteThat(t, "0", test.lines...))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(kept).To(BeFalse(), "nobody needs the log")
+			g.Expect(text).To(HaveSuffix(test.want))
+		})
+	}
+}
+
+// One reason is printed once, for all features.
+func TestCheckPrintsWhyNothingWasTried(t *testing.T) {
+	g := NewWithT(t)
+	var out strings.Builder
+	text, _, err := checked(t, subjectOf(t, &out), &out, suiteThat(t, "1", `{"feature":"the operator starts","outcome":"does not hold","message":"exit code 2\nno flag"}`))
+	g.Expect(err).To(MatchError("not yet: 0 of 3 features hold"))
+	g.Expect(text).To(Equal("\nNot tried: TestImage, TestNodes, TestSize\n" +
+		"  because:   the operator does not start: exit code 2\n             no flag\n\nWhat the suite printed: LOG\n"))
+}
+
+// The hints about a lab are those of make hint: a feature's could give the fault away.
+func TestCheckOfALabHasNoHints(t *testing.T) {
+	g := NewWithT(t)
+	var out strings.Builder
+	s := subjectOf(t, &out)
+	s.broken = true
+	text, _, err := checked(t, s, &out, suiteThat(t, "1", holds, fails, skipped))
+	g.Expect(err).To(MatchError("not yet: 1 of 2 features hold"))
+	g.Expect(text).To(And(ContainSubstring("  last seen: none\n"), Not(ContainSubstring("hint"))))
+}
+
+// What is not the operator's fault has no score.
+func TestCheckFailsWithoutAScore(t *testing.T) {
+	g := NewWithT(t)
+	var out strings.Builder
+	_, kept, err := checked(t, subjectOf(t, &out), &out, suiteThat(t, "1", `{"feature":"the cluster starts","outcome":"not tried","reason":"no disk"}`))
+	g.Expect(err).To(MatchError(MatchRegexp(`^the cluster does not start: no disk; what the suite printed: .+\.log$`)))
+	g.Expect(kept).To(BeTrue())
+}
+
+// An operator that does not compile is answered by the compiler alone.
+func TestCheckOfWhatDoesNotCompile(t *testing.T) {
+	g := NewWithT(t)
+	root, err := filepath.Abs("../../..")
+	g.Expect(err).NotTo(HaveOccurred())
+	dir := t.TempDir()
+	for file, content := range map[string]string{
+		submission.StageFile:                "05-status\n",
+		"go.mod":                            "module example.com/mine\n\ngo 1.26\n",
+		"cmd/main.go":                       "package main\n\nfunc main() { missing() }\n",
+		"config/default/kustomization.yaml": "resources: []\n",
+	} {
+		path := filepath.Join(dir, file)
+		g.Expect(os.MkdirAll(filepath.Dir(path), 0o755)).To(Succeed())
+		g.Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed())
+	}
+	var out strings.Builder
+	_, err = Check(t.Context(), CheckInput{Root: root, Dir: dir, Out: &out})
+	g.Expect(err).To(MatchError(ErrNotBuilt))
+	g.Expect(out.String()).To(Equal("# example.com/mine/cmd\ncmd/main.go:3:15: undefined: missing\n"))
+
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Check(canceled, CheckInput{Root: root, Dir: dir, Out: &out})
+	g.Expect(errors.Is(err, ErrNotBuilt)).To(BeFalse(), "Ctrl-C says nothing about the code")
+}

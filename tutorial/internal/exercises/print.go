@@ -1,0 +1,94 @@
+package exercises
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
+	"github.com/example/operator-testbed/tutorial/internal/check"
+)
+
+// outcomeWidth is the length of the longest outcome.
+const outcomeWidth = len(framework.DoesNotApply)
+
+// printResult prints a line about a feature.
+func printResult(out io.Writer, c chapter.Chapter, r framework.Result) {
+	name := check.NameOf(r)
+	fmt.Fprintf(out, "%-*s  %s: %s\n", outcomeWidth, r.Outcome, name, claimOf(c, r))
+}
+
+// claimOf returns what a feature proves. A suite that the chapter does not describe says it in its own words.
+func claimOf(c chapter.Chapter, r framework.Result) string {
+	return cmp.Or(c.Features[check.NameOf(r)].Claim, r.Feature)
+}
+
+// printFailures prints what is known about each feature that does not hold, with or without a hint. What keeps several features from
+// being tried is printed once.
+func printFailures(out io.Writer, c chapter.Chapter, hints bool, results []framework.Result) {
+	for _, r := range results {
+		if r.Outcome != framework.DoesNotHold {
+			continue
+		}
+		name := check.NameOf(r)
+		fmt.Fprintf(out, "\n%s does not hold: %s\n", name, claimOf(c, r))
+		printDetail(out, "step", r.Step)
+		if r.Expected == "" {
+			printDetail(out, "failure", r.Message)
+		}
+		printDetail(out, "expected", r.Expected)
+		printDetail(out, "last seen", r.Seen)
+		for _, clue := range r.Clues {
+			printDetail(out, "clue", clue)
+		}
+		if hints {
+			printDetail(out, "hint", c.Features[name].Hint)
+		}
+		printDetail(out, "artifacts", r.Artifacts)
+	}
+	for _, g := range byReason(results, true) {
+		fmt.Fprintf(out, "\nNot tried: %s\n", strings.Join(g.names, ", "))
+		printDetail(out, "because", g.reason)
+	}
+}
+
+// printDetail prints one thing about a feature, whose further lines are indented; it prints nothing where there is nothing to say.
+func printDetail(out io.Writer, label, text string) {
+	if text != "" {
+		fmt.Fprintf(out, "  %-10s %s\n", label+":", strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n             "))
+	}
+}
+
+// printSkipped prints which features could not be tried on this cluster, and why.
+func printSkipped(out io.Writer, results []framework.Result) {
+	for _, g := range byReason(results, false) {
+		fmt.Fprintf(out, "\nNot part of the score: %s\n", strings.Join(g.names, ", "))
+		printDetail(out, "because", g.reason)
+	}
+}
+
+// notTried are features that were not tried, for one reason.
+type notTried struct {
+	reason string
+	names  []string
+}
+
+// byReason returns the features that were not tried and have failed, or have not.
+func byReason(results []framework.Result, failed bool) []notTried {
+	var groups []notTried
+	for _, r := range results {
+		if r.Outcome == framework.Holds || r.Outcome == framework.DoesNotHold || r.Failed != failed {
+			continue
+		}
+		name := check.NameOf(r)
+		if i := slices.IndexFunc(groups, func(g notTried) bool { return g.reason == r.Reason }); i >= 0 {
+			groups[i].names = append(groups[i].names, name)
+		} else {
+			groups = append(groups, notTried{r.Reason, []string{name}})
+		}
+	}
+	return groups
+}

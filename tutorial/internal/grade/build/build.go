@@ -1,0 +1,178 @@
+// Package build compiles the operator of a submission. Compiling runs nothing of what is compiled, so long as no tool and no C compiler
+// is called: only the Go sources are taken, with the grader's own go.mod and go.sum, in an environment of which nothing is inherited.
+// No program of a submission's is generated, tested or run.
+package build
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/example/operator-testbed/tutorial/internal/isolation"
+)
+
+// RefusedError says in one sentence, and with the compiler's messages, why there is no executable. They have no names of the grader's
+// directories.
+type RefusedError string
+
+func (r RefusedError) Error() string { return string(r) }
+
+// Cell runs the compiler.
+type Cell interface {
+	Run(ctx context.Context, c isolation.Command) (isolation.Usage, error)
+}
+
+// Toolchain is the Go that compiles.
+type Toolchain struct {
+	// Root, Cache and Modules are $GOROOT, $GOCACHE and $GOMODCACHE.
+	Root, Cache, Modules string
+	// Mod and Sum are the go.mod and go.sum in place of the submission's.
+	Mod, Sum []byte
+}
+
+// Options say what to compile.
+type Options struct {
+	Toolchain
+	// Source is the submission. Nothing is written to it.
+	Source string
+	// Work is a directory of which nothing else is needed.
+	Work string
+	// Timeout bounds the compiler.
+	Timeout time.Duration
+}
+
+// limits of what is compiled: fifty times what the finished operator has.
+const (
+	mostFiles, mostBytes = 5000, 32 << 20
+	memory               = 4 << 30
+	output               = 64 << 10
+)
+
+// Build compiles the package cmd of the submission, and returns the executable. The error is a [RefusedError] if that is for the student to
+// fix.
+func Build(ctx context.Context, c Cell, o Options) (string, isolation.Usage, error) {
+	source, out := filepath.Join(o.Work, "src"), filepath.Join(o.Work, "out")
+	temporary := filepath.Join(out, "tmp")
+	if err := errors.Join(os.MkdirAll(source, 0o755), os.MkdirAll(temporary, 0o755)); err != nil {
+		return "", isolation.Usage{}, err
+	}
+	if err := copySources(o.Source, source); err != nil {
+		return "", isolation.Usage{}, err
+	}
+	for name, content := range map[string][]byte{"go.mod": o.Mod, "go.sum": o.Sum} {
+		if err := os.WriteFile(filepath.Join(source, name), content, 0o644); err != nil {
+			return "", isolation.Usage{}, err
+		}
+	}
+	if _, err := os.Stat(filepath.Join(source, "cmd")); err != nil {
+		return "", isolation.Usage{}, RefusedError("there is no Go code in the directory cmd, which the operator is compiled from")
+	}
+	binary := filepath.Join(out, "operator")
+	var said bytes.Buffer
+	usage, err := c.Run(ctx, isolation.Command{
+		Args:     []string{filepath.Join(o.Root, "bin", "go"), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "./cmd"},
+		Dir:      source,
+		Env:      o.environment(temporary),
+		Stdout:   &said,
+		Stderr:   &said,
+		Readable: []string{o.Root, o.Modules, source},
+		Writable: []string{o.Cache, out},
+		Limits:   isolation.Limits{Time: o.Timeout, Memory: memory, FileSize: 1 << 30, Output: output},
+	})
+	switch {
+	case err != nil:
+		return "", usage, fmt.Errorf("compile the submission: %w", err)
+	case usage.Exceeded != "":
+		return "", usage, RefusedError(fmt.Sprintf("compiling it was stopped, because it exceeded the limit of %s", usage.Exceeded))
+	case usage.Exit != 0:
+		return "", usage, RefusedError("it does not compile:\n" + Plain(said.String(), source, o.Work, o.Modules, o.Root, o.Cache))
+	}
+	return binary, usage, nil
+}
+
+// environment is all that the Go command knows of this machine.
+func (t Toolchain) environment(temporary string) []string {
+	return []string{
+		"GOROOT=" + t.Root, "GOCACHE=" + t.Cache, "GOMODCACHE=" + t.Modules, "TMPDIR=" + temporary, "HOME=" + temporary, "PATH=",
+		"GOENV=off", "GOWORK=off", "GOFLAGS=-mod=readonly", "GOPROXY=off", "GOSUMDB=off", "GOTOOLCHAIN=local", "GOTELEMETRY=off",
+		"GOVCS=*:off", "CGO_ENABLED=0",
+	}
+}
+
+// copySources copies the Go files that can be part of an operator. Tests are not, nor assembler, which may include other files, nor
+// what is vendored or of another module, which the trusted go.mod does without.
+func copySources(from, to string) error {
+	count, size := 0, int64(0)
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		within, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if slices.Contains([]string{"vendor", "testdata", ".git", "bin", "hack"}, entry.Name()) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		if !entry.Type().IsRegular() {
+			return RefusedError(fmt.Sprintf("%s is not a regular file: replace it by one", within))
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		size += int64(len(text))
+		if count++; count > mostFiles || size > mostBytes {
+			return RefusedError(fmt.Sprintf("it has more than %d Go files or %d MiB of them: leave out what is not the operator's", mostFiles, mostBytes>>20))
+		}
+		target := filepath.Join(to, within)
+		return cmp.Or(os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, text, 0o644))
+	})
+}
+
+var (
+	// absolute is a path on this machine.
+	absolute = regexp.MustCompile(`(^|[\s"'(=:])/(?:[\w.@+~-]+/)+([\w.@+~-]*)`)
+	// hidden are control characters, other than the ends of lines and tabs.
+	hidden = regexp.MustCompile(`[\x00-\x08\x0b-\x1f\x7f]`)
+)
+
+// most is how many lines of a compiler's messages are worth reading.
+const most = 20
+
+// Plain returns the messages of a program, shortened, without the names of the directories and of any other absolute path.
+func Plain(text string, directories ...string) string {
+	text = hidden.ReplaceAllString(strings.ToValidUTF8(text, "�"), "")
+	slices.SortFunc(directories, func(a, b string) int { return len(b) - len(a) })
+	for _, directory := range directories {
+		if directory != "" {
+			text = strings.ReplaceAll(text, directory+"/", "")
+		}
+	}
+	text = absolute.ReplaceAllString(text, "$1…/$2")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > most {
+		lines = append(lines[:most], fmt.Sprintf("and %d more lines", len(lines)-most))
+	}
+	for i, line := range lines {
+		if runes := []rune(line); len(runes) > 500 {
+			lines[i] = string(runes[:500]) + "…"
+		}
+	}
+	return strings.Join(lines, "\n")
+}

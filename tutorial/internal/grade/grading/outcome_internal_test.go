@@ -1,0 +1,172 @@
+package grading
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/example/operator-testbed/tutorial/internal/grade"
+)
+
+func reported(lines ...line) report {
+	r := report{lines: map[string]line{}}
+	for _, l := range lines {
+		r.lines[l.Test] = l
+	}
+	return r
+}
+
+func one(string) float64 { return 1 }
+
+func same(text string) string { return text }
+
+// The solution decides which features there are, and which can't be tried.
+func TestOutcomesOfTheSolution(t *testing.T) {
+	first := reported(
+		line{Test: "TestSize", Feature: "size", Outcome: holds},
+		line{Test: "TestNodes", Feature: "nodes", Outcome: notTried, Reason: "it needs real nodes"},
+		line{Test: "TestBroken", Feature: "broken", Outcome: notTried, Reason: "no namespace", Failed: true},
+	)
+	got := outcomes{points: one, plain: same, claims: map[string]string{"TestSize": "as many pods as size says"}}.tests(first, nil)
+	want := []grade.Test{
+		{Name: "TestBroken", Title: "broken", Status: grade.Fail, MaxScore: 1, Message: "no namespace"},
+		{Name: "TestNodes", Title: "nodes", Status: grade.Skip, Message: "it needs real nodes"},
+		{Name: "TestSize", Title: "as many pods as size says", Status: grade.Pass, Score: 1, MaxScore: 1},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOutcomesOfASubmission(t *testing.T) {
+	plan := []grade.Test{
+		{Name: "TestA", Title: "a", Status: grade.Pass, MaxScore: 1},
+		{Name: "TestB", Title: "b", Status: grade.Skip, Message: "it needs real nodes"},
+		{Name: "TestHidden", Title: "hidden", Status: grade.Pass, MaxScore: 1, Extra: true},
+	}
+	a := grade.Test{Name: "TestA", Title: "a", MaxScore: 3}
+	b := grade.Test{Name: "TestB", Title: "b", Status: grade.Skip, Message: "it needs real nodes"}
+	fails := func(step, message string) grade.Test {
+		failed := a
+		failed.Status, failed.Step, failed.Message = grade.Fail, step, message
+		return failed
+	}
+	passes := a
+	passes.Status, passes.Score = grade.Pass, 3
+	flaky := passes
+	flaky.Flaky = true
+	half := line{Test: "TestA", Outcome: doesNotHold, Step: "up", Expected: "3 pods", Seen: "2 pods", Message: "size: expected 3 pods; last seen: 2 pods"}
+	again := reported(line{Test: "TestA", Outcome: holds})
+	stillFails := reported(line{Test: "TestA", Outcome: doesNotHold, Message: "another message"})
+	for name, test := range map[string]struct {
+		first report
+		again *report
+		want  grade.Test
+	}{
+		"holds":                          {first: reported(line{Test: "TestA", Outcome: holds}), want: passes},
+		"does not hold":                  {first: reported(half), want: fails("up", "expected size: 3 pods; last seen: 2 pods")},
+		"fails twice":                    {first: reported(half), again: &stillFails, want: fails("up", "expected size: 3 pods; last seen: 2 pods")},
+		"holds when it runs alone":       {first: reported(half), again: &again, want: flaky},
+		"skips what the solution does":   {first: reported(line{Test: "TestA", Outcome: notTried, Reason: "skipped"}), want: fails("", "skipped")},
+		"does not apply to it":           {first: reported(line{Test: "TestA", Outcome: "does not apply", Reason: "no webhooks"}), want: fails("", "no webhooks")},
+		"is not reported":                {first: reported(), want: fails("", notReported)},
+		"has an outcome without meaning": {first: reported(line{Test: "TestA", Outcome: "great"}), want: fails("", "the step failed without a message")},
+		"features that nobody planned":   {first: reported(line{Test: "TestA", Outcome: holds}, line{Test: "TestMore", Outcome: holds}), want: passes},
+		"does not start": {
+			first: report{start: &line{Outcome: doesNotHold, Message: "exit status 1"}},
+			want:  fails("", notStarted+": exit status 1"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := outcomes{plan: plan, points: func(string) float64 { return 3 }, plain: same}
+			got := o.tests(test.first, test.again)
+			if diff := cmp.Diff([]grade.Test{test.want, b}, got); diff != "" {
+				t.Error(diff)
+			}
+			if reached, most := score(got); reached != test.want.Score || most != 3 {
+				t.Errorf("the score is %v of %v, expected %v of 3", reached, most, test.want.Score)
+			}
+		})
+	}
+	hidden := outcomes{plan: plan, points: one, plain: same, extra: true}.tests(reported(line{Test: "TestHidden", Outcome: holds}), nil)
+	if want := []grade.Test{{Name: "TestHidden", Title: "hidden", Status: grade.Pass, Score: 1, MaxScore: 1, Extra: true}}; !cmp.Equal(want, hidden) {
+		t.Error(cmp.Diff(want, hidden))
+	}
+}
+
+func TestReadReport(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "report")
+	if r, err := readReport(file); err != nil || len(r.lines) > 0 || r.start != nil {
+		t.Errorf("a report that was not written: %+v, %v", r, err)
+	}
+	text := `{"test":"TestA","outcome":"holds"}
+{"feature":"the cluster starts","outcome":"not tried","reason":"no disk","failed":true}
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := readReport(file)
+	if err != nil || r.lines["TestA"].Outcome != holds || !r.clusterFailed() || r.start.Reason != "no disk" {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if err := os.WriteFile(file, []byte("PASS\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readReport(file); err == nil {
+		t.Error("a report that is not JSON was read")
+	}
+}
+
+func TestSentenceOf(t *testing.T) {
+	for want, l := range map[string]line{
+		"expected 3 pods; last seen: 2 pods":          {Expected: "3 pods", Seen: "2 pods", Message: "expected 3 pods; last seen: 2 pods"},
+		"expected Service x: port 1; last seen: none": {Expected: "port 1", Seen: "none", Message: "Service x: expected port 1; last seen: none"},
+		"expected Deployment x: Value for field 'Replicas': to equal <int32>: 2; last seen: <int32>: 3": {
+			Expected: "to equal\n    <int32>: 2", Seen: "<int32>: 3",
+			Message: "Deployment x: Value for field 'Replicas' failed to satisfy matcher.\nExpected\n    <int32>: 3\nto equal\n    <int32>: 2 (gave up after 10s)",
+		},
+		"creating it: forbidden": {Message: "creating it: forbidden"},
+	} {
+		if got := sentenceOf(l); got != want {
+			t.Errorf("got %q, expected %q", got, want)
+		}
+	}
+}
+
+// Two runs that end alike have the same messages.
+func TestPlain(t *testing.T) {
+	for message, want := range map[string]string{
+		"Deployment 05-status-x7k2p/cache-bcdfg: expected 1; last seen: 2 (gave up after 10s)": "Deployment 05-status/cache-bcdfg: expected 1; last seen: 2",
+		"owned by 8d1c0f6e-27b9-4c7e-9d9e-0123456789ab":                                        "owned by <uid>",
+		"dial tcp 127.0.0.1:40123: connection refused":                                         "dial tcp 127.0.0.1: connection refused",
+		"2026-11-23T07:05:44.123Z ERROR no":                                                    "<time> ERROR no",
+		"E1123 07:05:44.123456   12345 main.go:5] no":                                          "main.go:5] no",
+		"pod cache-bcdfg-6d4b75cb6d-x7k2p fails":                                               "pod cache-bcdfg-<pod> fails",
+		"no answer within 1.203s":                                                              "no answer within <duration>",
+		"waited for 10s":                                                                       "waited for 10s",
+		"panic at 0xc000123, goroutine 17":                                                     "panic at <address>, goroutine <number>",
+		"open /work/x/secret/file: denied":                                                     "open …/file: denied",
+		"/work/grade-1/config/default is empty":                                                "config/default is empty",
+		"the operator is not ready: ok (log: /tmp/run-1/logs/operator.log)":                    "the operator is not ready: ok",
+		"\x1b[31mred\x07":                                                                      "[31mred",
+	} {
+		if got := plain(message, "05-status", "/work/grade-1"); got != want {
+			t.Errorf("plain(%q)\n     got %q\nexpected %q", message, got, want)
+		}
+	}
+}
+
+func TestSeedOf(t *testing.T) {
+	if got := SeedOf("7"); got != 7 {
+		t.Errorf("the seed of a number is %d", got)
+	}
+	seeds := map[uint64]bool{}
+	for _, text := range []string{"s07-05-status", "s08-05-status", "s07-05-status"} {
+		seeds[SeedOf(text)] = true
+	}
+	if len(seeds) != 2 {
+		t.Errorf("the seeds of three texts, two of them the same, are %v", seeds)
+	}
+}
