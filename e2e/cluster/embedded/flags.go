@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 )
@@ -159,11 +160,18 @@ func clientFlags(l layout, component string) []string {
 	}
 }
 
+// nodeMonitorGracePeriod is after how much silence a node counts as lost, with
+// the pods on it. No node here fails on its own: a late heartbeat says
+// that the machine is busy, so this is many heartbeats (stages/node.yaml) and
+// not, as by default, one or two.
+const nodeMonitorGracePeriod = 10 * time.Minute
+
 func controllerManagerFlags(l layout) []string {
 	return append(clientFlags(l, KubeControllerManager),
 		"--controllers="+strings.Join(controllers, ","),
 		"--root-ca-file="+l.pki(caCert),
 		"--service-account-private-key-file="+l.pki(accountKey),
+		"--node-monitor-grace-period="+nodeMonitorGracePeriod.String(),
 	)
 }
 
