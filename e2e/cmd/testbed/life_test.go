@@ -90,10 +90,10 @@ func (b bed) startUntil(cmd *exec.Cmd, pipe io.Reader, text string) *bufio.Reade
 	}
 }
 
-// run starts the operator in the foreground. When it is ready, run returns the process, its log, and what it says from then on.
-func (b bed) run() (cmd *exec.Cmd, log *bytes.Buffer, said *bufio.Reader) {
+// run starts a command that runs the operator in the foreground. When it is ready, run returns its log, and what the command says from then on.
+func (b bed) run(cmd *exec.Cmd) (log *bytes.Buffer, said *bufio.Reader) {
 	b.t.Helper()
-	cmd, log = b.command("testbed", "run"), &bytes.Buffer{}
+	log = &bytes.Buffer{}
 	cmd.Stdout = log
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -107,7 +107,7 @@ func (b bed) run() (cmd *exec.Cmd, log *bytes.Buffer, said *bufio.Reader) {
 		rest, _ := io.ReadAll(said)
 		b.t.Fatalf("run said %q (%v)\n%s", line, err, rest)
 	}
-	return cmd, log, said
+	return log, said
 }
 
 // TestDemoAsAPersonWouldUseIt runs the demo, then types everything that it says
@@ -288,14 +288,32 @@ func TestUsedWhileItStarts(t *testing.T) {
 	}
 }
 
-// TestDownWhileItRuns takes the cluster down while another terminal runs the operator.
+// TestDownWhileItRuns takes the cluster down while another terminal runs the operator. Before that, the operator was run by a program that was killed,
+// and ended with it.
 func TestDownWhileItRuns(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.output("testbed", "up")
-	cmd, _, said := b.run()
-	b.output("testbed", "down")
+
+	orphaned := b.command("testbed", "--until-eof", "run")
+	lifeline, err := orphaned.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, said := b.run(orphaned)
+	if err := lifeline.Close(); err != nil {
+		t.Fatal(err)
+	}
 	rest, _ := io.ReadAll(said)
+	_ = orphaned.Wait()
+	if code := orphaned.ProcessState.ExitCode(); code != 143 || string(rest) != "testbed: stopped by a signal (terminated): the operator has ended\n" {
+		t.Errorf("after the end of its input: exit code %d, %q", code, rest)
+	}
+
+	cmd := b.command("testbed", "run")
+	_, said = b.run(cmd)
+	b.output("testbed", "down")
+	rest, _ = io.ReadAll(said)
 	if err := cmd.Wait(); err != nil || string(rest) != "testbed: the cluster testbed is taken down: the operator has been stopped\n" {
 		t.Errorf("after down: %v, %q", err, rest)
 	}
@@ -308,7 +326,8 @@ func TestRunUntilCtrlC(t *testing.T) {
 	b := newBed(t)
 	b.output("testbed", "up")
 
-	cmd, log, said := b.run()
+	cmd := b.command("testbed", "run")
+	log, said := b.run(cmd)
 
 	typed, err := b.command("bash", "-c", `
 		set -euo pipefail

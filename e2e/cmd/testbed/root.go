@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/e2e-framework/support"
@@ -34,6 +37,7 @@ func execute(ctx context.Context) error {
 // correctly and starts its work.
 func newRoot(begins func()) *cobra.Command {
 	var g global
+	var untilEOF bool
 	root := &cobra.Command{
 		Use:   "testbed",
 		Short: "A Kubernetes cluster on this machine to learn, write and test operators on",
@@ -43,9 +47,15 @@ The targets of the Makefile call it: "make" lists them.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		PersistentPreRun:  func(*cobra.Command, []string) { begins() },
+		PersistentPreRun: func(*cobra.Command, []string) {
+			begins()
+			if untilEOF {
+				go terminateAtEOF(os.Stdin)
+			}
+		},
 	}
 	root.PersistentFlags().StringVar(&g.name, "name", embedded.DefaultName, "name of the cluster")
+	root.PersistentFlags().BoolVar(&untilEOF, "until-eof", false, "stop when standard input ends: for a program that holds it open and may be killed")
 	root.AddCommand(
 		newDemo(&g),
 		newUp(&g, "cluster", "", "", func(ctx context.Context, out *report) error { return up(ctx, &g, out) }),
@@ -63,6 +73,13 @@ The targets of the Makefile call it: "make" lists them.`,
 		newDoctor(),
 	)
 	return root
+}
+
+// terminateAtEOF sends this process the signal that the program at the other end
+// of the input would have sent, had it not been killed.
+func terminateAtEOF(input io.Reader) {
+	_, _ = io.Copy(io.Discard, input) // an input that can't be read has ended, too
+	_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 }
 
 // prints makes what a command does of a function that returns what to print.

@@ -81,7 +81,7 @@ func (r recorder) learn(ctx context.Context, in learnInput, out io.Writer) error
 	return learn.Serve(ctx, learn.Options{
 		Learner: learn.Learner{
 			Root: r.root, Chapter: in.stage, Dir: in.dir, Copies: in.copies, ClusterKind: in.cluster, ClusterName: in.name,
-			Testbed: program{testbed, r.root}.run, Check: r.runCheck, Hint: r.giveHint, Reset: r.reset,
+			Testbed: commandLine{testbed, r.root}.run, Check: r.runCheck, Hint: r.giveHint, Reset: r.reset,
 			Progress: func() (progress.Progress, error) { return progressOf(r.root) }, ProgressDir: filepath.Dir(file),
 		},
 		Site: in.site, Panel: panel.Files, Port: port, Home: in.stage+in.dir == "", Open: learn.Printer(out),
@@ -128,22 +128,26 @@ func (r recorder) reset(ctx context.Context, dir string, out io.Writer) error {
 	return err
 }
 
-// program is an executable, and where it runs.
-type program struct{ path, dir string }
+// commandLine is the testbed's executable, and where it runs.
+type commandLine struct{ path, dir string }
 
-// toEnd is how long a program may take to put things in order after the signal to stop.
+// toEnd is how long it may take to put things in order after the signal to stop.
 const toEnd = time.Minute
 
-// run runs the program until it exits. If ctx ends first, the program gets a signal to stop, and is waited for. Ctrl-C in a terminal does not reach
-// it: a second signal would end it at once.
-func (p program) run(ctx context.Context, out, messages io.Writer, args ...string) error {
-	command := exec.CommandContext(ctx, p.path, args...)
-	command.Dir, command.Stdout, command.Stderr = p.dir, out, messages
+// run runs a command of the testbed's until it exits. If ctx ends first, the command gets a signal to stop, and is waited for. Ctrl-C in a terminal does
+// not reach it: a second signal would end it at once. If this process is killed, the command stops too.
+func (c commandLine) run(ctx context.Context, out, messages io.Writer, args ...string) error {
+	command := exec.CommandContext(ctx, c.path, append([]string{"--until-eof"}, args...)...)
+	command.Dir, command.Stdout, command.Stderr = c.dir, out, messages
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = toEnd
+	// Nothing is ever written to it: it ends when the command does, or this process.
+	if _, err := command.StdinPipe(); err != nil {
+		return err
+	}
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w", filepath.Base(p.path), strings.Join(args, " "), err)
+		return fmt.Errorf("%s %s: %w", filepath.Base(c.path), strings.Join(args, " "), err)
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -49,15 +52,52 @@ func TestLearnMakesACopy(t *testing.T) {
 	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("mine"))
 }
 
-// A program that is to stop may put things in order, and is waited for.
-func TestProgramIsStopped(t *testing.T) {
+// testbedThat is a testbed whose only command is a shell script.
+func testbedThat(t *testing.T, does string) commandLine {
+	t.Helper()
+	c := commandLine{dir: t.TempDir()}
+	c.path = filepath.Join(c.dir, "testbed")
+	if err := os.WriteFile(c.path, []byte("#!/bin/sh\n"+does+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A command that is to stop may put things in order, and is waited for.
+func TestCommandIsStopped(t *testing.T) {
 	g := NewWithT(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var messages strings.Builder
 	out := writerFunc(func([]byte) { stop() })
-	err := program{"/bin/sh", t.TempDir()}.run(ctx, out, &messages, "-c", `trap 'echo in order >&2; exit 3' TERM; echo ready; while :; do read -r line </dev/null; done`)
-	g.Expect(err).To(HaveOccurred())
+	testbed := testbedThat(t, `trap 'echo in order >&2; exit 3' TERM; echo ready; while :; do read -r line </dev/null; done`)
+	g.Expect(testbed.run(ctx, out, &messages, "run")).NotTo(Succeed())
 	g.Expect(messages.String()).To(Equal("in order\n"))
+}
+
+// A command that has been told to gets to know that the process which has started it was killed.
+func TestCommandOutlivesNobody(t *testing.T) {
+	const variable = "TESTBED_TO_RUN"
+	g := NewWithT(t)
+	if path := os.Getenv(variable); path != "" { // the process to kill
+		g.Expect(commandLine{path: path}.run(t.Context(), os.Stdout, os.Stderr, "run")).To(Succeed())
+		return
+	}
+	testbed := testbedThat(t, `[ "$*" = "--until-eof run" ] || exit; echo ready; cat; echo "it has ended" >"$0.said"`)
+	killed := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCommandOutlivesNobody$")
+	killed.Env = append(os.Environ(), variable+"="+testbed.path)
+	out, err := killed.StdoutPipe()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(killed.Start()).To(Succeed())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(line).To(Equal("ready\n"))
+	g.Expect(testbed.path + ".said").NotTo(BeAnExistingFile())
+	g.Expect(killed.Process.Kill()).To(Succeed())
+	_ = killed.Wait() // it was killed
+	g.Eventually(func() (string, error) {
+		said, err := os.ReadFile(testbed.path + ".said")
+		return string(said), err
+	}).WithTimeout(time.Minute).Should(Equal("it has ended\n"))
 }
 
 type writerFunc func([]byte)
