@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -82,22 +81,18 @@ func TestCommandOutlivesNobody(t *testing.T) {
 		g.Expect(commandLine{path: path}.run(t.Context(), os.Stdout, os.Stderr, "run")).To(Succeed())
 		return
 	}
-	testbed := testbedThat(t, `[ "$*" = "--until-eof run" ] || exit; echo ready; cat; echo "it has ended" >"$0.said"`)
+	testbed := testbedThat(t, `[ "$*" = "--until-eof run" ] || exit; echo ready; cat; [ -e "$0.killed" ] && echo "it ends"`)
 	killed := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCommandOutlivesNobody$")
 	killed.Env = append(os.Environ(), variable+"="+testbed.path)
-	out, err := killed.StdoutPipe()
+	pipe, err := killed.StdoutPipe() // the command writes to it too
 	g.Expect(err).NotTo(HaveOccurred())
+	out := bufio.NewReader(pipe)
 	g.Expect(killed.Start()).To(Succeed())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(line).To(Equal("ready\n"))
-	g.Expect(testbed.path + ".said").NotTo(BeAnExistingFile())
+	g.Expect(out.ReadString('\n')).To(Equal("ready\n"))
+	g.Expect(os.WriteFile(testbed.path+".killed", nil, 0o600)).To(Succeed())
 	g.Expect(killed.Process.Kill()).To(Succeed())
+	g.Expect(io.ReadAll(out)).To(BeEquivalentTo("it ends\n"))
 	_ = killed.Wait() // it was killed
-	g.Eventually(func() (string, error) {
-		said, err := os.ReadFile(testbed.path + ".said")
-		return string(said), err
-	}).WithTimeout(time.Minute).Should(Equal("it has ended\n"))
 }
 
 type writerFunc func([]byte)
