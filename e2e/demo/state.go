@@ -44,17 +44,27 @@ func (s State) conditions() []metav1.Condition {
 }
 
 // Converged reports whether the cluster is what the Memcached asks for: the
-// Deployment has size ready pods, and all conditions are as they should be of
-// this very spec.
+// Deployment has size ready pods, all of them are seen, and all conditions are
+// as they should be of this very spec.
 func (s State) Converged() bool {
 	if s.Memcached == nil || s.Deployment == nil {
 		return false
 	}
 	wanted, conditions := size(s.Memcached), s.conditions()
-	return replicas(s.Deployment) == wanted && s.Deployment.Status.ReadyReplicas == wanted && len(conditions) == len(conditionTypes) &&
-		!slices.ContainsFunc(conditions, func(c metav1.Condition) bool {
-			return conditionTone(c) != good || c.ObservedGeneration != s.Memcached.Generation
-		})
+	return replicas(s.Deployment) == wanted && s.Deployment.Status.ReadyReplicas == wanted && s.readyPods() == wanted &&
+		len(conditions) == len(conditionTypes) && !slices.ContainsFunc(conditions, func(c metav1.Condition) bool {
+		return conditionTone(c) != good || c.ObservedGeneration != s.Memcached.Generation
+	})
+}
+
+// readyPods may lag behind what the Deployment's status says: each kind has a watch of its own.
+func (s State) readyPods() (ready int32) {
+	for _, p := range s.Pods {
+		if isReady(p) {
+			ready++
+		}
+	}
+	return ready
 }
 
 // size and replicas are what the API server defaults to 1.

@@ -24,6 +24,7 @@ func TestConverged(t *testing.T) {
 		{"rolling out", rollingOut, false},
 		{"Degraded", broken, false},
 		{"a pod short", changed(func(s *demo.State) { s.Deployment.Status.ReadyReplicas = 2 }), false},
+		{"a pod not yet seen to be ready", changed(func(s *demo.State) { s.Pods = rollingOut.Pods }), false},
 		{"Deployment of another size", changed(func(s *demo.State) { s.Deployment = deploymentOf("memcached-sample", "sample", new(int32(2)), 2) }), false},
 		{"a pod too many", changed(func(s *demo.State) { s.Deployment.Status.ReadyReplicas = 4 }), false},
 		{"conditions of an older spec", changed(func(s *demo.State) { s.Memcached.Generation = 2 }), false},
