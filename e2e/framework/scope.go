@@ -19,6 +19,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/record"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // Scope is what a step works with: the feature's own namespace, the operator under test and the cluster. It also is the test of the
@@ -197,7 +198,7 @@ type scopeKey struct{}
 // open creates a feature's namespace and starts to record it. It cleans up when the test is done: e2e-framework skips its own teardown
 // after a step that has called FailNow.
 func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, feature types.Feature) (context.Context, error) {
-	namespace, err := s.createNamespace(ctx)
+	namespace, err := s.createNamespace(ctx, t)
 	if err != nil {
 		return ctx, err
 	}
@@ -221,20 +222,32 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, featu
 			s.failed.Store(true)
 			s.keep(scope)
 		}
-		if err := s.client.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-			t.Logf("deleting the namespace %s: %v", namespace, err)
-		}
 	})
 	return context.WithValue(ctx, scopeKey{}, scope), nil
 }
 
-func (s *Suite) createNamespace(ctx context.Context) (string, error) {
+// createNamespace creates a feature's namespace, which is deleted when the test is done, and waits until pods can run in it. Before its
+// ServiceAccount is there, the API server refuses each pod, and the warning about that looks like the operator's fault. Kubernetes' own e2e
+// framework waits for it, too.
+func (s *Suite) createNamespace(ctx context.Context, t *testing.T) (string, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: s.options.Name + "-",
 		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}}
 	if err := s.client.Create(ctx, namespace); err != nil {
 		return "", fmt.Errorf("creating a namespace for the feature: %w", err)
+	}
+	t.Cleanup(func() {
+		if err := s.client.Delete(context.Background(), namespace); err != nil {
+			t.Logf("deleting the namespace %s: %v", namespace.Name, err)
+		}
+	})
+	ctx, cancel := context.WithTimeoutCause(ctx, recoverTimeout, fmt.Errorf("gave up after %s", recoverTimeout))
+	defer cancel()
+	account := client.ObjectKey{Namespace: namespace.Name, Name: "default"}
+	exists := func(*corev1.ServiceAccount) bool { return true }
+	if _, err := watch.Object(ctx, s.client, &corev1.ServiceAccountList{}, account, exists); err != nil {
+		return "", fmt.Errorf("waiting for the ServiceAccount %s, as which pods run: %w", account, err)
 	}
 	return namespace.Name, nil
 }

@@ -42,6 +42,7 @@ func newClient(hooks interceptor.Funcs, objects ...client.Object) client.WithWat
 		WithIndex(&appsv1.Deployment{}, "metadata.name", byName).
 		WithIndex(&corev1.Namespace{}, "metadata.name", byName).
 		WithIndex(&corev1.Pod{}, "metadata.name", byName).
+		WithIndex(&corev1.ServiceAccount{}, "metadata.name", byName).
 		WithInterceptorFuncs(hooks).
 		Build()
 }
