@@ -124,6 +124,26 @@ func TestProgressOutlivesItsTerminal(t *testing.T) {
 	}
 }
 
+// TestProgressEndsBeforeTheLastWords makes scripts/with-progress slow to show the errors of a command that has ended: by then, it has said
+// for the last time that the command is running.
+func TestProgressEndsBeforeTheLastWords(t *testing.T) {
+	t.Parallel()
+	root, err := cluster.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "grep"), []byte("#!/bin/sh\nsleep 2\nexec cat\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(root, "scripts", "with-progress"), "working", "sh", "-c", "echo one >&2; echo two >&2; exit 3")
+	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "TERM=dumb")
+	output, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.HasSuffix(string(output), "one\ntwo\n") {
+		t.Errorf("expected exit code 3 and the errors at the end; last seen: %d and\n%s", code, output)
+	}
+}
+
 // alive returns those of the process ids in a line that are in use, and ends
 // them.
 func alive(t *testing.T, line string) []string {

@@ -92,6 +92,26 @@ What the suite printed: LOG
 `))
 }
 
+// pieces are what was written, one by one.
+type pieces []string
+
+func (p *pieces) Write(piece []byte) (int, error) {
+	*p = append(*p, string(piece))
+	return len(piece), nil
+}
+
+// A line about progress, which another process writes, must not come between two lines about a feature.
+func TestFailuresArePrintedInOnePiece(t *testing.T) {
+	g := NewWithT(t)
+	var out strings.Builder
+	var printed pieces
+	s := subjectOf(t, &out)
+	s.Out = &printed
+	_, _, err := checked(t, s, &out, suiteThat(t, "1", holds, fails, skipped))
+	g.Expect(err).To(HaveOccurred())
+	g.Expect(printed).To(ContainElement(And(HavePrefix("\nTestNodes does not hold: "), ContainSubstring("  step:"), ContainSubstring("  hint:"), HaveSuffix("  artifacts: /a\n"))))
+}
+
 // A copy is done when all features hold that this cluster can run, and all were run.
 func TestCheckPraises(t *testing.T) {
 	const image = "holds           TestSize: the size is followed\nnot tried       TestImage: an image\n"

@@ -1,6 +1,7 @@
 package exercises
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -27,31 +28,33 @@ func claimOf(c chapter.Chapter, r framework.Result) string {
 }
 
 // printFailures prints what is known about each feature that does not hold, with or without a hint. What keeps several features from
-// being tried is printed once.
+// being tried is printed once. All of it is one write, into which no line about progress can come.
 func printFailures(out io.Writer, c chapter.Chapter, hints bool, results []framework.Result) {
+	var text bytes.Buffer
+	defer func() { _, _ = text.WriteTo(out) }()
 	for _, r := range results {
 		if r.Outcome != framework.DoesNotHold {
 			continue
 		}
 		name := check.NameOf(r)
-		fmt.Fprintf(out, "\n%s does not hold: %s\n", name, claimOf(c, r))
-		printDetail(out, "step", r.Step)
+		fmt.Fprintf(&text, "\n%s does not hold: %s\n", name, claimOf(c, r))
+		printDetail(&text, "step", r.Step)
 		if r.Expected == "" {
-			printDetail(out, "failure", r.Message)
+			printDetail(&text, "failure", r.Message)
 		}
-		printDetail(out, "expected", r.Expected)
-		printDetail(out, "last seen", r.Seen)
+		printDetail(&text, "expected", r.Expected)
+		printDetail(&text, "last seen", r.Seen)
 		for _, clue := range r.Clues {
-			printDetail(out, "clue", clue)
+			printDetail(&text, "clue", clue)
 		}
 		if hints {
-			printDetail(out, "hint", c.Features[name].Hint)
+			printDetail(&text, "hint", c.Features[name].Hint)
 		}
-		printDetail(out, "artifacts", r.Artifacts)
+		printDetail(&text, "artifacts", r.Artifacts)
 	}
 	for _, g := range byReason(results, true) {
-		fmt.Fprintf(out, "\nNot tried: %s\n", strings.Join(g.names, ", "))
-		printDetail(out, "because", g.reason)
+		fmt.Fprintf(&text, "\nNot tried: %s\n", strings.Join(g.names, ", "))
+		printDetail(&text, "because", g.reason)
 	}
 }
 
