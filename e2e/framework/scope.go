@@ -226,9 +226,7 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, featu
 	return context.WithValue(ctx, scopeKey{}, scope), nil
 }
 
-// createNamespace creates a feature's namespace, which is deleted when the test is done, and waits until pods can run in it. Before its
-// ServiceAccount is there, the API server refuses each pod, and the warning about that looks like the operator's fault. Kubernetes' own e2e
-// framework waits for it, too.
+// createNamespace creates a feature's namespace, which is deleted when the test is done, and waits until pods can run in it.
 func (s *Suite) createNamespace(ctx context.Context, t *testing.T) (string, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: s.options.Name + "-",
@@ -242,12 +240,18 @@ func (s *Suite) createNamespace(ctx context.Context, t *testing.T) (string, erro
 			t.Logf("deleting the namespace %s: %v", namespace.Name, err)
 		}
 	})
+	return namespace.Name, untilServiceAccount(ctx, s.client, namespace.Name)
+}
+
+// untilServiceAccount waits until a namespace has the ServiceAccount as which its pods run. Before that, the API server refuses each pod,
+// and the warning about that looks like the operator's fault. Kubernetes' own e2e framework waits for it, too.
+func untilServiceAccount(ctx context.Context, c client.WithWatch, namespace string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, recoverTimeout, fmt.Errorf("gave up after %s", recoverTimeout))
 	defer cancel()
-	account := client.ObjectKey{Namespace: namespace.Name, Name: "default"}
+	account := client.ObjectKey{Namespace: namespace, Name: "default"}
 	exists := func(*corev1.ServiceAccount) bool { return true }
-	if _, err := watch.Object(ctx, s.client, &corev1.ServiceAccountList{}, account, exists); err != nil {
-		return "", fmt.Errorf("waiting for the ServiceAccount %s, as which pods run: %w", account, err)
+	if _, err := watch.Object(ctx, c, &corev1.ServiceAccountList{}, account, exists); err != nil {
+		return fmt.Errorf("waiting for the ServiceAccount %s, as which pods run: %w", account, err)
 	}
-	return namespace.Name, nil
+	return nil
 }

@@ -65,6 +65,13 @@ func WaitForDeletion(ctx context.Context, s *Scope, objs ...client.Object) {
 	}
 }
 
+// WaitForServiceAccount waits until pods can run in a namespace that a test has created: until its ServiceAccount "default" is there. A
+// feature's own namespace has it from the start.
+func WaitForServiceAccount(ctx context.Context, s *Scope, namespace string) {
+	s.Helper()
+	s.must(untilServiceAccount(ctx, s.Client, namespace))
+}
+
 // WaitForNone waits until no object of the list's kind exists that the options select.
 //
 //	framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(s.Namespace))

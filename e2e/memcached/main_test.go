@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -101,8 +100,7 @@ func anotherNamespace(ctx context.Context, s *framework.Scope, labels ...string)
 			s.Error(err)
 		}
 	})
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "default"}}
-	framework.WaitForObject(ctx, s, account, Not(BeNil())) // pods run as it
+	framework.WaitForServiceAccount(ctx, s, namespace.Name)
 	return namespace.Name
 }
 
