@@ -67,6 +67,7 @@ func (c Checks) Distinct(ctx context.Context, s *framework.Scope) {
 	for i := range children {
 		patch(ctx, s, &children[i], note)
 	}
+	c.Barrier(ctx, s) // or one write could follow from all of the changes
 	patch(ctx, s, object, note)
 	c.Barrier(ctx, s)
 	// Objects that get their names from the API server are created by equal requests.

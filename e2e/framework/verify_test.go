@@ -58,10 +58,12 @@ func TestWaitForRequestWaitsForTheEntry(t *testing.T) {
 		To(HavePrefix("op: expected a write in the audit log; last seen:\n"))
 }
 
-func TestVerifyDistinctWritesIgnoresOnlyTimes(t *testing.T) {
+func TestVerifyDistinctWritesIgnoresTimesAndVersions(t *testing.T) {
 	g := NewWithT(t)
+	versions := 0
 	at := func(time, reason string) string {
-		return line("patch", "op", fmt.Sprintf(`{"status":{"conditions":[{"lastTransitionTime":%q,"reason":%q}]}}`, time, reason))
+		versions++
+		return line("update", "op", fmt.Sprintf(`{"metadata":{"resourceVersion":"%d"},"status":{"conditions":[{"lastTransitionTime":%q,"reason":%q}]}}`, versions, time, reason))
 	}
 	c := newClient(interceptor.Funcs{})
 	different := logOf(t, at("10:00", "A"), at("10:00", "B"), at("10:00", "A"))
