@@ -48,10 +48,15 @@ func Start(t *testing.T) context.Context {
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root with its sandbox.
 	}
-	allocated, cancelAllocated := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancelAllocated)
-	tab, cancel := chromedp.NewContext(allocated, chromedp.WithBrowserOption(chromedp.WithDialTimeout(Patience)))
-	t.Cleanup(cancel)
+	// The test's context ends before its cleanup, and a browser that is killed leaves files behind.
+	allocated, kill := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
+	t.Cleanup(kill)
+	tab, _ := chromedp.NewContext(allocated, chromedp.WithBrowserOption(chromedp.WithDialTimeout(Patience)))
+	t.Cleanup(func() {
+		closing, giveUp := context.WithTimeout(tab, Patience)
+		defer giveUp()
+		_ = chromedp.Cancel(closing)
+	})
 	if err := chromedp.Run(tab); err != nil {
 		t.Fatalf("start %s: %v", program, err)
 	}
