@@ -116,6 +116,10 @@ func TestBoard(t *testing.T) {
 	s, dir := serve(t, twoStudents...), t.TempDir()
 
 	run(tab, t, chromedp.Navigate(s.invitation), chromedp.WaitVisible("#grid"), text("#connection", "Live."), text("#summary", "0 of 2 have reported, 0 stuck."))
+	// What is below the line about the connection does not move when the line comes.
+	if height := value[[]int](tab, t, `((line) => [line.offsetHeight, (line.textContent = "", line.offsetHeight)])(document.querySelector("#connection"))`); height[0] != height[1] {
+		t.Errorf("the line about the connection is %d pixels high, and %d without text", height[0], height[1])
+	}
 	s.fail(t, dir, 1, "TestAvailable")
 	run(tab, t, text("#grid", "TestAvailable"), text("#summary", "1 of 2 have reported, 0 stuck."))
 	s.fail(t, dir, 3, "TestAvailable")
@@ -234,7 +238,7 @@ func TestAnotherBrowser(t *testing.T) {
 	first, second := browser.Start(t), browser.Start(t)
 	s := serve(t, twoStudents...)
 	var address string
-	run(first, t, chromedp.Navigate(s.invitation), chromedp.WaitVisible("#grid"), chromedp.Click("button"), chromedp.Text("code", &address))
+	run(first, t, chromedp.Navigate(s.invitation), chromedp.WaitVisible("#grid"), browser.Click("button"), chromedp.Text("code", &address))
 	run(second, t, chromedp.Navigate(address), chromedp.WaitVisible("#grid"))
 }
 

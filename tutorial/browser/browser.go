@@ -74,6 +74,26 @@ func Tab(ctx context.Context, t *testing.T) context.Context {
 	return tab
 }
 
+// click is what [Click] does in the page. Like a mouse, it moves the focus to the element, or to the next one around it that can have it.
+const click = `(() => {
+	const element = document.querySelector(%q)
+	if (!element) return false
+	element.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" })
+	const box = element.getBoundingClientRect()
+	if (!element.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2))) return false
+	let at = element
+	do at.focus({ preventScroll: true })
+	while (document.activeElement !== at && (at = at.parentElement))
+	element.click()
+	return true
+})()`
+
+// Click clicks on the first element that a selector matches, as soon as it can be seen and nothing covers it. To look and to click is one
+// step, because whoever reads a position first, and clicks there afterwards, misses what has moved in between.
+func Click(selector string) chromedp.Action {
+	return chromedp.Poll(fmt.Sprintf(click, selector), nil, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(0))
+}
+
 // Seen is what a tab has done.
 type Seen struct {
 	mu         sync.Mutex

@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -22,5 +23,26 @@ func TestBrowserLeavesNothing(t *testing.T) {
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) > 0 {
 		t.Errorf("the browser has left %v, %v", files, err)
+	}
+}
+
+// A page moves while it loads. The button of this one never stays where it is, and is covered at first.
+func TestClick(t *testing.T) {
+	const page = `data:text/html,<main tabindex="-1"><button style="position:fixed" onclick="clicks.push(!!document.querySelector('div'))">Here</button></main>
+<div style="position:fixed;inset:0"></div><script>
+	const clicks = [], button = document.querySelector('button')
+	setInterval(() => { button.style.left = button.style.left ? '' : '50vw' })
+	setTimeout(() => document.querySelector('div').remove(), 200)
+</script>`
+	tab := browser.Start(t)
+	run(tab, t, chromedp.Navigate(page))
+	for range 20 {
+		run(tab, t, browser.Click("button"))
+	}
+	if covered := value[[]bool](tab, t, "clicks"); !slices.Equal(covered, make([]bool, 20)) {
+		t.Errorf("expected 20 clicks, none of them while the button was covered, got %v", covered)
+	}
+	if focused := value[string](tab, t, "document.activeElement.tagName"); focused != "BUTTON" {
+		t.Errorf("%q has the focus", focused)
 	}
 }

@@ -290,7 +290,7 @@ func TestLearn(t *testing.T) {
 
 	// The operator of the next chapter reports what goes wrong.
 	other.sees("the next operator", pressed("run"), is(".operatorState", "running"), shows(".operatorNote", "the chapter’s"), condition("Available", "True", "AllReplicasReady"))
-	other.sees("the question", pressed("break"), chromedp.WaitVisible(".learn-dialog"), chromedp.Click(".learn-dialog .yes", chromedp.ByQuery))
+	other.sees("the question", pressed("break"), chromedp.WaitVisible(".learn-dialog"), browser.Click(".learn-dialog .yes"))
 	other.sees("what is broken", shows(".tree", "CrashLoopBackOff"), condition("Degraded", "True", "PodsFailing"))
 	w.sees("what is broken, too", shows(".tree", "CrashLoopBackOff"), condition("Degraded", "True", "PodsFailing"))
 	other.keeps("learn-broken", chromedp.Evaluate("document.querySelector('#learn .body').scrollTo({ top: 0, behavior: 'instant' })", nil))

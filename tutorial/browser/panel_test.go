@@ -42,7 +42,7 @@ func holds(expression string) chromedp.Action {
 
 // press clicks on the button of an action.
 func press(action string) chromedp.Action {
-	return chromedp.Click(fmt.Sprintf("[data-action=%s]", action), chromedp.ByQuery)
+	return browser.Click(fmt.Sprintf("[data-action=%s]", action))
 }
 
 func quiet(t *testing.T, seen *browser.Seen) {
@@ -121,10 +121,10 @@ func TestPanelAges(t *testing.T) {
 
 func TestPanelSelects(t *testing.T) {
 	tab, _ := openPanel(t, "failing")
-	run(tab, t, chromedp.Click(`[data-id="pod-zt5vn"] .row`, chromedp.ByQuery), text("#learn .selectedName", "Conditions of Pod memcached-sample-6f7d5c9b8d-zt5vn"),
+	run(tab, t, browser.Click(`[data-id="pod-zt5vn"] .row`), text("#learn .selectedName", "Conditions of Pod memcached-sample-6f7d5c9b8d-zt5vn"),
 		text("#learn .conditions", "containers with unready status"))
-	run(tab, t, chromedp.Click(`[data-id="rs"] .row`, chromedp.ByQuery), text("#learn .noConditions", "This ReplicaSet has no conditions."))
-	run(tab, t, chromedp.Click(`[data-id="dep"] .twist`, chromedp.ByQuery), holds(`document.querySelector('[data-id="rs"]').offsetHeight === 0`))
+	run(tab, t, browser.Click(`[data-id="rs"] .row`), text("#learn .noConditions", "This ReplicaSet has no conditions."))
+	run(tab, t, browser.Click(`[data-id="dep"] .twist`), holds(`document.querySelector('[data-id="rs"]').offsetHeight === 0`))
 }
 
 func TestPanelWithoutACluster(t *testing.T) {
@@ -230,11 +230,11 @@ func TestPanelAsks(t *testing.T) {
 	if got := s.post(t); got != "hint chapter=05-status" {
 		t.Errorf("got %q after two answers that change nothing", got)
 	}
-	run(tab, t, press("reset"), holds(open), chromedp.Click(".learn-dialog .yes", chromedp.ByQuery))
+	run(tab, t, press("reset"), holds(open), browser.Click(".learn-dialog .yes"))
 	if got := s.post(t); got != "reset chapter=05-status&confirm=yes" {
 		t.Errorf("got %q", got)
 	}
-	run(tab, t, press("break"), holds(open), text(".learn-dialog", "Every pod that is there now crashes"), chromedp.Click(".learn-dialog .yes", chromedp.ByQuery))
+	run(tab, t, press("break"), holds(open), text(".learn-dialog", "Every pod that is there now crashes"), browser.Click(".learn-dialog .yes"))
 	if got := s.post(t); got != "break chapter=05-status&confirm=yes&lab=crashing-pods" {
 		t.Errorf("got %q", got)
 	}
@@ -244,7 +244,7 @@ func TestPanelAsks(t *testing.T) {
 		map[string]any{"name": "no-answer", "title": "No Deployment follows.", "chapter": "05-status"}}
 	s.show(t, state)
 	run(tab, t, holds("document.querySelector('#learn .lab').options.length === 1"), press("break"), holds(open), text(".learn-dialog", "No Deployment follows. You get a copy"),
-		chromedp.Click(".learn-dialog .yes", chromedp.ByQuery))
+		browser.Click(".learn-dialog .yes"))
 	if got := s.post(t); got != "break chapter=05-status&confirm=yes&lab=no-answer" {
 		t.Errorf("got %q", got)
 	}
@@ -357,13 +357,13 @@ func TestPanelOpensAndCloses(t *testing.T) {
 	shown := "!document.querySelector('#learn').hidden"
 	reload := chromedp.Navigate(s.url + chapterURL)
 	beside := "document.querySelector('main').getBoundingClientRect().right <= document.querySelector('#learn').getBoundingClientRect().left"
-	run(tab, t, holds(shown), holds(beside), chromedp.Click("#learn .close", chromedp.ByQuery), holds("!("+shown+")"),
+	run(tab, t, holds(shown), holds(beside), browser.Click("#learn .close"), holds("!("+shown+")"),
 		holds("document.activeElement.ariaExpanded === 'false'"), reload, chromedp.WaitVisible(".learn-opener", chromedp.ByQuery), holds("!("+shown+")"),
 		// Each width remembers its own.
-		narrow, reload, holds("!("+shown+")"), chromedp.Click(".learn-opener", chromedp.ByQuery), holds(shown), holds("document.activeElement.classList.contains('close')"),
+		narrow, reload, holds("!("+shown+")"), browser.Click(".learn-opener"), holds(shown), holds("document.activeElement.classList.contains('close')"),
 		holds("document.documentElement.scrollWidth <= innerWidth"), reload, holds(shown),
 		chromedp.Focus("#learn .close", chromedp.ByQuery), chromedp.KeyEvent(kb.Escape), holds("!("+shown+")"),
-		wide, reload, holds("!("+shown+")"), chromedp.Click(".learn-opener", chromedp.ByQuery), holds(shown), reload, holds(shown))
+		wide, reload, holds("!("+shown+")"), browser.Click(".learn-opener"), holds(shown), reload, holds(shown))
 }
 
 // The colors follow the theme, which marks the page, and nothing moves for those who do not want it.
@@ -388,7 +388,7 @@ func TestPanelElsewhere(t *testing.T) {
 	tab, s := openPanel(t, "running")
 	seen := browser.Watch(tab, t)
 	run(tab, t, chromedp.Navigate(s.url+"/tutorial/06-watches/"), text("#learn .elsewhere", "This panel is about 05-status"),
-		chromedp.Click("#learn .elsewhere a", chromedp.ByQuery), chromedp.WaitVisible(".map a[aria-current][href='"+chapterURL+"']"), text(".live", "Live"),
+		browser.Click("#learn .elsewhere a"), chromedp.WaitVisible(".map a[aria-current][href='"+chapterURL+"']"), text(".live", "Live"),
 		holds("document.querySelector('#learn .elsewhere').hidden"),
 		chromedp.Navigate(s.url+"/tutorial/without/"), holds("document.readyState === 'complete' && !document.querySelector('#learn')"))
 	quiet(t, seen)

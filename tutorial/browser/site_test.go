@@ -343,7 +343,7 @@ func verifySearchWithKeys(t *testing.T, s site) {
 func verifyCopy(t *testing.T, s site) {
 	tab := opened(t)
 	run(tab, t, browser.GrantPermissions([]browser.PermissionType{browser.PermissionTypeClipboardReadWrite, browser.PermissionTypeClipboardSanitizedWrite}),
-		chromedp.Navigate(s.root), chromedp.WaitVisible(".hero .copy"), chromedp.Click(".hero .copy"),
+		chromedp.Navigate(s.root), chromedp.WaitVisible(".hero .copy"), tabs.Click(".hero .copy"),
 		text(".hero .copy", "Copied"))
 	copied := ""
 	run(tab, t, chromedp.Evaluate("navigator.clipboard.readText()", &copied, awaited))
