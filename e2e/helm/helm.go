@@ -21,6 +21,9 @@ type Helm struct {
 	path string
 	// Kubeconfig is the file by which it reaches a cluster; empty if it needs none.
 	Kubeconfig string
+	// Cache is the directory for what it learns of that cluster. Without one, it may take what it has learned of another at the same
+	// address for this one's.
+	Cache string
 }
 
 // Build compiles Helm, which takes a minute or two the first time, in the repository at root. Others may do so at the same time.
@@ -36,7 +39,7 @@ func Build(ctx context.Context, root string) (Helm, error) {
 func (h Helm) Run(ctx context.Context, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, h.path, args...)
 	// Neither the user's cluster nor their plugins and repositories.
-	command.Env = append(os.Environ(), "KUBECONFIG="+h.Kubeconfig, "HELM_NAMESPACE=", "HELM_KUBECONTEXT=", "HELM_PLUGINS="+os.DevNull, "HELM_DRIVER=")
+	command.Env = append(os.Environ(), "KUBECONFIG="+h.Kubeconfig, "KUBECACHEDIR="+h.Cache, "HELM_NAMESPACE=", "HELM_KUBECONTEXT=", "HELM_PLUGINS="+os.DevNull, "HELM_DRIVER=")
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Run(); err != nil {

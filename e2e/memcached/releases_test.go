@@ -113,6 +113,6 @@ func buildHelm(ctx context.Context, s *framework.Scope) helm.Helm {
 	if err != nil {
 		s.Fatal(err)
 	}
-	h.Kubeconfig = s.Kubeconfig
+	h.Kubeconfig, h.Cache = s.Kubeconfig, s.TempDir()
 	return h
 }

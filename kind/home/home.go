@@ -53,3 +53,10 @@ func State() (string, error) {
 	}
 	return filepath.Join(user, ".local", "state", directory), nil
 }
+
+// KubectlCache returns the directory, beside a cluster's kubeconfig, in which kubectl keeps which kinds the cluster has, if
+// $KUBECACHEDIR says so. By default, all clusters share one in the user's home. It goes by the address of the API server, so for six
+// hours, a new cluster at the address of an old one would seem to have the CustomResourceDefinitions of that.
+func KubectlCache(kubeconfig string) string {
+	return filepath.Join(filepath.Dir(kubeconfig), "kubectl-cache")
+}

@@ -13,6 +13,7 @@ import (
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/gorun"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // readyTimeout is how long nodes, CoreDNS and the storage may take once the control plane answers.
@@ -186,7 +187,7 @@ func (p *Provider) withLogs(err error) error {
 // prepare makes the directory for the logs, and in it the audit log, so that it is the user's although root writes it. What is there is
 // of a cluster whose containers somebody else removed.
 func (l layout) prepare() error {
-	if err := errors.Join(os.RemoveAll(l.logs()), os.RemoveAll(l.kubeconfig())); err != nil {
+	if err := errors.Join(os.RemoveAll(l.logs()), os.RemoveAll(l.kubeconfig()), os.RemoveAll(home.KubectlCache(l.kubeconfig()))); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(l.logs(), 0o700); err != nil {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // newEnv makes the command that prints what a shell needs to use a cluster that is up: the one that attach returns.
@@ -29,11 +30,13 @@ func newEnv(noun, setting string, attach func(context.Context) (support.E2EClust
 	}
 }
 
-// exports is shell code that puts the directory with our kubectl first on PATH and
-// names the kubeconfig, twice: where the two differ, KUBECONFIG is no longer the
-// testbed's (scripts/outside-root.mk). It holds for sh, bash, zsh and fish.
+// exports is shell code that puts the directory with our kubectl first on PATH, gives it a
+// cache for this cluster alone, and names the kubeconfig, twice: where the two differ,
+// KUBECONFIG is no longer the testbed's (scripts/outside-root.mk). It holds for sh, bash, zsh
+// and fish.
 func exports(assets, kubeconfig string) string {
-	return fmt.Sprintf("export PATH=%s:\"$PATH\"\nexport KUBECONFIG=%s\nexport TESTBED_KUBECONFIG=%[2]s\n", quote(assets), quote(kubeconfig))
+	return fmt.Sprintf("export PATH=%s:\"$PATH\"\nexport KUBECONFIG=%s\nexport TESTBED_KUBECONFIG=%[2]s\nexport KUBECACHEDIR=%s\n",
+		quote(assets), quote(kubeconfig), quote(home.KubectlCache(kubeconfig)))
 }
 
 // quote makes one word of text for a shell.

@@ -18,6 +18,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // bed is a place of its own for clusters, and the commands to run there.
@@ -337,6 +338,10 @@ func TestRunUntilCtrlC(t *testing.T) {
 	`).CombinedOutput()
 	if err != nil {
 		t.Errorf("the operator at work: %v\n%s", err, typed)
+	}
+	// What kubectl has learned of this cluster goes with it: the next one may have its address.
+	if cached, err := os.ReadDir(filepath.Join(home.KubectlCache(filepath.Join(b.state, "clusters", "testbed", "kubeconfig")), "discovery")); err != nil || len(cached) != 1 {
+		t.Errorf("kubectl's cache of this cluster: %v, %v", cached, err)
 	}
 
 	second, err := b.command("testbed", "run").CombinedOutput()
