@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/testenv"
 )
 
 // asOperator is the environment variable that makes the test executable run as the operator.
@@ -76,11 +77,11 @@ func newInstallation(t *testing.T) *installation {
 	i.must(os.WriteFile(policy, []byte(auditPolicy), 0o600))
 	environment := &envtest.Environment{ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 5 * time.Minute}
 	environment.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", i.audit)
-	var err error
-	i.config, err = environment.Start()
+	config, stop, err := testenv.Start(environment)
 	i.must(err)
+	i.config = config
 	t.Cleanup(func() {
-		if err := environment.Stop(); err != nil {
+		if err := stop(); err != nil {
 			t.Error(err)
 		}
 	})

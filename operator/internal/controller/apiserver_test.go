@@ -35,15 +35,16 @@ import (
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 	"github.com/example/operator-testbed/operator/internal/ssa"
+	"github.com/example/operator-testbed/operator/internal/testenv"
 )
 
 // apiServer is a real API server with our CustomResourceDefinition and without controllers. The first test that needs it starts
 // it; it is stopped after the last test.
 var apiServer struct {
-	once        sync.Once
-	environment *envtest.Environment
-	config      *rest.Config
-	err         error
+	once   sync.Once
+	config *rest.Config
+	stop   func() error // nil unless it runs
+	err    error
 }
 
 func TestMain(m *testing.M) {
@@ -51,8 +52,8 @@ func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
 	ctrl.SetLogger(logr.Discard())
 	code := m.Run()
-	if apiServer.environment != nil {
-		if err := apiServer.environment.Stop(); err != nil {
+	if apiServer.stop != nil {
+		if err := apiServer.stop(); err != nil {
 			fmt.Fprintln(os.Stderr, "stopping the API server:", err)
 			code = max(code, 1)
 		}
@@ -67,7 +68,7 @@ func needAPIServer(t *testing.T) *rest.Config {
 		t.Skip("needs an API server: run `make test`, or set KUBEBUILDER_ASSETS to a directory that holds etcd and kube-apiserver")
 	}
 	apiServer.once.Do(func() {
-		apiServer.environment = &envtest.Environment{
+		environment := &envtest.Environment{
 			CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "bases")},
 			ErrorIfCRDPathMissing: true,
 			Scheme:                testScheme(),
@@ -76,9 +77,9 @@ func needAPIServer(t *testing.T) *rest.Config {
 			ControlPlaneStartTimeout: 5 * time.Minute,
 			ControlPlaneStopTimeout:  5 * time.Minute,
 		}
-		apiServer.environment.ControlPlane.GetAPIServer().Configure().
+		environment.ControlPlane.GetAPIServer().Configure().
 			Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
-		apiServer.config, apiServer.err = apiServer.environment.Start()
+		apiServer.config, apiServer.stop, apiServer.err = testenv.Start(environment)
 	})
 	if apiServer.err != nil {
 		t.Fatal(apiServer.err)

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,10 +28,29 @@ const patience = 5 * time.Second
 var environment = envtest.Environment{ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 5 * time.Minute}
 
 // start starts etcd and an API server when the first test needs them. They end with the last test.
-var start = sync.OnceValues(environment.Start)
+var start = sync.OnceValues(func() (*rest.Config, error) {
+	starting.Lock()
+	defer starting.Unlock()
+	return environment.Start()
+})
+
+// starting is locked while they start, and from when they end.
+var starting sync.Mutex
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	// Ctrl-C ends the tests, and does not reach etcd and the API server, because envtest puts them into process groups of their own.
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		end(1)
+	}()
+	end(m.Run())
+}
+
+// end ends the tests, and all that they have started.
+func end(code int) {
+	starting.Lock()
 	if err := environment.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

@@ -1,0 +1,60 @@
+// Package testenv runs envtest's control plane for tests, and leaves nothing of it when they are interrupted.
+package testenv
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/connrotation"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// Start starts a control plane, and returns how to reach it and what stops it.
+//
+// The control plane is also stopped when a signal asks the tests to end. It does not get the signal of Ctrl-C itself, because its
+// processes are in process groups of their own.
+func Start(environment *envtest.Environment) (*rest.Config, func() error, error) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, asked()...)
+	config, err := environment.Start() // a signal meanwhile waits
+	// As long as somebody watches, the API server takes a minute to end.
+	connections := connrotation.NewDialer((&net.Dialer{}).DialContext)
+	stop, stopped := sync.OnceValue(func() error { connections.CloseAll(); return environment.Stop() }), make(chan struct{})
+	go func() {
+		select {
+		case sig := <-signals:
+			_ = stop()
+			code := 1
+			if number, ok := sig.(syscall.Signal); ok {
+				code = 128 + int(number)
+			}
+			os.Exit(code)
+		case <-stopped:
+		}
+	}()
+	end := func() error {
+		err := stop()
+		signal.Stop(signals)
+		close(stopped)
+		return err
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, end())
+	}
+	config.Dial = connections.DialContext
+	return config, end, nil
+}
+
+// asked are the signals by which somebody asks a program to end. A hangup that nohup ignores is none.
+func asked() []os.Signal {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}

@@ -1,0 +1,66 @@
+package testenv
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// asTests makes this executable the tests that are interrupted.
+const asTests = "TESTENV_TESTS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asTests) == "" {
+		os.Exit(m.Run())
+	}
+	config, _, err := Start(&envtest.Environment{ControlPlaneStartTimeout: 5 * time.Minute, ControlPlaneStopTimeout: 5 * time.Minute})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(config.Host)
+	select {}
+}
+
+func TestInterrupted(t *testing.T) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("needs an API server: run `make test`, or set KUBEBUILDER_ASSETS to a directory that holds etcd and kube-apiserver")
+	}
+	temporary := t.TempDir()
+	tests := exec.CommandContext(t.Context(), os.Args[0])
+	tests.Env = append(os.Environ(), asTests+"=1", "TMPDIR="+temporary)
+	tests.Stderr = os.Stderr
+	out, err := tests.StdoutPipe()
+	if err == nil {
+		err = tests.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err == nil {
+		err = tests.Process.Signal(syscall.SIGINT)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = tests.Wait(); tests.ProcessState.ExitCode() != 130 {
+		t.Errorf("the tests ended with %s, expected exit status 130", tests.ProcessState)
+	}
+	address := strings.TrimPrefix(strings.TrimSpace(line), "https://")
+	if connection, err := net.Dial("tcp", address); err == nil {
+		connection.Close()
+		t.Errorf("the API server is still there, at %s", address)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("the control plane has left %v, %v", left, err)
+	}
+}
