@@ -47,6 +47,11 @@ func TestScripts(t *testing.T) {
 			if err := os.MkdirAll(env.WorkDir+"/tmp", 0o755); err != nil {
 				return err
 			}
+			// The Go command's telemetry would write to the home after the script, while it is removed.
+			telemetry := env.WorkDir + "/.config/go/telemetry"
+			if err := errors.Join(os.MkdirAll(telemetry, 0o755), os.WriteFile(telemetry+"/mode", []byte("off"), 0o644)); err != nil {
+				return err
+			}
 			// Nobody's clusters are any of a script's business.
 			env.Setenv("TESTBED_STATE", env.WorkDir+"/state")
 			env.Setenv("TESTBED_CACHE", env.WorkDir+"/cache")
