@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// Start starts a control plane, and returns how to reach it and what stops it.
+// Start starts a control plane, and returns how to reach it and what stops it, which may be called again.
 //
 // The control plane is also stopped when a signal asks the tests to end. It does not get the signal of Ctrl-C itself, because its
 // processes are in process groups of their own.
@@ -24,30 +24,20 @@ func Start(environment *envtest.Environment) (*rest.Config, func() error, error)
 	config, err := environment.Start() // a signal meanwhile waits
 	// As long as somebody watches, the API server takes a minute to end.
 	connections := connrotation.NewDialer((&net.Dialer{}).DialContext)
-	stop, stopped := sync.OnceValue(func() error { connections.CloseAll(); return environment.Stop() }), make(chan struct{})
+	stop := sync.OnceValue(func() error {
+		connections.CloseAll()
+		return environment.Stop()
+	})
 	go func() {
-		select {
-		case sig := <-signals:
-			_ = stop()
-			code := 1
-			if number, ok := sig.(syscall.Signal); ok {
-				code = 128 + int(number)
-			}
-			os.Exit(code)
-		case <-stopped:
-		}
+		number, _ := (<-signals).(syscall.Signal)
+		_ = stop()
+		os.Exit(128 + int(number))
 	}()
-	end := func() error {
-		err := stop()
-		signal.Stop(signals)
-		close(stopped)
-		return err
-	}
 	if err != nil {
-		return nil, nil, errors.Join(err, end())
+		return nil, nil, errors.Join(err, stop())
 	}
 	config.Dial = connections.DialContext
-	return config, end, nil
+	return config, stop, nil
 }
 
 // asked are the signals by which somebody asks a program to end. A hangup that nohup ignores is none.
