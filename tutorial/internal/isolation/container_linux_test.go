@@ -43,9 +43,17 @@ func TestContainer(t *testing.T) {
 			t.Errorf("%s: the processes %v are left", tc.try, left)
 		}
 	}
+	// Files in memory are not of a process, so only the kernel counts them.
+	usage, out := in(t, w, Command{
+		Args:     []string{"/bin/sh", "-c", "head -c 100M /dev/zero >/tmp/file && head -c 100M /dev/zero >/run/file && exec " + canaryOf(t) + " 'memory 100'"},
+		Readable: []string{canaryOf(t)}, Limits: Limits{Memory: 128 << 20},
+	})
+	if usage.Exceeded != ExceededMemory || usage.Exit == 0 || usage.Memory > 128<<20 {
+		t.Errorf("two files and a process that are together above what the container has: got %+v\n%s", usage, out)
+	}
 	// In somebody else's container, the inner wall is the one that is left to build.
 	dir := forEverybody(t)
-	usage, out := in(t, w, Command{
+	usage, out = in(t, w, Command{
 		Args: []string{filepath.Join(dir, "isolation.test"), "-test.v", "-test.run=^(TestInner|TestInnerLeaves)$"}, Readable: []string{dir}, Dir: dir,
 		Env: []string{asNobody + "=" + dir, "PATH=/usr/bin:/bin"},
 	})

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -57,10 +58,26 @@ func cellMain() int {
 	if spec.Kind == none {
 		endOthers()
 	}
+	if spec.Kind == container && outOfMemory() {
+		return fail(errOutOfMemory)
+	}
 	return exit
 }
 
-// fail reports why there is no cell, so that Run knows it for no word of the command.
+// outOfMemory returns whether the kernel has killed a process of this container, because together they took more memory than it has.
+func outOfMemory() bool {
+	for _, file := range []string{"/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"} { // control groups of version 2, and 1
+		content, _ := os.ReadFile(file)
+		for line := range strings.Lines(string(content)) {
+			if name, count, _ := strings.Cut(strings.TrimSpace(line), " "); name == "oom_kill" && count != "0" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fail reports why there is no cell, or no longer, so that Run knows it for no word of the command.
 func fail(err error) int {
 	fmt.Fprintf(os.Stderr, "%s%v\n", failure, err)
 	return exitFailure

@@ -46,7 +46,11 @@ func (w Walls) run(ctx context.Context, c Command) (Usage, error) {
 	usage, err := watch(ctx, cell, c.Limits)
 	err = errors.Join(err, stdout.Close(), stderr.Close(), last.Close())
 	if reason, failed := strings.CutPrefix(lastLine(said.String()), failure); failed && usage.Exit == exitFailure {
-		err = errors.Join(errors.New(reason), err)
+		if reason == errOutOfMemory.Error() {
+			usage.Exit, usage.Exceeded = signaled+int(syscall.SIGKILL), cmp.Or(usage.Exceeded, ExceededMemory)
+		} else {
+			err = errors.Join(errors.New(reason), err)
+		}
 	}
 	if err == nil && ctx.Err() != nil && usage.Exceeded == "" {
 		err = context.Cause(ctx)
@@ -63,12 +67,16 @@ func (b both) Write(p []byte) (int, error) {
 	return b[1].Write(p)
 }
 
-// How a cell reports that it could not be built: with an exit code, and a line at the end of stderr.
+// How a cell reports that it could not be built, or that the kernel has ended what ran in it: with an exit code, and a line at the end
+// of stderr.
 const (
 	exitFailure   = 125 // as Docker's
 	failure       = "isolation: "
 	longestReason = 2000
 )
+
+// errOutOfMemory is what a cell reports that the kernel has stopped at its limit, between two looks at what it uses.
+var errOutOfMemory = errors.New("its memory is used up")
 
 // cell is one that runs.
 type cell interface {

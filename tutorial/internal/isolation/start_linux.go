@@ -216,7 +216,7 @@ func containerArgs(spec specification, name, self string) []string {
 		args = append(args, "--tmpfs", dir+":"+options)
 	}
 	if spec.Limits.Memory > 0 {
-		// More than is watched, so that it is we who see it.
+		// More than is watched: it bounds what is taken between two looks, and what these do not count. See outOfMemory.
 		args = append(args, "--memory", strconv.FormatInt(2*spec.Limits.Memory, 10))
 	}
 	if spec.Limits.Processes > 0 {
