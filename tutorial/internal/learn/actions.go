@@ -148,7 +148,13 @@ func when(is bool, reason string) string {
 }
 
 // crashing reports whether pods play a crash.
-func (m *model) crashing() bool { return m.observer != nil && len(m.observer.pods(true)) > 0 }
+func (m *model) crashing() bool {
+	if m.observer == nil {
+		return false
+	}
+	_, failing := m.observer.pods()
+	return failing > 0
+}
 
 // do begins what a request asks for, or returns a [*refusal].
 func (m *model) do(r request) error {

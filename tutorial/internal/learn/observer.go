@@ -281,26 +281,38 @@ func eventOf(e *corev1.Event) Event {
 // simulateAnnotation has simulated kubelets play a failure of a pod.
 const simulateAnnotation = "testbed.example.com/simulate"
 
-// pods returns the pods, or only those that play a failure.
-func (o *observer) pods(failing bool) []*unstructured.Unstructured {
+// pods returns how many pods were last seen, and how many of them play a failure.
+func (o *observer) pods() (all, failing int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var found []*unstructured.Unstructured
 	for _, object := range o.objects {
-		if object.GetKind() == "Pod" && (!failing || object.GetAnnotations()[simulateAnnotation] != "") {
-			found = append(found, object)
+		if object.GetKind() == "Pod" {
+			all++
+			if object.GetAnnotations()[simulateAnnotation] != "" {
+				failing++
+			}
 		}
 	}
-	return found
+	return all, failing
 }
 
-// simulate has pods play a failure, or none, and returns how many do.
-func (o *observer) simulate(ctx context.Context, pods []*unstructured.Unstructured, failure any) (count int, err error) {
+// simulate has all pods play a failure, or, with nil, those that play one run again, and returns how many do. It asks the API server which
+// pods there are: what was last seen may be older than a failure that simulate itself has asked for.
+func (o *observer) simulate(ctx context.Context, failure any) (count int, err error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{simulateAnnotation: failure}}})
 	if err != nil {
 		return 0, err
 	}
-	for _, pod := range pods {
+	var options metav1.ListOptions
+	ofLearners(&options)
+	pods, err := o.client.Resource(podsResource).List(ctx, options)
+	if err != nil {
+		return 0, fmt.Errorf("list the pods: %w", err)
+	}
+	for _, pod := range pods.Items {
+		if failure == nil && pod.GetAnnotations()[simulateAnnotation] == "" {
+			continue
+		}
 		_, err := o.client.Resource(podsResource).Namespace(pod.GetNamespace()).Patch(ctx, pod.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
 		switch {
 		case apierrors.IsNotFound(err): // it is gone

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,13 +37,18 @@ spec:
     additionalPrinterColumns: [{name: From, type: string, jsonPath: .spec.from}, {name: Age, type: date, jsonPath: .metadata.creationTimestamp}]
 status: {conditions: [{type: Established, status: "True"}]}`
 
-// observed runs an observer of an API server that has these objects, and returns what waits until its tree is as wanted.
-func observedServer(t *testing.T, objects ...runtime.Object) (client *fake.FakeDynamicClient, o *observer, shows func(want string)) {
-	t.Helper()
-	client = fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+// serverOf returns a client of an API server that has these objects.
+func serverOf(objects ...runtime.Object) *fake.FakeDynamicClient {
+	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		observed[0]: "DeploymentList", observed[1]: "ReplicaSetList", podsResource: "PodList", eventsResource: "EventList",
 		crdsResource: "CustomResourceDefinitionList", tickets: "FlightTicketList",
 	}, objects...)
+}
+
+// observedServer runs an observer of an API server that has these objects, and returns what waits until its tree is as wanted.
+func observedServer(t *testing.T, objects ...runtime.Object) (client *fake.FakeDynamicClient, o *observer, shows func(want string)) {
+	t.Helper()
+	client = serverOf(objects...)
 	watched := make(chan struct{}, 100)
 	client.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
 		watched <- struct{}{}
@@ -112,21 +118,29 @@ func TestObserver(t *testing.T) {
 	shows("")
 }
 
-// Only those pods play a crash that were chosen, and healing takes that away.
+// All pods that are there play a crash, and healing takes that away, however little has been seen of them.
 func TestSimulate(t *testing.T) {
 	g := NewWithT(t)
-	client, o, shows := observedServer(t, objectOf(t, "v1", "Pod", "a", "status: {phase: Running}"))
-	shows("Pod a: Running (progressing)\n")
-	gone := objectOf(t, "v1", "Pod", "gone", "")
-	g.Expect(o.simulate(t.Context(), append(o.pods(false), gone), "crashloop")).To(Equal(1))
-	crashing := func() string {
-		pod, err := client.Resource(podsResource).Namespace("default").Get(t.Context(), "a", metav1.GetOptions{})
+	client := serverOf(objectOf(t, "v1", "Pod", "a", ""), objectOf(t, "v1", "Pod", "b", ""))
+	o := observerWith(client, func() {})
+	simulated := func() (all []string) {
+		pods, err := client.Resource(podsResource).List(t.Context(), metav1.ListOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
-		return pod.GetAnnotations()["testbed.example.com/simulate"]
+		for _, pod := range pods.Items {
+			all = append(all, pod.GetName()+" "+pod.GetAnnotations()["testbed.example.com/simulate"])
+		}
+		return all
 	}
-	g.Expect(crashing()).To(Equal("crashloop"))
-	g.Expect(o.simulate(t.Context(), o.pods(false), nil)).To(Equal(1))
-	g.Expect(crashing()).To(BeEmpty())
+	g.Expect(o.simulate(t.Context(), nil)).To(BeZero(), "all run")
+	g.Expect(o.simulate(t.Context(), "crashloop")).To(Equal(2))
+	g.Expect(simulated()).To(ConsistOf("a crashloop", "b crashloop"))
+
+	client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name := action.(clienttesting.PatchAction).GetName()
+		return name == "b", nil, apierrors.NewNotFound(podsResource.GroupResource(), name)
+	})
+	g.Expect(o.simulate(t.Context(), nil)).To(Equal(1), "one of them has gone in the meantime")
+	g.Expect(simulated()).To(ConsistOf("a ", "b crashloop"))
 }
 
 // An API server that does not answer is a problem until it does again.

@@ -54,7 +54,8 @@ func (m *model) taskOf(r request) (func(context.Context) error, error) {
 		return nil, notNow("there is no cluster with pods to break: start it first")
 	case m.ClusterKind != embedded.Kind:
 		return nil, notNow("only simulated pods can play a crash, and those of a kind cluster are real: choose a lab")
-	case len(m.observer.pods(false)) == 0:
+	}
+	if pods, _ := m.observer.pods(); pods == 0 {
 		return nil, notNow("there is no pod to break: apply the sample first")
 	}
 	observer := m.observer
@@ -231,7 +232,7 @@ func (m *model) goOnWith(dir string, before []string) error {
 
 // crash has all pods play a crash, as somebody's bug would.
 func (m *model) crash(ctx context.Context, observer *observer) error {
-	count, err := observer.simulate(ctx, observer.pods(false), "crashloop")
+	count, err := observer.simulate(ctx, "crashloop")
 	m.line(fmt.Sprintf("%d pods crash now, until you heal them", count))
 	return err
 }
@@ -241,18 +242,17 @@ func (m *model) heal(ctx context.Context) error {
 	m.mu.Lock()
 	observer, before := m.observer, m.before
 	m.mu.Unlock()
+	var healed error
 	if observer != nil {
-		if pods := observer.pods(true); len(pods) > 0 {
-			count, err := observer.simulate(ctx, pods, nil)
-			if m.line(fmt.Sprintf("%d pods run again", count)); err != nil {
-				return err
-			}
+		var count int
+		if count, healed = observer.simulate(ctx, nil); count > 0 {
+			m.line(fmt.Sprintf("%d pods run again", count))
 		}
 	}
 	if len(before) == 0 {
-		return nil
+		return healed
 	}
 	last := len(before) - 1
 	m.line("back to " + cmp.Or(before[last], "the chapter's operator"))
-	return m.goOnWith(before[last], before[:last])
+	return errors.Join(healed, m.goOnWith(before[last], before[:last]))
 }
