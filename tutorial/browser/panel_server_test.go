@@ -103,11 +103,11 @@ func serveLearn(t *testing.T, port int) *learnServer {
 }
 
 // listen opens a port. A free one is not among those that systems give to whoever asks for any, so it stays free for a server that is
-// restarted.
+// restarted, and lies above those that browsers refuse, the highest of which is 10080 (Chromium's net/base/port_util.cc).
 func listen(ctx context.Context, port int, o web.Options) (server *web.Server, err error) {
 	for range 100 {
 		if o.Port = port; port == 0 {
-			o.Port = 10_000 + rand.N(20_000)
+			o.Port = 11_000 + rand.N(19_000)
 		}
 		if server, err = web.Listen(ctx, o); err == nil || port != 0 {
 			break
