@@ -217,8 +217,8 @@ func TestCertificateRotation(t *testing.T) {
 			}
 			s.Cleanup(func() {
 				ctx := context.WithoutCancel(ctx)
-				// The authority of seconds must not be what the next operator starts with.
-				if err := errors.Join(second.Remove(ctx), s.Client.Delete(ctx, authority(s)), s.Operator.Restart(ctx)); err != nil {
+				// The authority of seconds must not be what the next operator starts with. One that still runs would store another.
+				if err := errors.Join(second.Remove(ctx), s.Operator.Stop(ctx), s.Client.Delete(ctx, authority(s)), s.Operator.Restart(ctx)); err != nil {
 					s.Error(err)
 				}
 			})

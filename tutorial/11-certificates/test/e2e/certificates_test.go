@@ -23,9 +23,9 @@ func TestRotation(t *testing.T) {
 	stage.Feature("rotation of certificates").
 		Setup(withWebhooks(func(ctx context.Context, s *framework.Scope) {
 			s.Cleanup(func() {
-				// The authority of seconds must not be what the next one begins with.
+				// The authority of seconds must not be what the next one begins with. An operator that still runs would store another.
 				ctx := context.WithoutCancel(ctx)
-				if err := errors.Join(s.Client.Delete(ctx, authority(s)), s.Operator.Restart(ctx)); err != nil {
+				if err := errors.Join(s.Operator.Stop(ctx), s.Client.Delete(ctx, authority(s)), s.Operator.Restart(ctx)); err != nil {
 					s.Error(err)
 				}
 			})
