@@ -349,17 +349,21 @@ func passUnchecked(ctx context.Context, s *framework.Scope) {
 	}
 	set := func(ctx context.Context, policy admissionregistrationv1.FailurePolicyType) {
 		mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
-		err := errors.Join(
+		if err := errors.Join(
 			s.Client.Get(ctx, client.ObjectKey{Name: "operator-mutating-webhook-configuration"}, mutating),
 			s.Client.Get(ctx, client.ObjectKey{Name: "operator-validating-webhook-configuration"}, validating),
-		)
+		); err != nil {
+			s.Fatal(err)
+		}
+		// These patches change only the policies: the operator may write the bundles meanwhile.
+		mutatingPatch, validatingPatch := client.StrategicMergeFrom(mutating.DeepCopy()), client.StrategicMergeFrom(validating.DeepCopy())
 		for i := range mutating.Webhooks {
 			mutating.Webhooks[i].FailurePolicy = &policy
 		}
 		for i := range validating.Webhooks {
 			validating.Webhooks[i].FailurePolicy = &policy
 		}
-		if err := errors.Join(err, s.Client.Update(ctx, mutating), s.Client.Update(ctx, validating)); err != nil {
+		if err := errors.Join(s.Client.Patch(ctx, mutating, mutatingPatch), s.Client.Patch(ctx, validating, validatingPatch)); err != nil {
 			s.Fatal(err)
 		}
 	}
