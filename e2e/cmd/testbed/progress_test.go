@@ -25,13 +25,7 @@ func TestProgressPassesSignalsOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is ignored when it is started a shell can't catch, as SIGHUP under nohup and SIGINT in a script's background job.
-	// What is caught here, a child begins with in its default disposition.
-	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
-		if signal.Ignored(sig) {
-			signal.Notify(make(chan os.Signal, 1), sig)
-		}
-	}
+	catchable()
 	for _, test := range []struct {
 		signal syscall.Signal
 		code   int // -1: ended by the signal itself
@@ -82,6 +76,16 @@ func TestProgressPassesSignalsOn(t *testing.T) {
 				t.Errorf("%s is left", left[0].Name())
 			}
 		})
+	}
+}
+
+// catchable lets the scripts that a test starts catch each signal. What is ignored when it is started a shell can't catch, as SIGHUP under
+// nohup and SIGINT in a script's background job. What is caught here, a child begins with in its default disposition.
+func catchable() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
 	}
 }
 

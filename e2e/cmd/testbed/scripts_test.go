@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/cluster"
@@ -64,11 +68,62 @@ part "never" true`)
 	if script.ProcessState.ExitCode() != 1 {
 		t.Errorf("expected the exit code of the part that failed, got %v", err)
 	}
+	// The sum is cut to whole seconds, so a part that takes a moment may be the one that completes a second.
 	summary := regexp.MustCompile(`(?m)^ +\d+ s +0 s CPU  ok           quick
  +\d+ s +[1-9]\d* s CPU  ok           busy
- +\d+ s +0 s CPU  failed \(1\)   bad
+ +\d+ s +[01] s CPU  failed \(1\)   bad
  +\d+ s +[1-9]\d* s CPU  failed       bash in all\n$`)
 	if !summary.Match(out) {
 		t.Errorf("expected wall-clock and processor time of each part, got\n%s", out)
+	}
+}
+
+// TestPartsPassSignalsOn stops a script that has parts as make does, which signals nobody but the script. While the script ends, it gets the
+// same signal again, as it does when somebody signals make's process group.
+func TestPartsPassSignalsOn(t *testing.T) {
+	t.Parallel()
+	root, err := cluster.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	catchable()
+	for sig, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			temp := t.TempDir()
+			script := exec.CommandContext(t.Context(), "bash", "-c", fmt.Sprintf(`. scripts/parts
+again() { kill -s %d $$; }
+parts_finally=again
+part "waiting" bash -c 'trap "echo cleaned up; exit 1" INT TERM HUP; echo begun; while [ $SECONDS -lt 30 ]; do sleep 0.1; done'`, sig))
+			script.Dir = root
+			script.Env = append(os.Environ(), "TMPDIR="+temp, "TESTBED_FAILURES=")
+			stdout, err := script.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := script.Start(); err != nil {
+				t.Fatal(err)
+			}
+			said := bufio.NewReader(stdout)
+			for line := ""; line != "begun\n"; {
+				if line, err = said.ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := script.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			rest, err := io.ReadAll(said) // the pipe ends when everybody who could write to it has ended
+			if want := regexp.MustCompile(`^cleaned up\n\n +stopped +waiting\n.* failed +bash in all\n$`); err != nil || !want.Match(rest) {
+				t.Errorf("expected that the part ends before the script, %v, got\n%s", err, rest)
+			}
+			_ = script.Wait()
+			if got := script.ProcessState.ExitCode(); got != code {
+				t.Errorf("expected exit code %d, got %d", code, got)
+			}
+			if left, _ := os.ReadDir(temp); len(left) > 0 {
+				t.Errorf("expected no file to be left, got %s", left[0].Name())
+			}
+		})
 	}
 }
