@@ -56,7 +56,7 @@ func AllowedBy(owner string, trusted ...Rendered) (Allowed, error) {
 				a.kinds[object.GroupVersionKind().GroupKind()] = true
 			}
 		}
-		for _, objects := range rendered.Kustomizations {
+		for _, objects := range rendered.Loaded {
 			set, err := newSet(objects)
 			if err != nil {
 				return Allowed{}, err
@@ -65,7 +65,7 @@ func AllowedBy(owner string, trusted ...Rendered) (Allowed, error) {
 				a.identity[identity(object)] = true
 			}
 			for _, role := range set.roles {
-				bound, everywhere := set.bindingsOf(role)
+				bound, everywhere := role.boundBy(set.bindings)
 				rules := families(role.rules)
 				switch {
 				case everywhere:
@@ -87,10 +87,10 @@ func AllowedBy(owner string, trusted ...Rendered) (Allowed, error) {
 	return a, nil
 }
 
-// all returns the objects of each kustomization, and of each file.
+// all returns the objects of all that is loaded, and of each file.
 func (r Rendered) all() [][]*Object {
 	var all [][]*Object
-	for _, from := range []map[string][]*Object{r.Kustomizations, r.Files} {
+	for _, from := range []map[string][]*Object{r.Loaded, r.Files} {
 		for _, name := range slices.Sorted(maps.Keys(from)) {
 			all = append(all, from[name])
 		}
@@ -107,12 +107,21 @@ func Judge(r Rendered, a Allowed) error {
 			}
 		}
 	}
-	for _, directory := range slices.Sorted(maps.Keys(r.Kustomizations)) {
-		set, err := newSet(r.Kustomizations[directory])
+	var sets []*set
+	for _, name := range slices.Sorted(maps.Keys(r.Loaded)) {
+		set, err := newSet(r.Loaded[name])
 		if err != nil {
 			return err
 		}
-		if err := a.judge(set); err != nil {
+		sets = append(sets, set)
+	}
+	// What one path has binds what another one has by the same name, once both are applied.
+	var bindings []binding
+	for _, set := range sets {
+		bindings = append(bindings, set.bindings...)
+	}
+	for _, set := range sets {
+		if err := a.judge(set, bindings); err != nil {
 			return err
 		}
 	}
@@ -137,8 +146,8 @@ func (a Allowed) judgeKind(object *Object) error {
 	return nil
 }
 
-// judge is about what is rendered together.
-func (a Allowed) judge(set *set) error {
+// judge is about what is loaded together, and which of its roles are bound by any of the bindings.
+func (a Allowed) judge(set *set, bindings []binding) error {
 	for _, object := range set.objects {
 		if err := a.judgePlace(set, object); err != nil {
 			return err
@@ -155,7 +164,7 @@ func (a Allowed) judge(set *set) error {
 		}
 	}
 	for _, role := range set.roles {
-		if err := a.judgeRole(set, role); err != nil {
+		if err := a.judgeRole(role, bindings); err != nil {
 			return err
 		}
 	}
@@ -223,12 +232,12 @@ func (a Allowed) judgeManager(set *set, d *appsv1.Deployment) error {
 }
 
 // judgeRole refuses more permissions than the trusted roles have in the same scope.
-func (a Allowed) judgeRole(set *set, r *role) error {
+func (a Allowed) judgeRole(r *role, bindings []binding) error {
 	if r.aggregated {
 		return refuse("%s: it gets its rules from other roles; write them out", r.name)
 	}
 	allowed := slices.Clone(a.bound)
-	switch bound, everywhere := set.bindingsOf(r); {
+	switch bound, everywhere := r.boundBy(bindings); {
 	case everywhere:
 	case bound:
 		allowed = append(allowed, a.boundInNamespaces...)
@@ -297,7 +306,7 @@ type caller struct {
 	rules []rbacv1.PolicyRule
 }
 
-// set is what is rendered together, by what it is for.
+// set is what is loaded together, by what it is for.
 type set struct {
 	objects     []*Object
 	deployments []*appsv1.Deployment
@@ -401,9 +410,9 @@ func (s *set) calls(name string, to admissionregistrationv1.WebhookClientConfig,
 	s.callers = append(s.callers, c)
 }
 
-// bindingsOf reports whether a role is bound, and whether it is bound in all namespaces.
-func (s *set) bindingsOf(r *role) (bound, everywhere bool) {
-	for _, b := range s.bindings {
+// boundBy reports whether any of the bindings binds the role, and whether one does so in all namespaces.
+func (r *role) boundBy(bindings []binding) (bound, everywhere bool) {
+	for _, b := range bindings {
 		if b.role == r.key {
 			bound, everywhere = true, everywhere || b.everywhere
 		}

@@ -133,8 +133,20 @@ func TestRefused(t *testing.T) {
 		"an unused one":          {map[string]string{"elsewhere/Kustomization": "generators: [x.yaml]\n"}, "config/elsewhere/Kustomization uses generators"},
 		"a cycle":                {fields("resources: [../default]\n"), "config/default can't be rendered: "},
 
-		"an unknown kind":     {more("apiVersion: v1\nkind: Pod\nmetadata: {name: evil}\n"), "Pod operator-evil: manifests of the operator of 11-certificates may not have a Pod"},
-		"a kind in a file":    {map[string]string{"samples/evil.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: evil}\n"}, "Job evil: manifests of the operator"},
+		"an unknown kind":        {more("apiVersion: v1\nkind: Pod\nmetadata: {name: evil}\n"), "Pod operator-evil: manifests of the operator of 11-certificates may not have a Pod"},
+		"a kind in a file":       {map[string]string{"samples/evil.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: evil}\n"}, "Job evil: manifests of the operator"},
+		"a cluster-admin beside": {map[string]string{"local/all.yaml": rbac + "kind: ClusterRoleBinding\nmetadata: {name: x}\n" + role + "cluster-admin}\n" + account}, "ClusterRoleBinding x: it is about the ClusterRole cluster-admin"},
+		"a file for a directory": {map[string]string{"local": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: evil}\n"}, "Job evil: manifests of the operator"},
+		"policies":               {map[string]string{"policy/policies.yaml": rbac + "kind: ClusterRoleBinding\nmetadata: {name: x}\n" + role + "cluster-admin}\n" + account}, "ClusterRoleBinding x: it is about the ClusterRole cluster-admin"},
+		"policies beside a kustomization": {map[string]string{
+			"policy/kustomization.yaml": "resources: [none.yaml]\n", "policy/none.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
+			"policy/policies.yaml": rbac + "kind: ClusterRoleBinding\nmetadata: {name: x}\n" + role + "cluster-admin}\n" + account,
+		}, "ClusterRoleBinding x: it is about the ClusterRole cluster-admin"},
+		"not YAML":                {map[string]string{"policy/policies.yaml": "{]\n"}, "config/policy/policies.yaml can't be read: "},
+		"a CRD by another ending": {map[string]string{"crd/bases/x.yxml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x.example.com}\nspec: {conversion: {strategy: Webhook}}\n"}, "CustomResourceDefinition x.example.com: it is converted by a webhook"},
+		"a role that another file binds": {map[string]string{
+			"policy/policies.yaml": rbac + "kind: ClusterRole\nmetadata: {name: operator-manager-role}\nrules: [{nonResourceURLs: [/metrics], verbs: [get]}]\n",
+		}, "ClusterRole operator-manager-role: it grants get /metrics, which"},
 		"a second document":   {map[string]string{"samples/evil.yaml": "{]\n---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: evil}\n"}, "Job evil: manifests of the operator"},
 		"a converted CRD":     {more("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x.example.com}\nspec: {conversion: {strategy: Webhook}}\n"), "CustomResourceDefinition x.example.com: it is converted by a webhook"},
 		"another object type": {more("apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: [1]\n"), "Service operator-x: it is not what its kind says: "},
@@ -226,8 +238,8 @@ func TestRenderIn(t *testing.T) {
 	if !slices.Contains(command.Env, "PATH=") || len(command.Writable) > 0 {
 		t.Errorf("the renderer can run programs or write: %+v", command)
 	}
-	if names := slices.Sorted(maps.Keys(got.Kustomizations)); !reflect.DeepEqual(names, []string{"crd", "default", "samples"}) {
-		t.Errorf("rendered %v", names)
+	if names := slices.Sorted(maps.Keys(got.Loaded)); !reflect.DeepEqual(names, []string{"crd", "crd/bases", "default", "policy", "policy/policies.yaml", "samples"}) {
+		t.Errorf("loaded %v", names)
 	}
 	_, err = manifests.RenderIn(t.Context(), walls(t), write(t, fields("generators: [x]\n")), isolation.Limits{})
 	if refusal := manifests.RefusedError(""); !errors.As(err, &refusal) {

@@ -1,8 +1,9 @@
 // Package manifests decides whether the manifests of a submission may be applied. They are applied as administrator, so they are as
 // dangerous as its program: they may fetch what they like while they are rendered, and grant what they like afterwards.
 //
-// [Render] reads them and renders them of local files only. [Judge] compares what came out with what a chapter's own manifests have,
-// and the first difference that gives the operator more than it needs is a [RefusedError], which names the object.
+// [Render] reads them and renders them of local files only, in the way in which suites load them. [Judge] compares what came out with
+// what a chapter's own manifests have, and the first difference that gives the operator more than it needs is a [RefusedError], which
+// names the object.
 package manifests
 
 import (
@@ -39,9 +40,9 @@ type Object = unstructured.Unstructured
 
 // Rendered are the manifests in a directory config.
 type Rendered struct {
-	// Kustomizations are the objects of each directory of config that has a kustomization which can be rendered alone.
-	Kustomizations map[string][]*Object `json:"kustomizations"`
-	// Files are the documents of each other YAML file, by its path in config, as far as they can be read.
+	// Loaded are the objects of each path in config that a suite may apply, loaded as [runner.Load] does it.
+	Loaded map[string][]*Object `json:"loaded"`
+	// Files are the documents of each YAML file that is not a kustomization, by its path in config, as far as they can be read.
 	Files map[string][]*Object `json:"files"`
 }
 
@@ -53,14 +54,19 @@ const (
 	inMemory = "/config"
 )
 
-// installed are the directories of config that a suite renders. Of the others, suites read files.
-var installed = []string{"default", "local", "crd", "namespaced", "policy", "network-policy", "samples"}
+// definitions is the directory of config that a cluster installs CustomResourceDefinitions from when it starts.
+const definitions = "crd/bases"
+
+// loaded are the paths in config whose objects a suite may apply. TestLoaded compares them with what suites name.
+var loaded = []string{
+	"default", "local", "crd", definitions, "namespaced", "policy", "policy/policies.yaml", "network-policy", "samples",
+}
 
 // kustomizationNames are what kustomize looks for in a directory.
 var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// Render reads the manifests in a directory config, and renders the kustomizations that suites use. It renders in memory, so that
-// there is nothing but the files of config, and refuses first whatever kustomize would look for elsewhere.
+// Render reads the manifests in a directory config, and loads those that suites use. It renders in memory, so that there is nothing but
+// the files of config, and refuses first whatever kustomize would look for elsewhere.
 func Render(config string) (Rendered, error) {
 	files, err := read(config)
 	if err != nil {
@@ -79,12 +85,12 @@ func Render(config string) (Rendered, error) {
 			return Rendered{}, err
 		}
 	}
-	r := Rendered{Kustomizations: map[string][]*Object{}, Files: map[string][]*Object{}}
-	for _, directory := range installed {
-		if !slices.ContainsFunc(kustomizationNames, func(name string) bool { _, ok := files[directory+"/"+name]; return ok }) {
+	r := Rendered{Loaded: map[string][]*Object{}, Files: map[string][]*Object{}}
+	for _, name := range loaded {
+		if !present(files, name) {
 			continue
 		}
-		if r.Kustomizations[directory], err = render(memory, directory); err != nil {
+		if r.Loaded[name], err = load(memory, files, name); err != nil {
 			return Rendered{}, err
 		}
 	}
@@ -186,6 +192,44 @@ func present(files map[string][]byte, name string) bool {
 		}
 	}
 	return false
+}
+
+// load returns the objects at a path in config, as [runner.Load] does: those of a file, of a kustomization, or of the files in a directory
+// without one. A cluster takes CustomResourceDefinitions from files with more endings, whether or not there is a kustomization.
+func load(memory filesys.FileSystem, files map[string][]byte, name string) ([]*Object, error) {
+	if content, isFile := files[name]; isFile {
+		return parse(name, content)
+	}
+	kustomized := slices.ContainsFunc(kustomizationNames, func(file string) bool { _, ok := files[name+"/"+file]; return ok })
+	if kustomized && name != definitions {
+		return render(memory, name)
+	}
+	endings := "*.yaml *.yml"
+	if name == definitions {
+		endings = "*.y*ml"
+	}
+	var objects []*Object
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		matches := func(ending string) bool { ok, err := path.Match(name+"/"+ending, file); return ok && err == nil }
+		if slices.Contains(kustomizationNames, path.Base(file)) || !slices.ContainsFunc(strings.Fields(endings), matches) {
+			continue
+		}
+		parsed, err := parse(file, files[file])
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, parsed...)
+	}
+	return objects, nil
+}
+
+// parse returns the objects of a file that is applied as it is.
+func parse(file string, content []byte) ([]*Object, error) {
+	parsed, err := runner.Parse(content)
+	if err != nil {
+		return nil, refuse("config/%s can't be read: %v", file, err)
+	}
+	return parsed.Objects(), nil
 }
 
 // render builds the kustomization in a directory of config, as [runner.Render] does.
