@@ -304,6 +304,28 @@ func TestInnerLeaves(t *testing.T) {
 	}
 }
 
+// TestUncounted has a confined program take memory in ways that the kernel does not count as its data. Each works without the inner wall.
+func TestUncounted(t *testing.T) {
+	inner, err := probeInner(t.Context(), true)
+	if err != nil {
+		t.Skipf("no operator can be confined here: %v", err)
+	}
+	things := []string{"shared 256", "stack 256", "grown 256", "zero 256"}
+	_, out := in(t, Walls{outer: none}, Command{Args: append([]string{canaryOf(t)}, things...)})
+	for i, went := range tried(t, out, things) {
+		if !went {
+			t.Errorf("%s, not confined: got %v\n%s", things[i], went, out)
+		}
+	}
+	prefix := append(Walls{inner: inner}.Confinement(Limits{Memory: 128 << 20}), "-write="+t.TempDir(), "--", canaryOf(t))
+	_, out = in(t, Walls{outer: none}, Command{Args: append(prefix, things...)})
+	for i, went := range tried(t, out, things) {
+		if went {
+			t.Errorf("%s, confined to 128 MiB: got %v\n%s", things[i], went, out)
+		}
+	}
+}
+
 // freePort returns a port that is free and stays so: whoever asks a system for any gets one of those above.
 func freePort(t *testing.T) uint16 {
 	t.Helper()

@@ -42,6 +42,9 @@ func become(r Rules, program []string) error {
 // openFiles is how many files a program may have open. An operator has a handful of connections.
 const openFiles = 1024
 
+// mostStack is how large the stack may get that the program starts with, in bytes. This is what systems have by default.
+const mostStack = 8 << 20
+
 func setLimits(r Rules) error {
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: openFiles}
 	if r.CPU > 0 {
@@ -51,8 +54,10 @@ func setLimits(r Rules) error {
 		limits[unix.RLIMIT_FSIZE] = uint64(r.FileSize)
 	}
 	if r.Memory > 0 {
-		// Not RLIMIT_AS: Go reserves addresses by the gigabyte, and they cost nothing until they are made writable.
+		// Not RLIMIT_AS: Go reserves addresses by the gigabyte, and they cost nothing until they are made writable. RLIMIT_DATA counts
+		// no stack, and no shared memory, which the filter of system calls refuses.
 		limits[unix.RLIMIT_DATA] = uint64(r.Memory)
+		limits[unix.RLIMIT_STACK] = mostStack
 	}
 	for resource, limit := range limits {
 		if err := LowerLimit(resource, limit); err != nil {

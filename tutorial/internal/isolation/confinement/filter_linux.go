@@ -76,6 +76,13 @@ func rules(pid int) []rule {
 	}
 	add(refuse(unix.ENOSYS), unix.SYS_PIDFD_SEND_SIGNAL) // Go then uses kill
 
+	// Memory that RLIMIT_DATA does not count: what is shared, and stacks besides the one that the program starts with. The copy of a stack
+	// is one, too.
+	const shared = unix.MAP_SHARED | unix.MAP_ANONYMOUS
+	add(refuse(unix.EPERM), unix.SYS_MMAP, argument{index: 3, mask: shared, value: shared})
+	add(refuse(unix.EPERM), unix.SYS_MMAP, argument{index: 3, mask: unix.MAP_GROWSDOWN, value: unix.MAP_GROWSDOWN})
+	add(refuse(unix.EPERM), unix.SYS_MREMAP)
+
 	for _, call := range slices.Concat(oldCalls, []uint32{
 		unix.SYS_TKILL, unix.SYS_SETPRIORITY, unix.SYS_IOPRIO_SET,
 		unix.SYS_SETPGID, unix.SYS_SETSID, // the supervisor signals the group

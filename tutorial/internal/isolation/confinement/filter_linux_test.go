@@ -60,6 +60,13 @@ func TestFilter(t *testing.T) {
 		{"its own limits, by its id", platform, unix.SYS_PRLIMIT64, []uint32{pid, unix.RLIMIT_NOFILE}, allow},
 		{"the limits of another", platform, unix.SYS_PRLIMIT64, []uint32{1, unix.RLIMIT_NOFILE}, refuse(unix.EPERM)},
 
+		{"memory", platform, unix.SYS_MMAP, []uint32{0, 0, 0, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE}, allow},
+		{"a file in memory", platform, unix.SYS_MMAP, []uint32{0, 0, 0, unix.MAP_SHARED}, allow},
+		{"memory that is shared", platform, unix.SYS_MMAP, []uint32{0, 0, 0, unix.MAP_SHARED | unix.MAP_ANONYMOUS}, refuse(unix.EPERM)},
+		{"memory that is shared, and checked", platform, unix.SYS_MMAP, []uint32{0, 0, 0, unix.MAP_SHARED_VALIDATE | unix.MAP_ANONYMOUS}, refuse(unix.EPERM)},
+		{"a stack", platform, unix.SYS_MMAP, []uint32{0, 0, 0, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_GROWSDOWN}, refuse(unix.EPERM)},
+		{"a larger copy of a stack", platform, unix.SYS_MREMAP, nil, refuse(unix.EPERM)},
+
 		{"io_uring", platform, unix.SYS_IO_URING_SETUP, nil, refuse(unix.EPERM)},
 		{"userfaultfd", platform, unix.SYS_USERFAULTFD, nil, refuse(unix.EPERM)},
 		{"bpf", platform, unix.SYS_BPF, nil, refuse(unix.EPERM)},

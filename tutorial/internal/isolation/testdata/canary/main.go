@@ -116,6 +116,20 @@ func try(what string, with []string) error {
 		return forks(number(with[0]))
 	case "memory":
 		return memory(number(with[0]))
+	case "shared":
+		return mapped(number(with[0]), syscall.MAP_SHARED)
+	case "stack":
+		return mapped(number(with[0]), syscall.MAP_PRIVATE|syscall.MAP_GROWSDOWN)
+	case "grown":
+		return grown(number(with[0]))
+	case "zero":
+		return zero(number(with[0]))
+	case "nest":
+		return nest(with[0], number(with[1]))
+	case "lock":
+		return lock(with[0])
+	case "files":
+		return files(with[0], number(with[1]), number(with[2]))
 	case "output":
 		line := []byte(strings.Repeat("x", 1023) + "\n")
 		for {
@@ -244,6 +258,102 @@ var kept [][]byte
 func memory(mebibytes int) error {
 	for range mebibytes {
 		kept = append(kept, bytes.Repeat([]byte{1}, 1<<20))
+	}
+	return nil
+}
+
+// mapped writes to that many MiB of memory that the kernel does not count as a program's data, and keeps them.
+func mapped(mebibytes, flags int) error {
+	memory, err := syscall.Mmap(-1, 0, mebibytes<<20, syscall.PROT_READ|syscall.PROT_WRITE, flags|syscall.MAP_ANON)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(memory); i += os.Getpagesize() {
+		memory[i] = 1
+	}
+	return nil
+}
+
+// grown does the same with a copy of the stack that is made larger, as the kernel does not count stacks either.
+func grown(mebibytes int) error {
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		// What is not readable can be found out otherwise: the environment is on the stack.
+		maps = fmt.Appendf(nil, "%x-0 [stack]\n", uintptr(unsafe.Pointer(unsafe.StringData(os.Args[0])))&^uintptr(os.Getpagesize()-1))
+	}
+	for line := range strings.Lines(string(maps)) {
+		if !strings.HasSuffix(line, "[stack]\n") {
+			continue
+		}
+		from, _, _ := strings.Cut(line, "-")
+		at, err := strconv.ParseUint(from, 16, 64)
+		if err != nil {
+			return err
+		}
+		const mayMove = 1
+		size := uintptr(os.Getpagesize())
+		memory, _, errno := syscall.Syscall6(syscall.SYS_MREMAP, uintptr(at), size, uintptr(mebibytes)<<20, mayMove, 0, 0)
+		if errno != 0 {
+			return errno
+		}
+		for i := uintptr(0); i < uintptr(mebibytes)<<20; i += size {
+			*(*byte)(unsafe.Pointer(memory + i)) = 1 //nolint:govet // it is not Go's memory
+		}
+		return nil
+	}
+	return fmt.Errorf("there is no stack in %s", maps)
+}
+
+// zero does the same with memory that is shared through a device.
+func zero(mebibytes int) error {
+	device, err := os.OpenFile("/dev/zero", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	_, err = syscall.Mmap(int(device.Fd()), 0, mebibytes<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	return err
+}
+
+// nest makes directories, each in the one before, deeper than a path can be long.
+func nest(dir string, depth int) error {
+	at, err := syscall.Open(dir, syscall.O_DIRECTORY|syscall.O_RDONLY, 0)
+	for range depth {
+		if err != nil {
+			return err
+		}
+		if err = syscall.Mkdirat(at, "d", 0o700); err == nil {
+			var in int
+			in, err = syscall.Openat(at, "d", syscall.O_DIRECTORY|syscall.O_RDONLY, 0)
+			_ = syscall.Close(at)
+			at = in
+		}
+	}
+	return err
+}
+
+// lock makes a directory with a file in it that its owner can neither list nor change.
+func lock(dir string) error {
+	dir += "/locked"
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(dir+"/file", nil, 0o600); err != nil {
+		return err
+	}
+	opened, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return opened.Chmod(0)
+}
+
+// files writes that many files of so many KiB.
+func files(dir string, n, kibibytes int) error {
+	content := make([]byte, kibibytes<<10)
+	for i := range n {
+		if err := os.WriteFile(fmt.Sprintf("%s/%d", dir, i), content, 0o600); err != nil {
+			return err
+		}
 	}
 	return nil
 }
