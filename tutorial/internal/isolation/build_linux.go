@@ -72,6 +72,12 @@ func build(spec specification) error {
 		}
 	}
 	for _, m := range spec.Mounts {
+		if m.Source == "" {
+			if err := mountScratch(m.Target, spec.Limits); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := bind(m, unix.MOUNT_ATTR_NODEV); err != nil {
 			return err
 		}
@@ -131,6 +137,26 @@ func bind(m mount, attributes uint64) error {
 		return fail(err)
 	}
 	return nil
+}
+
+// mountScratch gives the cell a directory in memory. Within a directory that is shown already, it exists.
+func mountScratch(dir string, limits Limits) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, scratch(limits)); err != nil {
+		return fmt.Errorf("mount %s: %w", dir, err)
+	}
+	return nil
+}
+
+// scratch are the options of such a directory.
+func scratch(limits Limits) string {
+	options := "mode=1777,nr_inodes=" + strconv.Itoa(mostScratchFiles)
+	if limits.Scratch > 0 {
+		options += ",size=" + strconv.FormatInt(limits.Scratch, 10)
+	}
+	return options
 }
 
 // place makes what a file or directory can be mounted on.

@@ -33,6 +33,9 @@ type Command struct {
 	// Readable and Writable are files and directories that the cell sees at their own paths, besides the system's programs and
 	// libraries. What is not listed does not exist there. Without an outer wall, they are not kept.
 	Readable, Writable []string
+	// Scratch are directories for what nobody reads once the cell is gone. They are empty at first and in memory, so nothing that
+	// a process makes in them can outlive the cell or fill a disk. Without an outer wall, they are directories of this machine.
+	Scratch []string
 	// Limits are of all processes of the cell together.
 	Limits Limits
 }
@@ -48,6 +51,8 @@ type Limits struct {
 	Processes int
 	// FileSize is how large one file can get, in bytes.
 	FileSize int64
+	// Scratch is how much each directory in [Command.Scratch] can hold, in bytes.
+	Scratch int64
 	// Output is how much is kept of each of stdout and stderr, in bytes: the first half of it as it is printed, and then the last.
 	Output int64
 }

@@ -28,7 +28,7 @@ func (w Walls) run(ctx context.Context, c Command) (Usage, error) {
 	if len(c.Args) == 0 || !filepath.IsAbs(c.Args[0]) {
 		return Usage{}, errors.New("the command has to be an absolute path")
 	}
-	for _, path := range slices.Concat([]string{c.Dir}, c.Readable, c.Writable) {
+	for _, path := range slices.Concat([]string{c.Dir}, c.Readable, c.Writable, c.Scratch) {
 		if path != "" && !filepath.IsAbs(path) {
 			return Usage{}, fmt.Errorf("%s has to be an absolute path", path)
 		}
@@ -177,11 +177,14 @@ type specification struct {
 	Limits Limits
 }
 
-// mount is a file or directory that the cell has.
+// mount is a file or directory that the cell has. Without a source, it is a directory in memory.
 type mount struct {
 	Source, Target string
 	Writable       bool
 }
+
+// mostScratchFiles is how many files and directories there can be in one of [Command.Scratch]. A cluster has some hundreds.
+const mostScratchFiles = 50_000
 
 // system is what programs and libraries a cell has, and the few files of /etc that they need. What does not exist is left out.
 var system = []string{
@@ -191,7 +194,7 @@ var system = []string{
 }
 
 // mounts returns what a cell has, each after the directories that it is in.
-func mounts(readable, writable []string, self string) ([]mount, error) {
+func mounts(c Command, self string) ([]mount, error) {
 	var all []mount
 	has := map[string]int{}
 	add := func(path string, write bool) error {
@@ -214,15 +217,18 @@ func mounts(readable, writable []string, self string) ([]mount, error) {
 			return nil, err
 		}
 	}
-	for _, path := range append([]string{self}, readable...) {
+	for _, path := range append([]string{self}, c.Readable...) {
 		if err := add(path, false); err != nil {
 			return nil, err
 		}
 	}
-	for _, path := range writable {
+	for _, path := range c.Writable {
 		if err := add(path, true); err != nil {
 			return nil, err
 		}
+	}
+	for _, path := range c.Scratch {
+		all = append(all, mount{Target: filepath.Clean(path), Writable: true})
 	}
 	slices.SortStableFunc(all, func(a, b mount) int { return cmp.Compare(a.Target, b.Target) })
 	return all, nil

@@ -29,7 +29,7 @@ func (w Walls) start(ctx context.Context, c Command) (cell, error) {
 	}
 	spec := specification{Kind: w.outer, Args: c.Args, Dir: c.Dir, Env: c.Env, Limits: c.Limits}
 	if w.outer != none {
-		if spec.Mounts, err = mounts(c.Readable, c.Writable, self); err != nil {
+		if spec.Mounts, err = mounts(c, self); err != nil {
 			return nil, err
 		}
 	}
@@ -172,6 +172,13 @@ func bubblewrapArgs(spec specification, self string) []string {
 		args = append(args, "--tmpfs", dir)
 	}
 	for _, m := range spec.Mounts {
+		if m.Source == "" {
+			if spec.Limits.Scratch > 0 {
+				args = append(args, "--size", strconv.FormatInt(spec.Limits.Scratch, 10))
+			}
+			args = append(args, "--tmpfs", m.Target)
+			continue
+		}
 		how := "--ro-bind"
 		if m.Writable {
 			how = "--bind"
@@ -223,6 +230,10 @@ func containerArgs(spec specification, name, self string) []string {
 		args = append(args, "--pids-limit", strconv.Itoa(2*spec.Limits.Processes))
 	}
 	for _, m := range spec.Mounts {
+		if m.Source == "" {
+			args = append(args, "--tmpfs", m.Target+":exec,"+scratch(spec.Limits))
+			continue
+		}
 		how := "type=bind,source=" + m.Source + ",target=" + m.Target
 		if !m.Writable {
 			how += ",readonly"

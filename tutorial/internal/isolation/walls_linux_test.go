@@ -502,6 +502,46 @@ func TestFileSize(t *testing.T) {
 	}
 }
 
+// TestScratch: what a program makes in a directory that nobody reads has a limit, and goes with the cell, also what its owner can't
+// remove. In a directory that is only writable, all of it works, and stays.
+func TestScratch(t *testing.T) {
+	for _, kind := range kinds(t) {
+		dir := t.TempDir()
+		things := []string{"files " + dir + " 5 1024", "lock " + dir, "nest " + dir + " 5000"}
+		command := Command{Args: append([]string{canaryOf(t)}, things...), Readable: []string{canaryOf(t)}, Limits: Limits{Scratch: 20 << 20}}
+		command.Scratch = []string{dir}
+		_, out := in(t, Walls{outer: kind}, command)
+		if slices.Contains(tried(t, out, things), false) {
+			t.Errorf("%s: within the limit:\n%s", kind, out)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s: the cell has left %v, %v", kind, left, err)
+		}
+		things = []string{"files " + dir + " 25 1024"}
+		command.Args = append([]string{canaryOf(t)}, things...)
+		if _, out := in(t, Walls{outer: kind}, command); tried(t, out, things)[0] {
+			t.Errorf("%s: 25 MiB are in a directory of 20", kind)
+		}
+		if kind != bubblewrap { // which has no limit of their number
+			things = []string{"files " + dir + " 60000 0"}
+			command.Args = append([]string{canaryOf(t)}, things...)
+			if _, out := in(t, Walls{outer: kind}, command); tried(t, out, things)[0] {
+				t.Errorf("%s: 60000 files are in a directory for %d", kind, mostScratchFiles)
+			}
+		}
+		// The twin.
+		things = []string{"files " + dir + " 25 1024", "lock " + dir}
+		command.Args, command.Scratch, command.Writable = append([]string{canaryOf(t)}, things...), nil, []string{dir}
+		_, out = in(t, Walls{outer: kind}, command)
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 26 || slices.Contains(tried(t, out, things), false) {
+			t.Errorf("%s: in a writable directory there are %d files, %v:\n%s", kind, len(left), err, out)
+		}
+		if err := os.Chmod(filepath.Join(dir, "locked"), 0o700); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestOutput: endless output is cut off in the middle, and its end is kept.
 func TestOutput(t *testing.T) {
 	for _, kind := range append(kinds(t), none) {
