@@ -48,21 +48,24 @@ type Options struct {
 	Work string
 	// Timeout bounds the compiler.
 	Timeout time.Duration
+	// Trusted adds what was compiled to $GOCACHE. Otherwise a submission leaves nothing there, and takes no place of others.
+	Trusted bool
 }
 
 // limits of what is compiled: fifty times what the finished operator has.
 const (
 	mostFiles, mostBytes = 5000, 32 << 20
 	memory               = 4 << 30
-	output               = 64 << 10
+	// executable is how large the executable can get, and any other file; scratch is how much is written besides, all of it in memory.
+	executable, scratch = 512 << 20, 2 << 30
+	output              = 64 << 10
 )
 
 // Build compiles the package cmd of the submission, and returns the executable. The error is a [RefusedError] if that is for the student to
 // fix.
 func Build(ctx context.Context, c Cell, o Options) (string, isolation.Usage, error) {
-	source, out := filepath.Join(o.Work, "src"), filepath.Join(o.Work, "out")
-	temporary := filepath.Join(out, "tmp")
-	if err := errors.Join(os.MkdirAll(source, 0o755), os.MkdirAll(temporary, 0o755)); err != nil {
+	source, out, temporary := filepath.Join(o.Work, "src"), filepath.Join(o.Work, "out"), filepath.Join(o.Work, "tmp")
+	if err := errors.Join(os.MkdirAll(source, 0o755), os.MkdirAll(out, 0o755), os.MkdirAll(temporary, 0o755)); err != nil {
 		return "", isolation.Usage{}, err
 	}
 	if err := copySources(o.Source, source); err != nil {
@@ -76,6 +79,12 @@ func Build(ctx context.Context, c Cell, o Options) (string, isolation.Usage, err
 	if _, err := os.Stat(filepath.Join(source, "cmd")); err != nil {
 		return "", isolation.Usage{}, RefusedError("there is no Go code in the directory cmd, which the operator is compiled from")
 	}
+	readable, writable := []string{o.Root, o.Modules, source}, []string{out}
+	if o.Trusted {
+		writable = append(writable, o.Cache)
+	} else {
+		readable = append(readable, o.Cache) // what can't be added is compiled all the same
+	}
 	binary := filepath.Join(out, "operator")
 	var said bytes.Buffer
 	usage, err := c.Run(ctx, isolation.Command{
@@ -84,9 +93,10 @@ func Build(ctx context.Context, c Cell, o Options) (string, isolation.Usage, err
 		Env:      o.environment(temporary),
 		Stdout:   &said,
 		Stderr:   &said,
-		Readable: []string{o.Root, o.Modules, source},
-		Writable: []string{o.Cache, out},
-		Limits:   isolation.Limits{Time: o.Timeout, Memory: memory, FileSize: 1 << 30, Output: output},
+		Readable: readable,
+		Writable: writable,
+		Scratch:  []string{temporary},
+		Limits:   isolation.Limits{Time: o.Timeout, Memory: memory, FileSize: executable, Scratch: scratch, Output: output},
 	})
 	switch {
 	case err != nil:

@@ -1,13 +1,18 @@
 package build_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/example/operator-testbed/tutorial/internal/grade/build"
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
@@ -139,6 +144,70 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLeavesNothing compiles in a cell, and finds nothing of the submission in the cache that the next one is compiled with.
+func TestLeavesNothing(t *testing.T) {
+	cell, err := isolation.Choose(t.Context(), isolation.WantOuter)
+	if err != nil {
+		t.Skipf("there is no cell: %v", err)
+	}
+	word := "left-behind-" + rand.Text()
+	source := files(t, map[string]string{"cmd/main.go": prints, "cmd/word.go": "package main\n\nconst word = \"" + word + "\"\n", "go.mod": "module example.com/own\n"})
+	began := time.Now()
+	toolchain, work := toolchain(t), t.TempDir()
+	binary, _, err := build.Build(t.Context(), cell, build.Options{Toolchain: toolchain, Source: source, Work: work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), binary).Output(); err != nil || string(out) != word+"\n" {
+		t.Errorf("the program prints %q: %v", out, err)
+	}
+	if found := since(t, toolchain.Cache, began, word); len(found) > 0 {
+		t.Errorf("the submission is in Go's cache: %q", found)
+	}
+	if found := since(t, work, began, word); !slices.Equal(found, []string{"out/operator", "src/cmd/word.go"}) {
+		t.Errorf("the compiler has left %q", found)
+	}
+
+	// The twin.
+	command := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, "./cmd")
+	command.Dir, command.Env = source, append(os.Environ(), "GOFLAGS=")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if found := since(t, toolchain.Cache, began, word); len(found) == 0 {
+		t.Error("where the cache can be written to, it has nothing, either")
+	}
+}
+
+// since returns the files below a directory, changed since then, in which there is a word.
+func since(t *testing.T, dir string, then time.Time, word string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // others use the cache, too
+			return nil
+		}
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if info, err := entry.Info(); err != nil || info.ModTime().Before(then.Add(-time.Second)) || info.Size() > 100<<20 {
+			return nil //nolint:nilerr // as above
+		}
+		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte(word)) {
+			within, err := filepath.Rel(dir, path)
+			if err != nil {
+				return err
+			}
+			found = append(found, filepath.ToSlash(within))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }
 
 // endless is a cell whose command is never done.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/example/operator-testbed/tutorial/internal/grade"
@@ -34,6 +35,10 @@ type Grader struct {
 	Cell    Cell
 	// Commit names the grader.
 	Commit string
+
+	// compiled says that Go's cache has what the solution is compiled of. A submission is compiled with it, and can't add to it.
+	compiled bool
+	mu       sync.Mutex
 }
 
 // Input is one submission.
@@ -52,8 +57,10 @@ type Input struct {
 
 // What a submission may use.
 const (
-	buildTimeout  = 5 * time.Minute
-	renderTimeout = time.Minute
+	buildTimeout = 5 * time.Minute
+	// solutionTimeout is how long the solution may take to compile, if this machine has compiled nothing yet.
+	solutionTimeout = 20 * time.Minute
+	renderTimeout   = time.Minute
 	// suiteMemory is what a cluster, the suite and the operators use together. It is measured ten times a second, so the kernel keeps
 	// operatorMemory, of each operator alone: a cluster takes about half of a gibibyte, and a chapter runs two operators at most, so no
 	// operator gets above the limit of all between two measurements.
@@ -63,6 +70,9 @@ const (
 	operatorFile = 64 << 20
 	suiteTasks   = 1024
 	suiteFile    = 1 << 30
+	// suiteScratch is how much the cluster, the suite and the operators may write to files, all of which are in memory and of no use
+	// once the suite has ended.
+	suiteScratch = 1 << 30
 	suiteOutput  = 4 << 20
 	// slowest and more times what the solution took is how long a run of the suites may take: features that fail wait for what does not
 	// come, and each of them as long as an assertion does.
@@ -81,6 +91,11 @@ const (
 // One grades a submission, given what the solution reaches: see [Grader.Calibrate]. The result says what became of it, also where the
 // error says that the grader has failed.
 func (g *Grader) One(ctx context.Context, c Calibration, in Input) (grade.Result, error) {
+	if err := g.compileSolution(ctx); err != nil {
+		r := g.result(in)
+		r.Status, r.Message = grade.GraderError, err.Error()
+		return r, err
+	}
 	began := time.Now()
 	run := &attempt{grader: g, input: in, plan: c.Tests, took: time.Duration(c.TookMS) * time.Millisecond}
 	r, err := run.grade(ctx)
@@ -93,6 +108,9 @@ func (g *Grader) One(ctx context.Context, c Calibration, in Input) (grade.Result
 
 // Calibrate grades the chapter's own solution. It must hold in all features, or nobody can be graded.
 func (g *Grader) Calibrate(ctx context.Context, log string) (Calibration, error) {
+	if err := g.compileSolution(ctx); err != nil {
+		return Calibration{}, err
+	}
 	run := &attempt{grader: g, took: uncalibrated, input: Input{Dir: g.Chapter.Solution, Seed: "calibration", Log: log}}
 	r, err := run.grade(ctx)
 	if err != nil {
@@ -112,6 +130,28 @@ func (g *Grader) Calibrate(ctx context.Context, log string) (Calibration, error)
 		c.Tests[i].Score, c.Tests[i].Flaky = t.MaxScore, false
 	}
 	return c, nil
+}
+
+// compileSolution compiles the solution, once, so that Go's cache has what submissions are compiled of.
+func (g *Grader) compileSolution(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.compiled || !g.Chapter.runs {
+		return nil
+	}
+	work, err := os.MkdirTemp("", "grade-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	_, _, err = build.Build(ctx, g.Cell, build.Options{
+		Toolchain: g.Chapter.toolchain, Source: g.Chapter.Solution, Work: work, Timeout: solutionTimeout, Trusted: true,
+	})
+	if err != nil {
+		return fmt.Errorf("compile the solution of %s: %w", g.Chapter.Stage, err)
+	}
+	g.compiled = true
+	return nil
 }
 
 // attempt is the grading of one submission.
@@ -280,7 +320,10 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 	if err != nil {
 		return report{}, err
 	}
-	results := filepath.Join(run, "report")
+	results, scratch := filepath.Join(run, "report"), filepath.Join(run, "scratch")
+	if err := os.Mkdir(scratch, 0o755); err != nil {
+		return report{}, err
+	}
 	log := io.Discard
 	if a.input.Log != "" {
 		file, err := os.OpenFile(a.input.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -292,11 +335,11 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 	}
 	limits := isolation.Limits{
 		Time:   slowest + more*a.took,
-		Memory: suiteMemory, Processes: suiteTasks, FileSize: suiteFile, Output: suiteOutput,
+		Memory: suiteMemory, Processes: suiteTasks, FileSize: suiteFile, Scratch: suiteScratch, Output: suiteOutput,
 	}
 	variables := []string{
-		"CLUSTER=embedded", "HOME=" + run, "TMPDIR=" + run, "PATH=/usr/bin:/bin",
-		"TESTBED_ASSETS=" + g.Chapter.assets, "TESTBED_CACHE=" + g.Chapter.cache, "TESTBED_STATE=" + run, "TESTBED_ARTIFACTS=" + run,
+		"CLUSTER=embedded", "HOME=" + scratch, "TMPDIR=" + scratch, "PATH=/usr/bin:/bin",
+		"TESTBED_ASSETS=" + g.Chapter.assets, "TESTBED_CACHE=" + g.Chapter.cache, "TESTBED_STATE=" + scratch, "TESTBED_ARTIFACTS=" + scratch,
 		"TESTBED_REPORT=" + results, "TESTBED_SEED=" + strconv.FormatUint(SeedOf(a.input.Seed), 10), "TESTBED_TIMEOUT=" + assertion.String(),
 		"TESTBED_TIMEOUT_FAILING=" + afterFailure.String(), "TESTBED_GO=no",
 	}
@@ -316,7 +359,8 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 	usage, err := g.Cell.Run(ctx, isolation.Command{
 		Args: args, Dir: s.directory, Env: append(variables, env...), Stdout: log, Stderr: log,
 		Readable: append([]string{s.binary, g.Chapter.Root, g.Chapter.assets, g.Chapter.cache}, readable...), Writable: []string{run},
-		Limits: limits,
+		Scratch: []string{scratch},
+		Limits:  limits,
 	})
 	a.add(usage)
 	if err != nil {
