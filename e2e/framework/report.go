@@ -1,9 +1,7 @@
 package framework
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -12,9 +10,6 @@ import (
 
 	"sigs.k8s.io/e2e-framework/pkg/types"
 )
-
-// reportVariable is the environment variable that names the file of the report.
-const reportVariable = "TESTBED_REPORT"
 
 // Outcome is what became of a feature.
 type Outcome string
@@ -39,9 +34,9 @@ const (
 	StartOfOperator = "the operator starts"
 )
 
-// Result is a line of the report: the outcome of one feature, as a JSON object. A suite appends a line to the file that
-// $TESTBED_REPORT names whenever a feature is done. Features that the flags of the run leave out have no line. A suite that can't start
-// has a single line without Test, for the feature [StartOfCluster] or [StartOfOperator].
+// Result is a line of the report: the outcome of one feature, as a JSON object. A suite writes a line to what $TESTBED_REPORT names
+// whenever a feature is done: a file, or a file descriptor such as fd:3. A test has one line. Features that the flags of the run leave out
+// have none. A suite that can't start has a single line without Test, for the feature [StartOfCluster] or [StartOfOperator].
 type Result struct {
 	// Suite is the suite's name, Feature the feature's, and Test that of its test function.
 	Suite   string `json:"suite"`
@@ -81,14 +76,14 @@ type result struct {
 	line Result // without an outcome as long as nothing has failed or was skipped
 }
 
-// report returns the result of a feature, of which it appends a line to the report when the test is done.
+// report returns the result of a feature, of which it writes a line to the report when the test is done.
 func (s *Suite) report(t *testing.T, feature types.Feature) *result {
 	r := &result{line: Result{Suite: s.options.Name, Feature: feature.Name(), Test: t.Name(), Labels: map[string]string{}, Seed: s.seed}}
 	for key, values := range feature.Labels() {
 		r.line.Labels[key] = strings.Join(values, ",")
 	}
 	t.Cleanup(func() {
-		if err := r.appendTo(os.Getenv(reportVariable), t.Failed()); err != nil {
+		if err := r.writeTo(s.reports, t.Failed()); err != nil {
 			t.Errorf("write the report that $%s names: %v", reportVariable, err)
 		}
 	})
@@ -112,14 +107,14 @@ func (r *result) note(outcome Outcome, step, text string) {
 	}
 }
 
-// appendTo appends the line to the file, in one write, so that suites can share a file.
-func (r *result) appendTo(path string, failed bool) error {
+// writeTo writes the line.
+func (r *result) writeTo(reports *reporter, failed bool) error {
 	tried := !r.began.IsZero()
 	if tried {
 		r.line.Took = time.Since(r.began).Round(time.Millisecond).String()
 	}
 	switch {
-	case path == "" || !failed && !tried && r.line.Outcome == "": // left out
+	case !failed && !tried && r.line.Outcome == "": // left out
 		return nil
 	case failed && tried:
 		r.note(DoesNotHold, "", "")
@@ -129,16 +124,7 @@ func (r *result) appendTo(path string, failed bool) error {
 		r.note(Holds, "", "")
 	}
 	r.line.Failed = failed
-	return r.line.appendTo(path)
-}
-
-// appendTo appends the line to the file.
-func (r Result) appendTo(path string) error {
-	line, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return appendTo(path, string(line)+"\n")
+	return reports.write(r.line)
 }
 
 // kept notes where the evidence of a failure is, and what of it says most.
@@ -151,17 +137,13 @@ func (r *result) kept(directory string, clues []string) {
 	r.line.Artifacts, r.line.Clues = directory, clues
 }
 
-// reportStart appends the line of a suite that can't start: the cluster has not started, or if it has, the operator.
+// reportStart writes the line of a suite that can't start: the cluster has not started, or if it has, the operator.
 func (s *Suite) reportStart(err error) error {
-	path := os.Getenv(reportVariable)
-	if path == "" {
-		return nil
-	}
 	line := Result{Suite: s.options.Name, Feature: StartOfCluster, Outcome: NotTried, Reason: err.Error(), Failed: true, Seed: s.seed}
 	if s.config != nil {
 		line.Feature, line.Outcome, line.Reason, line.Message = StartOfOperator, DoesNotHold, "", err.Error()
 	}
-	return line.appendTo(path)
+	return s.reports.write(line)
 }
 
 var (

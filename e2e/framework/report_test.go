@@ -28,7 +28,7 @@ func TestReported(t *testing.T) {
 		t.Skip("run by TestReport")
 	}
 	pass := func(context.Context, *Scope) {}
-	suite := &Suite{options: Options{Name: "colors"}, env: env.NewWithConfig(envconf.New()).BeforeEachFeature(
+	suite := &Suite{options: Options{Name: "colors"}, reports: inherited, env: env.NewWithConfig(envconf.New()).BeforeEachFeature(
 		func(ctx context.Context, _ *envconf.Config, t *testing.T, f types.Feature) (context.Context, error) {
 			if f.Name() == "unprepared" {
 				return ctx, errors.New("no namespace")
@@ -75,7 +75,7 @@ func TestReported(t *testing.T) {
 			feature.TestAlone(t)
 		})
 	}
-	skipped := &Suite{options: suite.options, skip: "no cluster"}
+	skipped := &Suite{options: suite.options, reports: inherited, skip: "no cluster"}
 	t.Run("skipped", func(t *testing.T) { skipped.Feature("skipped").Assess("one", pass).Test(t) })
 }
 
@@ -150,7 +150,7 @@ func TestReportIsAppendedTo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.jsonl")
 	for range 2 {
 		r := &result{began: time.Now()}
-		if err := r.appendTo(path, false); err != nil {
+		if err := r.writeTo(&reporter{path: path}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -159,10 +159,10 @@ func TestReportIsAppendedTo(t *testing.T) {
 		t.Errorf("expected two lines, got %q, %v", content, err)
 	}
 	r := &result{began: time.Now()}
-	if err := r.appendTo(filepath.Join(path, "beneath"), false); err == nil {
+	if err := r.writeTo(&reporter{path: filepath.Join(path, "beneath")}, false); err == nil {
 		t.Error("no error for a file that can't be there")
 	}
-	if err := r.appendTo("", false); err != nil {
+	if err := r.writeTo(&reporter{}, false); err != nil {
 		t.Errorf("without a file: %v", err)
 	}
 }
@@ -171,11 +171,11 @@ func TestReportIsAppendedTo(t *testing.T) {
 func TestReportOfAStart(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "report.jsonl")
-	t.Setenv(reportVariable, path)
 	for feature, suite := range map[string]*Suite{
 		StartOfCluster:  {options: Options{Name: "colors"}},
 		StartOfOperator: {options: Options{Name: "colors"}, config: &rest.Config{}},
 	} {
+		suite.reports = &reporter{path: path}
 		start := suite.reported(func(ctx context.Context, _ *envconf.Config) (context.Context, error) { return ctx, errors.New("no") })
 		_, err := start(t.Context(), nil)
 		g.Expect(err).To(MatchError("no"))

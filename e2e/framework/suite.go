@@ -19,7 +19,8 @@
 //     compile Kubernetes.
 //   - TESTBED_ARTIFACTS is the directory for the evidence of failures; by default it is among the temporary files. The path of each
 //     failure's own directory is printed last.
-//   - TESTBED_REPORT is a file, given by its absolute path, to which the suite appends a line of JSON for each feature: see [Result].
+//   - TESTBED_REPORT is a file, given by its absolute path, to which the suite appends a line of JSON for each feature: see [Result]. fd:3
+//     is a file descriptor that the suite inherits, and passes on to no other process.
 //   - TESTBED_SEED is a whole number, from which the names, sizes and ports are drawn that features use. It is 1 by default, and each
 //     failure prints it.
 //   - KEEP=1 leaves a kind cluster up.
@@ -136,6 +137,7 @@ type Suite struct {
 	skip string
 
 	// Set once, before the first test.
+	reports   *reporter
 	cluster   cluster.Provider
 	created   bool // the cluster
 	config    *rest.Config
@@ -168,6 +170,12 @@ func New(o Options) *Suite {
 // TestMain. Errors of the cluster and the operator are printed to stderr.
 func (s *Suite) Run(m *testing.M) int {
 	supervisor.Main()
+	if errInherited != nil {
+		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, errInherited)
+		return 1
+	}
+	s.reports = inherited
+	_ = os.Unsetenv(reportVariable) // it is not for the operator
 
 	which := os.Getenv("CLUSTER")
 	if which == "" {

@@ -169,26 +169,26 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 	command.Stderr = steps
 	command.ExtraFiles = []*os.File{out}
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-	// Its report is the file that it has inherited. What it says last is where artifacts are, which go with the work.
-	command.Env = slices.Concat(os.Environ(), env, []string{"CLUSTER=" + embedded.Kind, "TESTBED_REPORT=/dev/fd/3", "TESTBED_FAILURES=" + os.DevNull})
+	// Its report is the pipe, which it does not pass on to the operator. What it says last is where artifacts are, which go with the work.
+	command.Env = slices.Concat(os.Environ(), env, []string{"CLUSTER=" + embedded.Kind, "TESTBED_REPORT=fd:3", "TESTBED_FAILURES=" + os.DevNull})
 	err = command.Start()
 	out.Close()
 	if err != nil {
 		return nil, err
 	}
-	var results []framework.Result
-	var result, gate framework.Result
-	for decoder := json.NewDecoder(lines); decoder.Decode(&result) == nil; result = (framework.Result{}) {
-		if result.Feature == conformance.Gate || result.Feature == framework.StartOfOperator {
-			gate = result
-			continue
-		}
-		results = append(results, result)
-		fmt.Fprintf(steps, "%d of %d: %s: %s\n", len(results), len(points), result.Feature, result.Outcome)
+	results, gate, reportErr := readResults(lines, func(n int, r framework.Result) {
+		fmt.Fprintf(steps, "%d of %d: %s: %s\n", n, len(points), r.Feature, r.Outcome)
+	})
+	if reportErr != nil {
+		_ = command.Cancel()
+		_, _ = io.Copy(io.Discard, lines) // or the suite would wait for a reader
 	}
 	err = command.Wait()
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if reportErr != nil {
+		return nil, fmt.Errorf("read the suite's report: %w", reportErr)
 	}
 	if gate.Outcome == framework.DoesNotHold {
 		return nil, fmt.Errorf("no object is served, so no point was tried: %s", gate.Message)
@@ -197,4 +197,28 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 		return nil, fmt.Errorf("the suite ended before the first point: %w", err)
 	}
 	return conformance.NewReport(points, results), nil
+}
+
+// readResults reads the results of points from the suite's report, and calls done with each and its number. gate is the result of what
+// comes before the points. A report with several results for one test is an error.
+func readResults(report io.Reader, done func(int, framework.Result)) (results []framework.Result, gate framework.Result, err error) {
+	seen := map[string]bool{}
+	for decoder := json.NewDecoder(report); ; {
+		var result framework.Result
+		switch err := decoder.Decode(&result); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // the suite was ended
+			return results, gate, nil
+		case err != nil:
+			return results, gate, err
+		case seen[result.Test]:
+			return results, gate, fmt.Errorf("it has more than one result for %s", result.Test)
+		}
+		seen[result.Test] = true
+		if result.Feature == conformance.Gate || result.Feature == framework.StartOfOperator {
+			gate = result
+			continue
+		}
+		results = append(results, result)
+		done(len(results), result)
+	}
 }

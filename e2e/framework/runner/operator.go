@@ -36,8 +36,8 @@ type Options struct {
 	Replicas int
 	// Webhooks says that the cluster's API server reaches this machine's loopback. Then the webhook configurations among
 	// the manifests are installed, and their Service leads to the replicas; so does that of webhooks which convert objects from one
-	// version of a CustomResourceDefinition to another. Each gets a --webhook-bind-address of its own if the
-	// executable's --help lists that; otherwise there can be only one, at the Service's target port.
+	// version of a CustomResourceDefinition to another. Each gets its own --webhook-bind-address if the manager's
+	// arguments have that flag; otherwise there can be only one, at the Service's target port.
 	// Where the manager expects a certificate that somebody else makes (see [Manager]), the configurations and definitions trust it.
 	// Otherwise the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
 	// runs with ENABLE_WEBHOOKS=false.
@@ -120,7 +120,7 @@ func (o *Operator) install(ctx context.Context) error {
 	}
 	objects := m.withoutWebhooks()
 	if o.served = o.options.Webhooks && len(m.webhookServices()) > 0; o.served {
-		if o.fixedAt, err = o.fixedPort(ctx); err != nil {
+		if o.fixedAt, err = m.fixedPort(); err != nil {
 			return err
 		}
 		if o.port == 0 {

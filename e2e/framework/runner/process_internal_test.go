@@ -77,22 +77,6 @@ func TestChooseAddresses(t *testing.T) {
 	}
 }
 
-func TestListed(t *testing.T) {
-	for name, tc := range map[string]struct {
-		help string
-		want bool
-	}{
-		"by package flag":  {"Usage of manager:\n  -webhook-bind-address string\n    \tthe address", true},
-		"by package pflag": {"Flags:\n  -w, --webhook-bind-address string   the address", true},
-		"another flag":     {"  -webhook-bind-address-v2 string\n  -old-webhook-bind-address string", false},
-		"nothing":          {"", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(listed.MatchString(tc.help)).To(Equal(tc.want))
-		})
-	}
-}
-
 func TestLastError(t *testing.T) {
 	for name, tc := range map[string]struct{ log, want string }{
 		"zap in JSON": {"{\"level\":\"error\",\"msg\":\"a\"}\n{\"level\":\"info\",\"msg\":\"b\"}\n", `{"level":"error","msg":"a"}`},

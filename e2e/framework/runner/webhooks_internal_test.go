@@ -7,7 +7,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 )
 
 // kindsAndNames are the objects that matter to webhooks, as kind/name.
@@ -94,35 +93,4 @@ func TestAWebhookWithAURLIsNoMatterOfOurs(t *testing.T) {
 	m := Manifests{objects: []*unstructured.Unstructured{configuration}}
 	g.Expect(m.webhookServices()).To(BeEmpty())
 	g.Expect(m.withWebhooksAt(1, nil)[0].Object).To(Equal(configuration.Object))
-}
-
-func TestWebhookPort(t *testing.T) {
-	for name, tc := range map[string]struct{ ports, want string }{
-		"a number":              {`[{port: 443, targetPort: 1234}]`, "1234"},
-		"a name":                {`[{port: 443, targetPort: webhook-server}]`, "9443"},
-		"the Service's own":     {`[{port: 443}]`, "443"},
-		"that of webhooks":      {`[{port: 8443, targetPort: 1}, {port: 443, targetPort: 2}]`, "2"},
-		"the only one there is": {`[{port: 9999, targetPort: 3}]`, "3"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			m := render(t, "testdata/issued")
-			var ports []any
-			g.Expect(yaml.Unmarshal([]byte(tc.ports), &ports)).To(Succeed())
-			for _, service := range m.Select("Service") {
-				g.Expect(unstructured.SetNestedSlice(service.Object, ports, "spec", "ports")).To(Succeed())
-			}
-			g.Expect(m.webhookPort()).To(Equal(tc.want))
-		})
-	}
-}
-
-func TestWebhookPortOfNone(t *testing.T) {
-	g := NewWithT(t)
-	m := render(t, "testdata/issued")
-	for _, service := range m.Select("Service") {
-		unstructured.RemoveNestedField(service.Object, "spec", "ports")
-	}
-	_, err := m.webhookPort()
-	g.Expect(err).To(MatchError(ContainSubstring("the Service gatekeeper-system/gatekeeper-webhook of the webhooks has no port")))
 }

@@ -253,7 +253,7 @@ func (h *gatehouse) withoutWebhooks(t *testing.T) {
 	g := NewWithT(t)
 	h.start(t)
 	g.Expect(h.configurations(t)).To(BeZero())
-	g.Expect(scrape(t, h.operator.MetricsAddress())).To(ContainSubstring("gatekeeper_webhook_served 0"), "it was given no --webhook-bind-address")
+	g.Expect(scrape(t, h.operator.MetricsAddress())).To(ContainSubstring("gatekeeper_webhook_served 0"), "it runs with ENABLE_WEBHOOKS=false")
 
 	var definition apiextensionsv1.CustomResourceDefinition
 	g.Expect(h.client.Get(t.Context(), client.ObjectKey{Name: "gadgets.test.example.com"}, &definition)).To(Succeed())

@@ -170,6 +170,9 @@ func (r *reader) more() error {
 			r.start = &result
 			continue
 		}
+		if slices.ContainsFunc(r.results, func(other framework.Result) bool { return other.Test == result.Test }) {
+			return fmt.Errorf("read the suite's report: it has more than one result for %s", result.Test)
+		}
 		r.results = append(r.results, result)
 		if r.done != nil {
 			r.done(result)

@@ -115,6 +115,7 @@ func TestRunWithoutResults(t *testing.T) {
 		},
 		"the suite forgets a feature":      {script: one + three + "pass", err: "no result for TestTwo"},
 		"the suite fails for no feature":   {script: one, only: "TestOne", err: "the suite failed, although each of its features holds"},
+		"the suite reports twice":          {script: two + strings.Replace(two, "does not hold", "holds", 1) + "wait", err: "it has more than one result for TestTwo"},
 		"the suite writes nonsense":        {script: "red\nwait", err: "read the suite's report: "},
 		"nothing is chosen":                {script: "pass", only: "TestFour", err: "ONLY=TestFour matches none of the features: use one of TestOne, TestThree, TestTwo"},
 		"the choice can't be read":         {script: "pass", only: "Test[", err: "ONLY=Test[ is not a regular expression"},

@@ -22,6 +22,7 @@ func TestContainer(t *testing.T) {
 	w := Walls{outer: container, inner: none}
 	_, said := in(t, w, Command{Args: append([]string{canaryOf(t)}, things...), Readable: []string{canaryOf(t)}})
 	o.check(t, said, things, false)
+	testReport(t, w)
 
 	for _, tc := range []struct {
 		try      string

@@ -44,7 +44,8 @@ func cellMain() int {
 	}
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := command.Start(); err != nil {
+	reported, err := start(command, spec.Report)
+	if err != nil {
 		return fail(fmt.Errorf("start the command: %w", err))
 	}
 	go func() {
@@ -58,10 +59,40 @@ func cellMain() int {
 	if spec.Kind == none {
 		endOthers()
 	}
+	select {
+	case <-reported:
+	case <-time.After(untilReported):
+	}
 	if spec.Kind == container && outOfMemory() {
 		return fail(errOutOfMemory)
 	}
 	return exit
+}
+
+// untilReported bounds how long the rest of a report is waited for after the command has ended. A process that has inherited the
+// descriptor would otherwise keep the cell.
+const untilReported = 5 * time.Second
+
+// start starts the command, with a pipe for its report if it has one. The channel is closed when all of the report was passed on.
+func start(command *exec.Cmd, report bool) (reported <-chan struct{}, err error) {
+	done := make(chan struct{})
+	if !report {
+		close(done)
+		return done, command.Start()
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	command.Stdout, command.ExtraFiles = os.Stderr, []*os.File{write} // the first is ReportDescriptor
+	if err := errors.Join(command.Start(), write.Close()); err != nil {
+		return nil, err
+	}
+	go func() {
+		_, _ = io.Copy(os.Stdout, read)
+		close(done)
+	}()
+	return done, nil
 }
 
 // outOfMemory returns whether the kernel has killed a process of this container, because together they took more memory than it has.
@@ -99,10 +130,16 @@ func prepare(spec specification) error {
 	if err := limitSelf(spec); err != nil {
 		return fmt.Errorf("limit what the cell uses: %w", err)
 	}
-	if spec.Kind == none {
-		return nil
+	if spec.Kind != none {
+		if err := confinement.DropCapabilities(); err != nil {
+			return err
+		}
 	}
-	return confinement.DropCapabilities()
+	// Other processes of the cell must not open what this one has open: the report, and the lifeline.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("hide the first process: %w", err)
+	}
+	return nil
 }
 
 // limitSelf sets the limits that the kernel keeps, of this process and those that come from it. What they do not cover is watched from

@@ -28,8 +28,11 @@ type Command struct {
 	Dir string
 	// Env is the whole environment: nothing is inherited.
 	Env []string
-	// Stdout and Stderr get what the processes of the cell print. nil means that nobody does.
+	// Stdout and Stderr get what the processes of the cell print. nil discards it.
 	Stdout, Stderr io.Writer
+	// Report gets what the command writes to the file descriptor [ReportDescriptor], which nothing else is written to: Stderr then gets all
+	// that is printed. nil means that the command has no such descriptor. An error of Report ends the cell.
+	Report io.Writer
 	// Readable and Writable are files and directories that the cell sees at their own paths, besides the system's programs and
 	// libraries. What is not listed does not exist there. Without an outer wall, they are not kept.
 	Readable, Writable []string
@@ -39,6 +42,9 @@ type Command struct {
 	// Limits are of all processes of the cell together.
 	Limits Limits
 }
+
+// ReportDescriptor is the file descriptor for the Report of a [Command].
+const ReportDescriptor = 3
 
 // Limits are what a cell may use. Zero means as much as it likes.
 type Limits struct {

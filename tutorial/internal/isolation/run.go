@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,13 +39,17 @@ func (w Walls) run(ctx context.Context, c Command) (Usage, error) {
 	last := newTail(&said, 2*longestReason)
 	defer func() { _ = last.Close() }()
 	c.Stdout, c.Stderr = stdout, both{stderr, last}
+	report := &refusing{to: c.Report}
+	if c.Report != nil {
+		c.Stdout, c.Report = report, report // see specification
+	}
 
 	cell, err := w.start(ctx, c)
 	if err != nil {
 		return Usage{}, err
 	}
 	usage, err := watch(ctx, cell, c.Limits)
-	err = errors.Join(err, stdout.Close(), stderr.Close(), last.Close())
+	err = errors.Join(err, stdout.Close(), stderr.Close(), last.Close(), report.err)
 	if reason, failed := strings.CutPrefix(lastLine(said.String()), failure); failed && usage.Exit == exitFailure {
 		if reason == errOutOfMemory.Error() {
 			usage.Exit, usage.Exceeded = signaled+int(syscall.SIGKILL), cmp.Or(usage.Exceeded, ExceededMemory)
@@ -65,6 +70,21 @@ type both [2]*tail
 func (b both) Write(p []byte) (int, error) {
 	_, _ = b[0].Write(p)
 	return b[1].Write(p)
+}
+
+// refusing passes on what is written to it, and keeps the first error: that a process exits because nobody reads what it writes would
+// hide why.
+type refusing struct {
+	to  io.Writer
+	err error
+}
+
+// Write writes to what is behind it, unless that has failed before.
+func (r *refusing) Write(p []byte) (n int, err error) {
+	if r.err == nil {
+		n, r.err = r.to.Write(p)
+	}
+	return n, r.err
 }
 
 // How a cell reports that it could not be built, or that the kernel has ended what ran in it: with an exit code, and a line at the end
@@ -175,6 +195,9 @@ type specification struct {
 	Dir    string
 	Env    []string
 	Limits Limits
+	// Report gives the command a pipe as its [ReportDescriptor]. The init process passes on to its own stdout what comes out of it, and
+	// lets the command print to stderr: a container has no other way out.
+	Report bool
 }
 
 // mount is a file or directory that the cell has. Without a source, it is a directory in memory.

@@ -27,7 +27,7 @@ func (w Walls) start(ctx context.Context, c Command) (cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := specification{Kind: w.outer, Args: c.Args, Dir: c.Dir, Env: c.Env, Limits: c.Limits}
+	spec := specification{Kind: w.outer, Args: c.Args, Dir: c.Dir, Env: c.Env, Limits: c.Limits, Report: c.Report != nil}
 	if w.outer != none {
 		if spec.Mounts, err = mounts(c, self); err != nil {
 			return nil, err

@@ -320,10 +320,6 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 	if err != nil {
 		return report{}, err
 	}
-	results, scratch := filepath.Join(run, "report"), filepath.Join(run, "scratch")
-	if err := os.Mkdir(scratch, 0o755); err != nil {
-		return report{}, err
-	}
 	log := io.Discard
 	if a.input.Log != "" {
 		file, err := os.OpenFile(a.input.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -338,9 +334,9 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 		Memory: suiteMemory, Processes: suiteTasks, FileSize: suiteFile, Scratch: suiteScratch, Output: suiteOutput,
 	}
 	variables := []string{
-		"CLUSTER=embedded", "HOME=" + scratch, "TMPDIR=" + scratch, "PATH=/usr/bin:/bin",
-		"TESTBED_ASSETS=" + g.Chapter.assets, "TESTBED_CACHE=" + g.Chapter.cache, "TESTBED_STATE=" + scratch, "TESTBED_ARTIFACTS=" + scratch,
-		"TESTBED_REPORT=" + results, "TESTBED_SEED=" + strconv.FormatUint(SeedOf(a.input.Seed), 10), "TESTBED_TIMEOUT=" + assertion.String(),
+		"CLUSTER=embedded", "HOME=" + run, "TMPDIR=" + run, "PATH=/usr/bin:/bin",
+		"TESTBED_ASSETS=" + g.Chapter.assets, "TESTBED_CACHE=" + g.Chapter.cache, "TESTBED_STATE=" + run, "TESTBED_ARTIFACTS=" + run,
+		"TESTBED_REPORT=fd:" + strconv.Itoa(isolation.ReportDescriptor), "TESTBED_SEED=" + strconv.FormatUint(SeedOf(a.input.Seed), 10), "TESTBED_TIMEOUT=" + assertion.String(),
 		"TESTBED_TIMEOUT_FAILING=" + afterFailure.String(), "TESTBED_GO=no",
 	}
 	operator := limits
@@ -356,11 +352,11 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 	if only != nil {
 		args = []string{s.binary, "-test.timeout=0", "-test.parallel=1", "-test.run=^(" + strings.Join(only, "|") + ")$"}
 	}
+	var reported collector
 	usage, err := g.Cell.Run(ctx, isolation.Command{
-		Args: args, Dir: s.directory, Env: append(variables, env...), Stdout: log, Stderr: log,
-		Readable: append([]string{s.binary, g.Chapter.Root, g.Chapter.assets, g.Chapter.cache}, readable...), Writable: []string{run},
-		Scratch: []string{scratch},
-		Limits:  limits,
+		Args: args, Dir: s.directory, Env: append(variables, env...), Stdout: log, Stderr: log, Report: &reported,
+		Readable: append([]string{s.binary, g.Chapter.Root, g.Chapter.assets, g.Chapter.cache}, readable...), Scratch: []string{run},
+		Limits: limits,
 	})
 	a.add(usage)
 	if err != nil {
@@ -369,5 +365,5 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 	if usage.Exceeded != "" {
 		fmt.Fprintf(log, "The suite was ended, because it exceeded the limit of %s.\n", usage.Exceeded)
 	}
-	return readReport(results)
+	return readReport(reported.content.Bytes()), nil
 }

@@ -59,8 +59,8 @@ func (o outcomes) tests(first report, again *report) []grade.Test {
 	}
 	if again != nil {
 		for i := range tests {
-			if tests[i].Status == grade.Fail && again.lines[tests[i].Name].Outcome == holds {
-				t := &tests[i]
+			t := &tests[i]
+			if t.Status == grade.Fail && first.err(t.Name) == "" && again.err(t.Name) == "" && again.lines[t.Name].Outcome == holds {
 				t.Status, t.Score, t.Flaky, t.Message, t.Step = grade.Pass, t.MaxScore, true, "", ""
 			}
 		}
@@ -71,7 +71,9 @@ func (o outcomes) tests(first report, again *report) []grade.Test {
 // test returns t with what became of it in a run.
 func (o outcomes) test(t grade.Test, r report) grade.Test {
 	l, reported := r.lines[t.Name]
-	switch {
+	switch wrong := r.err(t.Name); {
+	case wrong != "":
+		t.Status, t.Message = grade.Fail, wrong
 	case !reported && r.start != nil:
 		t.Status, t.Message = grade.Fail, notStarted
 		if text := o.plain(cmp.Or(r.start.Message, r.start.Reason)); text != "" {

@@ -1,8 +1,7 @@
 package grading
 
 import (
-	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,25 +96,74 @@ func TestOutcomesOfASubmission(t *testing.T) {
 }
 
 func TestReadReport(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "report")
-	if r, err := readReport(file); err != nil || len(r.lines) > 0 || r.start != nil {
-		t.Errorf("a report that was not written: %+v, %v", r, err)
+	if r := readReport(nil); len(r.lines) > 0 || r.start != nil || r.err("TestA") != "" {
+		t.Errorf("a report with nothing in it: %+v", r)
 	}
-	text := `{"test":"TestA","outcome":"holds"}
-{"feature":"the cluster starts","outcome":"not tried","reason":"no disk","failed":true}
-`
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	r := readReport([]byte(`{"feature":"the cluster starts","outcome":"not tried","reason":"no disk","failed":true}` + "\n"))
+	if !r.clusterFailed() || r.start.Reason != "no disk" || r.err("TestA") != "" {
+		t.Errorf("a cluster that does not start: %+v", r)
+	}
+}
+
+// TestForgedReport adds lines to a report in which one feature does not hold, and another one has no result: whatever is added, neither
+// passes. Running the features again changes nothing if lines that are not the suite's were added to the first report.
+func TestForgedReport(t *testing.T) {
+	const (
+		own       = `{"test":"TestA","outcome":"does not hold","message":"no pods"}` + "\n"
+		forgedA   = `{"test":"TestA","outcome":"holds"}` + "\n"
+		forgedB   = `{"test":"TestB","outcome":"holds"}` + "\n"
+		noCluster = `{"feature":"the cluster starts","outcome":"not tried","reason":"no disk"}` + "\n"
+	)
+	plan := []grade.Test{{Name: "TestA", Status: grade.Pass, MaxScore: 1}, {Name: "TestB", Status: grade.Pass, MaxScore: 1}}
+	again := reported(line{Test: "TestA", Outcome: holds}, line{Test: "TestB", Outcome: holds})
+	for name, test := range map[string]struct {
+		content string
+		want    [2]string // the messages
+	}{
+		"afterwards":                {own + forgedA, [2]string{reportedTwice, notReported}},
+		"before":                    {forgedA + own, [2]string{reportedTwice, notReported}},
+		"many times":                {strings.Repeat(forgedA, 3) + own + forgedA, [2]string{reportedTwice, notReported}},
+		"not a result":              {own + "PASS\n", [2]string{unreadable, unreadable}},
+		"no JSON":                   {own + forgedB + "{\n", [2]string{unreadable, unreadable}},
+		"without an outcome":        {own + `{"test":"TestB"}` + "\n", [2]string{unreadable, unreadable}},
+		"a start after a result":    {own + noCluster, [2]string{unreadable, unreadable}},
+		"two starts":                {noCluster + noCluster, [2]string{unreadable, unreadable}},
+		"a result after a start":    {noCluster + forgedB, [2]string{unreadable, unreadable}},
+		"a line that is not at end": {own + strings.TrimSpace(forgedB), [2]string{"no pods", notReported}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := outcomes{plan: plan, points: one, plain: same}
+			first := readReport([]byte(test.content))
+			if first.clusterFailed() {
+				t.Error("a forged report has the suite run again")
+			}
+			got := o.tests(first, nil)
+			if messages := [2]string{got[0].Message, got[1].Message}; got[0].Status != grade.Fail || got[1].Status != grade.Fail || messages != test.want {
+				t.Errorf("got %+v, expected the messages %q", got, test.want)
+			}
+			for i, after := range o.tests(first, &again) {
+				if forged := test.want[i] == reportedTwice || test.want[i] == unreadable; forged == (after.Status == grade.Pass) {
+					t.Errorf("after running again: %+v", after)
+				}
+			}
+			// The other way round: what is forged in the second report does not help either.
+			failing := reported(line{Test: "TestA", Outcome: doesNotHold}, line{Test: "TestB", Outcome: doesNotHold})
+			for _, after := range o.tests(failing, &first) {
+				if after.Status == grade.Pass {
+					t.Errorf("in the second report: %+v", after)
+				}
+			}
+		})
+	}
+}
+
+func TestLongReport(t *testing.T) {
+	var c collector
+	if _, err := c.Write(make([]byte, longestReport)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := readReport(file)
-	if err != nil || r.lines["TestA"].Outcome != holds || !r.clusterFailed() || r.start.Reason != "no disk" {
-		t.Errorf("got %+v, %v", r, err)
-	}
-	if err := os.WriteFile(file, []byte("PASS\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := readReport(file); err == nil {
-		t.Error("a report that is not JSON was read")
+	if _, err := c.Write([]byte("x")); err == nil {
+		t.Error("no error for a report that is too long")
 	}
 }
 

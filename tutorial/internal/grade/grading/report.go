@@ -1,12 +1,9 @@
 package grading
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 )
 
 // line is what the grader reads of a line of a suite's report: see framework.Result. The report is the only thing that it believes. What
@@ -30,42 +27,80 @@ const (
 	notTried    = "not tried"
 )
 
-// longestLine bounds a line of the report, in bytes.
-const longestLine = 4 << 20
+// longestReport bounds a report, in bytes. It is kept in memory.
+const longestReport = 64 << 20
+
+// errLongReport ends a suite whose report is too long.
+var errLongReport = errors.New("the suite's report is longer than 64 MiB")
+
+// Errors in a report. A test that has one doesn't pass, and running it again does not change that: a suite writes one line for each test,
+// so the other lines are somebody else's.
+const (
+	reportedTwice = "the suite's report has more than one result for this feature, so none of them counts"
+	unreadable    = "the suite's report has a line that is not a result, so none of its results counts"
+)
 
 // report is what one run of a suite has reported.
 type report struct {
 	lines map[string]line // by test
 	// start is the line of the cluster or the operator that could not start, or nil.
 	start *line
+	// twice are the tests that have several lines.
+	twice map[string]bool
+	// broken says that a line is not a result, or is not where it can be.
+	broken bool
 }
 
-// readReport reads a report. One that was not written has no lines.
-func readReport(path string) (report, error) {
-	r := report{lines: map[string]line{}}
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
+// err returns why no result of a test counts in this report, or "".
+func (r report) err(test string) string {
+	switch {
+	case r.broken:
+		return unreadable
+	case r.twice[test]:
+		return reportedTwice
 	}
-	if err != nil {
-		return r, err
+	return ""
+}
+
+// collector takes in a report while it is being written.
+type collector struct{ content bytes.Buffer }
+
+// Write keeps everything, up to a limit.
+func (c *collector) Write(p []byte) (int, error) {
+	if c.content.Len()+len(p) > longestReport {
+		return 0, errLongReport
 	}
-	defer file.Close()
-	scanner := bufio.NewScanner(file)
-	scanner.Buffer(nil, longestLine)
-	for scanner.Scan() {
-		var l line
-		if err := json.Unmarshal(scanner.Bytes(), &l); err != nil {
-			return r, fmt.Errorf("read the suite's report: %w", err)
+	return c.content.Write(p)
+}
+
+// readReport reads what a suite has reported. The last line may be cut off where the suite was ended: it is no result.
+func readReport(content []byte) report {
+	r := report{lines: map[string]line{}, twice: map[string]bool{}}
+	for text := range bytes.Lines(content) {
+		if !bytes.HasSuffix(text, []byte("\n")) {
+			break
 		}
-		if l.Test == "" {
+		var l line
+		if err := json.Unmarshal(text, &l); err != nil || l.Outcome == "" {
+			r.broken = true
+			continue
+		}
+		_, reported := r.lines[l.Test]
+		switch {
+		case l.Test == "" && r.start == nil && len(r.lines) == 0:
 			r.start = &l
-		} else {
+		case l.Test == "" || r.start != nil: // a suite that has not started has no tests
+			r.broken = true
+		case reported:
+			r.twice[l.Test] = true
+		default:
 			r.lines[l.Test] = l
 		}
 	}
-	return r, scanner.Err()
+	return r
 }
 
 // clusterFailed reports whether the suite could not bring up its cluster, so that nothing is known of the operator.
-func (r report) clusterFailed() bool { return r.start != nil && r.start.Outcome == notTried }
+func (r report) clusterFailed() bool {
+	return r.start != nil && !r.broken && r.start.Outcome == notTried
+}

@@ -37,6 +37,10 @@ func main() {
 		certificate, key = filepath.Join(directory, "tls.crt"), filepath.Join(directory, "tls.key")
 	}
 	flag.Parse()
+	served := 1
+	if os.Getenv("ENABLE_WEBHOOKS") == "false" {
+		served = 0
+	}
 
 	ended := make(chan error)
 	listen := func(address string, serve func(net.Listener) error) {
@@ -49,11 +53,11 @@ func main() {
 	if *metrics != "0" {
 		listen(*metrics, func(l net.Listener) error {
 			return http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				fmt.Fprintf(w, "gatekeeper_webhook_served %d\n", min(len(webhook), 1))
+				fmt.Fprintf(w, "gatekeeper_webhook_served %d\n", served)
 			}))
 		})
 	}
-	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
+	if served > 0 {
 		listen(webhook, func(l net.Listener) error { return http.ServeTLS(l, webhooks(), certificate, key) })
 	}
 	// Last, for it says that all the others are there.
