@@ -47,8 +47,9 @@ type Chapter struct {
 	runs      bool              // there is a program to compile
 	toolchain build.Toolchain
 	allowed   manifests.Allowed
-	assets    string // the executables of clusters
-	cache     string // the testbed's, which a cluster reads
+	assets    string   // the executables of clusters
+	cache     string   // the testbed's
+	sources   []string // what suites read: the chapter's operator and suite, and the testbed's stores
 }
 
 // suite is a test binary.
@@ -91,6 +92,12 @@ func Prepare(ctx context.Context, a Assignment) (*Chapter, error) {
 	binary, err := runner.BuildSuite(ctx, root, directory)
 	if err != nil {
 		return nil, err
+	}
+	// Not all of the repository: the directory of the class may be in it.
+	for _, source := range []string{filepath.Join(root, of.OperatorDirectory()), filepath.Join(root, directory), filepath.Join(c.cache, "stores")} {
+		if _, err := os.Stat(source); err == nil {
+			c.sources = append(c.sources, source)
+		}
 	}
 	c.suites = []suite{{name: suiteName(of), binary: binary, directory: filepath.Join(root, directory)}}
 	if a.Extra != "" {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -67,7 +68,7 @@ const (
 	suiteMemory    = 3 << 29
 	operatorMemory = 3 << 27
 	// operatorFile is how large a file of an operator's can get: its log, which suites read as a whole.
-	operatorFile = 64 << 20
+	operatorFile = 32 << 20
 	suiteTasks   = 1024
 	suiteFile    = 1 << 30
 	// suiteScratch is how much the cluster, the suite and the operators may write to files, all of which are in memory and of no use
@@ -355,7 +356,7 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 	var reported collector
 	usage, err := g.Cell.Run(ctx, isolation.Command{
 		Args: args, Dir: s.directory, Env: append(variables, env...), Stdout: log, Stderr: log, Report: &reported,
-		Readable: append([]string{s.binary, g.Chapter.Root, g.Chapter.assets, g.Chapter.cache}, readable...), Scratch: []string{run},
+		Readable: slices.Concat([]string{s.binary, g.Chapter.assets}, g.Chapter.sources, readable), Scratch: []string{run},
 		Limits: limits,
 	})
 	a.add(usage)
@@ -365,5 +366,5 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 	if usage.Exceeded != "" {
 		fmt.Fprintf(log, "The suite was ended, because it exceeded the limit of %s.\n", usage.Exceeded)
 	}
-	return readReport(reported.content.Bytes()), nil
+	return reported.report(), nil
 }

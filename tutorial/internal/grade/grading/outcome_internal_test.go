@@ -157,13 +157,23 @@ func TestForgedReport(t *testing.T) {
 	}
 }
 
+// TestLongReport takes a report that has become too long for one in which nothing counts. Its twin is as long as it may be.
 func TestLongReport(t *testing.T) {
+	const holding = `{"test":"TestA","outcome":"holds"}`
 	var c collector
-	if _, err := c.Write(make([]byte, longestReport)); err != nil {
-		t.Fatal(err)
+	for _, text := range []string{holding, strings.Repeat(" ", longestReport-len(holding)-1), "\n"} {
+		if n, err := c.Write([]byte(text)); n != len(text) || err != nil {
+			t.Fatal(n, err)
+		}
 	}
-	if _, err := c.Write([]byte("x")); err == nil {
-		t.Error("no error for a report that is too long")
+	if r := c.report(); r.err("TestA") != "" || r.lines["TestA"].Outcome != holds {
+		t.Errorf("of a long report: %+v", r)
+	}
+	if n, err := c.Write([]byte("x")); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if r := c.report(); r.err("TestA") != unreadable {
+		t.Errorf("of one that is too long: %+v", r)
 	}
 }
 

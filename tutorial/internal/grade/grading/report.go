@@ -3,7 +3,6 @@ package grading
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 )
 
 // line is what the grader reads of a line of a suite's report: see framework.Result. The report is the only thing that it believes. What
@@ -30,14 +29,11 @@ const (
 // longestReport bounds a report, in bytes. It is kept in memory.
 const longestReport = 64 << 20
 
-// errLongReport ends a suite whose report is too long.
-var errLongReport = errors.New("the suite's report is longer than 64 MiB")
-
 // Errors in a report. A test that has one doesn't pass, and running it again does not change that: a suite writes one line for each test,
 // so the other lines are somebody else's.
 const (
 	reportedTwice = "the suite's report has more than one result for this feature, so none of them counts"
-	unreadable    = "the suite's report has a line that is not a result, so none of its results counts"
+	unreadable    = "the suite's report has a line that is not a result, or is too long, so none of its results counts"
 )
 
 // report is what one run of a suite has reported.
@@ -63,14 +59,24 @@ func (r report) err(test string) string {
 }
 
 // collector takes in a report while it is being written.
-type collector struct{ content bytes.Buffer }
+type collector struct {
+	content bytes.Buffer
+	tooLong bool
+}
 
-// Write keeps everything, up to a limit.
+// Write takes everything, and keeps it up to a limit. An error would be the grader's, for what a student's program has made longer.
 func (c *collector) Write(p []byte) (int, error) {
-	if c.content.Len()+len(p) > longestReport {
-		return 0, errLongReport
+	if c.tooLong = c.tooLong || c.content.Len()+len(p) > longestReport; !c.tooLong {
+		c.content.Write(p)
 	}
-	return c.content.Write(p)
+	return len(p), nil
+}
+
+// report returns what was reported. Of a report that is too long, nothing counts.
+func (c *collector) report() report {
+	r := readReport(c.content.Bytes())
+	r.broken = r.broken || c.tooLong
+	return r
 }
 
 // readReport reads what a suite has reported. The last line may be cut off where the suite was ended: it is no result.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
 )
@@ -64,6 +65,10 @@ func RenderIn(ctx context.Context, c Cell, config string, limits isolation.Limit
 		return Rendered{}, fmt.Errorf("render the manifests: %w", err)
 	case usage.Exceeded != "":
 		return Rendered{}, refuse("rendering config was stopped, because it exceeded the limit of %s", usage.Exceeded)
+	case usage.Exit == crashed:
+		return Rendered{}, refuse("config can't be rendered: kustomize crashes on it (%s)", firstLine(said.text))
+	case out.cut:
+		return Rendered{}, refuse("config can't be rendered: what comes out is larger than %d MiB", mostOutput>>20)
 	case usage.Exit != 0:
 		return Rendered{}, fmt.Errorf("render the manifests: exit code %d: %s", usage.Exit, said.text)
 	}
@@ -77,11 +82,27 @@ func RenderIn(ctx context.Context, c Cell, config string, limits isolation.Limit
 	return p.Rendered, nil
 }
 
-// limited keeps the first 64 MiB of what is written, which is eight times as much as there may be to read.
-type limited struct{ text []byte }
+// crashed is the exit code of a Go program with an error that nothing can recover from, such as a stack that overflows.
+const crashed = 2
+
+// mostOutput is how many bytes are read of what was rendered: twice as much as there may be to read.
+const mostOutput = 2 * mostBytes
+
+// limited keeps the first bytes of what is written, and whether there were more.
+type limited struct {
+	text []byte
+	cut  bool
+}
 
 // Write takes everything.
 func (l *limited) Write(p []byte) (int, error) {
-	l.text = append(l.text, p[:min(len(p), max(0, 8*mostBytes-len(l.text)))]...)
+	kept := p[:min(len(p), mostOutput-len(l.text))]
+	l.text, l.cut = append(l.text, kept...), l.cut || len(kept) < len(p)
 	return len(p), nil
+}
+
+// firstLine is how a message starts.
+func firstLine(text []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return line
 }

@@ -241,8 +241,22 @@ func TestRenderIn(t *testing.T) {
 	if names := slices.Sorted(maps.Keys(got.Loaded)); !reflect.DeepEqual(names, []string{"crd", "crd/bases", "default", "policy", "policy/policies.yaml", "samples"}) {
 		t.Errorf("loaded %v", names)
 	}
-	_, err = manifests.RenderIn(t.Context(), walls(t), write(t, fields("generators: [x]\n")), isolation.Limits{})
-	if refusal := manifests.RefusedError(""); !errors.As(err, &refusal) {
-		t.Errorf("got %v, expected a refusal", err)
+	// Whatever a student writes, that it can't be rendered is a refusal. An error would be the grader's, and no grade.
+	large := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {x: " + strings.Repeat("x", 3<<20) + "}\n"
+	for want, files := range map[string]map[string]string{
+		"config/default/kustomization.yaml uses generators, which": fields("generators: [x]\n"),
+		"config/default can't be rendered: kustomize crashes on it": fields("resources: [../crd]\nreplacements: [{source: {kind: CustomResourceDefinition, fieldPath: kind}, targets: " +
+			"[{reject: [null], select: {kind: CustomResourceDefinition}, fieldPaths: [metadata.labels.x]}]}]\n"),
+		"config can't be rendered: kustomize crashes on it (runtime: goroutine stack exceeds": more("- &a [*a]\n"),
+		"config can't be rendered: what comes out is larger than 16 MiB": {
+			"policy/kustomization.yaml": "resources: [large.yaml]\n", "policy/large.yaml": large, "local/kustomization.yaml": "resources: [../policy]\n",
+			"namespaced/kustomization.yaml": "resources: [../policy]\n", "network-policy/kustomization.yaml": "resources: [../policy]\n",
+			"samples/kustomization.yaml": "resources: [../policy]\n", "crd/kustomization.yaml": "resources: [../policy]\n",
+		},
+	} {
+		_, err = manifests.RenderIn(t.Context(), walls(t), write(t, files), isolation.Limits{})
+		if refusal := manifests.RefusedError(""); !errors.As(err, &refusal) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %.300v, expected a refusal that starts with %s", err, want)
+		}
 	}
 }

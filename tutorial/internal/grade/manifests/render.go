@@ -233,14 +233,18 @@ func parse(file string, content []byte) ([]*Object, error) {
 }
 
 // render builds the kustomization in a directory of config, as [runner.Render] does.
-func render(memory filesys.FileSystem, directory string) ([]*Object, error) {
+func render(memory filesys.FileSystem, directory string) (objects []*Object, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			objects, err = nil, refuse("config/%s can't be rendered: kustomize crashes on it (%v)", directory, cause)
+		}
+	}()
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionLegacy
 	resources, err := krusty.MakeKustomizer(options).Run(memory, path.Join(inMemory, directory))
 	if err != nil {
 		return nil, refuse("config/%s can't be rendered: %s", directory, strings.ReplaceAll(err.Error(), inMemory+"/", "config/"))
 	}
-	var objects []*Object
 	for _, resource := range resources.Resources() {
 		content, err := resource.MarshalJSON()
 		object := &Object{}
