@@ -31,7 +31,7 @@
 //
 // Mutants, learners' checks and graders use seven more:
 //
-//   - OPERATOR is an executable to test instead of the one that the suite builds.
+//   - OPERATOR is an executable to test instead of the one that the suite builds. It is confined: see [runner.Confinement].
 //   - MANIFESTS is a copy of the operator's directory config.
 //   - TESTBED_TIMEOUT is how long an assertion waits, such as 10s. It waits longer on a busy machine.
 //   - TESTBED_TIMEOUT_FAILING is how long an assertion waits in features that start after one has failed. It is shorter than
@@ -39,7 +39,8 @@
 //   - TESTBED_EXPECTED is a part of the message that an assertion must fail with, or several, each in a line of its own. An assertion
 //     that is wrong in this way waits less.
 //   - TESTBED_GO=no skips what compiles programs: see [Scope.NeedsGo].
-//   - TESTBED_CONFINE is a command that confines the operator: see [runner.ConfineVariable].
+//   - TESTBED_CONFINE limits what the executable in OPERATOR may use, as JSON: see [runner.Confinement]. With these limits, a machine that
+//     can't confine it refuses. TESTBED_CONFINE=no says that the executable is yours: it runs with your environment and permissions.
 package framework
 
 import (
@@ -380,7 +381,7 @@ func defaultTimeout(runsPods bool) time.Duration {
 
 // binary returns the operator's executable: the one that $OPERATOR names, or one built now.
 func (s *Suite) binary(ctx context.Context) (string, error) {
-	if path := os.Getenv("OPERATOR"); path != "" || s.options.Package == "" {
+	if path := os.Getenv(operatorVariable); path != "" || s.options.Package == "" {
 		return path, nil
 	}
 	path := filepath.Join(s.work, "operator")
@@ -434,8 +435,12 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	if err := s.stock(ctx); err != nil {
 		return err
 	}
+	own, confinement, err := confinement()
+	if err != nil {
+		return err
+	}
 	s.operator, err = runner.Start(ctx, runner.Options{
-		Name: "operator", Config: s.config, Supervisor: processes, Manifests: s.manifests, Binary: binary,
+		Name: "operator", Config: s.config, Supervisor: processes, Manifests: s.manifests, Binary: binary, Own: own, Confinement: confinement,
 		Webhooks: s.cluster.Capabilities().CallsHost, Env: s.operand,
 	})
 	return err

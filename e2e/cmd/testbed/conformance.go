@@ -18,6 +18,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/e2e/confinement"
 	"github.com/example/operator-testbed/e2e/conformance"
 	"github.com/example/operator-testbed/e2e/demo"
 	"github.com/example/operator-testbed/e2e/framework"
@@ -31,6 +32,8 @@ type conformanceFlags struct {
 	sample   string
 	patience time.Duration
 	markdown bool
+	// unconfined runs the operator with all permissions of the one who types.
+	unconfined bool
 }
 
 func newConformance() *cobra.Command {
@@ -40,6 +43,8 @@ func newConformance() *cobra.Command {
 		Short: "Check any operator against the contract, point by point",
 		Long: `conformance runs an operator on a cluster of its own, as a process with its own
 ServiceAccount's permissions, and says of each point of the contract whether it holds.
+The process is confined where the platform can do that, and has no environment variables
+but those of its manifests.
 A Memcached operator needs a mapping of its API for that. For any other one, a sample of
 its custom resource is enough for the points that are about every operator.
 Without flags it checks the operator of this repository. Out of an image it takes the
@@ -60,6 +65,7 @@ program, because nothing here could run a container.`,
 	set.StringVar(&flags.sample, "sample", "", "file of a custom resource, for the operator of any kind, in place of a mapping")
 	set.StringArrayVar(&flags.foreign.Args, "arg", nil, "argument that comes behind the operator's own, such as --arg=--leader-elect=false; repeat it for more")
 	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")
+	set.BoolVar(&flags.unconfined, "unconfined", false, "run the operator with all your permissions: only for one that you trust")
 	set.BoolVar(&flags.markdown, "markdown", false, "print the table in Markdown")
 	return command
 }
@@ -140,6 +146,11 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 	for _, note := range prepared.Notes {
 		fmt.Fprintln(steps, note)
 	}
+	confine, note, err := confined(flags.unconfined)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(steps, note)
 	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
 		return nil, err
 	}
@@ -149,8 +160,24 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 		return nil, err
 	}
 	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, points, steps,
-		"OPERATOR="+prepared.Binary, "MANIFESTS="+prepared.Manifests, "MAPPING="+flags.mapping, "SAMPLE="+flags.sample,
+		"OPERATOR="+prepared.Binary, "TESTBED_CONFINE="+confine, "MANIFESTS="+prepared.Manifests, "MAPPING="+flags.mapping, "SAMPLE="+flags.sample,
 		"TESTBED_TIMEOUT="+flags.patience.String(), "TESTBED_ARTIFACTS="+cmp.Or(os.Getenv("TESTBED_ARTIFACTS"), work))
+}
+
+// confined returns how the suite confines the operator, as $TESTBED_CONFINE takes it, and a sentence that says so.
+func confined(unconfined bool) (value, note string, err error) {
+	if unconfined {
+		return "no", "the operator runs unconfined, with all your permissions, as --unconfined says", nil
+	}
+	text, err := json.Marshal(runner.Confinement{Optional: true, DeclaredPorts: true})
+	if err != nil {
+		return "", "", err
+	}
+	walls, err := confinement.Supported()
+	if err != nil {
+		return string(text), fmt.Sprintf("the operator runs UNCONFINED, with all your permissions: %v", err), nil
+	}
+	return string(text), fmt.Sprintf("the operator runs confined by %s: it reaches neither your files nor the network, except for the API server", walls), nil
 }
 
 // parallel is how many points are checked at once: enough that a wait of one costs the others nothing, and few enough that a

@@ -6,9 +6,27 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/confinement"
 	"github.com/example/operator-testbed/e2e/conformance"
 	"github.com/example/operator-testbed/e2e/framework"
 )
+
+// What is said about the confinement is how the suite is run.
+func TestConfined(t *testing.T) {
+	g := NewWithT(t)
+	value, note, err := confined(false)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(value).To(Equal(`{"optional":true,"declaredPorts":true}`))
+	if _, err := confinement.Supported(); err != nil {
+		g.Expect(note).To(HavePrefix("the operator runs UNCONFINED, with all your permissions: "))
+	} else {
+		g.Expect(note).To(MatchRegexp(`^the operator runs confined by landlock\d+\+seccomp: `))
+	}
+	value, note, err = confined(true)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(value).To(Equal("no"))
+	g.Expect(note).To(HavePrefix("the operator runs unconfined, with all your permissions, "))
+}
 
 // The suite's report is the only source of outcomes, so one that can't be right is an error.
 func TestReadResults(t *testing.T) {

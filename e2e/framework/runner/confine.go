@@ -2,59 +2,78 @@ package runner
 
 import (
 	"cmp"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/confinement"
 )
 
-// ConfineVariable is the environment variable that holds a command line, as a JSON array, for an operator that nobody trusts: each of
-// its processes is started through it, with a minimal environment instead of the suite's. The command gets flags that list what the
-// operator may do, then "--" and the operator's own command line, which it executes: the process has to stay the same, so that it can be
-// stopped, killed and paused. The flags are, as often as needed:
+// Confinement says how an operator is confined that is not the caller's own: see [Options]. It may
 //
-//	-read=PATH       a file or directory that it may read
-//	-write=DIRECTORY one that it may read and write; it starts in the first
-//	-connect=PORT    a TCP port that it may connect to
-//	-bind=PORT       a TCP port that it may listen on
-//	-env=NAME=VALUE  a variable of its environment
+//   - read its kubeconfig and its certificates, and write to its own directory, in which it starts;
+//   - connect to the API server, to itself, and to the URLs in the variables of [Options.Env];
+//   - listen on the ports that the runner gives it;
+//   - and it has the variables that its manifests, the runner and [Options.Env] set, besides a PATH, a HOME and a TMPDIR.
 //
-// What the manifests say, such as LD_PRELOAD, is behind -env and "--" alone, and never in the environment of the command.
-const ConfineVariable = "TESTBED_CONFINE"
-
-// confinement returns the command line in ConfineVariable, or nil if there is none.
-func confinement() ([]string, error) {
-	text := os.Getenv(ConfineVariable)
-	if text == "" {
-		return nil, nil
-	}
-	var command []string
-	if err := json.Unmarshal([]byte(text), &command); err != nil || len(command) == 0 || !filepath.IsAbs(command[0]) {
-		return nil, fmt.Errorf(`invalid %s %q: want a JSON array such as ["/usr/bin/confine","-v"]`, ConfineVariable, text)
-	}
-	return command, nil
+// Package confinement says what else it is refused.
+type Confinement struct {
+	// Optional runs the operator on a platform that can't confine any, too, although with no other variables.
+	Optional bool `json:"optional,omitempty"`
+	// DeclaredPorts lets it listen on the ports of the manager's containers as well, and on the one that controller-runtime serves metrics
+	// at if no flag says where.
+	DeclaredPorts bool `json:"declaredPorts,omitempty"`
+	// FileSize is how large a file can get through it, and Memory how much private memory it can write to, in bytes. Zero means as much
+	// as it likes.
+	FileSize int64 `json:"fileSize,omitempty"`
+	Memory   int64 `json:"memory,omitempty"`
 }
 
-// access is what a confined operator may do.
-type access struct {
-	read, write   []string
-	connect, bind []string
+// defaultMetricsPort is where controller-runtime serves metrics if it is not configured.
+const defaultMetricsPort = "8080"
+
+// confine returns the process of an operator that is not the caller's own: confined, with nothing of this process's environment. What the
+// manifests say, such as LD_PRELOAD, reaches the operator alone, and not what confines it.
+func (r *Replica) confine(p supervisor.Process, o Options) (supervisor.Process, error) {
+	rules, err := r.rules(o)
+	if err != nil {
+		return p, err
+	}
+	path, err := filepath.Abs(p.Path)
+	if err != nil {
+		return p, err
+	}
+	rules.Env = append(rules.Env, p.Env...)
+	line, err := rules.CommandLine(path, p.Args...)
+	if err != nil {
+		return p, err
+	}
+	p.Path, p.Args, p.Env, p.Traceable = line[0], line[1:], []string{searchPath}, false
+	return p, nil
 }
 
-// access returns what a replica needs: its kubeconfig and its certificates, the API server and what the suite's variables name, and its
-// own ports. It has a directory for itself. Manifests can't add to it.
-func (r *Replica) access(o Options) (access, error) {
+// searchPath is the PATH of a confined operator, which can't execute anything.
+const searchPath = "PATH=/usr/bin:/bin"
+
+// rules returns what a replica needs: its kubeconfig and its certificates, the API server and what the suite's variables name, and its
+// own ports. It has a directory for itself. Manifests can't add to it, except for ports where that is said.
+func (r *Replica) rules(o Options) (confinement.Rules, error) {
+	private := r.privateDir()
+	rules := confinement.Rules{
+		Write: []string{private}, Env: []string{searchPath, "HOME=" + private, "TMPDIR=" + private},
+		FileSize: o.Confinement.FileSize, Memory: o.Confinement.Memory, Optional: o.Confinement.Optional,
+	}
 	kubeconfig := r.operator.kubeconfig()
-	connect := map[string]bool{}
+	connect, bind := map[string]bool{}, map[string]bool{}
 	for _, variable := range o.Env {
 		name, value, _ := strings.Cut(variable, "=")
 		if name == "KUBECONFIG" {
@@ -66,25 +85,46 @@ func (r *Replica) access(o Options) (access, error) {
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return access{}, err
+		return rules, err
 	}
 	_, port := addressOf(config.Host)
 	connect[port] = true
-	a := access{read: []string{kubeconfig}, write: []string{r.privateDir()}}
+	rules.Read = []string{kubeconfig}
 	if certificates := r.operator.certificates(); exists(certificates) {
-		a.read = append(a.read, certificates)
+		rules.Read = append(rules.Read, certificates)
 	}
 	for _, address := range []string{r.at.health, r.at.metrics, r.at.webhook} {
 		if _, port, err := net.SplitHostPort(address); err == nil {
-			a.bind = append(a.bind, port)
-			connect[port] = true // an operator that is asked whether it is ready asks its own webhooks
+			bind[port], connect[port] = true, true // an operator that is asked whether it is ready asks its own webhooks
 		}
 	}
-	a.connect = slices.Sorted(maps.Keys(connect))
-	return a, os.MkdirAll(r.privateDir(), 0o700)
+	if o.Confinement.DeclaredPorts {
+		for _, port := range append(r.operator.manager.Ports, defaultMetricsPort) {
+			bind[port] = true
+		}
+	}
+	rules.Connect, err = portNumbers(connect)
+	if err == nil {
+		rules.Bind, err = portNumbers(bind)
+	}
+	return rules, errors.Join(err, os.MkdirAll(private, 0o700))
 }
 
-// privateDir is the directory of a replica that nobody trusts. It goes with the supervisor's.
+// portNumbers returns the ports as numbers, in order.
+func portNumbers(ports map[string]bool) ([]uint16, error) {
+	var numbers []uint16
+	for port := range ports {
+		number, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			return nil, fmt.Errorf("invalid port %q: %w", port, err)
+		}
+		numbers = append(numbers, uint16(number))
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// privateDir is the directory of a confined replica. It goes with the supervisor's.
 func (r *Replica) privateDir() string {
 	return filepath.Join(r.supervisor().Dir(), "operators", r.name+".private")
 }
@@ -101,23 +141,4 @@ func addressOf(text string) (host, port string) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// confined returns a process, whose environment has nothing of the suite's, started through a command.
-func confined(p supervisor.Process, command []string, a access) supervisor.Process {
-	args := slices.Clone(command[1:])
-	add := func(name string, values ...string) {
-		for _, value := range values {
-			args = append(args, "-"+name+"="+value)
-		}
-	}
-	add("read", a.read...)
-	add("write", a.write...)
-	add("connect", a.connect...)
-	add("bind", a.bind...)
-	add("env", "PATH=/usr/bin:/bin", "HOME="+a.write[0], "TMPDIR="+a.write[0])
-	add("env", p.Env...)
-	p.Args = slices.Concat(args, []string{"--", p.Path}, p.Args)
-	p.Path, p.Env = command[0], []string{"PATH=/usr/bin:/bin"}
-	return p
 }

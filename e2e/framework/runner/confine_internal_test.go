@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/confinement"
 )
 
 // confinedReplica returns a replica of an operator that has a kubeconfig, and its options.
@@ -27,7 +28,7 @@ func confinedReplica(t *testing.T) (*Replica, Options) {
 	t.Cleanup(func() { _ = group.Shutdown(context.WithoutCancel(t.Context())) })
 	options := Options{Name: "operator", Binary: "/path/operator", Supervisor: group}
 	o := &Operator{options: options, manager: Manager{
-		Args: []string{"--leader-elect", "--webhook-cert-path=/etc"}, Env: []string{"LD_PRELOAD=/tmp/evil.so", "KUBECONFIG=/tokens", "URL=http://127.0.0.1:22"},
+		Args: []string{"--leader-elect", "--webhook-cert-path=/etc"}, Ports: []string{"9443"}, Env: []string{"LD_PRELOAD=/tmp/evil.so", "KUBECONFIG=/tokens", "URL=http://127.0.0.1:22"},
 	}}
 	config, err := kubeconfig(&rest.Config{Host: "https://127.0.0.1:6443"}, client.ObjectKey{Namespace: "n", Name: "a"}, "token")
 	if err != nil {
@@ -41,51 +42,53 @@ func confinedReplica(t *testing.T) (*Replica, Options) {
 	return r, options
 }
 
-// TestConfined: the command that confines an operator lists what the runner itself has chosen. What the manifests say is only behind
-// -env and --, and nothing of the suite's environment is left.
+// TestConfined: what confines an operator lists what the runner itself has chosen. What the manifests say is only behind -env and --,
+// and nothing of the suite's environment is left.
 func TestConfined(t *testing.T) {
 	g := NewWithT(t)
 	r, options := confinedReplica(t)
+	self, err := os.Executable()
+	g.Expect(err).NotTo(HaveOccurred())
 	t.Setenv("OF_THE_SUITE", "secret")
-	t.Setenv(ConfineVariable, `["/usr/bin/confine","-v"]`)
 	options.Env = []string{"AIRLINE=http://127.0.0.1:8088", "OTHER=http://example.com:80"}
+	options.traceable = true
+	options.Confinement = Confinement{FileSize: 3, Memory: 4}
 	p, err := r.process(options)
 	g.Expect(err).NotTo(HaveOccurred())
 	private, kubeconfig := r.privateDir(), r.operator.kubeconfig()
-	g.Expect(p.Path).To(Equal("/usr/bin/confine"))
+	g.Expect(p.Path).To(Equal(self))
 	g.Expect(p.Env).To(Equal([]string{"PATH=/usr/bin:/bin"}))
+	g.Expect(p.Traceable).To(BeFalse())
 	g.Expect(p.Args).To(Equal([]string{
-		"-v", "-read=" + kubeconfig, "-write=" + private,
+		"confine-program", "-read=" + kubeconfig, "-write=" + private,
 		"-connect=1", "-connect=2", "-connect=6443", "-connect=8088", "-bind=1", "-bind=2",
 		"-env=PATH=/usr/bin:/bin", "-env=HOME=" + private, "-env=TMPDIR=" + private,
 		"-env=LD_PRELOAD=/tmp/evil.so", "-env=KUBECONFIG=/tokens", "-env=URL=http://127.0.0.1:22",
 		"-env=KUBECONFIG=" + kubeconfig, "-env=ENABLE_WEBHOOKS=false", "-env=AIRLINE=http://127.0.0.1:8088", "-env=OTHER=http://example.com:80",
+		"-file-size=3", "-memory=4",
 		"--", "/path/operator", "--leader-elect", "--webhook-cert-path=/etc",
 		"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=127.0.0.1:2",
 	}))
 	g.Expect(private).To(BeADirectory())
 
 	g.Expect(os.MkdirAll(r.operator.certificates(), 0o700)).To(Succeed())
+	options.Confinement = Confinement{Optional: true, DeclaredPorts: true}
 	p, err = r.process(options)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(p.Args).To(ContainElement("-read=" + r.operator.certificates()))
+	g.Expect(p.Args).To(ContainElements("-read="+r.operator.certificates(), "-bind=8080", "-bind=9443", "-optional=true"))
 }
 
-// TestNotConfined: without the variable, an operator has the suite's environment, as always.
-func TestNotConfined(t *testing.T) {
+// TestOwn: the caller's own operator has the caller's environment.
+func TestOwn(t *testing.T) {
 	g := NewWithT(t)
 	r, options := confinedReplica(t)
 	t.Setenv("OF_THE_SUITE", "yes")
+	options.Own, options.traceable = true, true
 	p, err := r.process(options)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(p.Path).To(Equal("/path/operator"))
 	g.Expect(p.Env).To(ContainElement("OF_THE_SUITE=yes"))
-
-	for _, wrong := range []string{"confine", "[]", `["confine"]`} {
-		t.Setenv(ConfineVariable, wrong)
-		_, err := r.process(options)
-		g.Expect(err).To(MatchError(ContainSubstring("invalid TESTBED_CONFINE")))
-	}
+	g.Expect(p.Traceable).To(BeTrue())
 }
 
 func TestAddressOf(t *testing.T) {
@@ -103,22 +106,36 @@ func TestAddressOf(t *testing.T) {
 	}
 }
 
-// TestConfinedProcess starts an operator through a command: it is the process that the supervisor knows.
+// TestConfinedProcess starts an operator that is confined: it is the process that the supervisor knows, and has nothing of the suite's
+// environment.
 func TestConfinedProcess(t *testing.T) {
+	if _, err := confinement.Supported(); err != nil {
+		t.Skip(err)
+	}
 	g := NewWithT(t)
 	r, options := confinedReplica(t)
-	command := filepath.Join(t.TempDir(), "confine")
-	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n"
-	g.Expect(os.WriteFile(command, []byte(script), 0o700)).To(Succeed())
-	t.Setenv(ConfineVariable, `["`+command+`"]`)
-	sleep, err := exec.LookPath("sleep")
+	t.Setenv("OF_THE_SUITE", "secret")
+	sh, err := exec.LookPath("sh")
 	g.Expect(err).NotTo(HaveOccurred())
-	options.Binary, r.operator.manager, r.at = sleep, Manager{}, addresses{}
+	sh, err = filepath.EvalSymlinks(sh)
+	g.Expect(err).NotTo(HaveOccurred())
+	options.Binary, r.operator.manager, r.at = sh, Manager{Env: []string{"COLOR=red"}}, addresses{}
 	p, err := r.process(options)
 	g.Expect(err).NotTo(HaveOccurred())
-	p.Args = append(p.Args[:len(p.Args)-1], "1000") // without the flag of the probes, which sleep does not have
-	p.Grace = time.Minute                           // a busy machine may take long to end even this
+	p.Args = append(p.Args[:len(p.Args)-1], "-c", "set; while :; do :; done") // without the flag of the probes, which a shell does not have
+	p.Grace = time.Minute                                                     // a busy machine may take long to end even this
 	g.Expect(r.supervisor().Run(t.Context(), p)).To(Succeed())
+	printed := func() string {
+		log, err := os.ReadFile(r.LogFile())
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(log)
+	}
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(printed(), "COLOR='red'"); <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(printed())
+		}
+	}
+	g.Expect(printed()).To(And(ContainSubstring("HOME='"+r.privateDir()), Not(ContainSubstring("OF_THE_SUITE"))))
 	g.Expect(r.supervisor().Stop(t.Context(), r.Name())).To(Succeed())
 	exit, err := r.supervisor().Wait(t.Context(), r.Name())
 	g.Expect(err).NotTo(HaveOccurred())

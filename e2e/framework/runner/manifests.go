@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -170,6 +171,8 @@ type Manager struct {
 	// had outside a pod.
 	Args []string
 	Env  []string
+	// Ports are those that the containers of its pod declare.
+	Ports []string
 	// Certificates are the directories in which its container expects a certificate that somebody else makes, such as cert-manager:
 	// those at which Secrets are mounted that the manifests lack, and that of --webhook-cert-path. The process finds one there if it
 	// knows the directory by an argument, by a variable, or by that of temporary files.
@@ -188,7 +191,14 @@ func (m Manifests) Manager() (Manager, error) {
 		return Manager{}, err
 	}
 	container := d.Spec.Template.Spec.Containers[0]
+	var ports []string
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, p := range c.Ports {
+			ports = append(ports, strconv.Itoa(int(p.ContainerPort)))
+		}
+	}
 	return Manager{
+		Ports:          ports,
 		Deployment:     client.ObjectKeyFromObject(d),
 		ServiceAccount: client.ObjectKey{Namespace: d.Namespace, Name: d.Spec.Template.Spec.ServiceAccountName},
 		Command:        slices.Clone(container.Command),

@@ -32,6 +32,10 @@ type Options struct {
 	Manifests Manifests
 	// Binary is the operator's executable.
 	Binary string
+	// Own says that the executable was built from the caller's own tree. It runs with all that the caller may do, and with the caller's
+	// environment. An executable from anywhere else is confined, as Confinement says.
+	Own         bool
+	Confinement Confinement
 	// Replicas is how many processes run; zero means one.
 	Replicas int
 	// Webhooks says that the cluster's API server reaches this machine's loopback. Then the webhook configurations among
@@ -259,7 +263,7 @@ func WithBinary(path string) Change {
 	return func(o *Options) { o.Binary = path }
 }
 
-// Traceable is a [Change] that lets a debugger attach to the process.
+// Traceable is a [Change] that lets a debugger attach to the process, if it is the caller's own.
 func Traceable(o *Options) { o.traceable = true }
 
 // NotAwaited is a [Change] that makes a start return as soon as the process runs, ready or not.

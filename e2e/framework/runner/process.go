@@ -3,7 +3,6 @@ package runner
 import (
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -80,25 +79,15 @@ func process(name string, o Options, m Manager, kubeconfig string, at addresses)
 	}
 }
 
-// process says how the replica runs, with those options: with the suite's environment below its own, or confined.
+// process says how the replica runs, with those options. The caller's own operator has the caller's environment below its own; every
+// other one is confined.
 func (r *Replica) process(o Options) (supervisor.Process, error) {
 	p := process(r.name, o, r.operator.manager, r.operator.kubeconfig(), r.at)
-	command, err := confinement()
-	if err != nil {
-		return p, err
+	if !o.Own {
+		return r.confine(p, o)
 	}
-	if command == nil {
-		p.Env = slices.Concat(os.Environ(), p.Env)
-		return p, nil
-	}
-	a, err := r.access(o)
-	if err != nil {
-		return p, err
-	}
-	if p.Path, err = filepath.Abs(p.Path); err != nil {
-		return p, err
-	}
-	return confined(p, command, a), nil
+	p.Env = slices.Concat(os.Environ(), p.Env)
+	return p, nil
 }
 
 // flagValue returns the value that the arguments give the flag, in any of the ways in which Go programs take one.

@@ -118,7 +118,7 @@ func newGatehouse(t *testing.T) *gatehouse {
 		t.Fatal(err)
 	}
 	return &gatehouse{client: c, ca: certificate, options: runner.Options{
-		Name: "gatekeeper", Config: cluster.KubernetesRestConfig(), Supervisor: cluster.Supervisor(), Manifests: manifests, Binary: binary,
+		Name: "gatekeeper", Config: cluster.KubernetesRestConfig(), Supervisor: cluster.Supervisor(), Manifests: manifests, Binary: binary, Own: true,
 		Env: []string{"TLS_CERT_FILE=" + certFile, "TLS_KEY_FILE=" + keyFile},
 	}}
 }

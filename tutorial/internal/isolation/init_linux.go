@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/example/operator-testbed/tutorial/internal/isolation/confinement"
+	"github.com/example/operator-testbed/e2e/confinement"
 )
 
 // cellMain is what the init process of a cell does: build the cell where that is not done yet, start the command, take in processes

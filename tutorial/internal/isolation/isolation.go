@@ -2,10 +2,10 @@
 // submission's cluster, suite and operator: a process tree with files, processes and a network of its own, and with limits. The
 // inner one is the confinement of the operator alone: see [confinement].
 //
-// Both are this program, executed again: whoever uses the package calls [Main] first thing in main or TestMain.
+// Both are this program, executed again. So a program that uses the package calls [Main] first thing in main or TestMain.
 //
 //	walls, err := isolation.Choose(ctx, "")
-//	usage, err := walls.Run(ctx, isolation.Command{Args: []string{suite}, Env: []string{"TESTBED_CONFINE=" + …}, …})
+//	usage, err := walls.Run(ctx, isolation.Command{Args: []string{suite}, …})
 package isolation
 
 import (
@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/example/operator-testbed/tutorial/internal/isolation/confinement"
+	"github.com/example/operator-testbed/e2e/confinement"
 )
 
 // Command is what runs in a cell.
@@ -182,16 +182,21 @@ const scopedVersion = 6
 
 // probeInner confines a program that does nothing. alone says that there is no cell around it.
 func probeInner(ctx context.Context, alone bool) (string, error) {
-	version := confinement.Version()
-	if alone && version < scopedVersion {
+	inner, err := confinement.Supported()
+	if err != nil {
+		return "", err
+	}
+	if version := confinement.Version(); alone && version < scopedVersion {
 		return "", fmt.Errorf("without a cell it takes version %d of Landlock (Linux 6.12), and the kernel has %d", scopedVersion, version)
 	}
-	inner := fmt.Sprintf("landlock%d+seccomp", version)
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	program := append(Walls{inner: inner}.Confinement(Limits{}), "--", self, nothingCommand)
+	program, err := confinement.Rules{}.CommandLine(self, nothingCommand)
+	if err != nil {
+		return "", err
+	}
 	var said strings.Builder
 	usage, err := Walls{outer: none, inner: none}.Run(ctx, Command{Args: program, Stderr: &said, Limits: Limits{Time: probeTime}})
 	if err == nil && usage.Exit != 0 {
@@ -200,20 +205,8 @@ func probeInner(ctx context.Context, alone bool) (string, error) {
 	return inner, err
 }
 
-// Confinement returns what to put before the command line of an operator, in the cell, or nil without an inner wall. What the operator
-// may read, write and connect to is added behind it as flags, and then "--" and the command line: see [confinement.Rules]. The suite
-// does so if it finds the prefix, as JSON, in the variable TESTBED_CONFINE.
-func (w Walls) Confinement(l Limits) []string {
-	if w.inner == none || w.inner == "" {
-		return nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		self = os.Args[0] // as Run, which has to find it as well, reports
-	}
-	rules := confinement.Rules{CPU: l.CPU, FileSize: l.FileSize, Memory: l.Memory}
-	return append([]string{self, confinement.Command}, rules.Flags()...)
-}
+// Confines reports whether there is an inner wall, which the suite builds around the operator: see runner.Confinement.
+func (w Walls) Confines() bool { return w.inner != none && w.inner != "" }
 
 // lastLine is what a program that failed said last.
 func lastLine(text string) string {
@@ -221,14 +214,13 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// The first arguments by which this program knows what it was executed as, besides [confinement.Command].
+// The first arguments by which this program knows what it was executed as.
 const (
 	cellCommand    = "isolation-cell"
 	nothingCommand = "isolation-nothing"
 )
 
-// Main turns this process into the init process of a cell, or into a confined program, if it was executed as one, and then never
-// returns. In every other process it returns at once. Call it first thing in main or TestMain, before flags are parsed.
+// Main turns this process into the init process of a cell, if it was executed as one, and then never returns. In every other process it returns at once. Call it first thing in main or TestMain, before flags are parsed.
 func Main() {
 	if len(os.Args) < 2 {
 		return
@@ -236,8 +228,6 @@ func Main() {
 	switch os.Args[1] {
 	case cellCommand:
 		os.Exit(cellMain())
-	case confinement.Command:
-		os.Exit(confinement.Main(os.Args[2:]))
 	case nothingCommand:
 		os.Exit(0)
 	}

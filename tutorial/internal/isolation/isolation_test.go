@@ -73,7 +73,7 @@ func TestUnknownChoice(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	walls, err := Choose(t.Context(), WantNone)
-	if outer, inner := walls.Isolation(); err != nil || outer != none || inner != none || walls.Confinement(Limits{}) != nil {
+	if outer, inner := walls.Isolation(); err != nil || outer != none || inner != none || walls.Confines() {
 		t.Errorf("got %q, %q, %v", outer, inner, err)
 	}
 }

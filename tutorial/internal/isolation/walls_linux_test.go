@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/example/operator-testbed/tutorial/internal/isolation/confinement"
+	"github.com/example/operator-testbed/e2e/confinement"
 )
 
 // asNobody is set where these tests run as a user with no permissions, by TestAsNobody: it holds the directory with the canary.
@@ -242,6 +242,16 @@ func TestOuter(t *testing.T) {
 	}
 }
 
+// confined returns the command line that runs a program under the rules.
+func confined(t *testing.T, rules confinement.Rules, program ...string) []string {
+	t.Helper()
+	args, err := rules.CommandLine(program[0], program[1:]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return args
+}
+
 // TestInner confines the canary as an operator is, with no cell around it.
 func TestInner(t *testing.T) {
 	inner, err := probeInner(t.Context(), true)
@@ -260,8 +270,8 @@ func TestInner(t *testing.T) {
 				return
 			}
 			rules := confinement.Rules{Write: []string{private}}
-			prefix := slices.Concat(Walls{inner: wall}.Confinement(Limits{}), rules.Flags(), []string{"--"})
-			_, out := in(t, Walls{outer: none}, Command{Args: slices.Concat(prefix, args, things[len(things)-2:]), Env: []string{"SECRET=of-the-suite"}})
+			args = confined(t, rules, append(args, things[len(things)-2:]...)...)
+			_, out := in(t, Walls{outer: none}, Command{Args: args, Env: []string{"SECRET=of-the-suite"}})
 			o.check(t, out, things, false)
 		})
 	}
@@ -269,8 +279,7 @@ func TestInner(t *testing.T) {
 
 // TestInnerLeaves has a confined program do all that an operator does.
 func TestInnerLeaves(t *testing.T) {
-	inner, err := probeInner(t.Context(), true)
-	if err != nil {
+	if _, err := probeInner(t.Context(), true); err != nil {
 		t.Skipf("no operator can be confined here: %v", err)
 	}
 	o, another := listen(t), listen(t)
@@ -289,7 +298,7 @@ func TestInnerLeaves(t *testing.T) {
 		"write " + filepath.Join(private, "a"), "read " + filepath.Join(private, "a"), "remove " + filepath.Join(private, "a"), "read /etc/hosts",
 	}
 	refused := []string{"append " + o.secret, "read " + o.token, fmt.Sprintf("listen 127.0.0.1:%d", free+1), "dial tcp " + another.tcp, "environment"}
-	args := slices.Concat(Walls{inner: inner}.Confinement(Limits{}), rules.Flags(), []string{"--", canaryOf(t)}, things, refused)
+	args := confined(t, rules, slices.Concat([]string{canaryOf(t)}, things, refused)...)
 	_, out := in(t, Walls{outer: none}, Command{Args: args, Env: []string{"OF_THE_SUITE=1"}})
 	for i, went := range tried(t, out, slices.Concat(things, refused)) {
 		if went != (i < len(things)) {
@@ -362,7 +371,7 @@ func TestChoose(t *testing.T) {
 		WantOuter: `no cell can be built on this machine \(namespaces: .*operation not permitted; bubblewrap: .*; container: .*\): install bubblewrap `,
 		WantNone:  "<nil>",
 	} {
-		args := slices.Concat(walls.Confinement(Limits{}), rules.Flags(), []string{"--", self, chooseCommand, want})
+		args := confined(t, rules, self, chooseCommand, want)
 		_, out := in(t, Walls{outer: none}, Command{Args: args})
 		if out = strings.TrimSpace(out); !regexp.MustCompile("^"+sentence).MatchString(out) || strings.Contains(out, "\n") {
 			t.Errorf("--isolation=%s: got %q, expected %q", want, out, sentence)

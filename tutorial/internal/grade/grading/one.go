@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/tutorial/internal/grade"
 	"github.com/example/operator-testbed/tutorial/internal/grade/build"
 	"github.com/example/operator-testbed/tutorial/internal/grade/manifests"
@@ -26,8 +27,8 @@ type Cell interface {
 	Run(ctx context.Context, c isolation.Command) (isolation.Usage, error)
 	// Isolation names the walls.
 	Isolation() (outer, inner string)
-	// Confinement is what to put before the command line of the operator, as JSON in $TESTBED_CONFINE, or nil.
-	Confinement(l isolation.Limits) []string
+	// Confines reports whether the suite confines the operator.
+	Confines() bool
 }
 
 // Grader grades submissions of one assignment.
@@ -340,15 +341,11 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 		"TESTBED_REPORT=fd:" + strconv.Itoa(isolation.ReportDescriptor), "TESTBED_SEED=" + strconv.FormatUint(SeedOf(a.input.Seed), 10), "TESTBED_TIMEOUT=" + assertion.String(),
 		"TESTBED_TIMEOUT_FAILING=" + afterFailure.String(), "TESTBED_GO=no",
 	}
-	operator := limits
-	operator.Memory, operator.FileSize = operatorMemory, operatorFile
-	if prefix := g.Cell.Confinement(operator); len(prefix) > 0 {
-		text, err := json.Marshal(prefix)
-		if err != nil {
-			return report{}, err
-		}
-		variables = append(variables, "TESTBED_CONFINE="+string(text))
+	confine, err := confinement(g.Cell.Confines())
+	if err != nil {
+		return report{}, err
 	}
+	variables = append(variables, confine)
 	args := []string{s.binary, "-test.timeout=0", "-test.parallel=" + strconv.Itoa(atOnce)}
 	if only != nil {
 		args = []string{s.binary, "-test.timeout=0", "-test.parallel=1", "-test.run=^(" + strings.Join(only, "|") + ")$"}
@@ -367,4 +364,14 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 		fmt.Fprintf(log, "The suite was ended, because it exceeded the limit of %s.\n", usage.Exceeded)
 	}
 	return reported.report(), nil
+}
+
+// confinement returns the variable that has the suite confine the operator, or trust it where there is no inner wall.
+func confinement(confines bool) (string, error) {
+	const variable = "TESTBED_CONFINE="
+	if !confines {
+		return variable + "no", nil
+	}
+	limits, err := json.Marshal(runner.Confinement{Memory: operatorMemory, FileSize: operatorFile})
+	return variable + string(limits), err
 }

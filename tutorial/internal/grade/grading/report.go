@@ -79,7 +79,7 @@ func (c *collector) report() report {
 	return r
 }
 
-// readReport reads what a suite has reported. The last line may be cut off where the suite was ended: it is no result.
+// readReport reads what a suite has reported. The last line is cut off if the suite was ended while it wrote it, and does not count.
 func readReport(content []byte) report {
 	r := report{lines: map[string]line{}, twice: map[string]bool{}}
 	for text := range bytes.Lines(content) {

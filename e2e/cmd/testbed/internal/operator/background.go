@@ -51,6 +51,7 @@ func start(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor,
 		Supervisor: sup,
 		Manifests:  program.Manifests,
 		Binary:     program.Binary,
+		Own:        true, // it was built just now, by the one who runs it
 		Webhooks:   embedded,
 	}, changes...)
 }

@@ -1,6 +1,9 @@
-// Package confinement runs one program that nobody trusts, such as a student's operator: with fewer system calls, with files and
-// ports that are listed, and without the permissions of root. It ends in execve, so the process keeps its id, and whoever started it
-// can stop, kill and pause it as if nothing stood in between.
+// Package confinement runs a program that was not built from this repository, such as a student's operator or one from an image: with
+// fewer system calls, with files and ports that are listed, without the permissions of root, and with no variables but those that are
+// listed. It is the only way in which anything in this repository executes such a program; docs/execution_test.go looks for others.
+//
+// The confined program takes the place of a process that was started as this program (see [Rules.CommandLine]). It ends in execve, so the
+// process keeps its id, and whatever started it can stop, kill and pause it as if nothing stood in between.
 //
 // What the program may do is a list of flags before it, see [Rules]. None of it comes from the environment, so variables that are
 // meant for the program can't reach what confines it.
@@ -14,16 +17,26 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
-// Command is the first argument of a process that is to become the program.
-const Command = "isolation-confinement"
+// command is the first argument of a process that is to become the program.
+const command = "confine-program"
+
+// A process that was started by [Rules.CommandLine] becomes the program before anything else of this program can run. No main function has
+// to remember it: one that didn't would do its usual work again.
+func init() {
+	if len(os.Args) > 1 && os.Args[1] == command {
+		os.Exit(run(os.Args[2:]))
+	}
+}
 
 // Rules are what a program may do. As flags they are -read=PATH, -write=DIRECTORY, -connect=PORT, -bind=PORT and -env=NAME=VALUE, each
-// as often as needed, and -cpu, -file-size and -memory.
+// as often as needed, and -cpu, -file-size, -memory and -optional.
 type Rules struct {
 	// Read are files and directories that it may read, besides the few that every Go program reads, such as /etc/hosts.
 	Read []string
@@ -38,10 +51,23 @@ type Rules struct {
 	// FileSize is how large a file can get through it, and Memory how much private memory it can write to, in bytes. Zero means as
 	// much as it likes.
 	FileSize, Memory int64
+	// Optional runs the program on a platform that can't confine any, too, although with no other environment. Without it, such a
+	// platform refuses. A platform that can confine programs always does.
+	Optional bool
 }
 
-// Flags returns the rules as arguments, for [Main] to read.
-func (r Rules) Flags() []string {
+// CommandLine returns the command line that runs a program, given by its absolute path, under the rules: this executable, which becomes
+// the program. The environment of the process does not matter.
+func (r Rules) CommandLine(program string, args ...string) ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the executable that confines %s: %w", program, err)
+	}
+	return slices.Concat([]string{self, command}, r.flags(), []string{"--", program}, args), nil
+}
+
+// flags returns the rules as arguments, for run to read.
+func (r Rules) flags() []string {
 	var flags []string
 	add := func(name string, values ...string) {
 		for _, value := range values {
@@ -66,12 +92,15 @@ func (r Rules) Flags() []string {
 	if r.Memory > 0 {
 		add("memory", strconv.FormatInt(r.Memory, 10))
 	}
+	if r.Optional {
+		add("optional", "true")
+	}
 	return flags
 }
 
 // parse reads the flags, and the program with its arguments behind them.
 func parse(args []string) (r Rules, program []string, err error) {
-	flags := flag.NewFlagSet(Command, flag.ContinueOnError)
+	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	list := func(name string, to *[]string) {
 		flags.Func(name, "", func(value string) error {
@@ -94,6 +123,7 @@ func parse(args []string) (r Rules, program []string, err error) {
 	flags.DurationVar(&r.CPU, "cpu", 0, "")
 	flags.Int64Var(&r.FileSize, "file-size", 0, "")
 	flags.Int64Var(&r.Memory, "memory", 0, "")
+	flags.BoolVar(&r.Optional, "optional", false, "")
 	if err := flags.Parse(args); err != nil {
 		return r, nil, err
 	}
@@ -112,13 +142,32 @@ func parse(args []string) (r Rules, program []string, err error) {
 	return r, program, nil
 }
 
-// Main turns this process into the program that the arguments name. It returns only when that fails, with the exit code; what failed
+// run turns this process into the program that the arguments name. It returns only when that fails, with the exit code; what failed
 // is on stderr, where the program's log is.
-func Main(args []string) int {
+func run(args []string) int {
 	rules, program, err := parse(args)
 	if err == nil {
 		err = become(rules, program)
 	}
 	fmt.Fprintf(os.Stderr, "confine %s: %v\n", strings.Join(program, " "), err)
 	return 126 // what shells say of a command that can't be executed
+}
+
+// Supported returns what confines programs on this machine, such as "landlock7+seccomp", or an error that says why nothing does.
+func Supported() (string, error) {
+	version, err := supported()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("landlock%d+seccomp", version), nil
+}
+
+// unconfined executes a program as it is, with its own environment, in its own directory.
+func unconfined(r Rules, program []string) error {
+	if len(r.Write) > 0 {
+		if err := os.Chdir(r.Write[0]); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("execute it: %w", syscall.Exec(program[0], program, r.Env))
 }

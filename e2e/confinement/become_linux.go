@@ -30,6 +30,9 @@ func become(r Rules, program []string) error {
 	if err := DropCapabilities(); err != nil {
 		return err
 	}
+	if _, err := supported(); err != nil && r.Optional {
+		return unconfined(r, program)
+	}
 	if err := restrictFilesAndPorts(r, program[0]); err != nil {
 		return err
 	}

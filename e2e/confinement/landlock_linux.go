@@ -51,11 +51,20 @@ func Version() int {
 	return version
 }
 
+// supported returns the version of Landlock that the kernel has.
+func supported() (int, error) {
+	version := Version()
+	if version == 0 {
+		return 0, errors.New("the kernel has no Landlock: use Linux 5.13 or later, with landlock among its security modules (lsm=)")
+	}
+	return version, nil
+}
+
 // restrictFilesAndPorts leaves the program what the rules list. What the kernel's version of Landlock can't restrict is up to the
 // filter of system calls, and to the wall around.
 func restrictFilesAndPorts(r Rules, executable string) error {
-	if Version() == 0 {
-		return errors.New("the kernel has no Landlock: use Linux 5.13 or later, with landlock among its security modules (lsm=)")
+	if _, err := supported(); err != nil {
+		return err
 	}
 	rules := []landlock.Rule{landlock.PathAccess(execute, executable), landlock.PathAccess(writeFile, "/dev/null")}
 	for _, path := range everybodys {
