@@ -91,7 +91,7 @@ var attacks = []attack{
 			got = append(got, "a daemon")
 		}`, "a daemon", isolation.WantOuter},
 	{"endless output", `for written := 0; written < 40<<20; {
-			n, err := os.Stdout.Write(make([]byte, 1<<20))
+			n, err := os.Stdout.WriteString(strings.Repeat(strings.Repeat("x", 1023)+"\n", 1<<10))
 			if written += n; err != nil {
 				return nil
 			}
