@@ -14,6 +14,9 @@ import (
 
 // Capabilities are what can be done with a cluster. The fields of what it can't do are nil, empty or false.
 type Capabilities struct {
+	// Own is true for a cluster that the testbed has created, so that nothing in it is anybody else's. Tests may break it, and delete
+	// whatever is in it.
+	Own bool
 	// RunsPods is false if pods are simulated.
 	RunsPods bool
 	// CallsHost is true if the API server can call a webhook on this machine's 127.0.0.1. A cluster in containers has its own
@@ -78,7 +81,7 @@ type embeddedCluster struct{ *embedded.Provider }
 // Capabilities of host processes: their control plane is within reach, and their pods run nothing.
 func (c embeddedCluster) Capabilities() Capabilities {
 	return Capabilities{
-		CallsHost: true, AuditLog: c.AuditLog(), Processes: c.Supervisor(), Control: c.control, Compact: c.Compact,
+		Own: true, CallsHost: true, AuditLog: c.AuditLog(), Processes: c.Supervisor(), Control: c.control, Compact: c.Compact,
 	}
 }
 
@@ -99,7 +102,7 @@ type kindCluster struct{ *kind.Provider }
 // Capabilities of containers: their nodes run images that are brought to them, and can be stopped.
 func (c kindCluster) Capabilities() Capabilities {
 	return Capabilities{
-		RunsPods: true, AuditLog: c.AuditLog(), Kept: c.Kept(),
+		Own: true, RunsPods: true, AuditLog: c.AuditLog(), Kept: c.Kept(),
 		LoadImage: c.LoadImage, LoadImageArchive: c.LoadImageArchive, Stock: c.Stock, StockAs: c.StockAs,
 		Signal: c.Signal, StopNode: c.StopNode, StartNode: c.StartNode,
 	}
@@ -107,5 +110,5 @@ func (c kindCluster) Capabilities() Capabilities {
 
 type existingCluster struct{ *existing.Provider }
 
-// Capabilities of a cluster that somebody else brought up: nothing is known of it but what the API server says.
+// Capabilities of a cluster that the testbed did not create: nothing is known of it but what the API server says.
 func (c existingCluster) Capabilities() Capabilities { return Capabilities{RunsPods: c.RunsPods()} }

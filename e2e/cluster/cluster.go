@@ -57,6 +57,9 @@ func New(which string, o Options) (Provider, error) {
 		}
 		return kindCluster{p}, nil
 	case existing.Kind:
+		if o.Attached != "" {
+			return nil, fmt.Errorf("TESTBED_CLUSTER=%s names a cluster of the testbed, and CLUSTER=existing is another one: unset TESTBED_CLUSTER", o.Attached)
+		}
 		return existingCluster{existing.NewProvider()}, nil
 	default:
 		return nil, fmt.Errorf("there is no CLUSTER=%s: use one of %s, %s, %s", which, embedded.Kind, kind.Kind, existing.Kind)

@@ -11,8 +11,8 @@ import (
 // TestCapabilities says what each kind of cluster can do before it is up. Suites skip what depends on the rest.
 func TestCapabilities(t *testing.T) {
 	for kind, want := range map[string]string{
-		"embedded": "CallsHost AuditLog Control Compact",
-		"kind":     "RunsPods AuditLog LoadImage LoadImageArchive Stock StockAs Signal StopNode StartNode",
+		"embedded": "Own CallsHost AuditLog Control Compact",
+		"kind":     "Own RunsPods AuditLog LoadImage LoadImageArchive Stock StockAs Signal StopNode StartNode",
 		"existing": "RunsPods",
 	} {
 		p, err := cluster.New(kind, cluster.Options{})
@@ -28,6 +28,14 @@ func TestCapabilities(t *testing.T) {
 		if got := strings.Join(can, " "); got != want {
 			t.Errorf("%s: expected that it can %s, got %s", kind, want, got)
 		}
+	}
+}
+
+// A cluster that the testbed did not create is never the one that $TESTBED_CLUSTER names, whose objects are deleted.
+func TestExistingIsNotShared(t *testing.T) {
+	const want = "TESTBED_CLUSTER=stay names a cluster of the testbed, and CLUSTER=existing is another one: unset TESTBED_CLUSTER"
+	if _, err := cluster.New("existing", cluster.Options{Attached: "stay"}); err == nil || err.Error() != want {
+		t.Errorf("expected %q, got %v", want, err)
 	}
 }
 

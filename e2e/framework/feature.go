@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ type Step func(ctx context.Context, s *Scope)
 type Feature struct {
 	suite   *Suite
 	builder *features.FeatureBuilder
+	illegal error   // what is wrong with its labels
 	result  *result // of the run that is going on
 }
 
@@ -25,9 +27,11 @@ func (s *Suite) Feature(name string) *Feature {
 	return &Feature{suite: s, builder: features.New(name)}
 }
 
-// WithLabel adds a label, by which e2e-framework's flag -labels chooses features, and returns f.
+// WithLabel adds a label, by which e2e-framework's flag -labels chooses features, and returns f. The labels [Disruptive] and [Needs] also
+// decide on which clusters the feature runs; the test of a feature that has another value of one of these fails.
 func (f *Feature) WithLabel(key, value string) *Feature {
 	f.builder.WithLabel(key, value)
+	f.illegal = errors.Join(f.illegal, legalLabel(key, value))
 	return f
 }
 
@@ -61,6 +65,9 @@ func (f *Feature) test(t *testing.T, parallel bool) {
 	t.Helper()
 	feature := f.builder.Feature()
 	f.result = f.suite.report(t, feature)
+	if err := errors.Join(f.illegal, legalTogether(feature.Labels(), parallel)); err != nil {
+		t.Fatal(err)
+	}
 	f.suite.test(t, parallel, feature, f.result)
 }
 

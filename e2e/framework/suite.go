@@ -29,6 +29,10 @@
 //
 // Ctrl-C ends the tests and takes down what is up.
 //
+// On a cluster that the testbed did not create, a suite changes and deletes only what it has created (package guard), and it refuses to
+// start where it would meet objects of the operator's kinds or an operator that serves them (package inventory). The labels of a feature
+// say whether it can run there: see [Disruptive].
+//
 // Mutants, learners' checks and graders use seven more:
 //
 //   - OPERATOR is an executable to test instead of the one that the suite builds. It is confined: see [runner.Confinement].
@@ -59,7 +63,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -142,6 +145,7 @@ type Suite struct {
 	cluster   cluster.Provider
 	created   bool // the cluster
 	config    *rest.Config
+	foreign   *foreign // nil where the testbed has created the cluster
 	client    client.WithWatch
 	manifests runner.Manifests
 	operand   []string // the environment that names the image that the operator deploys
@@ -152,6 +156,7 @@ type Suite struct {
 	timeout   time.Duration                // of an assertion; zero before the cluster is known
 	failing   time.Duration                // of an assertion after a failure; zero means timeout
 	failed    atomic.Bool                  // a feature
+	unclean   bool                         // something is left on a cluster that the testbed did not create
 	seed      uint64                       // of names, sizes and ports
 
 	// Set once, before the first test that runs beside others.
@@ -202,6 +207,9 @@ func (s *Suite) Run(m *testing.M) int {
 		return 1
 	}
 	code := s.env.Run(m)
+	if s.unclean {
+		code = max(code, 1)
+	}
 	if err := printLast(s.left(), os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: saying what it has left, %q: %v\n", s.options.Name, s.left(), err)
 	}
@@ -225,6 +233,12 @@ func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature, r *resu
 	if s.skip != "" {
 		r.note(NotTried, "", s.skip)
 		t.Skip(s.skip)
+	}
+	if s.cluster != nil {
+		if reason := gate(feature.Labels(), s.cluster.Capabilities()); reason != "" {
+			r.note(NotTried, "", reason)
+			t.Skip(reason)
+		}
 	}
 	if parallel {
 		t.Parallel() // returns when all that run alone are done
@@ -256,15 +270,6 @@ func (s *Suite) recoverOperator(t *testing.T) {
 	if err != nil {
 		t.Errorf("starting the operator as it was at first, after a failure: %v", err)
 	}
-}
-
-// dropLeases removes what an operator that was not stopped in an orderly way has left in its namespace, and a new one would wait for.
-func (s *Suite) dropLeases(ctx context.Context) error {
-	manager, err := s.manifests.Manager()
-	if err != nil {
-		return err
-	}
-	return s.client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(manager.Deployment.Namespace))
 }
 
 func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error) {
@@ -391,6 +396,9 @@ func (s *Suite) binary(ctx context.Context) (string, error) {
 // connect replaces e2e-framework's client, which is limited to five requests a second, by one without a limit.
 func (s *Suite) connect(cfg *envconf.Config) error {
 	s.config = s.cluster.KubernetesRestConfig()
+	if err := s.protect(); err != nil {
+		return err
+	}
 	framework, err := klient.New(s.config)
 	if err != nil {
 		return err
@@ -420,9 +428,17 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 			return err
 		}
 	}
+	if err := s.respect(ctx); err != nil {
+		s.added = nil // and never will be
+		return err
+	}
 	shared := os.Getenv(sharedVariable) != ""
 	if shared || s.options.Package == "" {
-		if err := runner.Define(ctx, s.config, s.manifests); err != nil {
+		definitions := s.manifests
+		if s.foreign != nil { // those that are there are the same, and stay as they are
+			definitions = runner.NewManifests(s.added...)
+		}
+		if err := runner.Define(ctx, s.config, definitions); err != nil {
 			return err
 		}
 	}
@@ -479,7 +495,12 @@ func (s *Suite) stop(ctx context.Context, _ *envconf.Config) (context.Context, e
 	}
 	bounded, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), removeTimeout, fmt.Errorf("it took longer than %v", removeTimeout))
 	defer cancel()
-	return ctx, errors.Join(s.own.Shutdown(bounded), runner.Remove(bounded, s.config, s.added))
+	err := s.leave(bounded)
+	if err != nil { // e2e-framework does not print it
+		s.unclean = s.foreign != nil
+		fmt.Fprintf(os.Stderr, "the suite %s: removing what it has added to the cluster: %v\n", s.options.Name, err)
+	}
+	return ctx, err
 }
 
 // destroy takes the cluster down, however the tests ended. Where a test has failed, the logs of a cluster of real

@@ -123,6 +123,7 @@ func TestDeleteWithoutOperator(t *testing.T) {
 		Setup(ownOperator).
 		Assess("leaves nothing", portable.DeletionWhileDown).
 		Assess("nor does the operator make anything of what it never saw alive", func(ctx context.Context, s *framework.Scope) {
+			s.NeedsAudit() // before there is anything with a finalizer
 			stop(ctx, s)
 			passUnchecked(ctx, s)
 			remove(ctx, s, create(ctx, s, s.NewName("short"), s.Size(1, 2)))

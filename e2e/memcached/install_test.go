@@ -18,12 +18,13 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// TestInstaller owns the operator, which is installed again from the one file of `make build-installer`: as the image that the file
-// names where nodes run images, and otherwise as a process with what the file says.
+// TestInstaller owns the operator and the cluster: everything is installed again, with the CustomResourceDefinition, from the one file
+// of `make build-installer`. The operator runs as the image that the file names where nodes run images, and otherwise as a process with
+// what the file says.
 func TestInstaller(t *testing.T) {
 	feature := memcached.Feature("installer").
 		WithLabel("contract", "manager").
-		WithLabel("disruptive", "operator").
+		WithLabel("disruptive", "cluster").
 		Setup(ownOperator)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) (since audit.Mark) {
 		image := cmp.Or(s.Image, "registry.example.com/operator:v1")

@@ -65,11 +65,12 @@ func (i *installed) replace(ctx context.Context, s *framework.Scope, by framewor
 	})
 }
 
-// TestUpgradeByInstaller owns the operator, which a newer install.yaml replaces.
+// TestUpgradeByInstaller owns the operator, which a newer install.yaml replaces, and the cluster, whose CustomResourceDefinition it
+// replaces, too.
 func TestUpgradeByInstaller(t *testing.T) {
 	feature := memcached.Feature("upgrade by install.yaml").
 		WithLabel("contract", "6").
-		WithLabel("disruptive", "operator")
+		WithLabel("disruptive", "cluster")
 	upgrade(feature, func(ctx context.Context, s *framework.Scope, before runner.Change) *installed {
 		last, this := buildInstaller(ctx, s, "registry.example.com/operator:v1"), buildInstaller(ctx, s, "registry.example.com/operator:v2")
 		for _, definition := range last.Select("CustomResourceDefinition") {
@@ -89,13 +90,14 @@ func TestUpgradeByInstaller(t *testing.T) {
 	}).TestAlone(t)
 }
 
-// TestUpgradeByHelm owns the operator, which makes way for a release of its chart. Helm installs everything, but no pods: the
-// operator runs as a process, with the ServiceAccount of the release.
+// TestUpgradeByHelm owns the operator, which makes way for a release of its chart, and the cluster, whose CustomResourceDefinition
+// becomes one of the release. Helm installs everything, but no pods: the operator runs as a process, with the ServiceAccount of the
+// release.
 func TestUpgradeByHelm(t *testing.T) {
 	const release = "upgraded"
 	feature := memcached.Feature("upgrade by Helm").
 		WithLabel("contract", "6").
-		WithLabel("disruptive", "operator")
+		WithLabel("disruptive", "cluster")
 	upgrade(feature, func(ctx context.Context, s *framework.Scope, before runner.Change) *installed {
 		passUnchecked(ctx, s) // there is no pod that webhooks could reach
 		s.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx)) })

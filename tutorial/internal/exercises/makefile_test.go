@@ -113,3 +113,64 @@ func withoutVariables(environment []string, prefixes ...string) []string {
 		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
 	})
 }
+
+// Deleting a CustomResourceDefinition asks no webhook, so wherever such a target is typed, make asks for what is protected from deletion.
+func TestMakefilesRefuseToDeleteWhatIsProtected(t *testing.T) {
+	g := NewWithT(t)
+	repository, err := filepath.Abs(root)
+	g.Expect(err).NotTo(HaveOccurred())
+	makefiles, err := filepath.Glob(filepath.Join(repository, "tutorial", "*", "Makefile"))
+	g.Expect(err).NotTo(HaveOccurred())
+	copied := filepath.Join(t.TempDir(), "mine")
+	g.Expect(exercises.Start(t.Context(), root, "11-certificates", copied, io.Discard)).To(Succeed())
+	makefiles = append(makefiles, filepath.Join(repository, "operator", "Makefile"), filepath.Join(copied, "Makefile"))
+
+	// The cluster has one CustomResourceDefinition, and these of its objects are protected.
+	work := t.TempDir()
+	protected, deleted := filepath.Join(work, "protected"), filepath.Join(work, "deleted")
+	g.Expect(os.WriteFile(filepath.Join(work, "kubectl"), []byte(`#!/bin/sh
+case "$1 $2" in
+"get --ignore-not-found") cat >/dev/null; echo customresourcedefinition.apiextensions.k8s.io/memcacheds.cache.example.com ;;
+"get memcacheds.cache.example.com") cat '`+protected+`' ;;
+"delete "*) cat >/dev/null; touch '`+deleted+`' ;;
+esac
+`), 0o700)).To(Succeed())
+	tested := 0
+	for _, makefile := range makefiles {
+		content, err := os.ReadFile(makefile)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, target := range []string{"uninstall", "undeploy"} {
+			if !strings.Contains(string(content), "\n"+target+":") {
+				continue
+			}
+			tested++
+			run := func(objects string, arguments ...string) (said string, deletes bool) {
+				g.Expect(os.WriteFile(protected, []byte(objects), 0o600)).To(Succeed())
+				g.Expect(os.RemoveAll(deleted)).To(Succeed())
+				command := exec.CommandContext(t.Context(), "make", append([]string{"--silent", "--old-file=manifests", target}, arguments...)...)
+				command.Dir = filepath.Dir(makefile)
+				command.Env = append(withoutVariables(os.Environ(), "KUBECONFIG=", "MAKE", "MFLAGS="),
+					"KUBECONFIG=/state", "TESTBED_KUBECONFIG=/state", "FORCE=1", "PATH="+work+":"+os.Getenv("PATH"))
+				out, _ := command.CombinedOutput()
+				_, err := os.Stat(deleted)
+				return string(out), err == nil
+			}
+			const some, many = "default/a\nteam/b\n", "default/a\nteam/b\nteam/c\nteam/d\nteam/e\n"
+			for objects, named := range map[string]string{some: "(2: default/a, team/b)", many: "(5: default/a, team/b, team/c and 2 more)"} {
+				said, deletes := run(objects)
+				g.Expect(said).To(HavePrefix("make "+target+" deletes the CustomResourceDefinition memcacheds.cache.example.com, and with it objects that "+
+					"cache.example.com/deletion-protection protects "+named+": remove the annotation from them, or add FORCE=1\n"), makefile)
+				g.Expect(deletes).To(BeFalse(), makefile)
+			}
+			for _, arguments := range [][]string{nil, {"FORCE=1"}} {
+				objects := map[bool]string{true: "", false: some}[arguments == nil]
+				said, deletes := run(objects, arguments...)
+				g.Expect(said).To(BeEmpty(), makefile)
+				g.Expect(deletes).To(BeTrue(), makefile)
+			}
+			_, deletes := run(some, "FORCE=0")
+			g.Expect(deletes).To(BeFalse(), makefile)
+		}
+	}
+	g.Expect(tested).To(BeNumerically(">", 10))
+}

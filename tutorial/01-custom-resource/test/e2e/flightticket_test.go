@@ -53,6 +53,7 @@ func TestPosted(t *testing.T) {
 
 func TestCorrected(t *testing.T) {
 	stage.Feature("the corrected definition").
+		WithLabel("disruptive", "cluster").
 		Setup(func(ctx context.Context, s *framework.Scope) { define(ctx, s, "crd/corrected.yaml") }).
 		Assess("has a short name", func(ctx context.Context, s *framework.Scope) {
 			framework.WaitForObject(ctx, s, definition(), HaveField("Status.AcceptedNames.ShortNames", ConsistOf("ft")))
@@ -75,6 +76,7 @@ func TestCorrected(t *testing.T) {
 
 func TestExtended(t *testing.T) {
 	stage.Feature("the extended definition").
+		WithLabel("disruptive", "cluster").
 		Setup(func(ctx context.Context, s *framework.Scope) { define(ctx, s, "crd/extended.yaml") }).
 		Assess("refuses a flight to nowhere", func(ctx context.Context, s *framework.Scope) {
 			_, err := create(ctx, s, "samples/nowhere.yaml")

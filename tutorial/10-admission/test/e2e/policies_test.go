@@ -21,7 +21,7 @@ import (
 // TestPolicies applies the admission policies of config/policy, with no webhooks beside them that do the same.
 func TestPolicies(t *testing.T) {
 	const protection, creator = cachev1alpha1.AnnotationDeletionProtection, cachev1alpha1.AnnotationRequestedBy
-	policies := stage.Feature("admission policies").Setup(applyPolicies)
+	policies := stage.Feature("admission policies").WithLabel("disruptive", "cluster").Setup(applyPolicies)
 	framework.Given(policies, func(_ context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
 		return memcached(s, s.NewName("cache"), s.Size(1, 2))
 	}).
