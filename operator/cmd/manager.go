@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -45,6 +46,10 @@ func managerOptions(o options, c certificate, scheme *runtime.Scheme, log logr.L
 	}
 }
 
+// failureGrace is how long a failing write of a Deployment is retried before a status reports it: longer than it takes to replace a
+// webhook's pod, or to elect another leader of etcd.
+const failureGrace = time.Second
+
 // newReconciler returns the reconciler for the options, with the manager's clients.
 func newReconciler(o options, manager ctrl.Manager) *controller.MemcachedReconciler {
 	return &controller.MemcachedReconciler{
@@ -55,6 +60,7 @@ func newReconciler(o options, manager ctrl.Manager) *controller.MemcachedReconci
 
 		ProgressDeadline: o.progressDeadline,
 		ProgressInterval: o.progressInterval,
+		FailureGrace:     failureGrace,
 	}
 }
 

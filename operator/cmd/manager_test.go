@@ -170,6 +170,9 @@ func TestNewReconciler(t *testing.T) {
 	if got.ProgressDeadline != 3*time.Minute || got.ProgressInterval != 4*time.Second {
 		t.Errorf("pods may go %s without progress, and progress waits %s; want 3m and 4s", got.ProgressDeadline, got.ProgressInterval)
 	}
+	if got.FailureGrace != time.Second {
+		t.Errorf("a failure is retried for %s before it is reported, want 1s", got.FailureGrace)
+	}
 	if got.Client != manager.client || got.APIReader != manager.reader {
 		t.Error("it does not read and write as the manager does")
 	}

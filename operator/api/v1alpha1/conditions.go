@@ -25,6 +25,9 @@ const (
 
 	// ReasonReplicasNotReady (False): fewer than spec.size replicas are ready.
 	ReasonReplicasNotReady = "ReplicasNotReady"
+
+	// ReasonDeploymentUnknown (Unknown): the Deployment cannot be read. ConditionDegraded says why.
+	ReasonDeploymentUnknown = "DeploymentUnknown"
 )
 
 // The reasons of ConditionProgressing.
@@ -71,6 +74,10 @@ const (
 	// ReasonForbidden (True): the operator may not make the Deployment as it should be. It lacks a permission, or a policy of the
 	// cluster refuses the Deployment.
 	ReasonForbidden = "Forbidden"
+
+	// ReasonWriteFailed (True): the API server keeps failing to read, create or change the Deployment, for example because a
+	// webhook of the cluster does not respond. The operator retries.
+	ReasonWriteFailed = "WriteFailed"
 
 	// ReasonPodsRefused (True): the API server refuses the pods, for example because of a LimitRange or of the Pod Security
 	// level of the namespace.
@@ -127,6 +134,8 @@ func ConditionReasons() []ConditionReason {
 			"fewer than spec.size replicas are ready"},
 		{ConditionAvailable, metav1.ConditionFalse, ReasonDeploymentTerminating,
 			"the Deployment, or that of an earlier Memcached of the same name, is being deleted"},
+		{ConditionAvailable, metav1.ConditionUnknown, ReasonDeploymentUnknown,
+			"the Deployment cannot be read; Degraded says why"},
 		{ConditionProgressing, metav1.ConditionTrue, ReasonStartingReplicas,
 			"fewer than spec.size replicas are ready"},
 		{ConditionProgressing, metav1.ConditionTrue, ReasonRollingOut,
@@ -149,6 +158,8 @@ func ConditionReasons() []ConditionReason {
 			"a ResourceQuota leaves no room for the Deployment or for one of its pods"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonForbidden,
 			"the operator lacks a permission, or a policy of the cluster refuses the Deployment"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonWriteFailed,
+			"the API server keeps failing to read, create or change the Deployment, for example because a webhook of the cluster does not respond"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonPodsRefused,
 			"the API server refuses the pods, for example because of a LimitRange or of Pod Security admission"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonImagePullFailed,

@@ -336,7 +336,7 @@ func TestFailedWritesLeaveNoTrace(t *testing.T) {
 				t.Fatal("no error, want that of the write")
 			}
 			got := w.reconciler.lastWrites.read(w.memcached())
-			if write == createDeployment && got.created || got.resourceVersion != "" || len(got.status.Conditions) > 0 {
+			if write == createDeployment && got.hasDeployment || write == patchStatus && (got.resourceVersion != "" || len(got.status.Conditions) > 0) {
 				t.Errorf("recorded as written: %+v", got)
 			}
 			if len(w.events) > 0 {
