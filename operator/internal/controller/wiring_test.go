@@ -308,6 +308,28 @@ func TestManagerGetsEverything(t *testing.T) {
 	}
 }
 
+// The operator is ready when the caches of these kinds have synced, so there is none that the reconciler watches besides.
+func TestCachedKindsAreThoseWatched(t *testing.T) {
+	w := newWiring(t, testRecheck)
+	watched := map[schema.GroupVersionKind]bool{}
+	w.cache.mutex.Lock()
+	for kind := range w.cache.informers {
+		watched[kind] = true
+	}
+	w.cache.mutex.Unlock()
+	cached := map[schema.GroupVersionKind]bool{}
+	for _, object := range CachedKinds() {
+		kind, err := apiutil.GVKForObject(object, testScheme())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cached[kind] = true
+	}
+	if diff := cmp.Diff(watched, cached); diff != "" {
+		t.Errorf("kinds (-watched +cached):\n%s", diff)
+	}
+}
+
 // The operator keeps nothing about a Memcached that is gone.
 func TestDeletedMemcachedIsForgotten(t *testing.T) {
 	w := newFakeCluster(t, 2)
