@@ -356,6 +356,17 @@ func TestLaxDefinition(t *testing.T) {
 // createDespite creates a Memcached that the definition refuses, under a laxer one, and returns what puts the definition back.
 func createDespite(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*apiextensionsv1.JSONSchemaProps)) (tighten func()) {
 	s.Helper()
+	tighten = loosen(ctx, s, edit)
+	// The API server takes a moment to act on it.
+	framework.WaitFor(ctx, s, "that the laxer definition lets "+mc.Name+" pass", func(ctx context.Context) error {
+		return s.Client.Create(ctx, mc)
+	})
+	return tighten
+}
+
+// loosen edits the definition's schema, and returns what puts it back; the end of the test does so, too.
+func loosen(ctx context.Context, s *framework.Scope, edit func(*apiextensionsv1.JSONSchemaProps)) (tighten func()) {
+	s.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}}
 	framework.WaitForObject(ctx, s, definition, Not(BeNil()))
 	lax := definition.DeepCopy()
@@ -371,10 +382,6 @@ func createDespite(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Me
 		}
 	})
 	s.Cleanup(tighten)
-	// The API server takes a moment to act on it.
-	framework.WaitFor(ctx, s, "that the laxer definition lets "+mc.Name+" pass", func(ctx context.Context) error {
-		return s.Client.Create(ctx, mc)
-	})
 	return tighten
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/example/operator-testbed/operator/internal/controller"
+	"github.com/example/operator-testbed/operator/internal/lenient"
 )
 
 // leaseName is the name of the Lease that the leader holds.
@@ -25,6 +26,7 @@ func managerOptions(o options, c certificate, scheme *runtime.Scheme, log logr.L
 		Scheme:                 scheme,
 		Logger:                 log,
 		Cache:                  cacheOptions(o, c),
+		NewCache:               lenient.NewCache,
 		HealthProbeBindAddress: o.healthProbeAddress,
 		Metrics:                metricsOptions(o, c),
 		WebhookServer:          webhook.NewServer(webhook.Options{Host: o.webhooks.host, Port: o.webhooks.port, TLSOpts: c.tlsOptions()}),

@@ -81,8 +81,11 @@ func TestManagerOptions(t *testing.T) {
 	if got.Scheme != scheme {
 		t.Error("the manager does not know the scheme")
 	}
+	if got.NewCache == nil {
+		t.Error("one Memcached that can't be decoded stops the cache")
+	}
 	// Other tests cover the servers and the cache.
-	others := cmpopts.IgnoreFields(ctrl.Options{}, "Scheme", "Metrics", "WebhookServer", "Cache")
+	others := cmpopts.IgnoreFields(ctrl.Options{}, "Scheme", "Metrics", "WebhookServer", "Cache", "NewCache")
 	if diff := cmp.Diff(want, got, others, cmpopts.IgnoreUnexported(ctrl.Options{}, logr.Logger{})); diff != "" {
 		t.Errorf("the manager's options (-want +got):\n%s", diff)
 	}

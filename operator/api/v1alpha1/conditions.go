@@ -112,6 +112,10 @@ const (
 // true, the event has the reason of the condition.
 const ReasonRecovered = "Recovered"
 
+// ReasonUndecodable is the reason of the event about a Memcached that does not fit the API's Go types. It is not served, and has no
+// new status, until it is repaired.
+const ReasonUndecodable = "Undecodable"
+
 // ConditionReason is one row of the table of conditions: in which case a condition has a status and a reason.
 type ConditionReason struct {
 	// Type is the condition's type.

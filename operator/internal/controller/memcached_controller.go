@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/lenient"
 	"github.com/example/operator-testbed/operator/internal/metrics"
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
@@ -75,6 +76,11 @@ type MemcachedReconciler struct {
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {
+		if undecodable := new(lenient.UndecodableError); errors.As(err, &undecodable) {
+			// Another version of the Memcached triggers another reconcile.
+			announceUndecodable(r.Recorder, undecodable)
+			return ctrl.Result{}, reconcile.TerminalError(err)
+		}
 		if apierrors.IsNotFound(err) {
 			r.lastWrites.forget(request.NamespacedName)
 		}

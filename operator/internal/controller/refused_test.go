@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/lenient"
 )
 
 // refuse makes the API server refuse these writes with err.
@@ -367,4 +369,32 @@ func TestDeploymentLeavesTimeForTheStatus(t *testing.T) {
 		t.Errorf("error = %v, want %v", err, context.DeadlineExceeded)
 	}
 	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
+}
+
+// A Memcached that can't be decoded is named in an event and in the log, where controller-runtime writes the error, and is not retried.
+func TestUndecodable(t *testing.T) {
+	f := newFakeCluster(t, 1)
+	_, undecodable := lenient.Decode(&unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": testNamespace, "name": testName, "uid": "memcached-uid"},
+		"spec":     map[string]any{"size": "three"},
+	}})
+	recorder := &recordedEvent{}
+	f.reconciler.Recorder = recorder
+	f.reconciler.Client = interceptor.NewClient(f.api, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return undecodable
+		},
+	})
+	if err := f.reconcileOnce(); !errors.Is(err, undecodable) || !errors.Is(err, reconcile.TerminalError(nil)) {
+		t.Errorf("error = %v, want %v, terminal", err, undecodable)
+	}
+	expectWrites(t, f.writes)
+	regarding := recorder.regarding.(*corev1.ObjectReference)
+	if regarding.Kind != "Memcached" || regarding.Name != testName || regarding.UID != "memcached-uid" {
+		t.Errorf("the event is about %+v", regarding)
+	}
+	if recorder.eventType != corev1.EventTypeWarning || recorder.reason != cachev1alpha1.ReasonUndecodable ||
+		!strings.HasPrefix(recorder.note, "The Memcached team/sessions can't be decoded: ") {
+		t.Errorf("event = %s %s: %s", recorder.eventType, recorder.reason, recorder.note)
+	}
 }
