@@ -94,11 +94,11 @@ func (s State) writeConditions(out *strings.Builder, style Style) {
 		reason = max(reason, utf8.RuneCountInString(c.Reason))
 	}
 	for _, c := range conditions {
-		rest := strings.TrimRight(gap+pad(c.Reason, reason)+gap+c.Message, " ")
+		rest := strings.TrimRight(gap+pad(c.Reason, reason)+gap+c.Message+Outdated(s.Memcached, c), " ")
 		if style.Width > 0 {
 			rest = fit(rest, max(0, style.Width-len(indent)-verdict))
 		}
-		fmt.Fprintf(out, "%s%s%s\n", indent, style.paint(conditionTone(c), pad(verdictOf(c), verdict)), rest)
+		fmt.Fprintf(out, "%s%s%s\n", indent, style.paint(s.tone(c), pad(verdictOf(c), verdict)), rest)
 	}
 }
 

@@ -15,7 +15,8 @@ const timeout = 3 * time.Minute
 
 // Show applies the sample and shows on the screen what becomes of it, until the
 // cluster is what it asks for, and returns that state. Times count from begin.
-func Show(ctx context.Context, config *rest.Config, sample Sample, screen *Screen, begin time.Time) (State, error) {
+// ready returns why the operator is not ready, or nil: a status says nothing then.
+func Show(ctx context.Context, config *rest.Config, sample Sample, screen *Screen, begin time.Time, ready func(context.Context) error) (State, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	show := show{screen: screen, begin: begin}
@@ -28,13 +29,27 @@ func Show(ctx context.Context, config *rest.Config, sample Sample, screen *Scree
 				return false, err
 			}
 		}
-		return show.see(now), nil
+		if !show.see(now) {
+			return false, nil
+		}
+		return true, believable(bounded, now, ready)
 	})
 	screen.Close()
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = fmt.Errorf("the cluster is not what the Memcached %s asks for after %s: %s", sample.Key.Name, timeout, show.last.Verdict())
+		err = errors.Join(
+			fmt.Errorf("the cluster is not what the Memcached %s asks for after %s: %s", sample.Key.Name, timeout, show.last.Verdict()),
+			believable(ctx, show.last, ready),
+		)
 	}
 	return show.last, err
+}
+
+// believable returns an error if the status is that of an operator which is not ready.
+func believable(ctx context.Context, now State, ready func(context.Context) error) error {
+	if err := ready(ctx); err != nil {
+		return fmt.Errorf("the operator is not ready, so the status may be an old one (%s): %w", now.Verdict(), err)
+	}
+	return nil
 }
 
 // show is what is known between two changes.

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"fmt"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -43,6 +44,23 @@ func (s State) conditions() []metav1.Condition {
 	return set
 }
 
+// Outdated returns what to add to a condition of a Memcached that is about an earlier spec, and "" for one that is about the current
+// spec.
+func Outdated(m *cachev1alpha1.Memcached, c metav1.Condition) string {
+	if c.ObservedGeneration == m.Generation {
+		return ""
+	}
+	return fmt.Sprintf(" (about generation %d, not %d)", c.ObservedGeneration, m.Generation)
+}
+
+// tone is conditionTone for a condition of this state: one that is about an earlier spec says nothing about this one.
+func (s State) tone(c metav1.Condition) tone {
+	if Outdated(s.Memcached, c) != "" {
+		return wait
+	}
+	return conditionTone(c)
+}
+
 // Converged reports whether the cluster is what the Memcached asks for: the
 // Deployment has size ready pods, all of them are seen, and all conditions are
 // as they should be of this very spec.
@@ -53,7 +71,7 @@ func (s State) Converged() bool {
 	wanted, conditions := size(s.Memcached), s.conditions()
 	return replicas(s.Deployment) == wanted && s.Deployment.Status.ReadyReplicas == wanted && s.readyPods() == wanted &&
 		len(conditions) == len(conditionTypes) && !slices.ContainsFunc(conditions, func(c metav1.Condition) bool {
-		return conditionTone(c) != good || c.ObservedGeneration != s.Memcached.Generation
+		return s.tone(c) != good
 	})
 }
 

@@ -15,7 +15,7 @@ func (s State) Verdict() string {
 		words[0] = s.Memcached.Name + ": " + readyText(s.Deployment)
 	}
 	for _, c := range s.conditions() {
-		words = append(words, verdictOf(c))
+		words = append(words, verdictOf(c)+Outdated(s.Memcached, c))
 	}
 	return strings.Join(words, ", ")
 }

@@ -37,8 +37,37 @@ func (c Condition) String() string {
 
 // WaitForConditions waits until the status of the object of obj's type, namespace and name has these conditions, all at once, each
 // computed for the object's current generation. A condition without observedGeneration does not count: nothing says then which spec
-// it is about. It does not change obj.
+// it is about. Nor do conditions count while the operator under test is not ready, because it may have written them long ago. It does
+// not change obj.
 func WaitForConditions(ctx context.Context, s *Scope, obj client.Object, conditions ...Condition) {
+	s.Helper()
+	for {
+		waitForConditions(ctx, s, obj, conditions)
+		if s.ready(ctx) == nil {
+			return
+		}
+		WaitFor(ctx, s, "the operator", func(ctx context.Context) error {
+			if err := s.ready(ctx); err != nil {
+				return fmt.Errorf("expected it to be ready, because a status is worth nothing otherwise; last seen: %w", err)
+			}
+			return nil
+		})
+	}
+}
+
+// ready returns why the operator under test is not ready, or nil where there is none. One that runs in pods is a kubelet's to probe.
+func (s *Scope) ready(ctx context.Context) error {
+	switch {
+	case s.probe != nil:
+		return s.probe(ctx)
+	case s.Operator == nil || s.Deployed != nil:
+		return nil
+	}
+	return s.Operator.Ready(ctx)
+}
+
+// waitForConditions is WaitForConditions whether the operator is ready or not.
+func waitForConditions(ctx context.Context, s *Scope, obj client.Object, conditions []Condition) {
 	s.Helper()
 	waitForObject(ctx, s, obj, func(found client.Object) error {
 		seen, err := ConditionsOf(found)

@@ -54,7 +54,8 @@ type Scope struct {
 	result    *result // of the feature
 	values    *values
 	timeout   time.Duration
-	turns     int // see patience
+	turns     int                         // see patience
+	probe     func(context.Context) error // in tests of this package, the operator's readiness probe
 	provider  cluster.Provider
 	manifests runner.Manifests
 	deploy    func(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run

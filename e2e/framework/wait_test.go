@@ -227,6 +227,52 @@ func TestCondition(t *testing.T) {
 	}
 }
 
+// A status that an operator has written says nothing once the operator is not ready.
+func TestConditionsCountOnlyOfAReadyOperator(t *testing.T) {
+	g := NewWithT(t)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: "p1", Generation: 2},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: "Available", Status: corev1.ConditionTrue, Reason: "AllReplicasReady", ObservedGeneration: 2},
+		}},
+	}
+	available := Condition{Type: "Available", Status: metav1.ConditionTrue}
+	waitReady := func(probe func(probes int, c client.Client) error) (probes int, failure string) {
+		c := newClient(interceptor.Funcs{}, pod.DeepCopy())
+		failure = verdict(t, c, time.Second, func(ctx context.Context, s *Scope) {
+			s.probe = func(context.Context) error {
+				probes++
+				return probe(probes, c)
+			}
+			WaitForConditions(ctx, s, pod, available)
+		})
+		return probes, failure
+	}
+
+	probes, failure := waitReady(func(int, client.Client) error { return nil })
+	g.Expect(failure).To(BeEmpty())
+	g.Expect(probes).To(Equal(1))
+
+	_, failure = waitReady(func(int, client.Client) error { return errors.New("503 Service Unavailable") })
+	g.Expect(failure).To(ContainSubstring("the operator: expected it to be ready, because a status is worth nothing otherwise; last seen: 503 Service Unavailable"))
+
+	// When it gets ready, its status may have changed.
+	lose := func(probes int, c client.Client) error {
+		if probes < 3 {
+			return errors.New("not ready")
+		}
+		if probes == 3 {
+			lost := &corev1.Pod{}
+			g.Expect(c.Get(t.Context(), key, lost)).To(Succeed())
+			lost.Status.Conditions[0].Status = corev1.ConditionFalse
+			g.Expect(c.Status().Update(t.Context(), lost)).To(Succeed())
+		}
+		return nil
+	}
+	_, failure = waitReady(lose)
+	g.Expect(failure).To(ContainSubstring("expected Available=True of generation 2; last seen: Available=False"))
+}
+
 func TestObjectFillsWhatItFound(t *testing.T) {
 	g := NewWithT(t)
 	c := newClient(interceptor.Funcs{}, deployment(3, 1))

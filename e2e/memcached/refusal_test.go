@@ -142,6 +142,83 @@ func TestRefusals(t *testing.T) {
 		TestAlone(t)
 }
 
+// TestForeignWebhookDown owns the operator, for its recheck interval. While the webhook of another program does not respond, the API
+// server answers every write of a Deployment with a server error. The status is about the current spec nevertheless, and says why.
+func TestForeignWebhookDown(t *testing.T) {
+	const message = `failed calling webhook "policy.example.com"`
+	feature := memcached.Feature("another program's webhook is down").
+		WithLabel("contract", "1").
+		WithLabel("contract", "8").
+		WithLabel("disruptive", "operator").
+		Setup(attentive)
+	type outage struct {
+		served, shrunk, created *cachev1alpha1.Memcached
+		lift                    func()
+	}
+	framework.Given(feature, func(ctx context.Context, s *framework.Scope) *outage {
+		o := &outage{served: create(ctx, s, s.NewName("served"), s.Size(1, 3)), shrunk: create(ctx, s, s.NewName("shrunk"), s.Size(2, 3))}
+		settled(ctx, s, o.served)
+		settled(ctx, s, o.shrunk)
+		o.lift = failDeployments(ctx, s)
+		return o
+	}).
+		Assess("and a Memcached that grows is no longer Available", func(ctx context.Context, s *framework.Scope, o *outage) {
+			resize(ctx, s, o.served, s.Size(4, 5))
+			degraded(ctx, s, o.served, cachev1alpha1.ReasonWriteFailed, message)
+		}).
+		Assess("one that shrinks still is", func(ctx context.Context, s *framework.Scope, o *outage) {
+			resize(ctx, s, o.shrunk, single)
+			framework.WaitForConditions(ctx, s, o.shrunk, available, framework.Condition{
+				Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonWriteFailed, Message: message,
+			})
+		}).
+		Assess("a new one has a status", func(ctx context.Context, s *framework.Scope, o *outage) {
+			o.created = create(ctx, s, s.NewName("created"), s.Size(1, 2))
+			degraded(ctx, s, o.created, cachev1alpha1.ReasonWriteFailed, message)
+		}).
+		Assess("and all of them recover after it", func(ctx context.Context, s *framework.Scope, o *outage) {
+			o.lift()
+			for _, mc := range []*cachev1alpha1.Memcached{o.served, o.shrunk, o.created} {
+				settled(ctx, s, mc)
+				framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
+			}
+		}).
+		TestAlone(t)
+}
+
+// shortestWebhook is how many seconds the API server waits for a webhook at least.
+const shortestWebhook int32 = 1
+
+// failDeployments makes the API server fail to write the namespace's Deployments, because it can't reach a webhook that has to allow
+// them. It is lifted by lift, or else at the end of the test.
+func failDeployments(ctx context.Context, s *framework.Scope) (lift func()) {
+	s.Helper()
+	port := s.Port()
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("policy")},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: port}}}, // no pods
+	}
+	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: "policy.example.com",
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{
+				Service: &admissionregistrationv1.ServiceReference{Namespace: service.Namespace, Name: service.Name, Port: &port},
+			},
+			Rules: []admissionregistrationv1.RuleWithOperations{{
+				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+				Rule:       deploymentsRule,
+			}},
+			NamespaceSelector:       onlyNamespace(s),
+			FailurePolicy:           new(admissionregistrationv1.Fail),
+			TimeoutSeconds:          new(shortestWebhook),
+			SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}
+	return inForce(ctx, s, "failed calling webhook", service, configuration)
+}
+
 // forbidDeployments makes a policy of the namespace that forbids Deployments, and returns when the API server acts on it. It is
 // lifted by lift, or else at the end of the test.
 func forbidDeployments(ctx context.Context, s *framework.Scope) (lift func()) {
@@ -279,6 +356,17 @@ func TestLaxDefinition(t *testing.T) {
 // createDespite creates a Memcached that the definition refuses, under a laxer one, and returns what puts the definition back.
 func createDespite(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*apiextensionsv1.JSONSchemaProps)) (tighten func()) {
 	s.Helper()
+	tighten = loosen(ctx, s, edit)
+	// The API server takes a moment to act on it.
+	framework.WaitFor(ctx, s, "that the laxer definition lets "+mc.Name+" pass", func(ctx context.Context) error {
+		return s.Client.Create(ctx, mc)
+	})
+	return tighten
+}
+
+// loosen edits the definition's schema, and returns what puts it back; the end of the test does so, too.
+func loosen(ctx context.Context, s *framework.Scope, edit func(*apiextensionsv1.JSONSchemaProps)) (tighten func()) {
+	s.Helper()
 	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName}}
 	framework.WaitForObject(ctx, s, definition, Not(BeNil()))
 	lax := definition.DeepCopy()
@@ -294,10 +382,6 @@ func createDespite(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Me
 		}
 	})
 	s.Cleanup(tighten)
-	// The API server takes a moment to act on it.
-	framework.WaitFor(ctx, s, "that the laxer definition lets "+mc.Name+" pass", func(ctx context.Context) error {
-		return s.Client.Create(ctx, mc)
-	})
 	return tighten
 }
 

@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 
 	"github.com/go-logr/logr"
@@ -17,7 +16,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
@@ -83,19 +81,12 @@ func serve(options options, log logr.Logger) error {
 	if err := newReconciler(options, manager).SetupWithManager(ctx, manager); err != nil {
 		return err
 	}
-	// The process is alive as soon as it responds. It is ready once its caches are filled, because it can't reconcile anything
-	// before.
-	cachesSynced := func(request *http.Request) error {
-		if !manager.GetCache().WaitForCacheSync(request.Context()) {
-			return errors.New("the caches are not synced yet")
-		}
-		return nil
-	}
-	if err := errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("caches", cachesSynced)); err != nil {
+	// The process is alive as soon as it responds, and ready once its caches have synced.
+	synced, err := cachesSynced(ctx, manager.GetCache())
+	if err != nil {
 		return err
 	}
-	// The cache has to start filling now, although only the leader's controllers use it.
-	if _, err := manager.GetCache().GetInformer(ctx, &cachev1alpha1.Memcached{}, cache.BlockUntilSynced(false)); err != nil {
+	if err := errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("caches", synced)); err != nil {
 		return err
 	}
 	if err := serveWebhooks(manager, options, certificate); err != nil {

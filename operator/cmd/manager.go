@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/example/operator-testbed/operator/internal/controller"
+	"github.com/example/operator-testbed/operator/internal/lenient"
 )
 
 // leaseName is the name of the Lease that the leader holds.
@@ -24,6 +26,7 @@ func managerOptions(o options, c certificate, scheme *runtime.Scheme, log logr.L
 		Scheme:                 scheme,
 		Logger:                 log,
 		Cache:                  cacheOptions(o, c),
+		NewCache:               lenient.NewCache,
 		HealthProbeBindAddress: o.healthProbeAddress,
 		Metrics:                metricsOptions(o, c),
 		WebhookServer:          webhook.NewServer(webhook.Options{Host: o.webhooks.host, Port: o.webhooks.port, TLSOpts: c.tlsOptions()}),
@@ -45,6 +48,10 @@ func managerOptions(o options, c certificate, scheme *runtime.Scheme, log logr.L
 	}
 }
 
+// failureGrace is how long a failing write of a Deployment is retried before a status reports it: longer than it takes to replace a
+// webhook's pod, or to elect another leader of etcd.
+const failureGrace = time.Second
+
 // newReconciler returns the reconciler for the options, with the manager's clients.
 func newReconciler(o options, manager ctrl.Manager) *controller.MemcachedReconciler {
 	return &controller.MemcachedReconciler{
@@ -55,6 +62,7 @@ func newReconciler(o options, manager ctrl.Manager) *controller.MemcachedReconci
 
 		ProgressDeadline: o.progressDeadline,
 		ProgressInterval: o.progressInterval,
+		FailureGrace:     failureGrace,
 	}
 }
 

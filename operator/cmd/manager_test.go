@@ -81,8 +81,11 @@ func TestManagerOptions(t *testing.T) {
 	if got.Scheme != scheme {
 		t.Error("the manager does not know the scheme")
 	}
+	if got.NewCache == nil {
+		t.Error("one Memcached that can't be decoded stops the cache")
+	}
 	// Other tests cover the servers and the cache.
-	others := cmpopts.IgnoreFields(ctrl.Options{}, "Scheme", "Metrics", "WebhookServer", "Cache")
+	others := cmpopts.IgnoreFields(ctrl.Options{}, "Scheme", "Metrics", "WebhookServer", "Cache", "NewCache")
 	if diff := cmp.Diff(want, got, others, cmpopts.IgnoreUnexported(ctrl.Options{}, logr.Logger{})); diff != "" {
 		t.Errorf("the manager's options (-want +got):\n%s", diff)
 	}
@@ -169,6 +172,9 @@ func TestNewReconciler(t *testing.T) {
 	}
 	if got.ProgressDeadline != 3*time.Minute || got.ProgressInterval != 4*time.Second {
 		t.Errorf("pods may go %s without progress, and progress waits %s; want 3m and 4s", got.ProgressDeadline, got.ProgressInterval)
+	}
+	if got.FailureGrace != time.Second {
+		t.Errorf("a failure is retried for %s before it is reported, want 1s", got.FailureGrace)
 	}
 	if got.Client != manager.client || got.APIReader != manager.reader {
 		t.Error("it does not read and write as the manager does")

@@ -149,5 +149,7 @@ func converge(ctx context.Context, cluster *embedded.Provider, out *report, prog
 	if err != nil {
 		return demo.State{}, err
 	}
-	return demo.Show(ctx, config, sample, out.screen, out.begin)
+	return demo.Show(ctx, config, sample, out.screen, out.begin, func(ctx context.Context) error {
+		return operator.Ready(ctx, cluster.Supervisor())
+	})
 }

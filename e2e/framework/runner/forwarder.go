@@ -138,7 +138,7 @@ func (f *forwarder) ready(ctx context.Context, e endpoint) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.probing)
 	defer cancel()
-	return probe(ctx, e.Health)
+	return Probe(ctx, e.Health) == nil
 }
 
 // cutUnready ends the links to endpoints that have gone or are not ready, and returns when both sides have let go of them.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
@@ -30,7 +31,7 @@ func (r *Replica) ready(ctx context.Context) error {
 		_, _ = r.supervisor().Wait(ctx, r.name) // the process has exited or ctx is done: see below
 	}()
 	for range watch.Poll(alive, askAgain) {
-		if probe(ctx, r.at.health) {
+		if Probe(ctx, r.at.health) == nil {
 			return nil
 		}
 	}
@@ -45,18 +46,41 @@ func (r *Replica) ready(ctx context.Context) error {
 	return err
 }
 
-// probe makes the readiness probe at the address.
-func probe(ctx context.Context, address string) bool {
+// Ready returns nil if a replica is ready, or else why none of them is.
+func (o *Operator) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer within %s", probeTimeout))
+	defer cancel()
+	reasons := make([]error, len(o.replicas))
+	var probes sync.WaitGroup
+	for i, r := range o.replicas {
+		probes.Go(func() {
+			if err := Probe(ctx, r.at.health); err != nil {
+				reasons[i] = fmt.Errorf("%s: %w", r.name, err)
+			}
+		})
+	}
+	probes.Wait()
+	if slices.Contains(reasons, nil) {
+		return nil
+	}
+	return errors.Join(reasons...)
+}
+
+// Probe makes the readiness probe at the address (host:port), and returns why the operator there is not ready.
+func Probe(ctx context.Context, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 	if err != nil {
-		return false
+		return err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false
+		return errors.Join(err, context.Cause(ctx))
 	}
 	response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", request.URL, response.Status)
+	}
+	return nil
 }
 
 // lastWords returns what the log says of what ails this run of the operator, and where the rest is.

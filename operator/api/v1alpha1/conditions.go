@@ -25,6 +25,9 @@ const (
 
 	// ReasonReplicasNotReady (False): fewer than spec.size replicas are ready.
 	ReasonReplicasNotReady = "ReplicasNotReady"
+
+	// ReasonDeploymentUnknown (Unknown): the Deployment cannot be read. ConditionDegraded says why.
+	ReasonDeploymentUnknown = "DeploymentUnknown"
 )
 
 // The reasons of ConditionProgressing.
@@ -72,6 +75,10 @@ const (
 	// cluster refuses the Deployment.
 	ReasonForbidden = "Forbidden"
 
+	// ReasonWriteFailed (True): the API server keeps failing to read, create or change the Deployment, for example because a
+	// webhook of the cluster does not respond. The operator retries.
+	ReasonWriteFailed = "WriteFailed"
+
 	// ReasonPodsRefused (True): the API server refuses the pods, for example because of a LimitRange or of the Pod Security
 	// level of the namespace.
 	ReasonPodsRefused = "PodsRefused"
@@ -105,6 +112,10 @@ const (
 // true, the event has the reason of the condition.
 const ReasonRecovered = "Recovered"
 
+// ReasonUndecodable is the reason of the event about a Memcached that does not fit the API's Go types. It is not served, and has no
+// new status, until it is repaired.
+const ReasonUndecodable = "Undecodable"
+
 // ConditionReason is one row of the table of conditions: in which case a condition has a status and a reason.
 type ConditionReason struct {
 	// Type is the condition's type.
@@ -127,6 +138,8 @@ func ConditionReasons() []ConditionReason {
 			"fewer than spec.size replicas are ready"},
 		{ConditionAvailable, metav1.ConditionFalse, ReasonDeploymentTerminating,
 			"the Deployment, or that of an earlier Memcached of the same name, is being deleted"},
+		{ConditionAvailable, metav1.ConditionUnknown, ReasonDeploymentUnknown,
+			"the Deployment cannot be read; Degraded says why"},
 		{ConditionProgressing, metav1.ConditionTrue, ReasonStartingReplicas,
 			"fewer than spec.size replicas are ready"},
 		{ConditionProgressing, metav1.ConditionTrue, ReasonRollingOut,
@@ -149,6 +162,8 @@ func ConditionReasons() []ConditionReason {
 			"a ResourceQuota leaves no room for the Deployment or for one of its pods"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonForbidden,
 			"the operator lacks a permission, or a policy of the cluster refuses the Deployment"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonWriteFailed,
+			"the API server keeps failing to read, create or change the Deployment, for example because a webhook of the cluster does not respond"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonPodsRefused,
 			"the API server refuses the pods, for example because of a LimitRange or of Pod Security admission"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonImagePullFailed,

@@ -34,6 +34,11 @@ func CacheOptions() cache.Options {
 	}
 }
 
+// CachedKinds returns an object of each kind that the reconciler watches, in the form in which the cache holds it.
+func CachedKinds() []client.Object {
+	return append([]client.Object{&cachev1alpha1.Memcached{}, &appsv1.Deployment{}}, indexed()...)
+}
+
 // trimDeployment keeps every field that the operator sets, because users and other controllers may change them.
 func trimDeployment(object any) (any, error) {
 	if deployment, ok := object.(*appsv1.Deployment); ok {

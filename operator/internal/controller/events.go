@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/lenient"
 )
 
 // eventAction is what the operator was doing when it recorded an event. The events API requires an action.
@@ -45,13 +46,23 @@ func announce(recorder events.EventRecorder, mc *cachev1alpha1.Memcached, previo
 	if !found {
 		return
 	}
-	// The reference has no resource version, so that an event which occurs again is counted instead of created again.
-	regarding := &corev1.ObjectReference{
+	recorder.Eventf(referenceTo(mc), nil, event.eventType, event.reason, eventAction, "%s", event.note)
+}
+
+// announceUndecodable records the event for a Memcached that can't be decoded, which has no status to say so.
+func announceUndecodable(recorder events.EventRecorder, err *lenient.UndecodableError) {
+	recorder.Eventf(referenceTo(&err.Object), nil, corev1.EventTypeWarning, cachev1alpha1.ReasonUndecodable, eventAction,
+		"%s", capitalized(sentence(err.Error())))
+}
+
+// referenceTo refers to a Memcached. The reference has no resource version, so that an event which occurs again is counted instead of
+// created again.
+func referenceTo(mc metav1.Object) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
 		APIVersion: cachev1alpha1.GroupVersion.String(),
 		Kind:       "Memcached",
-		Namespace:  mc.Namespace,
-		Name:       mc.Name,
-		UID:        mc.UID,
+		Namespace:  mc.GetNamespace(),
+		Name:       mc.GetName(),
+		UID:        mc.GetUID(),
 	}
-	recorder.Eventf(regarding, nil, event.eventType, event.reason, eventAction, "%s", event.note)
 }

@@ -44,8 +44,13 @@ const (
 	crashAfter  fault = "crash after"
 	lostReply   fault = "lost reply"
 	serverError fault = "500"
-	conflict    fault = "409"
-	staleRead   fault = "stale read"
+	// serverErrors and lasting happen to the call, and to the next ones of its name: to a few of them, or to all until the end of
+	// the phase. That is what a write meets while the webhook of another program does not respond.
+	serverErrors fault = "500, 3 times"
+	lasting      fault = "500, lasting"
+
+	conflict  fault = "409"
+	staleRead fault = "stale read"
 )
 
 // call is a call that the operator made.
@@ -61,12 +66,18 @@ type call struct {
 func (c call) faults() []fault {
 	switch {
 	case c.write:
-		return []fault{crashBefore, crashAfter, lostReply, serverError, conflict}
+		return []fault{crashBefore, crashAfter, lostReply, serverError, serverErrors, lasting, conflict}
 	case c.cached:
 		return []fault{staleRead}
 	}
-	return []fault{crashBefore, serverError}
+	return []fault{crashBefore, serverError, serverErrors, lasting}
 }
+
+// isReportable reports whether the operator can write a status while the call fails.
+func (c call) isReportable() bool { return c.name != patchStatus }
+
+// errServer is the API server's answer to a call with a server error.
+var errServer = apierrors.NewInternalError(errors.New("etcd is gone"))
 
 // crash is the value that the operator panics with when it crashes on purpose. stopped is the value that stops a run early.
 type (
@@ -89,6 +100,9 @@ type scenarioRun struct {
 	// calls are the operator's calls, and injected are the faults that were injected into them.
 	calls    []call
 	injected []string
+	// failing is the call that fails from now on, and failures is how many times more: no limit if it is negative.
+	failing  call
+	failures int
 	// phases is the number of phases that have finished since the last planned fault.
 	phases int
 	// readStale is whether the current reconcile has read something stale.
@@ -145,10 +159,20 @@ func (run *scenarioRun) faultyCalls(cached bool) interceptor.Funcs {
 			run.injected = append(run.injected, fmt.Sprintf("%s at call %d (%s)", fault, len(run.calls)-1, name))
 		}
 		switch fault {
+		case serverErrors:
+			run.failing, run.failures = current, 3
+		case lasting:
+			run.failing, run.failures = current, -1
+		}
+		if run.failures != 0 && current == run.failing {
+			run.failures--
+			return errServer
+		}
+		switch fault {
 		case crashBefore:
 			panic(crash{})
 		case serverError:
-			return apierrors.NewInternalError(errors.New("etcd is gone"))
+			return errServer
 		case conflict:
 			return apierrors.NewConflict(deployments, testName, errors.New("changed in the meantime"))
 		case staleRead:
@@ -358,15 +382,28 @@ func (run *scenarioRun) runControllers() {
 	run.recordState()
 }
 
-// settle runs the operator and the other controllers until there is nothing more to do, however often the operator fails.
+// settle runs the operator and the other controllers until there is nothing more to do, however often the operator fails. A fault
+// that lasts ends when the operator no longer writes anything because of it.
 func (run *scenarioRun) settle(phase string) {
 	run.t.Helper()
 	run.recordState()
+	quiet := 0
 	for range 40 {
 		states, writes := len(run.states), len(run.writes)
 		err := run.reconcileOnce()
 		run.runControllers()
-		if err == nil && !run.readStale && len(run.states) == states && len(run.writes) == writes {
+		if len(run.states) > states || len(run.writes) > writes {
+			quiet = 0
+			continue
+		}
+		if quiet++; err != nil && run.failures < 0 && quiet == 3 {
+			if run.failing.isReportable() {
+				run.expectReported(phase)
+			}
+			run.failures = 0
+		}
+		if err == nil && !run.readStale {
+			run.failures = 0
 			run.checkSettled(phase)
 			if len(run.plan) > 0 && len(run.injected) == len(run.plan) {
 				// A fault shows its effects by the end of the following phase, or never.
@@ -419,6 +456,27 @@ func (run *scenarioRun) expectServing(phase string) {
 	if got := len(mc.Status.Nodes); got != int(*mc.Spec.Size) {
 		run.violate("I1 convergence: after %q %d nodes, want %d", phase, got, *mc.Spec.Size)
 	}
+}
+
+// expectReported checks what the user must see while a call fails that the operator needs: a status of the current spec that
+// gives the error message and does not promise more than there is.
+func (run *scenarioRun) expectReported(phase string) {
+	run.t.Helper()
+	mc, found := find(run, &cachev1alpha1.Memcached{})
+	if !found || mc.DeletionTimestamp != nil {
+		return
+	}
+	degraded := degradedOf(mc.Status)
+	if degraded.Status != metav1.ConditionTrue || !strings.Contains(degraded.Message, errServer.ErrStatus.Message) {
+		run.violate("I7 report: while %q fails in %q, Degraded is %s: %q", run.failing.name, phase, degraded.Status, degraded.Message)
+	}
+	for _, condition := range mc.Status.Conditions {
+		if condition.ObservedGeneration != mc.Generation {
+			run.violate("I7 report: while %q fails in %q, %s is of generation %d, want %d",
+				run.failing.name, phase, condition.Type, condition.ObservedGeneration, mc.Generation)
+		}
+	}
+	run.checkStatus()
 }
 
 func (run *scenarioRun) expectConditions(phase string, want ...string) {
@@ -779,6 +837,26 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 			},
 		},
 		{
+			name: "writes no status while the Deployment fails", scenario: "lifecycle", want: "I7 report",
+			atLast: createDeployment, fault: lasting,
+			bug: func(_ *scenarioRun, cluster client.WithWatch) client.WithWatch {
+				failed := false
+				return interceptor.NewClient(cluster, interceptor.Funcs{
+					Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+						err := c.Create(ctx, object, options...)
+						failed = err != nil
+						return err
+					},
+					SubResourcePatch: func(ctx context.Context, c client.Client, subResource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+						if failed {
+							return nil
+						}
+						return c.SubResource(subResource).Patch(ctx, object, patch, options...)
+					},
+				})
+			},
+		},
+		{
 			name: "gives the successor what it computed for the predecessor", scenario: "recreated", want: "I2 truth",
 			bug: func(run *scenarioRun, cluster client.WithWatch) client.WithWatch {
 				return interceptor.NewClient(cluster, interceptor.Funcs{
@@ -828,7 +906,7 @@ func randomPlan(seed uint64, names []string, healthy map[string]*scenarioRun) (s
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it must be reproducible, not secret
 	name := names[random.IntN(len(names))]
 	plan := map[int]fault{}
-	all := []fault{crashBefore, crashAfter, lostReply, serverError, conflict, staleRead}
+	all := []fault{crashBefore, crashAfter, lostReply, serverError, serverErrors, conflict, staleRead}
 	for range 2 + random.IntN(6) {
 		plan[random.IntN(len(healthy[name].calls))] = all[random.IntN(len(all))]
 	}

@@ -104,7 +104,17 @@ var failureCases = []statusCase{
 	},
 	degraded("ImagePullFailed", testSnapshot(4, pod("a", unschedulable), pod("b", terminated), pod("c", waiting("RunContainerError")), pod("d", waiting("ErrImagePull")))).
 		named("before all others"),
-	blocked("NameTaken"), blocked("Invalid"), blocked("QuotaExceeded"), blocked("Forbidden"),
+	blocked("NameTaken"), blocked("Invalid"), blocked("QuotaExceeded"), blocked("Forbidden"), blocked("WriteFailed"),
+	{
+		name: "the Deployment cannot be read",
+		snapshot: testSnapshot(3, pod("a", ready), pod("b", ready)).with(func(s *snapshot) {
+			s.refused = refusal{cachev1alpha1.ReasonWriteFailed, "no"}
+			s.deployment = deploymentState{unknown: true}
+			s.previous = cachev1alpha1.MemcachedStatus{Nodes: []string{"c"}, ReadyReplicas: 1, Replicas: 4}
+		}),
+		want:  []string{"Available=Unknown/DeploymentUnknown", "Progressing=False/Blocked", "Degraded=True/WriteFailed"},
+		nodes: []string{"c"},
+	},
 	{
 		name: "the change of a Deployment that serves is refused",
 		snapshot: testSnapshot(1, pod("a", ready), pod("b", ready)).with(func(s *snapshot) {

@@ -45,7 +45,7 @@ func TestFaultMatrix(t *testing.T) {
 // faultMatrix returns a table of how many times each fault happens to each kind of call, over all scenarios.
 func faultMatrix(t *testing.T) string {
 	t.Helper()
-	kinds := []fault{crashBefore, crashAfter, lostReply, serverError, conflict, staleRead}
+	kinds := []fault{crashBefore, crashAfter, lostReply, serverError, serverErrors, lasting, conflict, staleRead}
 	tried := map[string]map[fault]int{}
 	total := 0
 	for name := range scenarios {

@@ -21,25 +21,49 @@ type lastWrites struct {
 // record is what was written for one Memcached.
 type record struct {
 	uid types.UID
-	// created is whether a Deployment was created. If so, a cache without one may just be behind.
-	created bool
+	// hasDeployment is whether a Deployment of its name was created, or was there already. If so, a cache without one may just be
+	// behind.
+	hasDeployment bool
 	// status is the last status written, and resourceVersion is the Memcached's resource version after that write.
 	status          cachev1alpha1.MemcachedStatus
 	resourceVersion string
 	// heldBackSince is when progress was first noticed that is not written yet, or the zero time if there is none.
 	heldBackSince time.Time
+	// failingSince is when the first of several attempts in a row failed to write the Deployment, or the zero time if the last one
+	// did not fail. Attempts that were refused do not count.
+	failingSince time.Time
 	// awaited is whether this process saw the Memcached without a status, and it has not been Available since.
 	awaited bool
 }
 
-// recordCreation records that a Deployment was created for mc.
-func (w *lastWrites) recordCreation(mc *cachev1alpha1.Memcached) {
-	w.update(mc, func(r *record) { r.created = true })
+// recordDeployment records that a Deployment was created for mc, or that there was one of its name.
+func (w *lastWrites) recordDeployment(mc *cachev1alpha1.Memcached) {
+	w.update(mc, func(r *record) { r.hasDeployment = true })
 }
 
-// hasCreated reports whether a Deployment was created for mc.
-func (w *lastWrites) hasCreated(mc *cachev1alpha1.Memcached) bool {
-	return w.read(mc).created
+// hasDeployment reports whether a Deployment was created for mc, or one of its name was found.
+func (w *lastWrites) hasDeployment(mc *cachev1alpha1.Memcached) bool {
+	return w.read(mc).hasDeployment
+}
+
+// recordFailure records that an attempt to write the Deployment of mc has failed. It reports whether the failure lasts: the attempt
+// before it failed as well, and the first one in a row at least grace ago.
+func (w *lastWrites) recordFailure(mc *cachev1alpha1.Memcached, now time.Time, grace time.Duration) (lasts bool) {
+	w.update(mc, func(r *record) {
+		if r.failingSince.IsZero() {
+			r.failingSince = now
+			return
+		}
+		lasts = now.Sub(r.failingSince) >= grace
+	})
+	return lasts
+}
+
+// recordNoFailure records that the last attempt to write the Deployment of mc did not fail.
+func (w *lastWrites) recordNoFailure(mc *cachev1alpha1.Memcached) {
+	if !w.read(mc).failingSince.IsZero() {
+		w.update(mc, func(r *record) { r.failingSince = time.Time{} })
+	}
 }
 
 // recordStatus records a status that was written, and the resource version of mc after the write.

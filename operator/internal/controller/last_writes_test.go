@@ -44,7 +44,7 @@ func TestLastStatus(t *testing.T) {
 	}
 	t.Run("nothing was written", func(t *testing.T) {
 		var w lastWrites
-		w.recordCreation(inCache("9"))
+		w.recordDeployment(inCache("9"))
 		if got := w.lastStatus(inCache("9")).Selector; got != "cached" {
 			t.Errorf("got the status that is %s", got)
 		}
@@ -59,10 +59,10 @@ func TestLastWritesAreSafeForConcurrentUse(t *testing.T) {
 		users.Go(func() {
 			mc := testMemcached(1)
 			for range 100 {
-				w.recordCreation(mc)
+				w.recordDeployment(mc)
 				w.recordStatus(mc, cachev1alpha1.MemcachedStatus{}, "1")
 				w.lastStatus(mc)
-				w.hasCreated(mc)
+				w.hasDeployment(mc)
 				w.forget(nameOf(mc))
 			}
 		})

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/lenient"
 	"github.com/example/operator-testbed/operator/internal/metrics"
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
@@ -46,6 +47,10 @@ type MemcachedReconciler struct {
 	// are one write. A condition that changes is written at once. 0 holds nothing back.
 	ProgressInterval time.Duration
 
+	// FailureGrace is how long the reconciler retries a write of the Deployment that failed without being refused before the status
+	// reports it, because such a failure may pass on its own. It is reported only if a later attempt fails as well.
+	FailureGrace time.Duration
+
 	// Recorder records the events. SetupWithManager sets it to the manager's, unless it is set already.
 	Recorder events.EventRecorder
 
@@ -66,11 +71,16 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile ensures the Deployment of one Memcached and reports its status. It defaults the spec, ensures the Deployment,
-// observes the pods, and writes the status, in this order. If the Deployment is refused, the other steps follow anyway, so that
-// the status says why.
+// observes the pods, and writes the status, in this order. If the Deployment can't be written, the other steps follow anyway, so
+// that the status is never about an earlier spec, and says what fails.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {
+		if undecodable := new(lenient.UndecodableError); errors.As(err, &undecodable) {
+			// Another version of the Memcached triggers another reconcile.
+			announceUndecodable(r.Recorder, undecodable)
+			return ctrl.Result{}, reconcile.TerminalError(err)
+		}
 		if apierrors.IsNotFound(err) {
 			r.lastWrites.forget(request.NamespacedName)
 		}
@@ -83,31 +93,62 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	setDefaults(&mc.Spec)
 
 	desired := desiredDeployment(mc, r.Image)
-	deployment, refusedBecause := r.ensureDeployment(ctx, mc, desired)
-	if errors.Is(refusedBecause, errGone) || apierrors.HasStatusCause(refusedBecause, corev1.NamespaceTerminatingCause) {
+	deployment, failure := r.ensureDeploymentInTime(ctx, mc, desired)
+	if errors.Is(failure, errGone) || apierrors.HasStatusCause(failure, corev1.NamespaceTerminatingCause) {
 		// The Memcached or its namespace is being deleted.
 		return ctrl.Result{}, nil
-	}
-	refused := refusalOf(refusedBecause)
-	if refusedBecause != nil && refused.reason == "" {
-		return ctrl.Result{}, refusedBecause
 	}
 
 	observed, err := r.observe(ctx, mc)
 	if err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, errors.Join(failure, err)
 	}
-	observed.deployment, observed.refused, observed.templateHash = deployment, refused, templateHash(desired)
+	observed.deployment, observed.templateHash = deployment, templateHash(desired)
+	observed.refused = r.refusalOf(observed, failure)
+	if deployment.unknown && observed.refused.reason == "" {
+		// There is nothing to report yet. The next attempt follows soon.
+		return ctrl.Result{}, failure
+	}
 
 	status, settled := computeStatus(observed)
 	if settled {
 		heldBack, err := r.ensureStatus(ctx, observed, status)
-		if err != nil || heldBack > 0 {
-			return ctrl.Result{RequeueAfter: heldBack}, err
+		if err != nil {
+			return ctrl.Result{}, errors.Join(failure, err)
+		}
+		if heldBack > 0 && failure == nil {
+			return ctrl.Result{RequeueAfter: heldBack}, nil
 		}
 	}
 	progressing := meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionProgressing)
-	return r.next(observed, progressing, refusedBecause)
+	return r.next(observed, progressing, failure)
+}
+
+// ensureDeploymentInTime is ensureDeployment within half of the time that is left for the reconcile. The other half is for the
+// status, which would otherwise be late whenever the API server waits for a webhook that does not respond.
+func (r *MemcachedReconciler) ensureDeploymentInTime(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+	}
+	return r.ensureDeployment(ctx, mc, desired)
+}
+
+// refusalOf returns why the Deployment of the snapshot's Memcached is not as desired, given the error of ensureDeployment. An
+// error that is not a refusal may not occur at the next attempt, so it counts only if it has lasted, or if the last status reports
+// one already.
+func (r *MemcachedReconciler) refusalOf(s snapshot, err error) refusal {
+	refused := refusalOf(err)
+	if err == nil || refused.reason != "" {
+		r.lastWrites.recordNoFailure(s.memcached)
+		return refused
+	}
+	lasts := r.lastWrites.recordFailure(s.memcached, s.now, r.FailureGrace)
+	if lasts || degradedOf(s.previous).Reason == cachev1alpha1.ReasonWriteFailed {
+		return refusal{cachev1alpha1.ReasonWriteFailed, stable(err.Error())}
+	}
+	return refusal{}
 }
 
 // next returns when to reconcile again if no event comes first. err is what ensureDeployment returned; the condition Progressing
@@ -130,14 +171,14 @@ func (r *MemcachedReconciler) next(s snapshot, progressing *metav1.Condition, er
 	return ctrl.Result{}, nil
 }
 
-// ensureDeployment makes the Deployment of mc as desired, and returns its state. With an error, it returns the last known state.
-// It writes nothing if the cached Deployment is as desired. Before it changes a Deployment, it reads it from the API server,
+// ensureDeployment makes the Deployment of mc as desired, and returns its state. With an error, it returns the last known state,
+// which is unknown if the error prevents reading it. It writes nothing if the cached Deployment is as desired. Before it changes a Deployment, it reads it from the API server,
 // because the cache may not have caught up with the last write.
 func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
 	cached := &appsv1.Deployment{}
 	err := r.Get(ctx, nameOf(mc), cached)
 	if client.IgnoreNotFound(err) != nil {
-		return deploymentState{}, err
+		return deploymentState{unknown: true}, err
 	}
 	var known deploymentState
 	isCached := err == nil
@@ -154,12 +195,13 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 		}
 	// A Memcached with a status had a Deployment, or its creation was refused. If the cache has none, only the API server knows
 	// whether it exists.
-	case !r.lastWrites.hasCreated(mc) && len(mc.Status.Conditions) == 0:
+	case !r.lastWrites.hasDeployment(mc) && len(mc.Status.Conditions) == 0:
 		state, err := r.createDeployment(ctx, mc, desired)
 		// A Deployment that exists but is not in the cache has lost the label that the cache selects by, or is not ours.
 		if !apierrors.IsAlreadyExists(err) {
 			return state, err
 		}
+		r.lastWrites.recordDeployment(mc)
 	}
 
 	var state deploymentState
@@ -170,8 +212,8 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 	return state, err
 }
 
-// repairDeployment makes the Deployment of mc as desired, based on the live objects instead of the cache. It returns known if it
-// can't read the Deployment.
+// repairDeployment makes the Deployment of mc as desired, based on the live objects instead of the cache. If it can't read the
+// Deployment, it returns the state known from the cache, or an unknown one if the cache does not have it.
 func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration, known deploymentState) (deploymentState, error) {
 	live := &appsv1.Deployment{}
 	switch err := r.APIReader.Get(ctx, nameOf(mc), live); {
@@ -181,6 +223,7 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 		}
 		return r.createDeployment(ctx, mc, desired)
 	case err != nil:
+		known.unknown = known.uid == ""
 		return known, err
 	}
 	switch {
@@ -230,7 +273,7 @@ func (r *MemcachedReconciler) createDeployment(ctx context.Context, mc *cachev1a
 		return deploymentState{}, err
 	}
 	metrics.DeploymentWrites.WithLabelValues(metrics.OperationCreate).Inc()
-	r.lastWrites.recordCreation(mc)
+	r.lastWrites.recordDeployment(mc)
 	return stateOf(deployment), nil
 }
 

@@ -26,8 +26,8 @@ type refusal struct {
 // that it is gone, because the cache holds no foreign Deployments.
 var errNameTaken = errors.New("the name is taken")
 
-// refusalOf returns the refusal for err, which kept the Deployment from being as desired. It returns the zero refusal if there is
-// nothing to report to a user, because the next attempt may well succeed.
+// refusalOf returns the refusal for err, which kept the Deployment from being as desired. It returns the zero refusal for an error
+// that is not a refusal, because the next attempt may well succeed; MemcachedReconciler.refusalOf reports it if it lasts.
 func refusalOf(err error) refusal {
 	switch {
 	case err == nil, errors.Is(err, ssa.ErrOwnershipMoved):
@@ -72,10 +72,12 @@ func isAboutField(err error) bool {
 func isAboutQuota(message string) bool { return strings.Contains(message, "exceeded quota") }
 
 // generatedPod matches the name of a pod in the API server's error messages, which differs with every attempt. quotaUsed matches how
-// much of a quota is in use, which changes with other workloads.
+// much of a quota is in use, which changes with other workloads. localPort matches the port from which the API server connected to a
+// webhook, which differs with every connection.
 var (
 	generatedPod = regexp.MustCompile(`pods "([a-z0-9.-]+-)[a-z0-9]{5}"`)
 	quotaUsed    = regexp.MustCompile(`, used: .*?, limited: `)
+	localPort    = regexp.MustCompile(`(?::[0-9]+)+->`)
 )
 
 // maxMessage is the longest message that the API server accepts in an event.
@@ -86,6 +88,7 @@ const maxMessage = 1024
 func stable(message string) string {
 	message = generatedPod.ReplaceAllString(message, `pods "$1"`)
 	message = quotaUsed.ReplaceAllString(message, ", limited: ")
+	message = localPort.ReplaceAllString(message, "->")
 	return sentence(message)
 }
 

@@ -110,7 +110,7 @@ func TestLongestMessage(t *testing.T) {
 }
 
 func FuzzMessages(f *testing.F) {
-	for _, seed := range []string{"", "a", "a.", strings.Repeat("ä", 600), "\xff", `pods "a-8js7t", used: , limited: `, strings.Repeat("x", maxMessage-1)} {
+	for _, seed := range []string{"", "a", "a.", strings.Repeat("ä", 600), "\xff", `pods "a-8js7t", used: , limited: `, strings.Repeat("x", maxMessage-1), "10.0.0.1:55012->[::1]:443", ":1:2->:3->"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,17 +1,25 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/lenient"
 )
 
 // refuse makes the API server refuse these writes with err.
@@ -171,13 +179,222 @@ func TestTerminatingNamespace(t *testing.T) {
 	expectEvents(t, f)
 }
 
-// An error that may not occur at the next attempt is retried, and not reported as a failure.
+// An error that may not occur at the next attempt is retried, and not reported as a failure. The status is up to date nevertheless.
 func TestTransientErrorsAreNotReported(t *testing.T) {
 	f := newFakeCluster(t, 1)
 	f.refuse(createDeployment, errors.New("connection refused"))
 	if err := f.reconcileOnce(); err == nil || !strings.Contains(err.Error(), "connection refused") || errors.Is(err, reconcile.TerminalError(nil)) {
 		t.Errorf("error = %v, want one that is retried", err)
 	}
-	expectWrites(t, f.writes)
+	expectWrites(t, f.writes, patchStatus)
+	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
+	f.fail = nil
+	expectWrites(t, f.reconcile(), createDeployment, patchStatus)
+	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 	expectEvents(t, f)
+}
+
+// errWebhook is the API server's error while the webhook of another program does not respond.
+var errWebhook = apierrors.NewInternalError(errors.New(`failed calling webhook "policy.example.com": failed to call webhook: Post ` +
+	`"https://policy.example.svc:443/?timeout=10s": read tcp 10.0.0.1:55012->10.96.0.7:443: connection reset by peer`))
+
+const webhookMessage = `Internal error occurred: failed calling webhook "policy.example.com": failed to call webhook: Post ` +
+	`"https://policy.example.svc:443/?timeout=10s": read tcp 10.0.0.1->10.96.0.7:443: connection reset by peer.`
+
+// A failure that lasts is reported like a refusal, whatever the Memcached was before.
+func TestLastingFailureIsReported(t *testing.T) {
+	for name, test := range map[string]struct {
+		prepare func(*fakeCluster)
+		fails   string
+		first   []string
+		lasting string
+		healed  []string
+	}{
+		"a new Memcached": {
+			prepare: func(*fakeCluster) {},
+			fails:   createDeployment,
+			first:   []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
+			lasting: "Available=False/ReplicasNotReady",
+			healed:  []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
+		},
+		"a larger size": {
+			prepare: func(f *fakeCluster) {
+				f.start()
+				f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 5 })
+			},
+			fails:   patchDeployment,
+			first:   []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
+			lasting: "Available=False/ReplicasNotReady",
+			healed:  []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
+		},
+		"a smaller size": {
+			prepare: func(f *fakeCluster) {
+				f.start()
+				f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 2 })
+			},
+			fails:   patchDeployment,
+			first:   []string{"Available=True/AllReplicasReady", "Progressing=True/RemovingReplicas", "Degraded=False/AsExpected"},
+			lasting: "Available=True/AllReplicasReady",
+		},
+		"a pod that was lost in the meantime": {
+			prepare: func(f *fakeCluster) {
+				f.start()
+				f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 2 })
+				f.setReady(0, corev1.ConditionFalse)
+				f.setReady(1, corev1.ConditionFalse)
+			},
+			fails:   patchDeployment,
+			first:   []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
+			lasting: "Available=False/ReplicasNotReady",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeCluster(t, 3)
+			test.prepare(f)
+			expect := func(when string, conditions ...string) {
+				t.Helper()
+				for range 3 {
+					if err := f.reconcileOnce(); !errors.Is(err, errWebhook) || errors.Is(err, reconcile.TerminalError(nil)) {
+						t.Errorf("%s: error = %v, want %v, not terminal", when, err, errWebhook)
+					}
+				}
+				expectConditions(t, f, conditions...)
+				for _, condition := range f.memcached().Status.Conditions {
+					if want := f.memcached().Generation; condition.ObservedGeneration != want {
+						t.Errorf("%s: %s is of generation %d, want %d", when, condition.Type, condition.ObservedGeneration, want)
+					}
+				}
+			}
+			f.refuse(test.fails, errWebhook)
+			f.reconciler.FailureGrace = time.Hour
+			first := len(f.writes)
+			expect("at first", test.first...)
+			expectWrites(t, f.writes[first:], patchStatus)
+			expectEvents(t, f)
+
+			f.reconciler.FailureGrace = 0
+			expect("when it lasts", test.lasting, "Progressing=False/Blocked", "Degraded=True/WriteFailed")
+			expectWrites(t, f.writes[first:], patchStatus, patchStatus)
+			expectEvents(t, f, "Warning WriteFailed")
+			if got := degradedOf(f.memcached().Status).Message; got != webhookMessage {
+				t.Errorf("message = %q, want %q", got, webhookMessage)
+			}
+
+			// An operator that has just started does not take a failure for gone that its predecessor has reported.
+			f.restartOperator(testImage)
+			f.reconciler.FailureGrace = time.Hour
+			expect("after a restart", test.lasting, "Progressing=False/Blocked", "Degraded=True/WriteFailed")
+			expectWrites(t, f.writes[first:], patchStatus, patchStatus)
+
+			f.fail = nil
+			f.reconcile()
+			f.controlDeployment()
+			f.reconcile()
+			if test.healed != nil {
+				expectConditions(t, f, test.healed...)
+			}
+			if degraded := degradedOf(f.memcached().Status); degraded.Reason != cachev1alpha1.ReasonAsExpected {
+				t.Errorf("Degraded is %s/%s once the Deployment can be written", degraded.Status, degraded.Reason)
+			}
+			expectEvents(t, f, "Warning WriteFailed", "Normal Recovered")
+		})
+	}
+}
+
+// Failures with a success in between are not one that lasts.
+func TestFailuresApartAreNotReported(t *testing.T) {
+	f := newFakeCluster(t, 2)
+	f.start()
+	for size := range int32(3) {
+		f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 3 + size })
+		f.refuse(applyDeployment, errWebhook)
+		if err := f.reconcileOnce(); !errors.Is(err, errWebhook) {
+			t.Errorf("error = %v, want %v", err, errWebhook)
+		}
+		f.fail = nil
+		f.reconcile()
+	}
+	expectEvents(t, f)
+}
+
+// A Deployment that is not in the cache and can't be read may have its pods or not.
+func TestUnreadableDeployment(t *testing.T) {
+	f := newFakeCluster(t, 3)
+	f.start()
+	f.noDeployment = true
+	f.reconciler.APIReader = interceptor.NewClient(f.api, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return errWebhook
+		},
+	})
+	before, first := f.memcached().Status, len(f.writes)
+	if err := f.reconcileOnce(); !errors.Is(err, errWebhook) {
+		t.Errorf("error = %v, want %v", err, errWebhook)
+	}
+	expectWrites(t, f.writes[first:])
+	if err := f.reconcileOnce(); !errors.Is(err, errWebhook) {
+		t.Errorf("error = %v, want %v", err, errWebhook)
+	}
+	expectWrites(t, f.writes[first:], patchStatus)
+	expectConditions(t, f, "Available=Unknown/DeploymentUnknown", "Progressing=False/Blocked", "Degraded=True/WriteFailed")
+	after := f.memcached().Status
+	if after.Conditions = before.Conditions; !equality.Semantic.DeepEqual(before, after) {
+		t.Errorf("the counts are %+v, want those before: %+v", after, before)
+	}
+	f.noDeployment, f.reconciler.APIReader = false, f.api
+	f.reconcile()
+	expectConditions(t, f, "Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected")
+}
+
+// The status has time to be written however long the API server waits for a webhook.
+func TestDeploymentLeavesTimeForTheStatus(t *testing.T) {
+	f := newFakeCluster(t, 1)
+	hanging := interceptor.NewClient(f.api, f.operatorCalls())
+	f.reconciler.Client = interceptor.NewClient(hanging, interceptor.Funcs{
+		Create: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ ...client.CreateOption) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, subResource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return c.SubResource(subResource).Patch(ctx, object, patch, options...)
+		},
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_, err := f.reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: nameOf(f.memcached())})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error = %v, want %v", err, context.DeadlineExceeded)
+	}
+	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
+}
+
+// A Memcached that can't be decoded is named in an event and in the log, where controller-runtime writes the error, and is not retried.
+func TestUndecodable(t *testing.T) {
+	f := newFakeCluster(t, 1)
+	_, undecodable := lenient.Decode(&unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": testNamespace, "name": testName, "uid": "memcached-uid"},
+		"spec":     map[string]any{"size": "three"},
+	}})
+	recorder := &recordedEvent{}
+	f.reconciler.Recorder = recorder
+	f.reconciler.Client = interceptor.NewClient(f.api, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return undecodable
+		},
+	})
+	if err := f.reconcileOnce(); !errors.Is(err, undecodable) || !errors.Is(err, reconcile.TerminalError(nil)) {
+		t.Errorf("error = %v, want %v, terminal", err, undecodable)
+	}
+	expectWrites(t, f.writes)
+	regarding := recorder.regarding.(*corev1.ObjectReference)
+	if regarding.Kind != "Memcached" || regarding.Name != testName || regarding.UID != "memcached-uid" {
+		t.Errorf("the event is about %+v", regarding)
+	}
+	if recorder.eventType != corev1.EventTypeWarning || recorder.reason != cachev1alpha1.ReasonUndecodable ||
+		!strings.HasPrefix(recorder.note, "The Memcached team/sessions can't be decoded: ") {
+		t.Errorf("event = %s %s: %s", recorder.eventType, recorder.reason, recorder.note)
+	}
 }

@@ -37,6 +37,8 @@ type snapshot struct {
 type deploymentState struct {
 	uid     types.UID
 	created metav1.Time
+	// unknown is whether the Deployment could not be read, so that the rest says nothing about it.
+	unknown bool
 	// replicas is spec.replicas.
 	replicas int32
 	// ready is how many of its pods the Deployment's controller has counted as ready. It may be ahead of the operator's cache, or

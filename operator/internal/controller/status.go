@@ -26,6 +26,9 @@ var conditionTypes = []string{
 // computeStatus returns the status that the snapshot shows, without transition times. It returns false when it is too early to
 // tell; another snapshot follows.
 func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
+	if s.deployment.unknown {
+		return s.unknownStatus(), true
+	}
 	pods := s.countPods()
 	available, settled := s.available(pods)
 	if !settled {
@@ -41,6 +44,21 @@ func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 		ReadyReplicas: int32(len(pods.ready)),
 		Selector:      selector(s.memcached),
 	}, true
+}
+
+// unknownStatus returns the status while the Deployment can't be read: the counts are those of the previous status, and nothing
+// says how many replicas are ready.
+func (s snapshot) unknownStatus() cachev1alpha1.MemcachedStatus {
+	status := s.previous
+	progressing := s.progressing(podCounts{})
+	status.Conditions = []metav1.Condition{
+		s.condition(cachev1alpha1.ConditionAvailable, metav1.ConditionUnknown, cachev1alpha1.ReasonDeploymentUnknown,
+			"The Deployment cannot be read; Degraded says why."),
+		progressing,
+		s.degraded(podCounts{}, progressing),
+	}
+	status.Selector = selector(s.memcached)
+	return status
 }
 
 // condition returns a condition for the generation of the Memcached in this snapshot.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/lenient"
 	"github.com/example/operator-testbed/operator/internal/metrics"
 )
 
@@ -52,7 +53,7 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	}
 	toMemcached := handler.EnqueueRequestsFromMapFunc(memcachedOf)
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isSpecChange})).
+		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isRelevantMemcached})).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{CreateFunc: isObserved, UpdateFunc: isRelevantChange})).
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isRelevantChange})).
 		Watches(&corev1.Pod{}, podHandler{toMemcached, min(readyDelay, r.ProgressInterval)}, builder.WithPredicates(predicate.Funcs{CreateFunc: isRelevantCreation, UpdateFunc: isRelevantUpdate})).
@@ -69,6 +70,12 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 // client-go then reports an update from one to the other, and both may have the same generation.
 func isSpecChange(update event.UpdateEvent) bool {
 	return update.ObjectOld.GetUID() != update.ObjectNew.GetUID() || update.ObjectOld.GetGeneration() != update.ObjectNew.GetGeneration()
+}
+
+// isRelevantMemcached reports whether an update of a Memcached changes its spec, or whether it can be decoded: a change of the status,
+// which is not the operator's, can make that impossible, and another one possible again.
+func isRelevantMemcached(update event.UpdateEvent) bool {
+	return isSpecChange(update) || lenient.IsUndecodable(update.ObjectOld) != lenient.IsUndecodable(update.ObjectNew)
 }
 
 // isObserved reports whether a Deployment that is seen for the first time has already been seen by its controller. If not, the

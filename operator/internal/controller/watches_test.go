@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -178,5 +179,29 @@ func TestMemcachedOf(t *testing.T) {
 	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: testNamespace, Name: testName}}}
 	if diff := cmp.Diff(want, memcachedOf(t.Context(), trim(t, trimPod, pod))); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// A change of the status counts if the Memcached can't be decoded before or after it.
+func TestIsRelevantMemcached(t *testing.T) {
+	raw := func(time string) client.Object {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"generation": int64(1)},
+			"status":   map[string]any{"conditions": []any{map[string]any{"type": "Available", "lastTransitionTime": time}}},
+		}}
+	}
+	const good, better, bad = "2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", "2024-01-01t00:00:00z"
+	for _, test := range []struct {
+		before, after string
+		want          bool
+	}{{good, better, false}, {good, bad, true}, {bad, good, true}, {bad, bad, false}} {
+		if got := isRelevantMemcached(event.UpdateEvent{ObjectOld: raw(test.before), ObjectNew: raw(test.after)}); got != test.want {
+			t.Errorf("from %s to %s: %t, want %t", test.before, test.after, got, test.want)
+		}
+	}
+	resized := raw(good)
+	resized.SetGeneration(2)
+	if !isRelevantMemcached(event.UpdateEvent{ObjectOld: raw(good), ObjectNew: resized}) {
+		t.Error("another spec does not count")
 	}
 }

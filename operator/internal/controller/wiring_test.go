@@ -308,6 +308,28 @@ func TestManagerGetsEverything(t *testing.T) {
 	}
 }
 
+// The operator is ready when the caches of these kinds have synced, so there is none that the reconciler watches besides.
+func TestCachedKindsAreThoseWatched(t *testing.T) {
+	w := newWiring(t, testRecheck)
+	watched := map[schema.GroupVersionKind]bool{}
+	w.cache.mutex.Lock()
+	for kind := range w.cache.informers {
+		watched[kind] = true
+	}
+	w.cache.mutex.Unlock()
+	cached := map[schema.GroupVersionKind]bool{}
+	for _, object := range CachedKinds() {
+		kind, err := apiutil.GVKForObject(object, testScheme())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cached[kind] = true
+	}
+	if diff := cmp.Diff(watched, cached); diff != "" {
+		t.Errorf("kinds (-watched +cached):\n%s", diff)
+	}
+}
+
 // The operator keeps nothing about a Memcached that is gone.
 func TestDeletedMemcachedIsForgotten(t *testing.T) {
 	w := newFakeCluster(t, 2)
@@ -336,7 +358,7 @@ func TestFailedWritesLeaveNoTrace(t *testing.T) {
 				t.Fatal("no error, want that of the write")
 			}
 			got := w.reconciler.lastWrites.read(w.memcached())
-			if write == createDeployment && got.created || got.resourceVersion != "" || len(got.status.Conditions) > 0 {
+			if write == createDeployment && got.hasDeployment || write == patchStatus && (got.resourceVersion != "" || len(got.status.Conditions) > 0) {
 				t.Errorf("recorded as written: %+v", got)
 			}
 			if len(w.events) > 0 {

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,6 +11,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/lenient"
 )
 
 // collectTimeout is how long a scrape waits for the cache.
@@ -24,6 +26,10 @@ var (
 
 	condition = prometheus.NewDesc("memcached_operator_condition",
 		"Whether a condition of a Memcached is true (1) or not (0).", []string{"namespace", "name", "type"}, nil)
+
+	undecodable = prometheus.NewDesc("memcached_operator_undecodable",
+		"Whether a Memcached can't be decoded (1), so that it is not served. One that can be has no such metric.",
+		[]string{"namespace", "name"}, nil)
 
 	// conditionTypes are the conditions that have a metric. Conditions of others could have any name.
 	conditionTypes = map[string]bool{
@@ -55,21 +61,19 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- desiredReplicas
 	descriptions <- readyReplicas
 	descriptions <- condition
+	descriptions <- undecodable
 }
 
 // Collect implements prometheus.Collector.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
-	list := &cachev1alpha1.MemcachedList{}
-	// The list is not modified, so it need not be copied.
-	if err := c.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		// The scrape still returns the other metrics.
-		logf.Log.WithName("metrics").Error(err, "Listing the Memcacheds")
-		return
-	}
-	for i := range list.Items {
-		mc := &list.Items[i]
+	memcacheds := lenient.Reader{Reader: c.Reader}
+	err := memcacheds.ListEach(ctx, func(mc *cachev1alpha1.Memcached, err error) {
+		if bad := new(lenient.UndecodableError); errors.As(err, &bad) {
+			metrics <- prometheus.MustNewConstMetric(undecodable, prometheus.GaugeValue, 1, bad.Object.Namespace, bad.Object.Name)
+			return
+		}
 		size := cachev1alpha1.DefaultSize
 		if mc.Spec.Size != nil {
 			size = *mc.Spec.Size
@@ -90,5 +94,9 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 			}
 			gauge(condition, value, reported.Type)
 		}
+	})
+	if err != nil {
+		// The scrape still returns the other metrics.
+		logf.Log.WithName("metrics").Error(err, "Listing the Memcacheds")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -87,6 +88,34 @@ memcached_operator_ready_replicas{name="sessions",namespace="team"} 2
 		},
 	})
 	expect("without a cache", "")
+}
+
+// One Memcached that can't be decoded has a metric of its kind, and the others have theirs.
+func TestCollectorNamesTheUndecodable(t *testing.T) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(cachev1alpha1.GroupVersion.WithKind("Memcached"), &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(cachev1alpha1.GroupVersion.WithKind("MemcachedList"), &unstructured.UnstructuredList{})
+	memcached := func(name string, size any) *unstructured.Unstructured {
+		mc := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": size}}}
+		mc.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
+		mc.SetNamespace("team")
+		mc.SetName(name)
+		return mc
+	}
+	cluster := fake.NewClientBuilder().WithScheme(scheme).WithObjects(memcached("bad", "three"), memcached("good", int64(2))).Build()
+	if err := testutil.CollectAndCompare(&Collector{Reader: cluster}, strings.NewReader(`
+# HELP memcached_operator_desired_replicas How many replicas the spec of a Memcached asks for.
+# TYPE memcached_operator_desired_replicas gauge
+memcached_operator_desired_replicas{name="good",namespace="team"} 2
+# HELP memcached_operator_ready_replicas How many replicas of a Memcached are ready, according to its status.
+# TYPE memcached_operator_ready_replicas gauge
+memcached_operator_ready_replicas{name="good",namespace="team"} 0
+# HELP memcached_operator_undecodable Whether a Memcached can't be decoded (1), so that it is not served. One that can be has no such metric.
+# TYPE memcached_operator_undecodable gauge
+memcached_operator_undecodable{name="bad",namespace="team"} 1
+`)); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestCollectorReportsWhileItRuns(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/lenient"
 )
 
 // scalePath is the path of the webhook for the scale subresource, through which kubectl scale and autoscalers change the size.
@@ -112,8 +113,10 @@ func (v *Validator) checkGrowth(ctx context.Context, namespace, name string, bef
 	if v.MaxTotalSize == 0 || after <= before {
 		return nil, nil
 	}
+	// A Memcached that can't be decoded does not count, because it must not keep the others from growing.
+	others := lenient.Reader{Reader: v.Reader}
 	list := &cachev1alpha1.MemcachedList{}
-	if err := v.Reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := others.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("sum up the sizes in namespace %s: %w", namespace, err))
 	}
 	return checkTotalSize(v.MaxTotalSize, name, after, list.Items), nil

@@ -12,6 +12,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -148,6 +149,22 @@ func TestValidatorOverTheWire(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A Memcached that can't be decoded does not keep the others of its namespace from growing.
+func TestLimitBesideAnUndecodable(t *testing.T) {
+	kind := cachev1alpha1.GroupVersion.WithKind("Memcached")
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
+	scheme.AddKnownTypeWithName(cachev1alpha1.GroupVersion.WithKind("MemcachedList"), &unstructured.UnstructuredList{})
+	bad := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "three"}}}
+	bad.SetGroupVersionKind(kind)
+	bad.SetNamespace("here")
+	bad.SetName("bad")
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(bad).Build()
+	webhook := admission.WithValidator(newScheme(t), &Validator{Reader: reader, MaxTotalSize: 4})
+	grow := request(t, admissionv1.Update, memcached("a", 2, 11211, nil), memcached("a", 4, 11211, nil))
+	check(t, webhook.Handle(t.Context(), grow), nil)
 }
 
 func TestScaleValidatorOverTheWire(t *testing.T) {

@@ -2,17 +2,29 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // Name is the name of the operator's process and of its log.
 const Name = "operator"
+
+// ErrNotRunning is the error of [Ready] when no operator runs beside the cluster.
+var ErrNotRunning = errors.New("the operator does not run")
+
+// settling is how long an operator that runs already may take to be ready: it may have restarted a moment ago.
+const settling = 15 * time.Second
 
 // Ensure sees to it that the program runs on the cluster of config, under the
 // cluster's own supervisor, and returns when it is ready. One that runs already
@@ -27,20 +39,83 @@ func Ensure(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor
 	if err != nil {
 		return false, err
 	}
-	// Kept in the supervisor's directory, it goes when the process does.
-	record := filepath.Join(sup.Dir(), Name+".sha256")
 	if running {
-		if known, err := os.ReadFile(record); err == nil && string(known) == build {
-			return false, nil
+		if known, err := readRun(sup); err == nil && known.Build == build {
+			return false, waitUntilReady(ctx, sup)
 		}
 		if err := sup.Stop(ctx, Name); err != nil {
 			return false, err
 		}
 	}
-	if _, err := start(ctx, config, sup, program, true); err != nil {
+	operator, err := start(ctx, config, sup, program, true)
+	if err != nil {
 		return false, err
 	}
-	return true, os.WriteFile(record, []byte(build), 0o600)
+	return true, writeRun(sup, run{Build: build, Health: operator.Replicas()[0].HealthAddress()})
+}
+
+// Ready returns nil if the operator that [Ensure] has started is ready, or else why it is not.
+func Ready(ctx context.Context, sup *supervisor.Supervisor) error {
+	running, err := isRunning(ctx, sup)
+	if err != nil {
+		return err
+	}
+	known, err := readRun(sup)
+	if !running || errors.Is(err, fs.ErrNotExist) {
+		return ErrNotRunning
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer within %s", probeTimeout))
+	defer cancel()
+	return runner.Probe(ctx, known.Health)
+}
+
+// probeTimeout is how long the operator may take to answer a readiness probe.
+const probeTimeout = time.Second
+
+// waitUntilReady waits until the operator is ready.
+func waitUntilReady(ctx context.Context, sup *supervisor.Supervisor) error {
+	bounded, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
+	var err error
+	for range watch.Poll(bounded, 100*time.Millisecond) {
+		if err = Ready(bounded, sup); err == nil {
+			return nil
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("the operator runs already and is not ready: %w", err)
+}
+
+// run is what is known about the process that [Ensure] has started.
+type run struct {
+	// Build identifies the executable.
+	Build string `json:"build"`
+	// Health is the host:port of its probes.
+	Health string `json:"health"`
+}
+
+// runFile is where the run is recorded. In the supervisor's directory, it goes when the process does.
+func runFile(sup *supervisor.Supervisor) string { return filepath.Join(sup.Dir(), Name+".json") }
+
+func readRun(sup *supervisor.Supervisor) (known run, err error) {
+	content, err := os.ReadFile(runFile(sup))
+	if err == nil {
+		err = json.Unmarshal(content, &known)
+	}
+	return known, err
+}
+
+func writeRun(sup *supervisor.Supervisor, known run) error {
+	content, err := json.Marshal(known)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(runFile(sup), content, 0o600)
 }
 
 // start runs the program under sup, with the changes. Its webhooks are called where the cluster is an embedded one.

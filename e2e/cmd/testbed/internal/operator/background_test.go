@@ -2,8 +2,10 @@ package operator_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/cluster"
@@ -70,8 +72,26 @@ func TestEnsure(t *testing.T) {
 	ensure("another build runs", other, true)
 	ensure("the other build runs", other, false)
 
+	if err := operator.Ready(t.Context(), cluster.Supervisor()); err != nil {
+		t.Errorf("it is not ready: %v", err)
+	}
+	// One that hangs runs, and is not ready.
+	if err := cluster.Supervisor().Pause(t.Context(), operator.Name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := operator.Ensure(t.Context(), cluster.KubernetesRestConfig(), cluster.Supervisor(), other); err == nil || !strings.Contains(err.Error(), "is not ready") {
+		t.Errorf("while it hangs: %v, want an error that says it is not ready", err)
+	}
+	if err := cluster.Supervisor().Resume(t.Context(), operator.Name); err != nil {
+		t.Fatal(err)
+	}
+	ensure("it goes on", other, false)
+
 	if err := cluster.Supervisor().Kill(t.Context(), operator.Name); err != nil {
 		t.Fatal(err)
+	}
+	if err := operator.Ready(t.Context(), cluster.Supervisor()); !errors.Is(err, operator.ErrNotRunning) {
+		t.Errorf("after it was killed: %v, want %v", err, operator.ErrNotRunning)
 	}
 	ensure("it was killed", other, true)
 }
