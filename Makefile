@@ -98,11 +98,11 @@ docker-buildx: legal-stage $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linu
 .PHONY: build-installer
 build-installer: legal-stage $(TESTBED) controller-gen ## Write operator/dist/install.yaml, one file that installs the operator as the image IMG.
 	@$(has-target) $(TESTBED) image check '$(image)'
-	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' KUBECTL='$(abspath $(TESTBED))'
+	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' KUBECTL="'$(abspath $(TESTBED))'"
 
 .PHONY: build-chart
 build-chart: legal-stage $(TESTBED) controller-gen ## Write those files of the Helm chart operator/dist/chart that come from operator/config.
-	@$(has-target) $(MAKE) -C $(PROJECT) $@ KUBECTL='$(abspath $(TESTBED))'
+	@$(has-target) $(MAKE) -C $(PROJECT) $@ KUBECTL="'$(abspath $(TESTBED))'"
 
 # Without IMG: a name in the registry that the nodes of a kind cluster pull from. See e2e/cluster/kind.
 image = $(or $(IMG),localhost:5001/operator-testbed/$(notdir $(PROJECT)):latest)
@@ -241,7 +241,7 @@ soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and fa
 
 .PHONY: conformance
 conformance: $(TESTBED) ## Check any operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING or SAMPLE=file CRDS=files
-	@$(TESTBED) conformance $(if $(OPERATOR),--operator=$(OPERATOR)) $(if $(MANIFESTS),--manifests=$(MANIFESTS)) $(if $(MAPPING),--mapping=$(MAPPING)) $(if $(SAMPLE),--sample=$(SAMPLE)) $(if $(CRDS),--crds=$(CRDS)) $(ARGS)
+	@$(TESTBED) conformance $(if $(OPERATOR),--operator='$(OPERATOR)') $(if $(MANIFESTS),--manifests='$(MANIFESTS)') $(if $(MAPPING),--mapping='$(MAPPING)') $(if $(SAMPLE),--sample='$(SAMPLE)') $(if $(CRDS),--crds='$(CRDS)') $(ARGS)
 
 .PHONY: test-race
 test-race: ## The tests with Go's race detector: needs a C compiler.
