@@ -3,44 +3,12 @@
 #
 # Works with GNU make 3.81 (macOS) and later, and needs Go, make and git.
 
-# What you can set: make demo NAME=other, make run STAGE=04-controller
-NAME ?= testbed
-STAGE ?=
-# The operator's suite needs real nodes, so it runs on kind unless you say otherwise; everything else needs no Docker.
-CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embedded)
-DIR ?=
-EXERCISE ?=
-STEP ?=
-TASK ?=
-LAB ?=
-MODULE ?=
-ONLY ?=
-FROM ?=
-# make has a variable AS of its own.
-ifeq ($(origin AS),default)
-AS =
-endif
-C ?=
-ARGS ?=
-DEBUG ?=
-PORT ?=
-DB ?=
-BASE ?=
-PLATFORMS ?=
-
-# No C compiler is needed, and none is used if there is one, so that the executables are the same everywhere.
-export CGO_ENABLED = 0
-
-# Every Go command below gets the flags that Kubernetes is built with (kind/build), because the build cache holds a package
-# once for each set of flags. Without the commit in it, an executable changes only when the code does.
-export GOFLAGS += -trimpath -buildvcs=false
+# What you can set, and with what each target can be called: see docs/settings.md.
+include scripts/settings.mk
+include scripts/go-settings.mk
 
 # `eval "$(make env)"` must see nothing but what the recipe prints.
 MAKEFLAGS += --no-print-directory
-
-ifneq ($(words $(NAME)),1)
-$(error NAME=$(NAME) is not a name for a cluster: use lower-case letters, digits and -)
-endif
 
 TESTBED = bin/testbed
 LEARNER = bin/lab
@@ -51,7 +19,7 @@ CLUSTERS = embedded kind existing
 # The operator that a target works on: the finished one, or a chapter's.
 PROJECT = $(if $(STAGE),$(shell scripts/stage operator $(STAGE)),operator)
 # A learner's copy of one, in DIR, has the targets that a chapter has.
-COPY_OR_PROJECT = '$(or $(DIR),$(PROJECT))'
+COPY_OR_PROJECT = '$(if $(and $(DIR),$(STAGE)),$(error DIR=$(DIR) is a copy that knows its chapter: leave STAGE=$(STAGE) out),$(or $(DIR),$(PROJECT)))'
 STAGES = $(patsubst tutorial/%/chapter.yaml,%,$(sort $(wildcard tutorial/*/chapter.yaml)))
 
 # Calls the operator's own Makefile with our kubectl and kubeconfig. With CLUSTER=existing it is yours, and you are asked first.
@@ -130,19 +98,19 @@ docker-buildx: legal-stage $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linu
 .PHONY: build-installer
 build-installer: legal-stage $(TESTBED) controller-gen ## Write operator/dist/install.yaml, one file that installs the operator as the image IMG.
 	@$(has-target) $(TESTBED) image check '$(image)'
-	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' KUBECTL='$(abspath $(TESTBED))'
+	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' KUBECTL="'$(abspath $(TESTBED))'"
 
 .PHONY: build-chart
 build-chart: legal-stage $(TESTBED) controller-gen ## Write those files of the Helm chart operator/dist/chart that come from operator/config.
-	@$(has-target) $(MAKE) -C $(PROJECT) $@ KUBECTL='$(abspath $(TESTBED))'
+	@$(has-target) $(MAKE) -C $(PROJECT) $@ KUBECTL="'$(abspath $(TESTBED))'"
 
 # Without IMG: a name in the registry that the nodes of a kind cluster pull from. See e2e/cluster/kind.
-IMG ?=
 image = $(or $(IMG),localhost:5001/operator-testbed/$(notdir $(PROJECT)):latest)
 
 .PHONY: deploy
 deploy: legal-cluster legal-stage $(TESTBED) controller-gen $(if $(on-kind),$(filter docker-build docker-push,$(MAKECMDGOALS))) ## Deploy the operator as the image IMG, or on CLUSTER=kind as what make docker-build docker-push made.
-	@$(has-target) $(if $(on-existing),$(with-cluster) $(MAKE) -C $(PROJECT) $@ $(if $(IMG),IMG='$(IMG)'),$(if $(on-kind),$(with-cluster) $(deploy-on-kind),$(refuse-to-deploy)))
+	@$(has-target) $(if $(on-existing),:,$(if $(on-kind),$(with-cluster) $(deploy-on-kind),$(refuse-to-deploy)))
+	@$(if $(on-existing),$(with-cluster) $(MAKE) -C $(PROJECT) $@ $(if $(IMG),IMG='$(IMG)'),:)
 
 deploy-on-kind = scripts/deploy-on-kind "$(TESTBED_NAMED)" '$(image)' $(PROJECT)
 refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1
@@ -213,7 +181,7 @@ site-serve: $(LEARNER) ## Show it on this machine. A page that is loaded again s
 
 ##@ Teach a class (DIR=class is the directory of the class)
 
-class-on = --dir='$(or $(DIR),class)' --stage='$(or $(LAB),$(STAGE))'
+class-on = --dir='$(or $(DIR),class)' --stage='$(if $(and $(LAB),$(STAGE)),$(error LAB=$(LAB) is what the class works on: leave STAGE=$(STAGE) out),$(or $(LAB),$(STAGE)))'
 
 .PHONY: class-new
 class-new: $(LEARNER) ## A new class, which begins with STAGE=NN-name or LAB=name; FROM=file.csv has its students: id,name,email[,pair].
@@ -273,7 +241,7 @@ soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and fa
 
 .PHONY: conformance
 conformance: $(TESTBED) ## Check any operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING or SAMPLE=file CRDS=files
-	@$(TESTBED) conformance $(if $(OPERATOR),--operator=$(OPERATOR)) $(if $(MANIFESTS),--manifests=$(MANIFESTS)) $(if $(MAPPING),--mapping=$(MAPPING)) $(if $(SAMPLE),--sample=$(SAMPLE)) $(if $(CRDS),--crds=$(CRDS)) $(ARGS)
+	@$(TESTBED) conformance $(if $(OPERATOR),--operator='$(OPERATOR)') $(if $(MANIFESTS),--manifests='$(MANIFESTS)') $(if $(MAPPING),--mapping='$(MAPPING)') $(if $(SAMPLE),--sample='$(SAMPLE)') $(if $(CRDS),--crds='$(CRDS)') $(ARGS)
 
 .PHONY: test-race
 test-race: ## The tests with Go's race detector: needs a C compiler.
@@ -284,6 +252,10 @@ lint: ## Look for mistakes in the code and the workflow.
 	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress --lines "linting" "$$linter" run ./...
 	@go -C scripts/tools run ./vocabulary -C ../.. .
 	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes= .github/workflows/*.yml docs/graders/github/*.yml
+
+.PHONY: check-platforms
+check-platforms: ## Type-check everything for other platforms: PLATFORMS=linux/arm64,darwin/arm64.
+	@scripts/with-progress --lines "type-checking" scripts/check-platforms $(PLATFORMS)
 
 .PHONY: statements
 statements: ## Count the statements of the testbed's packages, outside tests and generated code.
@@ -321,9 +293,6 @@ node-image: ## Make the image of a node from Go modules and Debian packages, and
 	@cd kind/node && ../../bin/node-image
 
 ##@ Without a network
-
-BUNDLE ?= bin/bundle.tar.gz
-IMAGES ?=
 
 .PHONY: bundle
 bundle: bin/bundle bundled-sites ## Pack what this needs from the network into BUNDLE=file, for machines like this one or PLATFORMS="linux/amd64 darwin/arm64"; IMAGES="name ..." as well.
@@ -407,7 +376,8 @@ legal-stage:
 
 # A chapter has the targets that it has come to.
 has-target = $(call has-target-of,$@)
-has-target-of = grep -q '^\($1\|.* $1\|$1 .*\):' $(COPY_OR_PROJECT)/Makefile 2>/dev/null || { echo "$(or $(DIR),the chapter $(STAGE)) has no target $@" >&2; exit 1; };
+has-target-of = grep -q '^\($1\|.* $1\|$1 .*\):' $(works-on)/Makefile 2>/dev/null || { echo "$(if $(STAGE),the chapter $(STAGE),$(subst ',,$(works-on))) has no target $@" >&2; exit 1; };
+works-on = $(if $(filter $@,$(used-by-DIR)),$(COPY_OR_PROJECT),$(PROJECT))
 
 # Before anything that only embedded clusters know.
 .PHONY: embedded-cluster
@@ -426,10 +396,10 @@ up-to-date = [ -x $@ ] && [ -z "$$(find go.mod go.sum $(1) -newer $@ | head -n 1
 .PHONY: $(TESTBED)
 $(TESTBED):
 	@command -v go >/dev/null || { echo "Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin directory on PATH" >&2; exit 1; }
-	@$(call up-to-date,e2e operator/api) || scripts/with-progress "compiling the testbed's command line (a minute or two the first time)" \
+	@$(call up-to-date,e2e kind/gocommand kind/home operator/api) || scripts/with-progress "compiling the testbed's command line (a minute or two the first time)" \
 		go build "-ldflags=-s -w" -o $@ ./e2e/cmd/testbed
 
 .PHONY: $(LEARNER)
 $(LEARNER):
-	@$(call up-to-date,e2e operator/api tutorial/cmd tutorial/internal) || scripts/with-progress "compiling the learner's command line" \
+	@$(call up-to-date,e2e kind/gocommand kind/home operator/api tutorial/cmd tutorial/internal) || scripts/with-progress "compiling the learner's command line" \
 		go build "-ldflags=-s -w" -o $@ ./tutorial/cmd/lab

@@ -57,7 +57,7 @@ var parts = map[string]part{
 	"e2e/confirm":     {why: "commands that ask may import it"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},
-	"e2e":             {imports: []string{"e2e/...", "operator/api/...", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
+	"e2e":             {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
 
 	"kind":    {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts": {why: "the tools are modules of their own"},
@@ -67,7 +67,7 @@ var parts = map[string]part{
 		why:     "a chapter is a complete operator, and its suite never knows where it runs",
 	},
 	"tutorial/cmd": {
-		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/confirm", "e2e/framework/...", "kind/home"},
+		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/confirm", "e2e/framework/...", "kind/gocommand", "kind/home"},
 		why:     "the learner's command line keeps a cluster up while a learner works, and its events where this machine's state is",
 	},
 	"tutorial/internal": {

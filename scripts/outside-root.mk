@@ -1,5 +1,7 @@
-# What each directory with an operator in it, and each learner's copy, has as its GNUmakefile, which make reads before the Makefile:
-# no target reaches a cluster that `make env` has not set, and one that is typed in the wrong directory says where it belongs.
+# What each directory with an operator in it has as its GNUmakefile, which make reads before the Makefile: no target reaches a cluster
+# that `make env` has not set, and one that is typed in the wrong directory says where it belongs. A learner's copy has this file and
+# go-settings.mk as its GNUmakefile.
+include $(firstword $(wildcard ../scripts/go-settings.mk ../../scripts/go-settings.mk))
 
 # `make env` sets both variables, and CLUSTER=existing, in the root, sets the second one after it has asked.
 ifeq ($(origin TESTBED_KUBECONFIG)$(KUBECONFIG),environment$(TESTBED_KUBECONFIG))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // What a block can run on; each can do what those before it can.
@@ -66,6 +67,11 @@ func parseConsole(b block) (script, error) {
 		number++
 		s.add(strings.TrimRight(line, " \t\n"), number)
 	}
+	for _, c := range s.commands {
+		if err := pastable(c.text); err != nil {
+			return s, err
+		}
+	}
 	switch {
 	case b.info.has("skip") && s.skip == "":
 		return s, errors.New("the block is skipped without a reason")
@@ -102,4 +108,31 @@ func (s *script) add(line string, number int) {
 	default:
 		s.more = append(s.more, line)
 	}
+}
+
+// pastable returns an error for a command that means something else in zsh, the shell of macOS, than in bash: zsh passes a comment that is
+// typed on as arguments, and fails on an unquoted pattern that matches no file.
+func pastable(command string) error {
+	if strings.Contains(command, "<<") {
+		command, _, _ = strings.Cut(command, "\n") // what follows is input
+	}
+	quote, before := rune(0), ' '
+	for _, r := range command {
+		switch {
+		case before == '\\':
+			r = 0 // it is quoted, even if it is another backslash
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		case r == '#' && unicode.IsSpace(before):
+			return errors.New("the command has a comment, which zsh passes on as arguments: write it outside of the block")
+		case r == '?' || r == '[' && before != ' ':
+			return fmt.Errorf("the command has an unquoted %c, for which zsh looks for files: quote it", r)
+		}
+		before = r
+	}
+	return nil
 }

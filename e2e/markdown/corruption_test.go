@@ -85,7 +85,7 @@ func TestCorruptions(t *testing.T) {
 		"a command's argument":       {"page.md", "$ echo one two three", "$ echo one two tree", "$ echo one two tree", "does not print what is shown"},
 		"a command's name":           {"page.md", "$ make run", "$ mak run", "$ mak run", "exits with the code 127"},
 		"a target":                   {"page.md", "$ make run", "$ make runs", "$ make runs", "code 2, expected 0"},
-		"a variable":                 {"page.md", "' $x ", "' $y ", "' $y ", "does not print what is shown"},
+		"a variable":                 {"page.md", "apples\\n' $x", "apples\\n' $y", "' $y", "does not print what is shown"},
 		"a heredoc's line":           {"page.md", ">   of two lines", ">   of too lines", "$ cat <<END", "does not print what is shown"},
 		"a word of output":           {"page.md", "\none two three", "\none two four", "$ echo one two three", "one two four"},
 		"a number in output":         {"page.md", "\n4 apples", "\n5 apples", "apples\\n", "5 apples"},
@@ -136,6 +136,8 @@ func TestCorruptions(t *testing.T) {
 		"a heading elsewhere":        {"other.md", "and why", "and how", "See [the", "other.md has no heading"},
 		"a file within a line":       {"page.md", "`api/size.go`", "`api/sizes.go`", "The code", "no such file"},
 		"a target within a line":     {"page.md", "`make build`", "`make built`", "The code", "no Makefile has a target built"},
+		"a comment to paste":         {"page.md", "$ x=4;", "$ true # nothing\n$ x=4;", "", "has a comment, which zsh passes on"},
+		"a pattern to paste":         {"page.md", "$ x=4;", "$ true a[0]\n$ x=4;", "", "has an unquoted [, for which zsh looks"},
 		"a hidden command":           {"page.md", "= 4\n~~~\n-->", "= 5\n~~~\n-->", "$ test", "code 1, expected 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,5 +159,26 @@ func TestCorruptions(t *testing.T) {
 				t.Errorf("the problem is in line %d, expected %d", problems[0].Line, want)
 			}
 		})
+	}
+}
+
+func TestPastable(t *testing.T) {
+	for command, problem := range map[string]string{
+		"make demo":                       "",
+		"make demo # a cluster":           "comment",
+		"make demo\t# a cluster":          "comment",
+		"# a cluster":                     "comment",
+		"echo '# a' \"# b\" c#d":          "",
+		`echo \# '?' "[a]" [ a = b ]`:     "",
+		"ls internal/*.go":                "",
+		"kubectl get -o jsonpath={.a[0]}": "unquoted [",
+		"ls ?.go":                         "unquoted ?",
+		"cat <<E\n# a [comment]?\nE":      "",
+		"echo a \\\n  # b":                "comment",
+	} {
+		err := pastable(command)
+		if problem == "" && err != nil || problem != "" && (err == nil || !strings.Contains(err.Error(), problem)) {
+			t.Errorf("%q: %v, expected %q", command, err, problem)
+		}
 	}
 }

@@ -54,13 +54,16 @@ func runPages(ctx context.Context, o Options, pages []*page, directory string, h
 	// What a reader's shell has, except what would lead to a cluster or settings of theirs, and what the make or the test that runs
 	// this has set.
 	s.environment = append(
-		without(os.Environ(), "CLUSTER=", "STAGE=", "KUBECONFIG=", "MAKE", "MFLAGS=", "GIT_", "GOFLAGS=", "LC_ALL=", "NAME=", "PWD=", "OLDPWD=", stateVariable+"="),
+		without(os.Environ(), "CLUSTER=", "KUBECONFIG=", "MAKE", "MFLAGS=", "GIT_", "GOFLAGS=", "LC_ALL=", "PWD=", "OLDPWD=", stateVariable+"="),
 		stateVariable+"="+s.state,
 		"KUBECONFIG="+filepath.Join(directory, "kubeconfig"),
 		"GOENV="+filepath.Join(directory, "goenv"),
 		// So that what is compiled in one copy need not be compiled in the next. Vet reads all that a test depends on, which takes
 		// longer than compiling it, and make lint does what it does.
 		"GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath -vet=off"),
+		"TESTBED_GOFLAGS=-vet=off", // make replaces GOFLAGS
+		// What WSL exports, and what other programs have in many profiles.
+		"NAME=DESKTOP-AB12CD", "STAGE=dev", "DEBUG=true", "ARCH=x86_64", "PORT=8080", "DIR=/nowhere",
 		"LC_ALL=C.UTF-8",
 		insideVariable+"=inside",
 	)

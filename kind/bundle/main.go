@@ -26,11 +26,16 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/kind/home"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	err := gocommand.Setup()
+	if err == nil {
+		err = run(os.Args[1:])
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

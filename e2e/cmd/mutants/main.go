@@ -17,13 +17,17 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/interrupt"
+	"github.com/example/operator-testbed/kind/gocommand"
 )
 
 func main() {
 	supervisor.Main()
 
 	ctx, stop := signal.NotifyContext(context.Background(), interrupt.Signals()...)
-	err := execute(ctx)
+	err := gocommand.Setup()
+	if err == nil {
+		err = execute(ctx)
+	}
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "mutants: %v\n", err)

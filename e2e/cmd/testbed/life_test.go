@@ -18,6 +18,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/kind/home"
 )
 
@@ -181,7 +182,7 @@ func TestDemoWithoutAnOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := b.command("testbed", "demo")
-	cmd.Env = append(cmd.Env, "GOFLAGS="+os.Getenv("GOFLAGS")+" -overlay="+overlay)
+	cmd.Env = append(cmd.Env, gocommand.FlagsVariable+"=-overlay="+overlay)
 	out, err := cmd.CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("non-declaration statement outside function body")) {
 		t.Errorf("the demo: %v\n%s", err, out)

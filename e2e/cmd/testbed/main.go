@@ -18,12 +18,17 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/interrupt"
+	"github.com/example/operator-testbed/kind/gocommand"
 )
 
 func main() {
 	supervisor.Main()
 	// client-go logs to stderr what it retries. The command reports what fails in its own words.
 	klog.SetLogger(logr.Discard())
+	if err := gocommand.Setup(); err != nil {
+		fmt.Fprintf(os.Stderr, "testbed: %v\n", err)
+		os.Exit(1)
+	}
 	os.Exit(run())
 }
 

@@ -118,7 +118,7 @@ func TestSubmit(t *testing.T) {
 		return strings.TrimPrefix(out.String(), archive)
 	}
 	g.Expect(printed()).To(And(
-		MatchRegexp(`^ has\n  \.gitignore\n  \.stage\n  \.submission\n(  [\w.]+\n)+  api/ \(\d+ files\)\n  cmd/ \(1 file\)\n  config/ `), Not(ContainSubstring(" bin/")),
+		MatchRegexp(`^ has\n  \.gitattributes\n  \.gitignore\n  \.stage\n  \.submission\n(  [\w.]+\n)+  api/ \(\d+ files\)\n  cmd/ \(1 file\)\n  config/ `), Not(ContainSubstring(" bin/")),
 		HaveSuffix("\nfor 05-status. It was never checked: run make check DIR='"+dir+"', and submit again.\n")))
 
 	at := time.Now().Add(time.Minute)

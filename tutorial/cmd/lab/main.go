@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 	"github.com/example/operator-testbed/tutorial/internal/grade/manifests"
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
@@ -28,7 +29,10 @@ func main() {
 	supervisor.Main()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command().ExecuteContext(ctx)
+	err := gocommand.Setup()
+	if err == nil {
+		err = command().ExecuteContext(ctx)
+	}
 	stop()
 	if err != nil {
 		if !errors.Is(err, exercises.ErrNotBuilt) { // its reason was printed, and is enough

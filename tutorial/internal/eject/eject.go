@@ -28,6 +28,9 @@ const (
 
 	// ignored is what the targets of a Makefile make.
 	ignored = "/bin/\n/dist/install.yaml\n"
+
+	// attributes keep a git that is configured to convert line endings from making a Makefile that make can't read.
+	attributes = "* text=auto eol=lf\n"
 )
 
 // OperatorOwn are files of the finished operator that are about this repository: what keeps its Makefile away from other clusters,
@@ -79,8 +82,10 @@ func Eject(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(o.To, ".gitignore"), []byte(ignored), 0o644); err != nil {
-		return err
+	for file, text := range map[string]string{".gitignore": ignored, ".gitattributes": attributes} {
+		if err := os.WriteFile(filepath.Join(o.To, file), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
 	return o.writeModule(ctx)
 }

@@ -155,9 +155,13 @@ func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) 
 	if err := eject.Eject(ctx, options); err != nil {
 		return err
 	}
-	guard, err := os.ReadFile(filepath.Join(root, "scripts", "outside-root.mk"))
-	if err != nil {
-		return err
+	var guard []byte
+	for _, name := range []string{"go-settings.mk", "outside-root.mk"} {
+		text, err := os.ReadFile(filepath.Join(root, "scripts", name))
+		if err != nil {
+			return err
+		}
+		guard = append(guard, text...)
 	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "GNUmakefile"), guard, 0o644),

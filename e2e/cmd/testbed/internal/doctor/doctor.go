@@ -14,9 +14,8 @@ type Facts struct {
 	PackageManager string
 
 	Go, Make, Git Tool
-	// Target and Host are GOOS/GOARCH that `go build` would build for, and those
-	// of this machine.
-	Target, Host string
+	// GoSettings are the user's settings for the Go command that the testbed replaces.
+	GoSettings []GoSetting
 
 	// MemoryAvailable is in bytes: what programs can still get without swapping;
 	// on macOS all there is.
@@ -46,6 +45,14 @@ type Tool struct {
 	Path string
 	// Version is what the program says of itself, one line.
 	Version string
+}
+
+// GoSetting is a setting for the Go command that could keep it from building what is here.
+type GoSetting struct {
+	// Name is that of the variable, and Value its value.
+	Name, Value string
+	// Written says that `go env -w` has written it. Else it is in the environment, or it is GOWORK for a go.work that was found.
+	Written bool
 }
 
 // Directory is a directory, or where it will be made.

@@ -86,9 +86,7 @@ func Examine(f Facts) []Finding {
 				"install it from https://go.dev/dl, or let Go fetch it: go env -w GOTOOLCHAIN=auto"}),
 		checkTool(f, "make", f.Make),
 		checkTool(f, "git", f.Git),
-		check("Go's target", "",
-			rule{f.Target != f.Host, Lacking, fmt.Sprintf("go builds for %s and this machine is %s, so what it builds can't run", f.Target, f.Host),
-				"unset GOOS GOARCH; go env -u GOOS; go env -u GOARCH"}),
+		checkGoSettings(f.GoSettings),
 		// A read-only cache may be one that a classroom shares, which is good when Kubernetes is in it.
 		checkDirectory("cache", f.Cache, cacheToBuild, elsewhere,
 			rule{f.KubernetesBuilt && f.Cache.Writable, OK, f.Cache.Path + ", Kubernetes is built", ""},
@@ -138,6 +136,25 @@ func checkTool(f Facts, name string, tool Tool) Finding {
 	}[f.PackageManager]
 	return check(name, cmp.Or(tool.Version, tool.Path),
 		rule{tool.Path == "", Lacking, "not on PATH", cmp.Or(install, "install "+name+" with this system's package manager")})
+}
+
+// checkGoSettings names the settings that the testbed replaces, because a Go command that is typed in its directories obeys them.
+func checkGoSettings(settings []GoSetting) Finding {
+	var found, fix []string
+	for _, s := range settings {
+		found = append(found, s.Name+"="+s.Value)
+		switch {
+		case s.Name == "GOWORK":
+			fix = append(fix, "export GOWORK=off")
+		case s.Written:
+			fix = append(fix, "go env -u "+s.Name)
+		default:
+			fix = append(fix, "unset "+s.Name)
+		}
+	}
+	return check("Go settings", "",
+		rule{len(settings) > 0, Warning, strings.Join(found, ", ") + ": make is not affected, but a go command that you type in this repository or in a copy is",
+			"where you type go commands: " + strings.Join(fix, "; ")})
 }
 
 // checkDirectory checks a directory by the rules, then whether it can be written to and has room.

@@ -21,8 +21,6 @@ func sound() doctor.Facts {
 		Go:               doctor.Tool{Path: "/usr/local/go/bin/go", Version: "go1.26.8"},
 		Make:             doctor.Tool{Path: "/usr/bin/make", Version: "GNU Make 4.3"},
 		Git:              doctor.Tool{Path: "/usr/bin/git", Version: "git version 2.39.5"},
-		Target:           "linux/amd64",
-		Host:             "linux/amd64",
 		MemoryAvailable:  16 * gib,
 		OpenFiles:        1 << 20,
 		InotifyInstances: 128,
@@ -69,8 +67,12 @@ func TestExamine(t *testing.T) {
 			"git", doctor.Lacking, "not on PATH", "xcode-select --install"},
 		{"no git, unknown system", func(f *doctor.Facts) { f.Git, f.PackageManager = doctor.Tool{}, "" },
 			"git", doctor.Lacking, "not on PATH", "package manager"},
-		{"GOOS is set", func(f *doctor.Facts) { f.Target = "windows/amd64" },
-			"Go's target", doctor.Lacking, "builds for windows/amd64 and this machine is linux/amd64", "unset GOOS GOARCH"},
+		{"GOFLAGS is exported", func(f *doctor.Facts) { f.GoSettings = []doctor.GoSetting{{Name: "GOFLAGS", Value: "-mod=vendor"}} },
+			"Go settings", doctor.Warning, "GOFLAGS=-mod=vendor: make is not affected, but a go command that you type", "where you type go commands: unset GOFLAGS"},
+		{"a go.work, and go env -w", func(f *doctor.Facts) {
+			f.GoSettings = []doctor.GoSetting{{Name: "GOOS", Value: "windows", Written: true}, {Name: "GOWORK", Value: "/home/me/go.work"}}
+		},
+			"Go settings", doctor.Warning, "GOOS=windows, GOWORK=/home/me/go.work: ", "go env -u GOOS; export GOWORK=off"},
 
 		{"cache disk too small", func(f *doctor.Facts) { f.Cache.Free = 300 << 20 },
 			"cache", doctor.Lacking, "300 MiB free, and up to 1.0 GiB are needed", "TESTBED_CACHE="},

@@ -2,7 +2,9 @@ package doctor
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -15,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/kind/home"
 )
 
@@ -37,7 +40,7 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 		Go:             lookUp(ctx, "go", "env", "GOVERSION"),
 		Make:           lookUp(ctx, "make", "--version"),
 		Git:            lookUp(ctx, "git", "--version"),
-		Host:           runtime.GOOS + "/" + runtime.GOARCH,
+		GoSettings:     goSettings(ctx),
 		Loopback:       tryLoopback(),
 		Cache:          lookAtDirectory(cache),
 		State:          lookAtDirectory(state),
@@ -45,7 +48,6 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 	}
 	facts.KubernetesBuilt = kubernetesBuilt(cache)
 	goEnv := func(name string) string { return output(ctx, "go", "env", name) }
-	facts.Target = goEnv("GOOS") + "/" + goEnv("GOARCH")
 	facts.GoBuild = lookAtDirectory(goEnv("GOCACHE"))
 	facts.GoModules = lookAtDirectory(goEnv("GOMODCACHE"))
 	facts.Localhost, _ = net.DefaultResolver.LookupHost(ctx, "localhost")
@@ -59,6 +61,33 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 		facts.Proxy = new(tryProxy(ctx, goEnv("GOPROXY")))
 	}
 	return facts, nil
+}
+
+// goSettings returns what a Go command that the user types here would get from the environment, from `go env -w`, and from a go.work.
+func goSettings(ctx context.Context) []GoSetting {
+	var settings []GoSetting
+	for _, variable := range gocommand.Profile() {
+		name, value, _ := strings.Cut(variable, "=")
+		settings = append(settings, GoSetting{Name: name, Value: value})
+	}
+	seen := func(name string) bool {
+		return slices.ContainsFunc(settings, func(s GoSetting) bool { return s.Name == name })
+	}
+	command := exec.CommandContext(ctx, "go", "env", "-json", "GOFLAGS", "GO111MODULE", "GOOS", "GOARCH", "GOWORK")
+	command.Env = gocommand.Unset(os.Environ())
+	out, err := command.Output()
+	var effective map[string]string
+	if err != nil || json.Unmarshal(out, &effective) != nil {
+		return settings // without Go, there are other findings
+	}
+	for _, name := range slices.Sorted(maps.Keys(effective)) {
+		value := effective[name]
+		normal := map[string][]string{"GO111MODULE": {"on", "auto"}, "GOOS": {runtime.GOOS}, "GOARCH": {runtime.GOARCH}, "GOWORK": {"off"}}[name]
+		if value != "" && !slices.Contains(normal, value) && !seen(name) {
+			settings = append(settings, GoSetting{Name: name, Value: value, Written: name != "GOWORK"})
+		}
+	}
+	return settings
 }
 
 // kubernetesBuilt looks for an API server in the directories that kind/kubernetes
