@@ -75,6 +75,13 @@ func rules(pid int) []rule {
 		add(refuse(unix.EPERM), call, argument{index: 0, mask: every, value: self, differs: true}, argument{index: 0, mask: every, differs: true})
 	}
 	add(refuse(unix.ENOSYS), unix.SYS_PIDFD_SEND_SIGNAL) // Go then uses kill
+	// A file that has something to say signals its owner, who may be any process.
+	for _, command := range []uint32{unix.F_SETOWN, unix.F_SETOWN_EX, unix.F_SETSIG} {
+		add(refuse(unix.EPERM), unix.SYS_FCNTL, argument{index: 1, mask: every, value: command})
+	}
+	for _, command := range []uint32{setOwner, unix.SIOCSPGRP} {
+		add(refuse(unix.EPERM), unix.SYS_IOCTL, argument{index: 1, mask: every, value: command})
+	}
 
 	// Memory that RLIMIT_DATA does not count: what is shared, and stacks besides the one that the program starts with. The copy of a stack
 	// is one, too.
@@ -97,6 +104,8 @@ func rules(pid int) []rule {
 		// Memory that belongs to no process, and is in nobody's account.
 		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN,
 		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
+		// The whole machine's log, and its disks.
+		unix.SYS_SYSLOG, unix.SYS_SYNC, unix.SYS_SYNCFS,
 		// Ways past all of this, and large parts of the kernel that no operator needs.
 		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_USERFAULTFD, unix.SYS_BPF,
 		unix.SYS_PERF_EVENT_OPEN, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_PERSONALITY, unix.SYS_EXECVEAT,
@@ -105,6 +114,9 @@ func rules(pid int) []rule {
 	}
 	return all
 }
+
+// setOwner is FIOSETOWN, which golang.org/x/sys has no name for.
+const setOwner = 0x8901
 
 // Calls that golang.org/x/sys has no names for on every platform. Since Linux 5.1 they have the same number everywhere.
 const (

@@ -183,7 +183,7 @@ func (o *outside) things() []string {
 	things := []string{
 		"read " + o.secret, "read " + o.dir, "append " + o.secret, "write " + filepath.Join(o.dir, "new"), "chmod " + o.secret,
 		"touch " + o.secret, "remove " + o.token,
-		fmt.Sprintf("kill %d", o.process), fmt.Sprintf("ptrace %d", o.process), fmt.Sprintf("limit %d", o.process),
+		fmt.Sprintf("kill %d", o.process), fmt.Sprintf("own %d", o.process), fmt.Sprintf("ptrace %d", o.process), fmt.Sprintf("limit %d", o.process),
 		fmt.Sprintf("read /proc/%d/environ", o.process), fmt.Sprintf("read /proc/%d/root", o.process),
 	}
 	for _, way := range o.ways() {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/example/operator-testbed/tutorial/internal/grade"
+	"github.com/example/operator-testbed/tutorial/internal/grade/plain"
 )
 
 // Job is a submission to grade.
@@ -163,7 +164,7 @@ func (p *progress) done(i int, name string, r grade.Result, err error) {
 	defer p.mu.Unlock()
 	if err != nil {
 		p.failed = append(p.failed, name)
-		fmt.Fprintf(p.out, "%s: the grader has failed: %v\n", name, err)
+		fmt.Fprintf(p.out, "%s: the grader has failed: %s\n", name, plain.Visible(err.Error()))
 		return
 	}
 	p.finished++
@@ -181,8 +182,10 @@ func remaining(elapsed time.Duration, done, left int) string {
 	return fmt.Sprintf(", about %s left", (elapsed / time.Duration(done) * time.Duration(left)).Round(time.Second))
 }
 
-// Summary is a result in a few words.
-func Summary(r grade.Result) string {
+// Summary is a result in a few words, for a terminal.
+func Summary(r grade.Result) string { return plain.Visible(summary(r)) }
+
+func summary(r grade.Result) string {
 	switch r.Status {
 	case grade.Graded:
 		said := []string{fmt.Sprintf("%g of %g", r.Score, r.MaxScore)}

@@ -171,6 +171,7 @@ func TestSummary(t *testing.T) {
 		"not gradable: does not compile: x.go:1": {Status: grade.NotGradable, Message: "does not compile:\n# a/cmd\nx.go:1\nx.go:2"},
 		"not gradable: two":                      {Status: grade.NotGradable, Message: "two\nlines"},
 		"the grader has failed: no disk":         {Status: grade.GraderError, Message: "no disk"},
+		"not gradable: red, and the other way":   {Status: grade.NotGradable, Message: "\x1b[31mred\u009b2J, and \u202ethe other way"},
 	} {
 		if got := batch.Summary(r); got != want {
 			t.Errorf("got %q, expected %q", got, want)

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/example/operator-testbed/tutorial/internal/grade/plain"
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
 )
 
@@ -155,19 +156,15 @@ func copySources(from, to string) error {
 	})
 }
 
-var (
-	// absolute is a path on this machine.
-	absolute = regexp.MustCompile(`(^|[\s"'(=:])/(?:[\w.@+~-]+/)+([\w.@+~-]*)`)
-	// hidden are control characters, other than the ends of lines and tabs.
-	hidden = regexp.MustCompile(`[\x00-\x08\x0b-\x1f\x7f]`)
-)
+// absolute is a path on this machine.
+var absolute = regexp.MustCompile(`(^|[\s"'(=:])/(?:[\w.@+~-]+/)+([\w.@+~-]*)`)
 
 // most is how many lines of a compiler's messages are worth reading.
 const most = 20
 
-// Plain returns the messages of a program, shortened, without the names of the directories and of any other absolute path.
+// Plain returns the messages of a program, shortened, without what a terminal obeys, the names of the directories, and any other absolute path.
 func Plain(text string, directories ...string) string {
-	text = hidden.ReplaceAllString(strings.ToValidUTF8(text, "�"), "")
+	text = plain.Visible(text)
 	slices.SortFunc(directories, func(a, b string) int { return len(b) - len(a) })
 	for _, directory := range directories {
 		if directory != "" {

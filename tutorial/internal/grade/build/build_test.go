@@ -128,6 +128,11 @@ func TestRefused(t *testing.T) {
 			map[string]string{"cmd/main.go": "package main\n\nimport _ \"own/x\"\n\nfunc main() {}\n"}, "",
 			"it does not compile:\ncmd/main.go:3:8: package own/x is not in std (src/own/x)",
 		},
+		// Where a terminal obeys them, these erase the screen, and turn what comes after them around.
+		"a name with control characters": {
+			map[string]string{"cmd/main.go": "package main\n\n//line x\u009b2J\x1b[2J\u202e\x7f.go:7\nfunc main() { wrong }\n"}, "",
+			"it does not compile:\n# example.com/own/cmd\nx.go:7: undefined: wrong",
+		},
 		"no program": {map[string]string{"main.go": prints}, "", "there is no Go code in the directory cmd, which the operator is compiled from"},
 		"a link":     {main, "cmd/link.go", "cmd/link.go is not a regular file: replace it by one"},
 	} {

@@ -208,7 +208,7 @@ func TestPlain(t *testing.T) {
 		"open /work/x/secret/file: denied":                                                     "open …/file: denied",
 		"/work/grade-1/config/default is empty":                                                "config/default is empty",
 		"the operator is not ready: ok (log: /tmp/run-1/logs/operator.log)":                    "the operator is not ready: ok",
-		"\x1b[31mred\x07":                                                                      "[31mred",
+		"\x1b[31mred\x07":                                                                      "red",
 	} {
 		if got := plain(message, "05-status", "/work/grade-1"); got != want {
 			t.Errorf("plain(%q)\n     got %q\nexpected %q", message, got, want)

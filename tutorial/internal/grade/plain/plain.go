@@ -21,11 +21,14 @@ const (
 // a string terminator, and what is left: an escape and a character.
 var escapes = regexp.MustCompile("(?:\x1b\\[|\u009b)[0-?]*[\\x20-/]*[\\x40-\\x7e]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\x1b[\\x20-/]*[0-~]?")
 
-// Text returns s without what terminals and browsers obey, with at most [MaxText] characters. Lines stay.
-func Text(s string) string {
+// Visible returns s without what terminals and browsers obey. Lines stay.
+func Visible(s string) string {
 	s = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(s, "\uFFFD"))
-	return cut(strings.TrimSpace(strings.Map(visible, escapes.ReplaceAllString(s, ""))), MaxText)
+	return strings.Map(visible, escapes.ReplaceAllString(s, ""))
 }
+
+// Text is [Visible] with at most [MaxText] characters.
+func Text(s string) string { return cut(strings.TrimSpace(Visible(s)), MaxText) }
 
 // Line is [Text] in one line, with at most [MaxLine] characters.
 func Line(s string) string { return cut(strings.Join(strings.Fields(Text(s)), " "), MaxLine) }

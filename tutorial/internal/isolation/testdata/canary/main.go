@@ -78,6 +78,8 @@ func try(what string, with []string) error {
 		return nil
 	case "kill":
 		return syscall.Kill(number(with[0]), 0)
+	case "own":
+		return own(number(with[0]))
 	case "kill-self":
 		caught := make(chan os.Signal, 1)
 		signal.Notify(caught, syscall.SIGUSR1)
@@ -184,6 +186,15 @@ func dial(network, address string) error {
 		_, err = connection.Write([]byte("canary"))
 	}
 	return err
+}
+
+// own asks the kernel to signal a process when there is something to read in a pipe. Nothing is ever written to it.
+func own(process int) error {
+	reading, _, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	return call(syscall.SYS_FCNTL, reading.Fd(), syscall.F_SETOWN, uintptr(process))
 }
 
 // target returns the address in the form of system calls.
