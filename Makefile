@@ -25,7 +25,10 @@ STAGES = $(patsubst tutorial/%/chapter.yaml,%,$(sort $(wildcard tutorial/*/chapt
 # Calls the operator's own Makefile with our kubectl and kubeconfig. With CLUSTER=existing it is yours, and you are asked first.
 on-existing = $(filter existing,$(CLUSTER))
 on-kind = $(filter kind,$(CLUSTER))
-confirm = $(if $(on-existing),$(TESTBED) confirm &&)
+# What becomes of what is there is shown, too. FORCE=1 deletes what is protected from deletion.
+FORCE =
+what-for = $(if $(filter install uninstall deploy undeploy e2e,$@),--before=$@ --operator=$(COPY_OR_PROJECT) $(if $(FORCE),--force='$(FORCE)'))
+confirm = $(if $(on-existing),$(TESTBED) confirm $(what-for) &&)
 with-cluster = $(if $(on-existing),$(confirm) TESTBED_KUBECONFIG="$$KUBECONFIG",env=$$($(TESTBED_NAMED) env) && eval "$$env" &&)
 
 .DEFAULT_GOAL := first-steps
@@ -73,7 +76,7 @@ build: legal-stage controller-gen ## Build operator/bin/manager.
 	@$(has-target) $(MAKE) -C $(COPY_OR_PROJECT) $@
 
 .PHONY: install uninstall
-install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Install the CRD into the cluster; remove it, and with it every Memcached.
+install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Install the CRD into the cluster; remove it, and with it every Memcached. FORCE=1: protected ones, too.
 	@$(has-target) $(with-cluster) $(MAKE) -C $(COPY_OR_PROJECT) $@
 
 .PHONY: run
@@ -116,7 +119,7 @@ deploy-on-kind = scripts/deploy-on-kind "$(TESTBED_NAMED)" '$(image)' $(PROJECT)
 refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1
 
 .PHONY: undeploy
-undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached.
+undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached. FORCE=1: protected ones, too.
 	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
 .PHONY: eject

@@ -220,7 +220,7 @@ func TestSettingsAreUsed(t *testing.T) {
 // runs on each without settings.
 func (m makefile) changes(t *testing.T, target string, clusters map[string]string, settings ...string) bool {
 	t.Helper()
-	values := map[string]string{"STAGE": "08-deployment", "DIR": "tutorial/04-controller"}
+	values := map[string]string{"STAGE": "08-deployment", "DIR": "tutorial/04-controller", "FORCE": "1"}
 	var given []string
 	for _, setting := range settings {
 		given = append(given, setting+"="+cmp.Or(values[setting], poison))

@@ -37,6 +37,9 @@ DIST =
 used-by-DIST = build-installer build-chart
 ignore-not-found =
 used-by-ignore-not-found = uninstall undeploy
+# Only on the command line: it deletes what an annotation protects.
+FORCE =
+used-by-FORCE = uninstall undeploy
 
 # The learner's copy.
 DIR =

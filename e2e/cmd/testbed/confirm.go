@@ -4,36 +4,61 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/example/operator-testbed/e2e/cluster/existing"
 	"github.com/example/operator-testbed/e2e/confirm"
+	"github.com/example/operator-testbed/e2e/framework/inventory"
+	"github.com/example/operator-testbed/e2e/framework/runner"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
+// intent is what a target of the Makefile is about to do on a cluster of the user's.
+type intent struct {
+	target   string // empty if it changes nothing that is there
+	operator string // directory of the operator that the target is about
+	force    bool   // deletes what is protected from deletion, too
+}
+
 func newConfirm() *cobra.Command {
-	return &cobra.Command{
+	var about intent
+	command := &cobra.Command{
 		Use:   "confirm",
 		Short: "Show which cluster of yours kubectl reaches, and ask whether to work on it",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			_, err := confirmed(command.Context())
+			_, err := confirmed(command.Context(), about)
 			return err
 		},
 	}
+	set := command.Flags()
+	set.StringVar(&about.target, "before", "", "target of the Makefile that is to run: install, uninstall, run, deploy, undeploy or e2e")
+	set.StringVar(&about.operator, "operator", "operator", "directory of the operator that the target is about")
+	set.BoolVar(&about.force, "force", false, "also delete what is protected from deletion")
+	return command
 }
 
 // confirmed returns the existing cluster that KUBECONFIG leads to, once the
-// user has seen which it is and agreed.
-func confirmed(ctx context.Context) (*existing.Provider, error) {
+// user has seen which it is and what would become of it, and agreed.
+func confirmed(ctx context.Context, about intent) (*existing.Provider, error) {
 	cluster := existing.NewProvider()
 	if _, err := cluster.Create(ctx); err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(os.Stderr, "CLUSTER=existing is the context %s of %s: %s\n",
 		cluster.GetKubectlContext(), cluster.GetKubeconfig(), cluster.KubernetesRestConfig().Host)
+	consequences, err := about.consequences(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	for _, consequence := range consequences {
+		fmt.Fprintln(os.Stderr, consequence)
+	}
 	if os.Getenv("YES") == "1" {
 		return cluster, nil
 	}
@@ -41,4 +66,51 @@ func confirmed(ctx context.Context) (*existing.Provider, error) {
 		return nil, errors.New("without a terminal, nobody can be asked whether to work on that cluster: set YES=1 to agree")
 	}
 	return cluster, confirm.Ask(ctx, os.Stdin, os.Stderr, "Work on this cluster? [y/N] ")
+}
+
+// consequences says what the target would change or delete, one sentence for each custom resource. The error is why it must not run.
+func (i intent) consequences(ctx context.Context, cluster *existing.Provider) ([]string, error) {
+	if i.target == "" {
+		return nil, nil
+	}
+	manifests, err := i.manifests()
+	if err != nil {
+		return nil, err
+	}
+	config := cluster.KubernetesRestConfig()
+	if i.target == "e2e" {
+		return nil, inventory.Refuse(ctx, config, cluster.GetKubectlContext(), manifests)
+	}
+	resources, err := inventory.Resources(ctx, config, manifests)
+	if err != nil {
+		return nil, err
+	}
+	var consequences []string
+	for _, r := range resources {
+		if i.target != "uninstall" && i.target != "undeploy" {
+			if len(r.Objects) > 0 {
+				consequences = append(consequences, fmt.Sprintf("make %s replaces the CustomResourceDefinition of %s.", i.target, r))
+			}
+			continue
+		}
+		if protected := r.Annotated(cachev1alpha1.AnnotationDeletionProtection, "true"); len(protected) > 0 && !i.force {
+			return nil, fmt.Errorf("make %s deletes the CustomResourceDefinition %s, and with it objects that %s protects (%s): remove the annotation from them, or add FORCE=1",
+				i.target, r.Definition, cachev1alpha1.AnnotationDeletionProtection, inventory.First(protected))
+		}
+		consequences = append(consequences, fmt.Sprintf("make %s deletes the CustomResourceDefinition %s, and with it %s.", i.target, r.Definition, r))
+	}
+	return consequences, nil
+}
+
+// manifests returns what installs the operator: what config/default renders to, or config/crd for a chapter without a manager. The first
+// chapters have neither.
+func (i intent) manifests() (runner.Manifests, error) {
+	for _, kustomization := range []string{"default", "crd"} {
+		directory := filepath.Join(i.operator, "config", kustomization)
+		if _, err := os.Stat(filepath.Join(directory, "kustomization.yaml")); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		return runner.Render(directory)
+	}
+	return runner.Manifests{}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -48,7 +49,11 @@ func runOperator(ctx context.Context, g *global, directory string, onExisting bo
 		},
 	}
 	if onExisting {
-		cluster, err := confirmed(ctx)
+		at := directory
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(root, at)
+		}
+		cluster, err := confirmed(ctx, intent{target: "run", operator: at})
 		if err != nil {
 			return err
 		}

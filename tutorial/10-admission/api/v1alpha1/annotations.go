@@ -7,6 +7,6 @@ const (
 	AnnotationRequestedBy = "cache.example.com/requested-by"
 
 	// AnnotationDeletionProtection, set to "true" by a user, protects the Memcached from deletion until it is removed or set to
-	// "false". Deleting the namespace or an owner deletes the Memcached anyway.
+	// "false". Deleting the namespace, an owner or the CustomResourceDefinition deletes the Memcached anyway.
 	AnnotationDeletionProtection = "cache.example.com/deletion-protection"
 )
