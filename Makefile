@@ -84,18 +84,21 @@ run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, as its own S
 	@$(if $(on-kind),$(error make run is for embedded and existing clusters: make docker-build docker-push deploy CLUSTER=kind runs the operator as an image),:)
 	@$(if $(DEBUG),debugger=$$(scripts/tool tools dlv) &&) $(TESTBED_NAMED) run --operator=$(COPY_OR_PROJECT) $(if $(on-existing),--existing) $(if $(DEBUG),--debugger="$$debugger")
 
+# The engine in which kind makes nodes, unless CONTAINER_TOOL names one, which reaches the other Makefile anyway.
+engine = $(if $(CONTAINER_TOOL),,CONTAINER_TOOL="$$($(TESTBED) image engine)")
+
 .PHONY: docker-build docker-push
 docker-build: legal-stage $(TESTBED) ## Build the operator's image, called IMG=registry/name:tag or by a name of the local registry's.
 	@$(has-target) $(TESTBED) image check '$(image)'
-	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)'
+	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' $(engine)
 docker-push: legal-stage $(TESTBED) $(filter docker-build,$(MAKECMDGOALS)) ## Push it: to the registry in IMG, or the local one that a kind cluster brings along.
 	@$(has-target) $(TESTBED) image check --push '$(image)'
-	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)'
+	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' $(engine) PUSH_FLAGS="$$($(TESTBED) image push-flags --tool='$(CONTAINER_TOOL)' '$(image)')"
 
 .PHONY: docker-buildx
 docker-buildx: legal-stage $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linux/arm64 (or others, with commas), and push that under one name.
 	@$(call has-target-of,docker-build) $(TESTBED) image check --push '$(image)'
-	@$(MAKE) -C operator $@ OF='$(CURDIR)/$(PROJECT)' IMG='$(image)' $(if $(PLATFORMS),PLATFORMS='$(PLATFORMS)')
+	@$(MAKE) -C operator $@ OF='$(CURDIR)/$(PROJECT)' IMG='$(image)' $(engine) $(if $(PLATFORMS),PLATFORMS='$(PLATFORMS)')
 
 # testbed renders the manifests in place of kubectl: this needs no cluster, so our kubectl may not have been built yet.
 .PHONY: build-installer

@@ -24,11 +24,11 @@ func profile(t *testing.T, variables map[string]string) {
 func TestSetup(t *testing.T) {
 	directory := t.TempDir()
 	for name, text := range map[string]string{
-		"go.work":        "go 1.26.0\n",
-		"program/go.mod": "module example.com/program\n\ngo 1.26.0\n",
-		"program/run.go": "package main\n\nimport \"example.com/program/inner\"\n\nfunc main() { println(inner.Text) }\n",
+		"go.work":               "go 1.26.0\n",
+		"program/go.mod":        "module example.com/program\n\ngo 1.26.0\n",
+		"program/run.go":        "package main\n\nimport \"example.com/program/inner\"\n\nfunc main() { println(inner.Text) }\n",
 		"program/inner/text.go": "package inner\n\nconst Text = \"it runs\"\n",
-		"env":            "GOFLAGS=-mod=vendor\nGOOS=plan9\nGO111MODULE=off\n",
+		"env":                   "GOFLAGS=-mod=vendor\nGOOS=plan9\nGO111MODULE=off\n",
 	} {
 		path := filepath.Join(directory, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -51,10 +52,11 @@ func ensure(ctx context.Context, module string) (string, error) {
 	}
 	digest := sha256.Sum256(content)
 	image := repository + ":" + hex.EncodeToString(digest[:])[:12]
-	if _, err := program.Output(ctx, "docker", "image", "inspect", image); err == nil {
+	engine := cmp.Or(os.Getenv("KIND_EXPERIMENTAL_PROVIDER"), "docker")
+	if _, err := program.Output(ctx, engine, "image", "inspect", image); err == nil {
 		return image, nil
 	}
-	_, err = program.Output(ctx, "docker", "build", "--file="+filepath.Join(module, "Dockerfile"), "--tag="+image, work)
+	_, err = program.Output(ctx, engine, "build", "--file="+filepath.Join(module, "Dockerfile"), "--tag="+image, work)
 	return image, err
 }
 

@@ -21,6 +21,9 @@ const readyTimeout = 5 * time.Minute
 
 // create does the work of CreateWithConfig.
 func (p *Provider) create(ctx context.Context, path string) error {
+	if err := prepareEnvironment(); err != nil {
+		return err
+	}
 	c, err := p.begin(ctx)
 	if err != nil {
 		return err

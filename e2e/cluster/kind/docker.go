@@ -44,7 +44,7 @@ func reasonIn(printed string) string {
 // CheckDocker returns an error that says why Docker can't be used, and how to fix it.
 func CheckDocker(ctx context.Context) error {
 	if _, err := exec.LookPath(Program()); err != nil {
-		return errors.New("there is no docker on PATH: install Docker, or run `make docker-up` on Debian or Ubuntu")
+		return fmt.Errorf("there is no %s on PATH: install Docker, or run `make docker-up` on Debian or Ubuntu", Program())
 	}
 	_, err := docker(ctx, "ps", "--quiet") // an engine without a server has no version of one
 	switch {

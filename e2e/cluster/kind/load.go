@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 
 	"github.com/distribution/reference"
 	"golang.org/x/sync/errgroup"
@@ -28,7 +29,7 @@ func (p *Provider) Stock(ctx context.Context, variable, image string) (string, e
 // Prepare has Docker have what takes long to pull or to make: the image of the nodes, and that which Stock brings to them for the
 // same variable and image.
 func Prepare(ctx context.Context, progress io.Writer, variable, image string) error {
-	if err := CheckDocker(ctx); err != nil {
+	if err := errors.Join(prepareEnvironment(), CheckDocker(ctx)); err != nil {
 		return err
 	}
 	_, err := NodeImage(ctx, progress)
@@ -75,10 +76,21 @@ func (p *Provider) LoadImage(ctx context.Context, image string, _ ...string) err
 	}
 	defer os.RemoveAll(directory)
 	archive := filepath.Join(directory, "image.tar")
-	if _, err := docker(ctx, "save", "--output="+archive, image); err != nil {
+	if err := save(ctx, image, archive); err != nil {
 		return fmt.Errorf("load %s into the kind cluster %s: %w: build or pull it first", image, p.name, err)
 	}
 	return p.LoadImageArchive(ctx, archive)
+}
+
+// save writes an image of the engine's to an archive. Since version 29, Docker keeps images of several platforms whole, and saves the list
+// of all of them, although only the layers of one have been pulled. Importing that on a node fails. So only the nodes' platform is
+// saved, where the engine can choose one and the image is for it.
+func save(ctx context.Context, image, archive string) error {
+	_, err := docker(ctx, "save", "--platform=linux/"+runtime.GOARCH, "--output="+archive, image)
+	if err != nil && ctx.Err() == nil {
+		_, err = docker(ctx, "save", "--output="+archive, image)
+	}
+	return err
 }
 
 // LoadImageArchive brings the images of an archive, such as docker save writes it, to every node. It takes no args.

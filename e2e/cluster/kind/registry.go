@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -64,7 +65,7 @@ func startRegistry(ctx context.Context, progress io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("make the image of the registry %s: %w", Registry, err)
 	}
-	if made == image {
+	if strings.TrimPrefix(made, "localhost/") == image { // as podman calls an image that it has made
 		if _, err = docker(ctx, "start", registryContainer); err != nil {
 			return registryRefused(err)
 		}
@@ -184,6 +185,20 @@ func CheckPush(ctx context.Context, image string) error {
 	defer cancel()
 	if _, err := transport.Ping(ctx, named.Context().Registry, http.DefaultTransport); err != nil {
 		return noAnswer(err)
+	}
+	return nil
+}
+
+// PushFlags returns more arguments for the command of a container engine that pushes an image: podman refuses a registry without TLS, also
+// on this machine, which others don't.
+func PushFlags(tool, image string) []string {
+	named, err := parse(image)
+	if err != nil || filepath.Base(tool) != "podman" {
+		return nil
+	}
+	host, _, _ := strings.Cut(named.Context().RegistryStr(), ":")
+	if address := net.ParseIP(host); host == "localhost" || address.IsLoopback() {
+		return []string{"--tls-verify=false"}
 	}
 	return nil
 }

@@ -88,3 +88,16 @@ func TestReasonInWhatDockerTells(t *testing.T) {
 		g.Expect(reasonIn(told)).To(Equal(want), told)
 	}
 }
+
+func TestPushFlags(t *testing.T) {
+	g := NewWithT(t)
+	for _, image := range []string{Registry + "/operator:v1", "127.0.0.1:5000/operator", "localhost/operator"} {
+		g.Expect(PushFlags("podman", image)).To(ConsistOf("--tls-verify=false"), image)
+		g.Expect(PushFlags("/usr/bin/podman", image)).To(ConsistOf("--tls-verify=false"), image)
+		g.Expect(PushFlags("docker", image)).To(BeEmpty(), image)
+		g.Expect(PushFlags("nerdctl", image)).To(BeEmpty(), image)
+	}
+	for _, image := range []string{"registry.example.com/operator:v1", "operator", "localhost.example.com/operator"} {
+		g.Expect(PushFlags("podman", image)).To(BeEmpty(), image)
+	}
+}

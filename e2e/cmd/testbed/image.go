@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +15,7 @@ func newImage() *cobra.Command {
 		Use:   "image",
 		Short: "The operator's image, and the registry that it is pushed to",
 	}
-	command.AddCommand(newImageCheck(), newImagePushed())
+	command.AddCommand(newImageCheck(), newImagePushed(), newImageEngine(), newImagePushFlags())
 	return command
 }
 
@@ -44,4 +46,27 @@ func newImagePushed() *cobra.Command {
 			return name + "\n", err
 		}),
 	}
+}
+
+func newImageEngine() *cobra.Command {
+	return &cobra.Command{
+		Use:   "engine",
+		Short: "Print the command of the container engine in which kind makes nodes",
+		Args:  cobra.NoArgs,
+		RunE:  prints(func(context.Context, []string) (string, error) { return kind.Program() + "\n", nil }),
+	}
+}
+
+func newImagePushFlags() *cobra.Command {
+	tool := ""
+	command := &cobra.Command{
+		Use:   "push-flags IMAGE",
+		Short: "Print the flags that the container engine needs to push the image",
+		Args:  cobra.ExactArgs(1),
+		RunE: prints(func(_ context.Context, args []string) (string, error) {
+			return strings.Join(kind.PushFlags(cmp.Or(tool, kind.Program()), args[0]), " ") + "\n", nil
+		}),
+	}
+	command.Flags().StringVar(&tool, "tool", "", "the command of the container engine; kind's if empty")
+	return command
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path"
@@ -24,7 +25,9 @@ func readExplanations(path string) ([]explanation, error) {
 		return nil, err
 	}
 	var known []explanation
-	if err := yaml.Unmarshal(text, &known); err != nil {
+	strict := yaml.NewDecoder(bytes.NewReader(text))
+	strict.KnownFields(true)
+	if err := strict.Decode(&known); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	for i, e := range known {

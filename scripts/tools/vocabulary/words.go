@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"regexp"
@@ -39,7 +40,9 @@ func (p *phrase) UnmarshalYAML(node *yaml.Node) (err error) {
 
 // readWords parses a list of rules.
 func readWords(text []byte) (w words, err error) {
-	if err := yaml.Unmarshal(text, &w); err != nil {
+	strict := yaml.NewDecoder(bytes.NewReader(text))
+	strict.KnownFields(true)
+	if err := strict.Decode(&w); err != nil {
 		return w, fmt.Errorf("read words.yaml: %w", err)
 	}
 	return w, nil

@@ -98,6 +98,13 @@ func collectFrom(ctx context.Context, dir, assignment, from string, form class.F
 	if err == nil || len(collected) > 0 {
 		report(out, a, collected)
 	}
+	if err != nil {
+		return err
+	}
+	left, err := c.LeftOver(a, from, form)
+	for _, one := range left {
+		fmt.Fprintf(out, "not collected: %s: %s\n", one.Name, one.Reason)
+	}
 	return err
 }
 

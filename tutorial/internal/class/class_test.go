@@ -630,3 +630,35 @@ func TestForget(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("is not the directory of a class, which has a class.yaml: nothing was removed")))
 	g.Expect(filepath.Join(elsewhere, class.RosterFile)).To(BeAnExistingFile())
 }
+
+// Whatever lies beside what was collected is named, with the reason.
+func TestLeftOver(t *testing.T) {
+	g := NewWithT(t)
+	c := newClass(t, "stage: 05-status", "lab: hands-off")
+	from := t.TempDir()
+	for _, directory := range []string{"s01", "S02", "s03-hands-off", "s01-05-status", "guest"} {
+		g.Expect(os.Mkdir(filepath.Join(from, directory), 0o755)).To(Succeed())
+	}
+	for _, file := range []string{"s02.zip", "s03.tar.gz", "s01.tar.gz", "notes.txt", ".DS_Store", "s02"} {
+		write(t, "x", from, file)
+	}
+	g.Expect(os.Remove(filepath.Join(from, "s02"))).To(Succeed())
+	left, err := c.LeftOver(c.Assignments[0], from, class.Directories)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left).To(Equal([]class.LeftOver{
+		{"S02", "the roster writes the id s02: rename it"},
+		{"guest", "no student has the id guest"},
+		{"notes.txt", "no student has the id notes.txt"},
+		{"s01", "s01-05-status was taken for s01"},
+		{"s01.tar.gz", "s01-05-status was taken for s01"},
+		{"s02.zip", "it is not what make submit makes: ask for that, or unpack it and collect folders"},
+		{"s03-hands-off", "it is for hands-off: collect it with the STAGE or LAB of that"},
+		{"s03.tar.gz", "AS=folders does not take it: collect with AS=archives"},
+	}))
+	left, err = c.LeftOver(c.Assignments[0], from, class.Archives)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left).To(ContainElements(
+		class.LeftOver{Name: "s01", Reason: "s01.tar.gz was taken for s01"},
+		class.LeftOver{Name: "s02.zip", Reason: "it is not what make submit makes: ask for that, or unpack it and collect folders"},
+	))
+}

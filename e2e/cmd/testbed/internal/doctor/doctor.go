@@ -35,6 +35,9 @@ type Facts struct {
 	// Cache, State, Temp, GoBuild and GoModules are the directories that fill up.
 	Cache, State, Temp, GoBuild, GoModules Directory
 
+	// Engine is nil if there is none that answers.
+	Engine *Engine
+
 	// Proxy is nil unless the caller asked for the network to be tried.
 	Proxy *Proxy
 }

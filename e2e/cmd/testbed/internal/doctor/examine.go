@@ -113,6 +113,7 @@ func Examine(f Facts) []Finding {
 			rule{!slices.ContainsFunc(f.Localhost, isLoopback), Lacking, "the name localhost does not stand for 127.0.0.1",
 				"echo '127.0.0.1 localhost' | sudo tee -a /etc/hosts"}),
 	}
+	findings = append(findings, checkEngine(f.Engine))
 	if p := f.Proxy; p != nil {
 		findings = append(findings, check("GOPROXY", fmt.Sprintf("%s answered in %d ms", p.URL, p.Took.Milliseconds()),
 			rule{p.URL == "", Warning, fmt.Sprintf("%q names no proxy to try", p.Setting), "go env -w GOPROXY=https://proxy.golang.org,direct"},

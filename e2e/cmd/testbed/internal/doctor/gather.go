@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/kind/home"
 )
@@ -41,6 +42,7 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 		Make:           lookUp(ctx, "make", "--version"),
 		Git:            lookUp(ctx, "git", "--version"),
 		GoSettings:     goSettings(ctx),
+		Engine:         askEngine(ctx, kind.Program()),
 		Loopback:       tryLoopback(),
 		Cache:          lookAtDirectory(cache),
 		State:          lookAtDirectory(state),
