@@ -25,9 +25,8 @@ STAGES = $(patsubst tutorial/%/chapter.yaml,%,$(sort $(wildcard tutorial/*/chapt
 # Calls the operator's own Makefile with our kubectl and kubeconfig. With CLUSTER=existing it is yours, and you are asked first.
 on-existing = $(filter existing,$(CLUSTER))
 on-kind = $(filter kind,$(CLUSTER))
-# What becomes of what is there is shown, too. FORCE=1 deletes what is protected from deletion.
-FORCE =
-what-for = $(if $(filter install uninstall deploy undeploy e2e,$@),--before=$@ --operator=$(COPY_OR_PROJECT) $(if $(FORCE),--force='$(FORCE)'))
+# What becomes of what is there is shown, too.
+what-for = $(if $(filter install uninstall deploy undeploy e2e,$@),--before=$@ --operator=$(works-on) $(if $(filter $@,$(used-by-FORCE)),$(if $(FORCE),--force='$(FORCE)')))
 confirm = $(if $(on-existing),$(TESTBED) confirm $(what-for) &&)
 with-cluster = $(if $(on-existing),$(confirm) TESTBED_KUBECONFIG="$$KUBECONFIG",env=$$($(TESTBED_NAMED) env) && eval "$$env" &&)
 
