@@ -96,7 +96,7 @@ func rules(pid int) []rule {
 		unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR,
 		// Other processes' memory and files.
 		unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_PROCESS_MRELEASE,
-		unix.SYS_PIDFD_GETFD, unix.SYS_KCMP, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
+		unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP, unix.SYS_MOVE_PAGES, unix.SYS_MIGRATE_PAGES,
 		// Files that can only be named, which Landlock does not restrict.
 		unix.SYS_TRUNCATE, unix.SYS_FCHMODAT, fchmodat2, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
 		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, setxattrat, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, removexattrat,
@@ -104,8 +104,8 @@ func rules(pid int) []rule {
 		// Memory that belongs to no process, and is in nobody's account.
 		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN,
 		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
-		// The whole machine's log, and its disks.
-		unix.SYS_SYSLOG, unix.SYS_SYNC, unix.SYS_SYNCFS,
+		// The whole machine's log, its disks, and what happens in its file systems.
+		unix.SYS_SYSLOG, unix.SYS_FANOTIFY_INIT, unix.SYS_SYNC, unix.SYS_SYNCFS,
 		// Ways past all of this, and large parts of the kernel that no operator needs.
 		unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, unix.SYS_USERFAULTFD, unix.SYS_BPF,
 		unix.SYS_PERF_EVENT_OPEN, unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_PERSONALITY, unix.SYS_EXECVEAT,

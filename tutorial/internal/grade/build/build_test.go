@@ -133,6 +133,26 @@ func TestRefused(t *testing.T) {
 			map[string]string{"cmd/main.go": "package main\n\n//line x\u009b2J\x1b[2J\u202e\x7f.go:7\nfunc main() { wrong }\n"}, "",
 			"it does not compile:\n# example.com/own/cmd\nx.go:7: undefined: wrong",
 		},
+		"a file that is embedded": {
+			map[string]string{"cmd/main.go": "package main\n\nimport _ \"embed\"\n\n//go:embed word.txt\nvar word string\n\nfunc main() {}\n", "cmd/word.txt": "word"}, "",
+			"it does not compile:\ncmd/main.go:5:12: pattern word.txt: no matching files found",
+		},
+		"a file outside that is embedded": {
+			map[string]string{"cmd/main.go": "package main\n\nimport _ \"embed\"\n\n//go:embed ../../../../../../etc/passwd\nvar word string\n\nfunc main() {}\n"}, "",
+			"it does not compile:\ncmd/main.go:5:12: pattern ../../../../../../etc/passwd: invalid pattern syntax",
+		},
+		"flags for the linker": {
+			map[string]string{"cmd/main.go": "package main\n\n//go:cgo_ldflag \"-Wl,-rpath=/etc\"\n\nfunc main() {}\n"}, "",
+			"it does not compile:\n# example.com/own/cmd\ncmd/main.go:3:3: //go:cgo_ldflag \"-Wl,-rpath=/etc\" only allowed in cgo-generated code",
+		},
+		"the runtime's own functions": {
+			map[string]string{"cmd/main.go": "package main\n\nimport _ \"unsafe\"\n\n//go:linkname gopark runtime.goexit0\nfunc gopark()\n\nfunc main() { gopark() }\n"}, "",
+			"it does not compile:\n# example.com/own/cmd\nlink: main: invalid reference to runtime.goexit0",
+		},
+		"a file of this machine's in a line directive": {
+			map[string]string{"cmd/main.go": "package main\n\n//line /etc/passwd:1\nfunc main() { wrong }\n"}, "",
+			"it does not compile:\n# example.com/own/cmd\n…/passwd:1: undefined: wrong",
+		},
 		"no program": {map[string]string{"main.go": prints}, "", "there is no Go code in the directory cmd, which the operator is compiled from"},
 		"a link":     {main, "cmd/link.go", "cmd/link.go is not a regular file: replace it by one"},
 	} {

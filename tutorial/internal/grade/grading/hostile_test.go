@@ -36,6 +36,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 var (
@@ -45,7 +46,7 @@ var (
 
 func init() {
 	if os.Getenv("HOSTILE") != "" {
-		select {}
+		<-time.After(time.Hour)
 	}
 	var got []string
 	for _, try := range []func() []string{
@@ -153,6 +154,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -163,7 +165,7 @@ func main() {
 		err := again.Start()
 		fmt.Println("attack: a process of its own:", err)
 		if err == nil {
-			select {} // it writes, and no line twice
+			<-time.After(time.Hour) // the other one writes, and no line twice
 		}
 	}
 	reports := []string{os.Getenv("TESTBED_REPORT")}
@@ -407,11 +409,11 @@ func TestNotes(t *testing.T) {
 	p.Expect(p.graded(isolation.WantBoth, "no link", map[string]string{"cmd/link.go": "package main\n"})).To(p.full())
 }
 
-// hoard takes all memory, and busy all time.
+// hoard takes all memory, and busy all time, with more threads than its neighbors have.
 const (
 	hoard = "package main\n\nimport \"bytes\"\n\nvar hoard [][]byte\n\n" +
 		"func init() {\n\tfor {\n\t\thoard = append(hoard, bytes.Repeat([]byte{1}, 64<<20))\n\t}\n}\n"
-	busy = "package main\n\nfunc init() {\n\tfor {\n\t}\n}\n"
+	busy = "package main\n\nimport \"runtime\"\n\nfunc init() {\n\truntime.GOMAXPROCS(200)\n\tfor range 200 {\n\t\tgo func() {\n\t\t\tfor {\n\t\t\t}\n\t\t}()\n\t}\n\tselect {}\n}\n"
 )
 
 // TestHoards grades operators that take all they can get. They have a result, and stay within the limits, and a neighbor that is graded
@@ -419,12 +421,7 @@ const (
 func TestHoards(t *testing.T) {
 	p := newProof(t, grading.Assignment{Stage: "04-controller"})
 	const limit = 3 << 29
-	var neighbor grade.Result
-	var beside sync.WaitGroup
-	beside.Go(func() { neighbor = p.graded(isolation.WantBoth, "neighbor", nil) })
-	hog := p.graded(isolation.WantBoth, "memory", map[string]string{"cmd/hoard.go": hoard})
-	beside.Wait()
-	p.Expect(neighbor).To(p.full())
+	hog := p.beside("memory", map[string]string{"cmd/hoard.go": hoard})
 	p.Expect(hog).To(p.scores(0))
 	p.Expect(hog.Volatile.MemoryBytes).To(BeNumerically("<", limit))
 	p.Expect(read(hog.Volatile.Log)).NotTo(ContainSubstring("exceeded the limit"))
@@ -433,7 +430,19 @@ func TestHoards(t *testing.T) {
 	p.Expect(hog.Volatile.MemoryBytes).To(BeNumerically(">", limit))
 	p.Expect(read(hog.Volatile.Log)).To(ContainSubstring("exceeded the limit of memory"))
 
-	p.Expect(p.graded(isolation.WantBoth, "time", map[string]string{"cmd/busy.go": busy})).To(p.scores(0))
+	p.Expect(p.beside("time", map[string]string{"cmd/busy.go": busy})).To(p.scores(0))
+}
+
+// beside grades a submission, and the solution beside it, which notices nothing.
+func (p proof) beside(name string, files map[string]string) grade.Result {
+	p.t.Helper()
+	var neighbor grade.Result
+	var beside sync.WaitGroup
+	beside.Go(func() { neighbor = p.graded(isolation.WantBoth, "neighbor of "+name, nil) })
+	r := p.graded(isolation.WantBoth, name, files)
+	beside.Wait()
+	p.Expect(neighbor).To(p.full())
+	return r
 }
 
 // loud says more in one line than a report may have, and ends.
