@@ -35,10 +35,11 @@ func TestQuiet(t *testing.T) {
 		Test(t)
 }
 
-// TestFailingImage has a failure that only the pod shows. The pod finds no node at first, so its Deployment has settled when it
+// TestFailingImage has a failure that only the pod shows. All nodes are cordoned at first, so the Deployment has settled when the pod
 // fails.
 func TestFailingImage(t *testing.T) {
 	stage.Feature("an image that can't be pulled").
+		WithLabel("disruptive", "cluster").
 		Assess("is reported at once", func(ctx context.Context, s *framework.Scope) {
 			if s.Cluster.RunsPods {
 				s.Skip("real nodes may have other work to do, and are not cordoned")
@@ -99,7 +100,7 @@ func TestScope(t *testing.T) {
 			settled(ctx, s, other)
 			NewWithT(s).Expect(s.Client.Delete(ctx, other)).To(Succeed())
 			framework.WaitForDeletion(ctx, s, other, deploymentOf(other))
-			framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(metav1.NamespaceDefault))
+			framework.WaitForNone(ctx, s, &corev1.PodList{}, client.InNamespace(other.Namespace), client.MatchingLabels{"cache.example.com/memcached-uid": string(other.UID)})
 		}).
 		TestAlone(t)
 }
