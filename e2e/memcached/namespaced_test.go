@@ -59,7 +59,8 @@ func TestNamespaced(t *testing.T) {
 		})
 		return namespaced{operator, mark}
 	}).
-		Assess("serves its namespace", func(ctx context.Context, s *framework.Scope, _ namespaced) {
+		Assess("serves its namespace", func(ctx context.Context, s *framework.Scope, n namespaced) {
+			s = servedBy(s, n.operator)
 			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)
 			resize(ctx, s, mc, s.Size(3, 4))

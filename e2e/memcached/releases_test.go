@@ -71,7 +71,7 @@ func TestReleases(t *testing.T) {
 		Assess("each serve their namespace", func(ctx context.Context, s *framework.Scope, two releases) {
 			for _, r := range two.both {
 				mc := create(ctx, r.scope(s), s.NewName("cache"), s.Size(2, 3))
-				settled(ctx, s, mc)
+				settled(ctx, r.scope(s), mc)
 				NewWithT(s).Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy), "by its webhook")
 			}
 		}).
