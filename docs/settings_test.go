@@ -416,3 +416,25 @@ func goEnv(t *testing.T, name string) string {
 	}
 	return strings.TrimSpace(string(out))
 }
+
+// TestMachinesPage looks for the tests that the page about machines names.
+func TestMachinesPage(t *testing.T) {
+	declared := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	for _, file := range tracked(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			for _, match := range function.FindAllStringSubmatch(read(t, file), -1) {
+				declared[match[1]] = true
+			}
+		}
+	}
+	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(read(t, "docs/machines.md"), -1)
+	if len(named) < 15 {
+		t.Errorf("docs/machines.md names %d tests, expected more", len(named))
+	}
+	for _, match := range named {
+		if !declared[match[1]] {
+			t.Errorf("docs/machines.md names %s, and there is no such test", match[1])
+		}
+	}
+}
