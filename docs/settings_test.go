@@ -317,6 +317,8 @@ func TestMistypedSetting(t *testing.T) {
 		{[]string{"progress", "DIR=copy"}, nil, "*** make progress takes no DIR, nor any other setting; docs/settings.md lists them."},
 		{[]string{"demo", "TESTBED_TIMOUT=1s"}, nil, "*** make demo takes no TESTBED_TIMOUT: "},
 		{[]string{"demo"}, []string{"TESTBED_TIMOUT=1s"}, "the testbed reads no variable TESTBED_TIMOUT, which your shell exports: docs/settings.md lists those that it reads"},
+		{[]string{"-e", "demo"}, nil, "*** make -e takes settings from the environment"},
+		{[]string{"demo"}, []string{"MAKEFLAGS=ek"}, "*** make -e takes settings from the environment"},
 		{[]string{"build", "STAGE=04-controller", "DIR=copy"}, nil, "*** DIR=copy is a copy that knows its chapter: leave STAGE=04-controller out."},
 		{[]string{"class-new", "STAGE=04-controller", "LAB=hands-off"}, nil, "*** LAB=hands-off is what the class works on: leave STAGE=04-controller out."},
 	} {
@@ -325,9 +327,10 @@ func TestMistypedSetting(t *testing.T) {
 		}
 	}
 	for _, legal := range [][]string{
+		{"-k", "-j8", "demo", "NAME=example"}, {"demo", "NAME=e"}, {"--keep-going", "demo"}, {"--silent", "demo"},
 		{"docker-build", "docker-push", "deploy", "CLUSTER=kind"}, {"demo", "GOMAXPROCS=1", "TESTBED_STATE=/nowhere"}, {"install", "CLUSTER=existing", "KUBECONFIG=/nowhere"},
 	} {
-		if got := m.make(t, nil, legal...); strings.Contains(got, " takes no ") {
+		if got := m.make(t, nil, legal...); regexp.MustCompile(`\.mk:\d+: \*\*\*`).MatchString(got) {
 			t.Errorf("make %q prints\n%s", legal, got)
 		}
 	}
@@ -379,7 +382,7 @@ func TestGoSettings(t *testing.T) {
 	needsMake(t)
 	left := []string{
 		"GOFLAGS=-mod=vendor", "GO111MODULE=off", "GOWORK=/nowhere/go.work", "GOOS=plan9", "GOARCH=mips", "CGO_ENABLED=1", "GOROOT=/nowhere",
-		"GOEXPERIMENT=none", "GOAMD64=v4", "CDPATH=/usr", "BASH_ENV=/nowhere", "GIT_DIR=/nowhere", "GIT_WORK_TREE=/nowhere", "GIT_INDEX_FILE=/nowhere",
+		"GOEXPERIMENT=none", "GOAMD64=v4", "CDPATH=/usr", "BASH_ENV=/nowhere", "SHELLOPTS=noclobber", "GIT_DIR=/nowhere", "GIT_WORK_TREE=/nowhere", "GIT_INDEX_FILE=/nowhere",
 	}
 	for _, m := range makefiles(t) {
 		if got, want := m.make(t, left, "docker-build"), m.make(t, nil, "docker-build"); got != want {
@@ -394,7 +397,7 @@ func TestGoSettings(t *testing.T) {
 				t.Errorf("%s: %s is %q in a recipe, expected %q", m.dir, name, seen[name], want)
 			}
 		}
-		for _, name := range []string{"GOROOT", "GOEXPERIMENT", "GOAMD64", "CDPATH", "BASH_ENV", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} {
+		for _, name := range []string{"GOROOT", "GOEXPERIMENT", "GOAMD64", "CDPATH", "BASH_ENV", "SHELLOPTS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} {
 			if value, there := seen[name]; there {
 				t.Errorf("%s: %s=%s of the environment reaches recipes", m.dir, name, value)
 			}
@@ -412,4 +415,26 @@ func goEnv(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// TestMachinesPage looks for the tests that the page about machines names.
+func TestMachinesPage(t *testing.T) {
+	declared := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	for _, file := range tracked(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			for _, match := range function.FindAllStringSubmatch(read(t, file), -1) {
+				declared[match[1]] = true
+			}
+		}
+	}
+	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(read(t, "docs/machines.md"), -1)
+	if len(named) < 15 {
+		t.Errorf("docs/machines.md names %d tests, expected more", len(named))
+	}
+	for _, match := range named {
+		if !declared[match[1]] {
+			t.Errorf("docs/machines.md names %s, and there is no such test", match[1])
+		}
+	}
 }

@@ -5,6 +5,12 @@
 # have variables called NAME (WSL exports it), DEBUG, ARCH or PORT. These are the exceptions.
 from-environment = CLUSTER CONTAINER_TOOL IMG KIND_NODE_IMAGE MEMCACHED_IMAGE TESTBED_%
 
+# With -e, the environment would decide after all. The first word of MAKEFLAGS has the options of one letter.
+letters := $(filter-out -%,$(firstword $(MAKEFLAGS)))
+ifneq ($(findstring e,$(if $(findstring =,$(letters)),,$(letters))),)
+$(error make -e takes settings from the environment, where other programs have variables of the same names: leave -e out, also of MAKEFLAGS)
+endif
+
 # The cluster, and the operator on it.
 NAME = testbed
 used-by-NAME = demo up env status logs down install uninstall run deploy undeploy learn e2e

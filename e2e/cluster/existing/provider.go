@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/support"
 
@@ -60,18 +62,25 @@ func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvi
 // path of the kubeconfig.
 func (p *Provider) Create(ctx context.Context, _ ...string) (string, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil)
+	raw, err := loader.RawConfig()
+	if err == nil {
+		p.kubeconfig, err = fileOf(raw)
+	}
+	if err != nil {
+		return "", fmt.Errorf("use the existing cluster: %w", err)
+	}
 	config, err := loader.ClientConfig()
 	if err != nil {
 		return "", fmt.Errorf("use the existing cluster: %w: set KUBECONFIG to its kubeconfig", err)
 	}
 	config.QPS = -1 // no limit of the client's own; the API server has its own
-	if err := p.attach(ctx, loader, config); err != nil {
+	if err := p.attach(ctx, raw.CurrentContext, config); err != nil {
 		return "", fmt.Errorf("use the existing cluster %s: %w", config.Host, err)
 	}
 	return p.kubeconfig, nil
 }
 
-func (p *Provider) attach(ctx context.Context, loader clientcmd.ClientConfig, config *rest.Config) error {
+func (p *Provider) attach(ctx context.Context, current string, config *rest.Config) error {
 	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
@@ -83,16 +92,32 @@ func (p *Provider) attach(ctx context.Context, loader clientcmd.ClientConfig, co
 	if err := foreign(crds.Items); err != nil {
 		return err
 	}
-	raw, err := loader.RawConfig()
-	if err != nil {
-		return err
-	}
-	p.kubeconfig, p.context, p.config = loader.ConfigAccess().GetDefaultFilename(), raw.CurrentContext, config
+	p.context, p.config = current, config
 	// A node of kwok's says so where a kubelet gives its version.
 	p.simulated = slices.ContainsFunc(nodes.Items, func(node corev1.Node) bool {
 		return strings.HasPrefix(node.Status.NodeInfo.KubeletVersion, "kwok-")
 	})
 	return nil
+}
+
+// fileOf returns the file of the current context: kubectl merges the files that KUBECONFIG names, and suites have one. Without a context,
+// a client would take the cluster of the pod that it runs in.
+func fileOf(raw clientcmdapi.Config) (string, error) {
+	if len(raw.Contexts) == 0 {
+		return "", errors.New("there is no kubeconfig with a context: set KUBECONFIG to its kubeconfig")
+	}
+	current, ok := raw.Contexts[raw.CurrentContext]
+	if !ok {
+		return "", fmt.Errorf("its kubeconfig has the contexts %s, and none of them is the current one: choose it with kubectl config use-context NAME",
+			strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
+	}
+	file := current.LocationOfOrigin
+	cluster, user := raw.Clusters[current.Cluster], raw.AuthInfos[current.AuthInfo]
+	if cluster != nil && cluster.LocationOfOrigin != file || user != nil && user.LocationOfOrigin != file {
+		return "", fmt.Errorf("its context %s is in %s, but not its cluster and its user: put all of them into one file with kubectl config view --flatten --minify",
+			raw.CurrentContext, file)
+	}
+	return file, nil
 }
 
 // foreign refuses a cluster in which Memcached is a kind of somebody else's: the suites would test, and delete, what is theirs.

@@ -80,3 +80,42 @@ func TestCreateWithoutAnAnswer(t *testing.T) {
 	_, err := existing.NewProvider().Create(t.Context())
 	g.Expect(err).To(MatchError(ContainSubstring("set KUBECONFIG to its kubeconfig")))
 }
+
+// TestKubeconfigs has what people have in KUBECONFIG.
+func TestKubeconfigs(t *testing.T) {
+	whole := serve(t, "Redis", "somebody", "v1.37.0")
+	directory := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(directory, name)
+		if err := os.WriteFile(path, []byte(`{"apiVersion":"v1","kind":"Config",`+text+`}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	empty := write("empty", `"contexts":[]`)
+	undecided := write("undecided", `"contexts":[{"name":"b","context":{"cluster":"k"}},{"name":"a","context":{"cluster":"k"}}]`)
+	contextOnly := write("context", `"current-context":"c","contexts":[{"name":"c","context":{"cluster":"k"}}]`)
+	for name, test := range map[string]struct{ kubeconfig, want, refusal string }{
+		"several files":            {empty + ":" + whole, whole, ""},
+		"a file that is not there": {filepath.Join(directory, "none") + ":" + whole, whole, ""},
+		"none":                     {filepath.Join(directory, "none"), "", "set KUBECONFIG to its kubeconfig"},
+		"an empty one":             {empty, "", "there is no kubeconfig with a context: set KUBECONFIG"},
+		"no current context":       {undecided, "", "has the contexts a, b, and none of them is the current one: choose it with kubectl config use-context NAME"},
+		"a context in two files":   {contextOnly + ":" + whole, "", "its context c is in " + contextOnly + ", but not its cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			t.Setenv("KUBECONFIG", test.kubeconfig)
+			// In a pod, client-go has another idea of what is meant.
+			t.Setenv("KUBERNETES_SERVICE_HOST", "192.0.2.1")
+			t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+			got, err := existing.NewProvider().Create(t.Context())
+			if test.refusal != "" {
+				g.Expect(err).To(MatchError(ContainSubstring(test.refusal)))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got).To(Equal(test.want))
+		})
+	}
+}

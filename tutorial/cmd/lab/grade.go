@@ -100,7 +100,7 @@ func graderCommit(ctx context.Context, extra string) (string, error) {
 		return "", fmt.Errorf("ask git which commit grades: %w: run it in a clone", err)
 	}
 	commit := strings.TrimSpace(string(out))
-	changed, err := exec.CommandContext(ctx, "git", "diff", "HEAD").Output()
+	changed, err := exec.CommandContext(ctx, "git", "diff", "--no-ext-diff", "--no-textconv", "HEAD").Output()
 	if err != nil {
 		return "", fmt.Errorf("ask git what has changed: %w", err)
 	}

@@ -139,3 +139,23 @@ func TestSteps(t *testing.T) {
 		HavePrefix("12-finished lists the change of cmd, which is the same as in 11-certificates: "),
 	))
 }
+
+// TestGitDiffIgnoresConfiguration has settings with which git prints something else.
+func TestGitDiffIgnoresConfiguration(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "before", "a.go"), "package a\n")
+	write(t, filepath.Join(dir, "after", "a.go"), "package b\n")
+	diff := func() string {
+		var out strings.Builder
+		g.Expect(chapter.GitDiff(t.Context(), dir, &out, "--no-prefix", "before", "after")).To(Succeed())
+		return out.String()
+	}
+	want := diff()
+	g.Expect(want).To(ContainSubstring("-package a\n+package b\n"))
+	configuration := filepath.Join(dir, "gitconfig")
+	write(t, configuration, "[diff]\n\texternal = /bin/false\n\tcontext = 0\n\tnoprefix = true\n\talgorithm = patience\n[color]\n\tui = always\n[core]\n\tautocrlf = true\n")
+	t.Setenv("GIT_CONFIG_GLOBAL", configuration)
+	t.Setenv("GIT_EXTERNAL_DIFF", "/bin/false")
+	g.Expect(diff()).To(Equal(want))
+}

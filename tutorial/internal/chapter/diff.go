@@ -23,10 +23,12 @@ func Write(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// GitDiff writes to out how git, run in dir with options and the names of two directories, shows what differs between these.
+// GitDiff writes to out how git, run in dir with options and the names of two directories, shows what differs between these. The user's
+// configuration does not count, because some of it, such as an external program, makes another text of it.
 func GitDiff(ctx context.Context, dir string, out io.Writer, args ...string) error {
-	diff := exec.CommandContext(ctx, "git", append([]string{"diff", "--no-index"}, args...)...)
+	diff := exec.CommandContext(ctx, "git", append([]string{"diff", "--no-index", "--no-ext-diff"}, args...)...)
 	diff.Dir, diff.Stdout, diff.Stderr = dir, out, os.Stderr
+	diff.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
 	var exit *exec.ExitError
 	if err := diff.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 { // 1 means that something differs
 		return err

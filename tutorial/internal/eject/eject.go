@@ -120,18 +120,14 @@ func removeAll(directory string, existed bool) error {
 	return err
 }
 
-// files returns the files that git knows or would add, relative to the operator's directory.
+// files returns the files to copy, relative to the operator's directory.
 func (o Options) files(ctx context.Context) ([]string, error) {
-	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", ".")
-	list.Dir = filepath.Join(o.Root, o.Directory)
-	var stderr bytes.Buffer
-	list.Stderr = &stderr
-	out, err := list.Output()
+	all, err := o.known(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("listing the files of %s: %w %s", o.Directory, err, stderr.Bytes())
+		return nil, fmt.Errorf("listing the files of %s: %w", o.Directory, err)
 	}
 	var files []string
-	for file := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+	for _, file := range all {
 		leftOut := slices.ContainsFunc(o.Without, func(without string) bool {
 			return file == without || strings.HasSuffix(without, "/") && strings.HasPrefix(file, without)
 		})
@@ -144,6 +140,50 @@ func (o Options) files(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("there is no operator in %s", o.Directory)
 	}
 	return files, nil
+}
+
+// known returns the files of the operator's directory that git knows or would add, or all that no target makes, if the repository was
+// downloaded without git's directory.
+func (o Options) known(ctx context.Context) ([]string, error) {
+	directory := filepath.Join(o.Root, o.Directory)
+	if _, err := os.Stat(filepath.Join(o.Root, ".git")); errors.Is(err, fs.ErrNotExist) {
+		return withoutGit(directory)
+	}
+	// The repository may be another user's: git only lists files here.
+	list := exec.CommandContext(ctx, "git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate", ".")
+	list.Dir = directory
+	// In a hook, these lead to another repository, or to an index that is being written.
+	list.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "GIT_DIR=") || strings.HasPrefix(variable, "GIT_WORK_TREE=") || strings.HasPrefix(variable, "GIT_INDEX_FILE=")
+	})
+	var stderr bytes.Buffer
+	list.Stderr = &stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w %s", err, stderr.Bytes())
+	}
+	return strings.Split(strings.TrimRight(string(out), "\x00"), "\x00"), nil
+}
+
+// withoutGit returns the files of a directory, apart from those that a copy's .gitignore names.
+func withoutGit(directory string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(directory, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		within, err := filepath.Rel(directory, file)
+		within = filepath.ToSlash(within)
+		switch {
+		case err != nil:
+		case entry.IsDir() && strings.Contains(ignored, "/"+within+"/\n"):
+			return filepath.SkipDir
+		case !entry.IsDir() && !strings.Contains(ignored, "/"+within+"\n"):
+			files = append(files, within)
+		}
+		return err
+	})
+	return files, err
 }
 
 // source returns where a file of the operator's directory is copied from.

@@ -44,6 +44,44 @@ func TestEjectLeavesNothingBehindWhenItFails(t *testing.T) {
 	g.Expect(to).NotTo(BeAnExistingFile())
 }
 
+// A repository that was downloaded as an archive has no .git, and one that another user has cloned is one that git does not trust. What is
+// built is not copied in either case.
+func TestEjectWithoutGit(t *testing.T) {
+	g := NewWithT(t)
+	work := t.TempDir()
+	repository := filepath.Join(work, "repository")
+	tracked := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "go.mod", "go.sum", "scripts/tools", "tutorial/02-informer-queue")
+	tracked.Dir = root
+	list, err := tracked.Output()
+	g.Expect(err).NotTo(HaveOccurred())
+	for file := range strings.SplitSeq(strings.TrimRight(string(list), "\x00"), "\x00") {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(repository, file)), 0o755)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(repository, file), text, 0o600)).To(Succeed())
+	}
+	chapterDir := filepath.Join(repository, "tutorial", "02-informer-queue")
+	g.Expect(os.MkdirAll(filepath.Join(chapterDir, "bin"), 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(chapterDir, "bin", "manager"), []byte("built"), 0o600)).To(Succeed())
+
+	copies := map[string]string{"downloaded": repository, "cloned": root}
+	files := map[string][]string{}
+	for name, from := range copies {
+		to := filepath.Join(work, name)
+		g.Expect(eject.Eject(t.Context(), eject.Options{Root: from, Directory: "tutorial/02-informer-queue", Module: "example.com/copy", Without: chapter.Own, To: to})).To(Succeed(), name)
+		g.Expect(filepath.WalkDir(to, func(path string, _ fs.DirEntry, err error) error {
+			files[name] = append(files[name], strings.TrimPrefix(path, to))
+			return err
+		})).To(Succeed())
+	}
+	g.Expect(files["downloaded"]).To(Equal(files["cloned"]))
+
+	// As git sees a repository of another user.
+	t.Setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+	t.Setenv("GIT_DIR", "/nowhere")
+	g.Expect(eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/02-informer-queue", Module: "example.com/copy", Without: chapter.Own, To: filepath.Join(work, "foreign")})).To(Succeed())
+}
+
 // A copy of each chapter and of the finished operator is a project of its own: it compiles with its tests where there is no
 // repository, names nothing of it, and what is generated is what its own Makefile generates. The tests that can read a file
 // pass there, too. The others can't see a difference, so they run only where the operator is.

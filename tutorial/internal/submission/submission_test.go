@@ -524,3 +524,19 @@ func TestFailuresOfTheMachine(t *testing.T) {
 	g.Expect(errors.As(err, &refusal)).To(BeFalse(), "%v", err)
 	g.Expect(submission.Judge(t.TempDir(), dir)).To(MatchError(os.ErrNotExist), "a repository without a go.mod")
 }
+
+// TestLineEndingsOfASubmission has files as an editor or a git on Windows writes them.
+func TestLineEndingsOfASubmission(t *testing.T) {
+	g := NewWithT(t)
+	files := sound(map[string]string{".lab": "hands-off\n"})
+	for name, text := range files {
+		files[name] = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	packed, err := submission.Pack(root, directory(t, files), filepath.Join(t.TempDir(), "s07.tar.gz"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(packed.Stage).To(Equal("05-status"))
+	g.Expect(packed.Lab).To(Equal("hands-off"))
+	taken := filepath.Join(t.TempDir(), "taken")
+	g.Expect(submission.Unpack(root, packed.Archive, taken)).To(Succeed())
+	g.Expect(os.ReadFile(filepath.Join(taken, "cmd", "main.go"))).To(BeEquivalentTo(files["cmd/main.go"]))
+}

@@ -64,6 +64,8 @@ type Directory struct {
 	// Free is in bytes.
 	Free     uint64
 	Writable bool
+	// Missing says that it is not there yet.
+	Missing bool
 }
 
 // Proxy is the Go module proxy.

@@ -138,7 +138,7 @@ func lookAtDirectory(path string) Directory {
 	for unix.Statfs(existing, &disk) != nil && existing != filepath.Dir(existing) {
 		existing = filepath.Dir(existing)
 	}
-	return Directory{Path: path, Writable: unix.Access(existing, unix.W_OK) == nil, Free: disk.Bavail * uint64(disk.Bsize)}
+	return Directory{Path: path, Missing: existing != path, Writable: unix.Access(existing, unix.W_OK) == nil, Free: disk.Bavail * uint64(disk.Bsize)}
 }
 
 // tryLoopback connects to itself over 127.0.0.1 on a free port.

@@ -23,6 +23,9 @@ func TestGatherThisMachine(t *testing.T) {
 	if facts.Go.Path == "" || facts.Go.Version == "" {
 		t.Errorf("the go that runs this test was not found: %+v", facts.Go)
 	}
+	if !facts.Cache.Missing || facts.Temp.Missing {
+		t.Errorf("missing are the cache %v, which is not made yet, and TMPDIR %v, which is there", facts.Cache.Missing, facts.Temp.Missing)
+	}
 	if facts.Cache.Path != cache || facts.Cache.Free == 0 || !facts.Cache.Writable || facts.KubernetesBuilt {
 		t.Errorf("a cache not made yet: %+v, built %v; want its disk, writable, nothing built", facts.Cache, facts.KubernetesBuilt)
 	}
