@@ -65,7 +65,7 @@ func (m Manifests) writeCertificate(root string, manager Manager) (authority []b
 		return nil, fmt.Errorf("making a certificate for %s: %w", strings.Join(hosts, ", "), err)
 	}
 	for _, directory := range manager.Certificates {
-		directory = filepath.Join(root, directory)
+		directory = filepath.Join(root, filepath.Clean("/"+directory)) // the manifests can't lead out of it
 		err = errors.Join(err, os.MkdirAll(directory, 0o700))
 		for name, content := range map[string][]byte{"tls.crt": chain, "tls.key": key, "ca.crt": chain} {
 			err = errors.Join(err, os.WriteFile(filepath.Join(directory, name), content, 0o600))

@@ -36,6 +36,23 @@ func TestWriteCertificate(t *testing.T) {
 	g.Expect(os.ReadFile(filepath.Join(dir, "ca.crt"))).To(Equal(authority))
 }
 
+// TestWriteCertificateOutside: whatever directory the manifests name, the files are below the one for them.
+func TestWriteCertificateOutside(t *testing.T) {
+	g := NewWithT(t)
+	m := render(t, "testdata/issued")
+	manager, err := m.Manager()
+	g.Expect(err).NotTo(HaveOccurred())
+	dir := t.TempDir()
+	for _, named := range []string{"../../outside", "certs/../../../outside", "/../../outside"} {
+		manager.Certificates = []string{named}
+		_, err = m.writeCertificate(filepath.Join(dir, "operators", "files"), manager)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(filepath.Join(dir, "outside")).NotTo(BeAnExistingFile(), named)
+		g.Expect(filepath.Join(dir, "operators", "files", "outside", "tls.key")).To(BeARegularFile(), named)
+		g.Expect(os.RemoveAll(filepath.Join(dir, "operators"))).To(Succeed())
+	}
+}
+
 func TestCertificates(t *testing.T) {
 	const mounted = "/tmp/k8s-webhook-server/serving-certs"
 	for name, tc := range map[string]struct {

@@ -2,6 +2,9 @@ package runner
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -75,6 +78,22 @@ func TestChooseAddresses(t *testing.T) {
 			g.Expect(at.webhook).To(cmp.Or(tc.wantWebhook, BeEmpty()))
 		})
 	}
+}
+
+// TestLastWordsOfALongLog: of a log that is longer than anybody reads, only the end is read, and of a line only the start.
+func TestLastWordsOfALongLog(t *testing.T) {
+	g := NewWithT(t)
+	r, _ := confinedReplica(t)
+	g.Expect(os.MkdirAll(filepath.Dir(r.LogFile()), 0o700)).To(Succeed())
+	log := "E0101 long ago\n" + strings.Repeat("x", 8<<20) + "\npanic: " + strings.Repeat("\x00", 2<<20) + "\nend\n"
+	g.Expect(os.WriteFile(r.LogFile(), []byte(log), 0o600)).To(Succeed())
+	words := r.lastWords()
+	g.Expect(len(words)).To(BeNumerically("<", 5000))
+	g.Expect(words).To(HavePrefix("end (log: "), "the line that is about an error began before what is read")
+	log = "earlier\npanic: " + strings.Repeat("x", 10_000)
+	g.Expect(os.WriteFile(r.LogFile(), []byte(log), 0o600)).To(Succeed())
+	r.earlier = len("earlier\n")
+	g.Expect(r.lastWords()).To(And(HavePrefix("panic: xxx"), HaveSuffix("x… (log: "+r.LogFile()+")"), HaveLen(longestLine+len("… (log: )")+len(r.LogFile()))))
 }
 
 func TestLastError(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"regexp"
@@ -83,13 +84,36 @@ func Probe(ctx context.Context, address string) error {
 	return nil
 }
 
-// lastWords returns what the log says of what ails this run of the operator, and where the rest is.
+// mostRead is how much is read of the end of a log, and longestLine how much is shown of a line, in bytes. An operator that is not the
+// caller's own can print as much as it likes.
+const mostRead, longestLine = 1 << 20, 2000
+
+// lastWords returns the last error in the log of this run of the operator, and where the rest is.
 func (r *Replica) lastWords() string {
-	content, err := os.ReadFile(r.LogFile())
+	content, err := readFrom(r.LogFile(), int64(r.earlier))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err.Error()
 	}
-	return fmt.Sprintf("%s (log: %s)", lastError(content[min(r.earlier, len(content)):]), r.LogFile())
+	line := string(lastError(content))
+	if len(line) > longestLine {
+		line = strings.ToValidUTF8(line[:longestLine], "") + "…"
+	}
+	return fmt.Sprintf("%s (log: %s)", line, r.LogFile())
+}
+
+// readFrom reads a file from an offset on, if there is not more than mostRead, and otherwise its end.
+func readFrom(path string, offset int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	offset = max(min(offset, size), size-mostRead)
+	return io.ReadAll(io.NewSectionReader(file, offset, mostRead))
 }
 
 // errorLine matches a line in which a controller logs an error: zap's two formats, and klog's; or in which a Go program says

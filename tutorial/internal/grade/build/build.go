@@ -13,7 +13,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +58,8 @@ type Options struct {
 // limits of what is compiled: fifty times what the finished operator has.
 const (
 	mostFiles, mostBytes = 5000, 32 << 20
-	memory               = 4 << 30
+	// memory is what the compiler and the linker may take together. What is trusted may have to be compiled with all that it needs.
+	memory = 2 << 30
 	// executable is how large the executable can get, and any other file; scratch is how much is written besides, all of it in memory.
 	executable, scratch = 512 << 20, 2 << 30
 	output              = 64 << 10
@@ -81,15 +84,17 @@ func Build(ctx context.Context, c Cell, o Options) (string, isolation.Usage, err
 		return "", isolation.Usage{}, RefusedError("there is no Go code in the directory cmd, which the operator is compiled from")
 	}
 	readable, writable := []string{o.Root, o.Modules, source}, []string{out}
+	limits := isolation.Limits{Time: o.Timeout, FileSize: executable, Scratch: scratch, Output: output}
+	atOnce := "-p=4" // or a machine with many cores would need much memory
 	if o.Trusted {
-		writable = append(writable, o.Cache)
+		writable, atOnce = append(writable, o.Cache), "-p="+strconv.Itoa(runtime.NumCPU())
 	} else {
-		readable = append(readable, o.Cache) // what can't be added is compiled all the same
+		readable, limits.Memory = append(readable, o.Cache), memory // what can't be added is compiled all the same
 	}
 	binary := filepath.Join(out, "operator")
 	var said bytes.Buffer
 	usage, err := c.Run(ctx, isolation.Command{
-		Args:     []string{filepath.Join(o.Root, "bin", "go"), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "./cmd"},
+		Args:     []string{filepath.Join(o.Root, "bin", "go"), "build", atOnce, "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "./cmd"},
 		Dir:      source,
 		Env:      o.environment(temporary),
 		Stdout:   &said,
@@ -97,7 +102,7 @@ func Build(ctx context.Context, c Cell, o Options) (string, isolation.Usage, err
 		Readable: readable,
 		Writable: writable,
 		Scratch:  []string{temporary},
-		Limits:   isolation.Limits{Time: o.Timeout, Memory: memory, FileSize: executable, Scratch: scratch, Output: output},
+		Limits:   limits,
 	})
 	switch {
 	case err != nil:
