@@ -98,10 +98,10 @@ const (
 
 // What was there before the run is not changed, whichever client asks for it, and the API server never gets the request.
 func TestRefuses(t *testing.T) {
-	delete, all := metav1.DeleteOptions{}, metav1.ListOptions{}
+	none, all := metav1.DeleteOptions{}, metav1.ListOptions{}
 	for name, change := range map[string]func(context.Context, kubernetes.Interface, dynamic.Interface) error{
 		"deleting a CustomResourceDefinition": func(ctx context.Context, _ kubernetes.Interface, d dynamic.Interface) error {
-			return d.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Delete(ctx, "memcacheds.cache.example.com", delete)
+			return d.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).Delete(ctx, "memcacheds.cache.example.com", none)
 		},
 		"applying one": func(ctx context.Context, _ kubernetes.Interface, d dynamic.Interface) error {
 			_, err := d.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).
@@ -109,7 +109,7 @@ func TestRefuses(t *testing.T) {
 			return err
 		},
 		"deleting a namespace": func(ctx context.Context, c kubernetes.Interface, _ dynamic.Interface) error {
-			return c.CoreV1().Namespaces().Delete(ctx, "operator-system", delete)
+			return c.CoreV1().Namespaces().Delete(ctx, "operator-system", none)
 		},
 		"finalizing one": func(ctx context.Context, c kubernetes.Interface, _ dynamic.Interface) error {
 			_, err := c.CoreV1().Namespaces().Finalize(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "operator-system"}}, metav1.UpdateOptions{})
@@ -120,14 +120,14 @@ func TestRefuses(t *testing.T) {
 			return err
 		},
 		"deleting a lease": func(ctx context.Context, c kubernetes.Interface, _ dynamic.Interface) error {
-			return c.CoordinationV1().Leases("operator-system").Delete(ctx, "foreign", delete)
+			return c.CoordinationV1().Leases("operator-system").Delete(ctx, "foreign", none)
 		},
 		"updating one": func(ctx context.Context, c kubernetes.Interface, _ dynamic.Interface) error {
 			_, err := c.CoordinationV1().Leases("operator-system").Update(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}, metav1.UpdateOptions{})
 			return err
 		},
 		"deleting all leases": func(ctx context.Context, c kubernetes.Interface, _ dynamic.Interface) error {
-			return c.CoordinationV1().Leases("operator-system").DeleteCollection(ctx, delete, all)
+			return c.CoordinationV1().Leases("operator-system").DeleteCollection(ctx, none, all)
 		},
 		"evicting a pod": func(ctx context.Context, c kubernetes.Interface, _ dynamic.Interface) error {
 			return c.PolicyV1().Evictions("default").Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod"}})

@@ -40,21 +40,19 @@ func Refuse(ctx context.Context, config *rest.Config, contextName string, m runn
 		return refuse("an operator serves %s there (%s%s); use a cluster without one", kinds(m), operators[0], more(len(operators)-1))
 	}
 	for _, d := range m.Select(definition) {
-		differs, err := differs(ctx, config, d)
-		if err != nil {
+		if another, err := differs(ctx, config, d); err != nil {
 			return err
-		}
-		if differs {
+		} else if another {
 			return refuse("its CustomResourceDefinition %s is not the one under test; remove it with make uninstall CLUSTER=existing, or use another cluster", d.GetName())
 		}
 	}
-	present, err := present(ctx, config, m)
+	left, err := present(ctx, config, m)
 	if err != nil {
 		return err
 	}
-	if len(present) > 0 {
+	if len(left) > 0 {
 		return refuse("the suite would change %s%s there; remove what an operator has left with make undeploy CLUSTER=existing, or use another cluster",
-			name(present[0]), more(len(present)-1))
+			name(left[0]), more(len(left)-1))
 	}
 	return nil
 }
