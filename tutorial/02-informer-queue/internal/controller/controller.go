@@ -47,13 +47,14 @@ func New(client dynamic.Interface, books airline.Client) (*Controller, error) {
 	return c, err
 }
 
-// destination is the index function of byDestination.
+// destination is the index function of byDestination. A ticket that can't be read goes nowhere: the indexer panics if an index
+// function returns an error, and no other ticket would be booked.
 func destination(object any) ([]string, error) {
-	t, err := toTicket(object)
-	if err != nil {
-		return nil, err
+	var places []string
+	if t, err := toTicket(object); err == nil {
+		places = append(places, t.Spec.To)
 	}
-	return []string{t.Spec.To}, nil
+	return places, nil
 }
 
 // enqueue puts the name of an object into the queue, as namespace/name.

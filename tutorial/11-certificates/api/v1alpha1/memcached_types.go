@@ -24,6 +24,7 @@ type MemcachedSpec struct {
 // MemcachedStatus is what the operator has seen: the current state.
 type MemcachedStatus struct {
 	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it is about.
+	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be a time such as 2006-01-02T15:04:05Z"
 	// +listType=map
 	// +listMapKey=type
 	// +optional
