@@ -631,7 +631,7 @@ func TestForget(t *testing.T) {
 	g.Expect(filepath.Join(elsewhere, class.RosterFile)).To(BeAnExistingFile())
 }
 
-// Whatever lies beside what was collected is named, with the reason.
+// What was handed in and not collected is named, with the reason.
 func TestLeftOver(t *testing.T) {
 	g := NewWithT(t)
 	c := newClass(t, "stage: 05-status", "lab: hands-off")
@@ -651,14 +651,14 @@ func TestLeftOver(t *testing.T) {
 		{"notes.txt", "no student has the id notes.txt"},
 		{"s01", "s01-05-status was taken for s01"},
 		{"s01.tar.gz", "s01-05-status was taken for s01"},
-		{"s02.zip", "it is not what make submit makes: ask for that, or unpack it and collect folders"},
+		{"s02.zip", "it is not what make submit makes: ask for that, or unpack it and collect with AS=" + string(class.Directories)},
 		{"s03-hands-off", "it is for hands-off: collect it with the STAGE or LAB of that"},
-		{"s03.tar.gz", "AS=folders does not take it: collect with AS=archives"},
+		{"s03.tar.gz", "AS=" + string(class.Directories) + " does not take it: collect with AS=" + string(class.Archives)},
 	}))
 	left, err = c.LeftOver(c.Assignments[0], from, class.Archives)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(left).To(ContainElements(
 		class.LeftOver{Name: "s01", Reason: "s01.tar.gz was taken for s01"},
-		class.LeftOver{Name: "s02.zip", Reason: "it is not what make submit makes: ask for that, or unpack it and collect folders"},
+		class.LeftOver{Name: "s02.zip", Reason: "it is not what make submit makes: ask for that, or unpack it and collect with AS=" + string(class.Directories)},
 	))
 }

@@ -95,7 +95,7 @@ func (c *Class) whyLeft(a Assignment, form Form, suffix, name string, directory 
 	case other != "":
 		return fmt.Sprintf("%s was taken for %s", other, owner.ID)
 	case slices.Contains(archives, ending) || ending == "" && !directory:
-		return "it is not what make submit makes: ask for that, or unpack it and collect folders"
+		return fmt.Sprintf("it is not what make submit makes: ask for that, or unpack it and collect with AS=%s", Directories)
 	case is != form:
 		return fmt.Sprintf("AS=%s does not take it: collect with AS=%s", form, is)
 	}
