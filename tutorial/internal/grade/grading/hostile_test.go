@@ -343,6 +343,9 @@ var hostileAssignments = []grading.Assignment{
 func TestHostile(t *testing.T) {
 	for _, a := range hostileAssignments {
 		t.Run(cmp.Or(a.Lab, a.Stage), func(t *testing.T) {
+			if stages := os.Getenv("CLASS_PROOF_STAGES"); stages != "" && !slices.Contains(strings.Fields(stages), a.Stage) {
+				t.Skip("another chapter was chosen")
+			}
 			p := newProof(t, a)
 			o := p.outside()
 			t.Run("all attacks", func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // readOnly are paths that suites read an object from, and create it as its kind or in a namespace with no operator.
 var readOnly = []string{"samples/cache_v1alpha1_memcached.yaml"}
 
-// TestLoaded finds in the suites which paths of config they name. What they apply has to be judged as they load it.
+// TestLoaded finds in the suites which paths of config they name. The grader has to load what they apply in the same way.
 func TestLoaded(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*/test/e2e/*_test.go", "../e2e/memcached/*_test.go"} {
@@ -32,7 +32,7 @@ func TestLoaded(t *testing.T) {
 			path := strings.TrimSuffix(match[1], "/")
 			named[path] = true
 			if !slices.Contains(loaded, path) && !slices.Contains(readOnly, path) {
-				t.Errorf("%s names config/%s, whose objects are judged by their kinds alone: add it to loaded", file, path)
+				t.Errorf("%s names config/%s, of which the grader looks at kinds alone: add it to loaded", file, path)
 			}
 		}
 	}
