@@ -13,7 +13,7 @@ export KUBECONFIG
 endif
 
 # Deleting a CustomResourceDefinition deletes its objects, and asks no webhook and no policy. So this asks for those that an annotation
-# protects, before anything else is done. FORCE=1 on make's command line deletes them, too.
+# protects before anything is deleted. FORCE=1 on make's command line deletes them, too.
 deleting = $(filter uninstall undeploy,$(MAKECMDGOALS))
 ifneq ($(origin FORCE)$(FORCE),command line1)
 $(foreach target,$(deleting),$(if $(shell grep -s '^$(target):' Makefile),$(eval $(target): refuse-protected)))
