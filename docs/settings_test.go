@@ -200,7 +200,7 @@ func TestSettingsAreUsed(t *testing.T) {
 			}
 			for _, setting := range listed {
 				// Those the programs read, and make only passes on: see TestPassedOn.
-				if !slices.Contains([]string{"KEEP", "YES"}, setting) && !m.changes(t, target, clusters, setting) {
+				if !slices.Contains([]string{"ENABLE_WEBHOOKS", "KEEP", "YES"}, setting) && !m.changes(t, target, clusters, setting) {
 					t.Errorf("make %s runs the same with any %s: leave it out of used-by-%s in scripts/settings.mk", target, setting, setting)
 				}
 			}
@@ -313,7 +313,7 @@ func TestMistypedSetting(t *testing.T) {
 		arguments, environment []string
 		want                   string
 	}{
-		{[]string{"demo", "SATGE=04-controller"}, nil, "*** make demo takes no SATGE: its settings are CLUSTER NAME; docs/settings.md explains them."},
+		{[]string{"demo", "SATGE=04-controller"}, nil, "*** make demo takes no SATGE: its settings are CLUSTER ENABLE_WEBHOOKS NAME; docs/settings.md explains them."},
 		{[]string{"progress", "DIR=copy"}, nil, "*** make progress takes no DIR, nor any other setting; docs/settings.md lists them."},
 		{[]string{"demo", "TESTBED_TIMOUT=1s"}, nil, "*** make demo takes no TESTBED_TIMOUT: "},
 		{[]string{"demo"}, []string{"TESTBED_TIMOUT=1s"}, "the testbed reads no variable TESTBED_TIMOUT, which your shell exports: docs/settings.md lists those that it reads"},
@@ -366,7 +366,7 @@ func (m makefile) probe(t *testing.T, environment []string, arguments ...string)
 func TestPassedOn(t *testing.T) {
 	needsMake(t)
 	m := makefileIn(t, ".")
-	for _, name := range []string{"KEEP", "YES", "OPERATOR", "MANIFESTS", "SAMPLE", "MAPPING"} {
+	for _, name := range []string{"ENABLE_WEBHOOKS", "KEEP", "YES", "OPERATOR", "MANIFESTS", "SAMPLE", "MAPPING"} {
 		if got := m.probe(t, []string{name + "=" + poison})[name]; got != "" {
 			t.Errorf("%s=%s of the environment reaches what make runs", name, got)
 		}
