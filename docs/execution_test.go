@@ -89,7 +89,7 @@ var executions = map[string]string{
 	"tutorial/internal/class/handout.go commit":                       system,
 	"tutorial/internal/class/new.go keptOutOfGit":                     system,
 	"tutorial/internal/class/smalldisk/namespace_linux.go Namespace":  again,
-	"tutorial/internal/eject/eject.go Options.files":                  system,
+	"tutorial/internal/eject/eject.go Options.known":                  system,
 	"tutorial/internal/eject/module.go Options.needed":                goTool,
 	"tutorial/internal/exercises/stale.go stale":                      users,
 	"tutorial/internal/grade/grading/chapter.go buildExtra":           goTool + ", with the teacher's tests",

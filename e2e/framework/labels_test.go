@@ -33,7 +33,7 @@ func TestLabeled(t *testing.T) {
 	if os.Getenv(labeled) == "" {
 		t.Skip("run by TestLabelsAreGates")
 	}
-	suite := &Suite{options: Options{Name: "colors"}, cluster: onlyCapabilities{can: cluster.Capabilities{RunsPods: false}}, env: env.NewWithConfig(envconf.New()).BeforeEachFeature(
+	suite := &Suite{options: Options{Name: "colors"}, reports: inherited, cluster: onlyCapabilities{can: cluster.Capabilities{RunsPods: false}}, env: env.NewWithConfig(envconf.New()).BeforeEachFeature(
 		func(ctx context.Context, _ *envconf.Config, t *testing.T, _ types.Feature) (context.Context, error) {
 			return context.WithValue(ctx, scopeKey{}, &Scope{T: t}), nil
 		})}
@@ -53,7 +53,7 @@ func TestLabeled(t *testing.T) {
 		t.Run(name, func(t *testing.T) { of(suite.Feature(name), t) })
 	}
 	// A fault of the labels is seen without a cluster, too.
-	without := &Suite{skip: "no cluster"}
+	without := &Suite{reports: inherited, skip: "no cluster"}
 	t.Run("without a cluster", func(t *testing.T) { without.Feature("without a cluster").WithLabel(Needs, "kublet").TestAlone(t) })
 }
 
