@@ -46,7 +46,7 @@ var parts = map[string]part{
 	},
 	"e2e/conformance": {
 		imports: []string{"e2e/framework/...", "e2e/cluster", "e2e/cluster/supervisor", "e2e/helm"},
-		tests:   []string{"e2e/mutant"},
+		tests:   []string{"e2e/confinement", "e2e/mutant"},
 		why:     "the suite for other operators does not depend on ours",
 	},
 	"e2e/helm":        {imports: []string{"e2e/framework/runner"}, why: "it compares manifests, and runs nothing but Helm"},

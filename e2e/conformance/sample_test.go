@@ -19,6 +19,7 @@ import (
 	"github.com/onsi/gomega/types"
 
 	"github.com/example/operator-testbed/e2e/cluster"
+	"github.com/example/operator-testbed/e2e/confinement"
 	"github.com/example/operator-testbed/e2e/conformance"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -56,6 +57,7 @@ func TestSamples(t *testing.T) {
 	ours := prepared(t, os.Getenv("OPERATOR"), os.Getenv("MANIFESTS"))
 	memcached := filepath.Join(root, "operator", "config", "samples", "cache_v1alpha1_memcached.yaml")
 	tickets := filepath.Join(root, "tutorial", "02-informer-queue", "config")
+	hostile := hostileProgram(t, airline.Listener.Addr().String())
 	ownsNothing := MatchRegexp("^does not apply: the sample owns no such object$")
 	for _, tc := range []struct {
 		name     string
@@ -68,7 +70,7 @@ func TestSamples(t *testing.T) {
 			wide: MatchRegexp(`^holds: no request used .*delete deployments\.apps`),
 		}},
 		{"a resource without a namespace", withoutNamespace(t, build(t, "./tutorial/02-informer-queue/cmd"), tickets), filepath.Join(tickets, "samples", "flightticket.yaml"),
-			[]string{"AIRLINE=" + airline.URL}, map[string]types.GomegaMatcher{
+			[]string{"AIRLINE=" + airline.URL, "TESTBED_CONFINE=no"}, map[string]types.GomegaMatcher{
 				generation: Equal("does not apply: its status has no conditions"),
 				changed:    ownsNothing,
 				deleted:    ownsNothing,
@@ -100,9 +102,18 @@ func TestSamples(t *testing.T) {
 		{"what is not served", ours, write(t, "unknown.yaml", "apiVersion: example.com/v1\nkind: Unknown\n", 0o600), nil, map[string]types.GomegaMatcher{
 			conformance.Gate: MatchRegexp(`^does not hold: expected the API server to serve the sample's kind; last seen: .*no matches for kind "Unknown"`),
 		}},
+		{"a hostile program", hostile, memcached, token, map[string]types.GomegaMatcher{
+			framework.StartOfOperator: ContainSubstring("hostile: reached []"),
+		}},
+		{"a hostile program that is trusted", hostile, memcached, append(token, "TESTBED_CONFINE=no"), map[string]types.GomegaMatcher{
+			framework.StartOfOperator: ContainSubstring("hostile: reached [a file, a variable, a server, another program]"),
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
+			if _, err := confinement.Supported(); err != nil && tc.name == "a hostile program" {
+				t.Skip(err)
+			}
 			results, output := runSample(t, slices.Concat(tc.env, []string{
 				"TESTBED_CLUSTER=" + name, "OPERATOR=" + tc.operator.Binary, "MANIFESTS=" + tc.operator.Manifests, "SAMPLE=" + tc.sample,
 			})...)
@@ -110,7 +121,7 @@ func TestSamples(t *testing.T) {
 			for _, result := range results {
 				outcomes[result.Feature] = strings.TrimSuffix(string(result.Outcome)+": "+result.Message+result.Reason, ": ")
 			}
-			if tc.outcomes[conformance.Gate] == nil {
+			if tc.outcomes[conformance.Gate] == nil && tc.outcomes[framework.StartOfOperator] == nil {
 				g.Expect(outcomes).To(HaveLen(12), output)
 			} else {
 				g.Expect(outcomes).To(HaveLen(1), output)
@@ -124,6 +135,16 @@ func TestSamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// token is a variable of the one who checks an operator.
+var token = []string{"TOKEN_OF_THE_USER=secret"}
+
+// hostileProgram makes a program ready, in place of our operator, that goes for a file and for the listener.
+func hostileProgram(t *testing.T, listener string) conformance.Prepared {
+	t.Helper()
+	file := write(t, "secret", "secret\n", 0o600)
+	return prepared(t, build(t, "./e2e/conformance/testdata/hostile", "-ldflags=-X main.file="+file+" -X main.listener="+listener), os.Getenv("MANIFESTS"))
 }
 
 // createCluster creates a cluster for the runs to share, which goes with the test, and returns its name.
