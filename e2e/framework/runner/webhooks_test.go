@@ -408,6 +408,7 @@ func (h *gatehouse) issued(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	options := h.options
 	options.Env, options.Replicas = nil, 1
+	options.Own, options.Confinement = false, runner.Confinement{Optional: true} // as it would be in somebody else's image
 	options.Manifests, err = runner.Parse(bytes.ReplaceAll(content, []byte("9443"), []byte(strconv.Itoa(freePort()))))
 	g.Expect(err).NotTo(HaveOccurred())
 	h.operator, err = runner.Start(ctx, options)
