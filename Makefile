@@ -235,7 +235,7 @@ rbac-proof: $(TESTBED) ## Take each permission away from the operator, one at a 
 	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)') 12-finished
 
 .PHONY: class-proof
-class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes about an hour.
+class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes more than an hour.
 	@CLUSTER=embedded CLASS_PROOF=1 CLASS_PROOF_STAGES='$(STAGE)' go test -count=1 -v -timeout=0 -run='^Test(Proof|Hostile|Hoards|Notes|Loud)$$' ./tutorial/internal/grade/grading
 	@CLUSTER=embedded CLASS_PROOF=1 go test -count=1 -v -timeout=0 -run='^Test(GradingAClassForReal|Offline|WithoutWalls|GradeOneForReal|Solutions)$$' ./tutorial/cmd/lab
 	@CLUSTER=embedded CLASS_PROOF=1 CLASS_SIZE='$(CLASS_SIZE)' go test -count=1 -v -timeout=0 -run='^Test(Class|Lab)$$' ./tutorial/internal/grade/classroom

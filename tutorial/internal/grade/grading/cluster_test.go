@@ -17,13 +17,10 @@ import (
 
 const root = "../../../.."
 
-// cheat is a program that prints what a suite prints of features that hold, and exits as one that succeeds.
+// cheat prints what a suite prints of features that hold.
 const cheat = `package main
 
-import (
-	"fmt"
-	"os"
-)
+import "fmt"
 
 func init() {
 	for _, test := range []string{"TestOwner", "TestSize"} {
@@ -31,7 +28,6 @@ func init() {
 		fmt.Printf("{\"Action\":\"pass\",\"Test\":%q}\n{\"test\":%q,\"outcome\":\"holds\"}\n", test, test)
 	}
 	fmt.Println("PASS\nok")
-	os.Exit(0)
 }
 `
 
@@ -47,14 +43,15 @@ func (c *timed) Run(ctx context.Context, command isolation.Command) (isolation.U
 	return c.Cell.Run(ctx, command)
 }
 
-// TestProgramThatPrintsPass calibrates with the solution of a chapter, and then grades a copy of it that only looks as if it passed.
+// TestProgramThatPrintsPass calibrates with the solution of a chapter with webhooks, and then grades a copy of it that only looks as if
+// it passed: it prints so, writes so to each report that it finds, and exits as a program that succeeds. TestHostile has its twin.
 func TestProgramThatPrintsPass(t *testing.T) {
 	if os.Getenv("CLUSTER") == "" {
 		t.Skip("this needs a cluster: run it with CLUSTER=embedded")
 	}
 	g := NewWithT(t)
 	work := t.TempDir()
-	chapter, err := grading.Prepare(t.Context(), grading.Assignment{Root: root, Stage: "04-controller", Work: work})
+	chapter, err := grading.Prepare(t.Context(), grading.Assignment{Root: root, Stage: "10-admission", Work: work})
 	g.Expect(err).NotTo(HaveOccurred())
 	walls, err := isolation.Choose(t.Context(), isolation.WantBoth)
 	if err != nil {
@@ -68,18 +65,30 @@ func TestProgramThatPrintsPass(t *testing.T) {
 	calibration, err := grader.Calibrate(t.Context(), log)
 	g.Expect(err).NotTo(HaveOccurred(), read(log))
 	g.Expect(cell.limit).To(BeNumerically(">", 20*time.Minute), "a busy machine takes minutes for the longest chapter's solution")
-	most := float64(len(calibration.Tests))
+	most := 0.0
+	for _, test := range calibration.Tests {
+		most += test.MaxScore // of one that needs a real node, 0
+	}
 	g.Expect(most).To(BeNumerically(">", 3))
 
 	hostile := filepath.Join(work, "hostile")
 	g.Expect(os.CopyFS(hostile, os.DirFS(chapter.Solution))).To(Succeed())
-	g.Expect(os.WriteFile(filepath.Join(hostile, "cmd", "init.go"), []byte(cheat), 0o600)).To(Succeed())
+	files := gradesItself(t, chapter, calibration)
+	files["cmd/init.go"] = cheat
+	for name, text := range files {
+		text = strings.Replace(text, "os.Exit(3)", "os.Exit(0)", 1)
+		g.Expect(os.WriteFile(filepath.Join(hostile, name), []byte(text), 0o600)).To(Succeed())
+	}
 	cheated, err := grader.One(t.Context(), calibration, grading.Input{Dir: hostile, Seed: "ann"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(cheated.Status).To(Equal(grade.Graded))
 	g.Expect(cheated.Score).To(BeZero())
 	g.Expect(cheated.MaxScore).To(Equal(most))
-	g.Expect(cheated.Tests).To(HaveEach(HaveField("Message", HavePrefix("the operator did not start: "))))
+	for _, test := range cheated.Tests {
+		if test.Status != grade.Skip {
+			g.Expect(test.Message).To(HavePrefix("the operator did not start: "), test.Name)
+		}
+	}
 	g.Expect(cheated.Volatile.Attempts).To(Equal(2))
 }
 

@@ -378,23 +378,24 @@ func (p proof) twins(o outside) {
 		})
 	}
 	parallel("grades itself", func(p proof) {
-		files := p.gradesItself()
+		files := gradesItself(p.t, p.chapter, p.calibration)
 		p.Expect(p.graded(isolation.WantBoth, "grades itself", files)).To(p.scores(0))
 		p.Expect(p.gradedBy(p.grader(reportsToFile{p.walls(isolation.WantOuter)}), "grades itself, and can", files)).To(p.full())
 	})
 }
 
-// gradesItself returns files that make an operator that does.
-func (p proof) gradesItself() map[string]string {
+// gradesItself returns files that make of the solution of a chapter an operator that does.
+func gradesItself(t *testing.T, chapter *grading.Chapter, c grading.Calibration) map[string]string {
+	t.Helper()
 	var tests []string
-	for _, test := range p.calibration.Tests {
+	for _, test := range c.Tests {
 		if test.Status != grade.Skip {
 			tests = append(tests, strconv.Quote(test.Name))
 		}
 	}
 	files := map[string]string{}
-	cmd, err := filepath.Glob(filepath.Join(p.chapter.Solution, "cmd", "*.go"))
-	p.Expect(err).NotTo(HaveOccurred())
+	cmd, err := filepath.Glob(filepath.Join(chapter.Solution, "cmd", "*.go"))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for _, file := range cmd {
 		files["cmd/"+filepath.Base(file)] = "package main\n"
 	}
