@@ -24,11 +24,11 @@ func TestMemcachedsOf(t *testing.T) {
 		return map[string]any{"type": conditionType, "status": status, "observedGeneration": generation}
 	}
 	memcacheds := []unstructured.Unstructured{
-		memcached("current", condition("Available", "True", 2), condition("Progressing", "False", 2), condition("Degraded", "False", 2)),
+		memcached("current", condition("Available", "False", 2), condition("Progressing", "True", 2), condition("Degraded", "False", 2)),
 		memcached("outdated", condition("Available", "True", 1), condition("Progressing", "False", 2)),
 	}
 	const table = `MEMCACHED       SIZE   AVAILABLE                          PROGRESSING   DEGRADED
-team/current    3      True                               False         False
+team/current    3      False                              True          False
 team/outdated   3      True (about generation 1, not 2)   False         -`
 	for _, test := range []struct {
 		unready error
