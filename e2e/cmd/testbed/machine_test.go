@@ -25,6 +25,10 @@ func TestFirstCommandsOnAnyMachine(t *testing.T) {
 	cloneWithChanges(t, b.root, clone)
 
 	b.state = filepath.Join(above, "state")
+	t.Cleanup(func() { _ = b.command("testbed", "down").Run() })                // also after a failure
+	if err := os.MkdirAll(filepath.Join(above, "scripts"), 0o755); err != nil { // for CDPATH to lead to
+		t.Fatal(err)
+	}
 	run := func(directory string, words ...string) string {
 		t.Helper()
 		command := exec.CommandContext(t.Context(), words[0], words[1:]...)
