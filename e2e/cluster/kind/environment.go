@@ -2,6 +2,7 @@ package kind
 
 import (
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -31,10 +32,8 @@ func exceptFromProxy(host string) error {
 		exceptions = os.Getenv("no_proxy")
 	}
 	hosts := strings.FieldsFunc(exceptions, func(r rune) bool { return r == ',' || r == ' ' })
-	for _, exception := range hosts {
-		if exception == host {
-			return nil
-		}
+	if slices.Contains(hosts, host) {
+		return nil
 	}
 	return os.Setenv("NO_PROXY", strings.Join(append(hosts, host), ","))
 }

@@ -321,7 +321,7 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 	const definition = "memcacheds.cache.example.com"
 	// run types a command, and returns what it prints and whether it succeeds.
 	run := func(env []string, arguments ...string) (said string, done bool) {
-		command := u.bed.command("make", append([]string{"--silent"}, arguments...)...)
+		command := u.command("make", append([]string{"--silent"}, arguments...)...)
 		command.Env = append(command.Env, env...)
 		out, err := command.CombinedOutput()
 		return string(out), err == nil

@@ -203,6 +203,7 @@ type transport struct {
 	next  http.RoundTripper
 }
 
+// RoundTrip sends the request unless the guard refuses it, and notes what it creates.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	info, err := t.guard.resolve(r)
 	if err == nil && changes(r, info) {
@@ -236,7 +237,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // nameOf sets an object's name to the one that an answer has, which can be read again.
 func nameOf(answer *http.Response, o *object) error {
 	content, err := io.ReadAll(answer.Body)
-	if err = errors.Join(err, answer.Body.Close()); err != nil {
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
 		return err
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(content))

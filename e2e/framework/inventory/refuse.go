@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,15 +68,12 @@ func more(n int) string {
 
 // kinds are the kinds that the manifests define, in the plural.
 func kinds(m runner.Manifests) string {
-	text := ""
-	for i, d := range m.Select(definition) {
+	var plurals []string
+	for _, d := range m.Select(definition) {
 		kind, _, _ := unstructured.NestedString(d.Object, "spec", "names", "kind")
-		if i > 0 {
-			text += ", "
-		}
-		text += kind + "s"
+		plurals = append(plurals, kind+"s")
 	}
-	return text
+	return strings.Join(plurals, ", ")
 }
 
 func name(o *unstructured.Unstructured) string {

@@ -71,10 +71,10 @@ func (c *Class) whyLeft(a Assignment, form Form, suffix, name string, directory 
 		}
 	}
 	is := Directories
-	switch {
-	case ending == ".tar.gz":
+	switch ending {
+	case ".tar.gz":
 		is = Archives
-	case ending == ".git":
+	case ".git":
 		is = Repositories
 	}
 	owner, ok := c.student(strings.TrimSuffix(stem, "-"+a.Name()))

@@ -16,7 +16,7 @@ var readOnly = []string{"samples/cache_v1alpha1_memcached.yaml"}
 func TestLoaded(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*/test/e2e/*_test.go", "../e2e/memcached/*_test.go"} {
-		found, err := filepath.Glob(filepath.Join("../../..", pattern))
+		found, err := filepath.Glob(filepath.Join("..", "..", "..", pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
