@@ -135,22 +135,6 @@ func (r *MemcachedReconciler) ensureDeploymentInTime(ctx context.Context, mc *ca
 	return r.ensureDeployment(ctx, mc, desired)
 }
 
-// refusalOf returns why the Deployment of the snapshot's Memcached is not as desired, given the error of ensureDeployment. An
-// error that is not a refusal may not occur at the next attempt, so it counts only if it has lasted, or if the last status reports
-// one already.
-func (r *MemcachedReconciler) refusalOf(s snapshot, err error) refusal {
-	refused := refusalOf(err)
-	if err == nil || refused.reason != "" {
-		r.lastWrites.recordNoFailure(s.memcached)
-		return refused
-	}
-	lasts := r.lastWrites.recordFailure(s.memcached, s.now, r.FailureGrace)
-	if lasts || degradedOf(s.previous).Reason == cachev1alpha1.ReasonWriteFailed {
-		return refusal{cachev1alpha1.ReasonWriteFailed, stable(err.Error())}
-	}
-	return refusal{}
-}
-
 // next returns when to reconcile again if no event comes first. err is what ensureDeployment returned; the condition Progressing
 // is nil while it is too early to tell. An invalid spec waits for another spec. Any other refusal is retried, because no event
 // says that a webhook, a policy or a quota no longer refuses the write, that a foreign Deployment is gone, or that the deadline

@@ -47,6 +47,22 @@ func refusalOf(err error) refusal {
 	return refusal{}
 }
 
+// refusalOf returns why the Deployment of the snapshot's Memcached is not as desired, given the error of ensureDeployment. An
+// error that is not a refusal may not occur at the next attempt, so it counts only if it has lasted, or if the last status reports
+// one already.
+func (r *MemcachedReconciler) refusalOf(s snapshot, err error) refusal {
+	refused := refusalOf(err)
+	if err == nil || refused.reason != "" {
+		r.lastWrites.recordNoFailure(s.memcached)
+		return refused
+	}
+	lasts := r.lastWrites.recordFailure(s.memcached, s.now, r.FailureGrace)
+	if lasts || degradedOf(s.previous).Reason == cachev1alpha1.ReasonWriteFailed {
+		return refusal{cachev1alpha1.ReasonWriteFailed, stable(err.Error())}
+	}
+	return refusal{}
+}
+
 // podsRefusal returns the refusal for the message with which the Deployment's controller reports that it cannot create pods. An
 // empty message is not a refusal.
 func podsRefusal(message string) refusal {
