@@ -38,7 +38,7 @@ func openReporter(value string) (*reporter, error) {
 		return &reporter{path: value}, nil
 	}
 	fd, err := strconv.Atoi(number)
-	if err != nil || fd <= int(os.Stderr.Fd()) {
+	if err != nil || fd <= syscall.Stderr {
 		return nil, fmt.Errorf("invalid %s %q: want the absolute path of a file, or a file descriptor such as fd:3", reportVariable, value)
 	}
 	var stat syscall.Stat_t
