@@ -67,10 +67,13 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 
 // goSettings returns what a Go command that the user types here would get from the environment, from `go env -w`, and from a go.work.
 func goSettings(ctx context.Context) []GoSetting {
+	// What changes nothing is no finding.
+	normal := map[string][]string{"GO111MODULE": {"on", "auto"}, "GOOS": {runtime.GOOS}, "GOARCH": {runtime.GOARCH}, "GOWORK": {"off"}}
 	var settings []GoSetting
 	for _, variable := range gocommand.Profile() {
-		name, value, _ := strings.Cut(variable, "=")
-		settings = append(settings, GoSetting{Name: name, Value: value})
+		if name, value, _ := strings.Cut(variable, "="); !slices.Contains(normal[name], value) {
+			settings = append(settings, GoSetting{Name: name, Value: value})
+		}
 	}
 	seen := func(name string) bool {
 		return slices.ContainsFunc(settings, func(s GoSetting) bool { return s.Name == name })
@@ -84,8 +87,7 @@ func goSettings(ctx context.Context) []GoSetting {
 	}
 	for _, name := range slices.Sorted(maps.Keys(effective)) {
 		value := effective[name]
-		normal := map[string][]string{"GO111MODULE": {"on", "auto"}, "GOOS": {runtime.GOOS}, "GOARCH": {runtime.GOARCH}, "GOWORK": {"off"}}[name]
-		if value != "" && !slices.Contains(normal, value) && !seen(name) {
+		if value != "" && !slices.Contains(normal[name], value) && !seen(name) {
 			settings = append(settings, GoSetting{Name: name, Value: value, Written: name != "GOWORK"})
 		}
 	}
