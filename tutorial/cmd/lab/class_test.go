@@ -138,6 +138,14 @@ func TestSubmit(t *testing.T) {
 	write("config/rbac/role.yaml", strings.Replace(string(right), "  - deployments\n", "  - deployments\n  - daemonsets\n", 1))
 	g.Expect(refused()).To(MatchError(MatchRegexp(`^ClusterRole \S+: it grants create daemonsets\.apps, .*, which the operator of 05-status does not need; ` +
 		`remove that from your markers, and run make manifests$`)))
+	write("config/rbac/role.yaml", string(right))
+	definition := filepath.Join(dir, "config", "crd", "bases", "cache.example.com_memcacheds.yaml")
+	schema, err := os.ReadFile(definition)
+	g.Expect(err).NotTo(HaveOccurred())
+	write("config/crd/bases/cache.example.com_memcacheds.yaml",
+		strings.Replace(string(schema), "\n          status:\n", "\n          status:\n            default: {nodes: [a]}\n", 1))
+	g.Expect(refused()).To(MatchError("CustomResourceDefinition memcacheds.cache.example.com: in version v1alpha1, the object's .status has a default, " +
+		"but the operator writes the status; remove the default"))
 	g.Expect(os.RemoveAll(filepath.Join(dir, "config", "default"))).To(Succeed())
 	g.Expect(refused()).To(MatchError("there is no directory config/default, which installs the operator"))
 	write("go.work", "go 1.26\n")
