@@ -23,6 +23,7 @@ const repository = "../../.."
 func TestMakeClass(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"class-handout": "class handout --dir='class' --stage='' --as='" + string(class.Directories) + "'",
+		"class-collect": "class collect --dir='class' --stage='' --from='' --as='" + string(class.Directories) + "'",
 		"class-collect DIR=ops AS=archives FROM=a/b":                            "class collect --dir='ops' --stage='' --from='a/b' --as='archives'",
 		"class-new STAGE=05-status FROM=students.csv":                           "class new --dir='class' --stage='05-status' --from='students.csv'",
 		"class-new LAB=hands-off":                                               "class new --dir='class' --stage='hands-off' --from=''",

@@ -87,7 +87,7 @@ const (
 	Unchanged Outcome = "unchanged"
 	// Surplus means that the student has had all attempts. The submission was not kept.
 	Surplus Outcome = "surplus"
-	// NotBegun means that it is what was handed out. It is no attempt.
+	// NotBegun means that it is what was handed out, which does not count as an attempt.
 	NotBegun Outcome = "not begun"
 	// Missing means that there is nothing.
 	Missing Outcome = "missing"
