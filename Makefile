@@ -198,7 +198,7 @@ class-handout: $(LEARNER) ## A copy for each student who has none, in release/; 
 
 .PHONY: class-collect
 class-collect: $(LEARNER) ## Take in what students have handed in, FROM=directory, AS=folders, archives or repositories; a late one is late now.
-	@$(LEARNER) class collect $(class-on) --from='$(FROM)' --as='$(or $(AS),folders)'
+	@$(LEARNER) class collect $(class-on) --from='$(or $(FROM),$(if $(filter command,$(origin FROM)),$(error FROM is empty: name the directory with what was handed in, or leave FROM out)))' --as='$(or $(AS),folders)'
 
 .PHONY: class-serve
 class-serve: $(LEARNER) ## Show who is where, and who is stuck on what, in a browser; LAN=yes lets the copies of other machines report; PORT=8090.

@@ -96,7 +96,7 @@ func collectFrom(ctx context.Context, dir, assignment, from string, form class.F
 	}
 	collected, err := class.Collect(ctx, ".", c, a, from, form, time.Now())
 	if err == nil || len(collected) > 0 {
-		report(out, a, collected)
+		report(out, a, c.From(a, from), collected)
 	}
 	if err != nil {
 		return err
@@ -108,15 +108,11 @@ func collectFrom(ctx context.Context, dir, assignment, from string, form class.F
 	return err
 }
 
-// report prints how many were collected, then what is odd, and at last those who are missing.
-func report(out io.Writer, a class.Assignment, collected []class.Collection) {
-	counts := map[class.Outcome]int{}
-	var missing []string
+// report prints what is odd, and then how many were collected of the directory from, with those who are missing or have not begun.
+func report(out io.Writer, a class.Assignment, from string, collected []class.Collection) {
+	students := map[class.Outcome][]string{}
 	for _, one := range collected {
-		counts[one.Outcome]++
-		if one.Outcome == class.Missing {
-			missing = append(missing, one.Student.ID)
-		}
+		students[one.Outcome] = append(students[one.Outcome], one.Student.ID)
 		if one.Outcome == class.Surplus {
 			one.Note = fmt.Sprintf("has had %d attempts: this one was not kept", a.Attempts)
 		}
@@ -124,12 +120,16 @@ func report(out io.Writer, a class.Assignment, collected []class.Collection) {
 			fmt.Fprintf(out, "%s %s: %s\n", one.Student.ID, one.Outcome, one.Note)
 		}
 	}
-	fmt.Fprintf(out, "%s: %d collected, %d unchanged, %d refused, %d missing", a.Name(),
-		counts[class.Collected], counts[class.Unchanged], counts[class.Refused], counts[class.Missing])
-	if len(missing) > 0 {
-		fmt.Fprintf(out, " (%s)", strings.Join(missing, ", "))
+	var counts []string
+	for _, outcome := range []class.Outcome{class.Collected, class.Unchanged, class.Refused, class.Surplus, class.NotBegun, class.Missing} {
+		ids := students[outcome]
+		text := fmt.Sprintf("%d %s", len(ids), outcome)
+		if (outcome == class.NotBegun || outcome == class.Missing) && len(ids) > 0 {
+			text += " (" + strings.Join(ids, ", ") + ")"
+		}
+		counts = append(counts, text)
 	}
-	fmt.Fprintln(out)
+	fmt.Fprintf(out, "%s from %s: %s\n", a.Name(), from, strings.Join(counts, ", "))
 }
 
 // forget removes what a class knows about persons, once the teacher has agreed.

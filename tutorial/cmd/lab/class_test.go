@@ -23,6 +23,7 @@ const repository = "../../.."
 func TestMakeClass(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"class-handout": "class handout --dir='class' --stage='' --as='" + string(class.Directories) + "'",
+		"class-collect": "class collect --dir='class' --stage='' --from='' --as='" + string(class.Directories) + "'",
 		"class-collect DIR=ops AS=archives FROM=a/b":                            "class collect --dir='ops' --stage='' --from='a/b' --as='archives'",
 		"class-new STAGE=05-status FROM=students.csv":                           "class new --dir='class' --stage='05-status' --from='students.csv'",
 		"class-new LAB=hands-off":                                               "class new --dir='class' --stage='hands-off' --from=''",
@@ -48,20 +49,35 @@ func TestMakeClass(t *testing.T) {
 	}
 }
 
+// FROM= is a variable of the shell that was empty, and not the wish to collect what was handed out.
+func TestMakeClassCollectFromNothing(t *testing.T) {
+	command := exec.CommandContext(t.Context(), "make", "--just-print", "class-collect", "FROM=")
+	command.Dir = repository
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "MAKE") && !strings.HasPrefix(variable, "MFLAGS=") {
+			command.Env = append(command.Env, variable)
+		}
+	}
+	out, err := command.CombinedOutput()
+	NewWithT(t).Expect(err).To(HaveOccurred(), "%s", out)
+	NewWithT(t).Expect(string(out)).To(ContainSubstring("FROM is empty: name the directory with what was handed in, or leave FROM out"))
+}
+
 func TestReport(t *testing.T) {
 	var out strings.Builder
-	students := []class.Student{{ID: "s01"}, {ID: "s02"}, {ID: "s03"}, {ID: "s04"}, {ID: "s05"}, {ID: "s06"}}
-	report(&out, class.Assignment{Stage: "05-status", Attempts: 2}, []class.Collection{
+	students := []class.Student{{ID: "s01"}, {ID: "s02"}, {ID: "s03"}, {ID: "s04"}, {ID: "s05"}, {ID: "s06"}, {ID: "s07"}}
+	report(&out, class.Assignment{Stage: "05-status", Attempts: 2}, "handed-in", []class.Collection{
 		{Student: students[0], Outcome: class.Collected},
 		{Student: students[1], Outcome: class.Missing},
 		{Student: students[2], Outcome: class.Refused, Note: "go.work would replace modules: delete it"},
 		{Student: students[3], Outcome: class.Unchanged},
 		{Student: students[4], Outcome: class.Surplus},
 		{Student: students[5], Outcome: class.Missing},
+		{Student: students[6], Outcome: class.NotBegun},
 	})
 	NewWithT(t).Expect(out.String()).To(Equal(`s03 refused: go.work would replace modules: delete it
 s05 surplus: has had 2 attempts: this one was not kept
-05-status: 1 collected, 1 unchanged, 1 refused, 2 missing (s02, s06)
+05-status from handed-in: 1 collected, 1 unchanged, 1 refused, 1 surplus, 1 not begun (s07), 2 missing (s02, s06)
 `))
 }
 
@@ -138,6 +154,14 @@ func TestSubmit(t *testing.T) {
 	write("config/rbac/role.yaml", strings.Replace(string(right), "  - deployments\n", "  - deployments\n  - daemonsets\n", 1))
 	g.Expect(refused()).To(MatchError(MatchRegexp(`^ClusterRole \S+: it grants create daemonsets\.apps, .*, which the operator of 05-status does not need; ` +
 		`remove that from your markers, and run make manifests$`)))
+	write("config/rbac/role.yaml", string(right))
+	definition := filepath.Join(dir, "config", "crd", "bases", "cache.example.com_memcacheds.yaml")
+	schema, err := os.ReadFile(definition)
+	g.Expect(err).NotTo(HaveOccurred())
+	write("config/crd/bases/cache.example.com_memcacheds.yaml",
+		strings.Replace(string(schema), "\n          status:\n", "\n          status:\n            default: {nodes: [a]}\n", 1))
+	g.Expect(refused()).To(MatchError("CustomResourceDefinition memcacheds.cache.example.com: in version v1alpha1, the object's .status has a default, " +
+		"but the operator writes the status; remove the default"))
 	g.Expect(os.RemoveAll(filepath.Join(dir, "config", "default"))).To(Succeed())
 	g.Expect(refused()).To(MatchError("there is no directory config/default, which installs the operator"))
 	write("go.work", "go 1.26\n")

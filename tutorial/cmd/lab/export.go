@@ -76,6 +76,9 @@ func exportClass(in exportInput, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := c.CheckExport(in.out); err != nil {
+		return err
+	}
 	book, err := classroom.Finished(c, a)
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func exportClass(in exportInput, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := batch.WriteFile(in.out, text); err != nil {
+	if err := errors.Join(c.NoteExport(text), batch.WriteFile(in.out, text)); err != nil {
 		return fmt.Errorf("write the grades: %w", err)
 	}
 	fmt.Fprintf(out, "%s has the grades of %s, as %s: %s\n", in.out, a.Name(), in.format, countRows(book))

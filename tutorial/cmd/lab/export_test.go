@@ -82,7 +82,7 @@ func newExportClass(t *testing.T) (dir string, handIn func(id, text string), gra
 func TestExportClass(t *testing.T) {
 	g := NewWithT(t)
 	dir, handIn, gradeAll := newExportClass(t)
-	file := filepath.Join(t.TempDir(), "new", "grades.csv")
+	file := filepath.Join(t.TempDir(), "grades.csv")
 	exported := func(in exportInput) (string, error) {
 		in.dir, in.out = dir, file
 		var out strings.Builder
@@ -123,6 +123,44 @@ func TestExportClass(t *testing.T) {
 	g.Expect(os.WriteFile(filepath.Join(dir, class.File), []byte(changed), 0o600)).To(Succeed())
 	_, err = exported(moodle)
 	g.Expect(err).To(MatchError(ContainSubstring("submissions without a grade (s01, s02)")))
+}
+
+// An export replaces an earlier one and nothing else.
+func TestExportKeepsFiles(t *testing.T) {
+	g := NewWithT(t)
+	dir, handIn, gradeAll := newExportClass(t)
+	handIn("s01", "package main\n")
+	gradeAll(halfGrader(""))
+	elsewhere := t.TempDir()
+	link, mine, grades := filepath.Join(elsewhere, "link"), filepath.Join(elsewhere, "mine.csv"), filepath.Join(elsewhere, "grades.csv")
+	g.Expect(os.Symlink(dir, link)).To(Succeed())
+	g.Expect(os.WriteFile(mine, []byte("id,name,email\n"), 0o600)).To(Succeed())
+	export := func(format, out string) error {
+		return exportClass(exportInput{dir: dir, format: format, out: out}, io.Discard)
+	}
+	for out, want := range map[string]string{
+		"-":                                    "OUT=- is not the name of a file: use one such as OUT=grades.csv",
+		filepath.Join(dir, "secret"):           "belongs to the class: name another file with OUT",
+		filepath.Join(dir, "roster.csv"):       "belongs to the class: name another file with OUT",
+		filepath.Join(dir, "adjustments.yaml"): "belongs to the class: name another file with OUT",
+		filepath.Join(dir, "graded", "x.json"): "belongs to the class: name another file with OUT",
+		filepath.Join(link, "roster.csv"):      "belongs to the class: name another file with OUT",
+		mine:                                   "is not an export of this class, or was changed since: move it away, or name another file with OUT",
+		link:                                   "is not a regular file: name another one with OUT",
+		filepath.Join(elsewhere, "no", "out.csv"): "there is no directory " + filepath.Join(elsewhere, "no") + " to write out.csv in: make it, or name another file with OUT",
+	} {
+		before, _ := os.ReadFile(out)
+		g.Expect(export("moodle", out)).To(MatchError(HaveSuffix(want)), out)
+		after, _ := os.ReadFile(out)
+		g.Expect(after).To(Equal(before), out)
+	}
+	g.Expect(filepath.Join(elsewhere, "no")).NotTo(BeAnExistingFile())
+	g.Expect("-").NotTo(BeAnExistingFile())
+
+	g.Expect(export("moodle", grades)).To(Succeed())
+	g.Expect(export("json", grades)).To(Succeed(), "another export")
+	g.Expect(os.WriteFile(grades, []byte("changed by hand\n"), 0o600)).To(Succeed())
+	g.Expect(export("json", grades)).To(MatchError(HaveSuffix("or was changed since: move it away, or name another file with OUT")))
 }
 
 // A mistake in the command is found before anything is read or written.

@@ -8,6 +8,7 @@
 //	submitted/<id>/<assignment>/  the newest submission
 //	submitted/<id>/.attempts/     older ones, <assignment>/<number>
 //	graded/, feedback/            what grading writes
+//	.handed-out/, .exports        hashes of what was handed out, and exported
 //
 // An assignment is a chapter, or a break-it lab, and named after it. One command at a time changes a class: see [Lock]. All of them
 // write beside and rename, so one that is interrupted can be run again, and nothing that was there is lost.

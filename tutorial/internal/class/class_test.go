@@ -72,6 +72,17 @@ func git(t *testing.T, dir string, arguments ...string) {
 	}
 }
 
+// begin adds a file to each copy that was handed out.
+func begin(t *testing.T, c *class.Class, a class.Assignment) {
+	t.Helper()
+	for _, s := range c.Students {
+		copied := filepath.Join(c.Dir, class.Release, a.Name(), s.ID)
+		if _, err := os.Stat(copied); err == nil { // a pair has one
+			write(t, "package main\n", copied, "cmd", "begun.go")
+		}
+	}
+}
+
 // outcomes returns what has become of each student, as "s01 collected".
 func outcomes(all []class.Collection) []string {
 	var texts []string
@@ -384,7 +395,10 @@ func TestHandOutAndCollect(t *testing.T) {
 			}
 			work("s01", "package main // first\n")
 			g.Expect(os.RemoveAll(filepath.Join(release, "s03"+suffix))).To(Succeed())
-			g.Expect(outcomes(collect(now))).To(Equal([]string{"s01 collected", "s02 collected", "s03 missing"}))
+			g.Expect(outcomes(collect(now))).To(Equal([]string{"s01 collected", "s02 not begun", "s03 missing"}))
+			g.Expect(c.Attempts(a, c.Students[1])).To(BeEmpty())
+			work("s02", "package main // once\n")
+			g.Expect(outcomes(collect(now))).To(Equal([]string{"s01 unchanged", "s02 collected", "s03 missing"}))
 			work("s01", "package main // second\n")
 			later := now.Add(time.Hour)
 			g.Expect(outcomes(collect(later))).To(Equal([]string{"s01 collected", "s02 unchanged", "s03 missing"}))
@@ -420,13 +434,17 @@ func TestHandOutAndCollect(t *testing.T) {
 	}
 }
 
-// What is handed out is what make start and make break make, and nothing is wrong with handing it in.
+// What is handed out is what make start and make break make, and nothing is wrong with handing it in once it is changed.
 func TestHandOutAChapterAndALab(t *testing.T) {
 	g := NewWithT(t)
 	c := newClass(t, "stage: 05-status", "lab: hands-off")
 	for _, a := range c.Assignments {
 		g.Expect(class.Handout(t.Context(), root, c, a, class.Directories, nil)).To(HaveLen(3))
 		all, err := class.Collect(t.Context(), root, c, a, "", class.Directories, now)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(all).To(HaveEach(And(HaveField("Outcome", class.NotBegun), HaveField("Note", ""))))
+		begin(t, c, a)
+		all, err = class.Collect(t.Context(), root, c, a, "", class.Directories, now)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(all).To(HaveEach(And(HaveField("Outcome", class.Collected), HaveField("Note", ""))))
 	}
@@ -447,6 +465,7 @@ func TestPairs(t *testing.T) {
 	c := newClass(t, "{stage: 05-status, pairs: true}")
 	a := c.Assignments[0]
 	g.Expect(class.Handout(t.Context(), root, c, a, class.Directories, simple)).To(Equal([]string{"s01", "s03"}))
+	begin(t, c, a)
 	all, err := class.Collect(t.Context(), root, c, a, "", class.Directories, now)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(outcomes(all)).To(Equal([]string{"s01 collected", "s02 collected", "s03 collected"}))
@@ -550,6 +569,7 @@ func TestInterrupted(t *testing.T) {
 		rest, err := class.Handout(t.Context(), root, c, a, class.Directories, simple)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(append(handed, rest...)).To(Equal([]string{"s01", "s02", "s03"}))
+		begin(t, c, a)
 		_, _ = class.Collect(&countdown{t.Context(), left}, root, c, a, "", class.Directories, now)
 		_, err = class.Collect(t.Context(), root, c, a, "", class.Directories, now.Add(time.Hour))
 		g.Expect(err).NotTo(HaveOccurred())
@@ -609,6 +629,7 @@ func TestForget(t *testing.T) {
 	write(t, "stays", outside)
 	_, err := class.Handout(t.Context(), root, c, c.Assignments[0], class.Directories, simple)
 	g.Expect(err).NotTo(HaveOccurred())
+	begin(t, c, c.Assignments[0])
 	_, err = class.Collect(t.Context(), root, c, c.Assignments[0], "", class.Directories, now)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.Symlink(filepath.Dir(outside), filepath.Join(c.Dir, class.Submitted, "link"))).To(Succeed())

@@ -87,6 +87,8 @@ const (
 	Unchanged Outcome = "unchanged"
 	// Surplus means that the student has had all attempts. The submission was not kept.
 	Surplus Outcome = "surplus"
+	// NotBegun means that it is what was handed out, which does not count as an attempt.
+	NotBegun Outcome = "not begun"
 	// Missing means that there is nothing.
 	Missing Outcome = "missing"
 )
@@ -99,14 +101,20 @@ type Collection struct {
 	Note string
 }
 
+// From returns the directory that is collected from: the one that was named, or that of what was handed out if none was.
+func (c *Class) From(a Assignment, named string) string {
+	if named == "" {
+		return filepath.Join(c.Dir, Release, a.Name())
+	}
+	return named
+}
+
 // Collect takes in what the students have handed in for an assignment, from the directory from. It looks there for <id>, <id>.tar.gz
 // or <id>.git, as form says, and for <id>-<assignment> with the same endings. An empty from means what was handed out. now is
 // when they were handed in. A submission that is missing or refused is not an error.
 func Collect(ctx context.Context, root string, c *Class, a Assignment, from string, form Form, now time.Time) (_ []Collection, err error) {
 	defer func() { err = Explain(ctx, err) }()
-	if from == "" {
-		from = filepath.Join(c.Dir, Release, a.Name())
-	}
+	from = c.From(a, from)
 	suffix, err := form.suffix()
 	if err == nil {
 		err = c.needStudents()
@@ -126,6 +134,9 @@ func Collect(ctx context.Context, root string, c *Class, a Assignment, from stri
 	}
 	defer unlock()
 	collector := collector{class: c, assignment: a, root: root, form: form, now: now.UTC()}
+	if collector.handedOut, err = c.handedOut(a); err != nil {
+		return nil, err
+	}
 	var all []Collection
 	for _, team := range c.teams(a) {
 		if ctx.Err() != nil {
@@ -167,6 +178,7 @@ type collector struct {
 	root       string
 	form       Form
 	now        time.Time
+	handedOut  []string // the hashes of what was handed out
 }
 
 // collect takes in what a team has handed in, for each of its members.
@@ -249,6 +261,9 @@ func (c collector) keep(s Student, attempt Attempt, files, fresh string) (Outcom
 			return Unchanged, nil
 		}
 		attempt.Number = newest.Number + 1
+	}
+	if attempt.Refused == "" && slices.Contains(c.handedOut, attempt.Submission) {
+		return NotBegun, nil
 	}
 	if limit := c.assignment.Attempts; limit > 0 && accepted >= limit {
 		return Surplus, nil

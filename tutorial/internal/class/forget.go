@@ -10,7 +10,7 @@ import (
 )
 
 // personal is what a class knows about persons. class.yaml and the secret stay, for the next class.
-var personal = []string{RosterFile, AdjustmentsFile, Release, Submitted, Graded, Feedback, "board", workDir}
+var personal = []string{RosterFile, AdjustmentsFile, Release, Submitted, Graded, Feedback, "board", workDir, exportsFile, handoutsDir}
 
 // Personal returns what [Forget] would remove of the class in a directory, with how many entries each directory has.
 func Personal(dir string) ([]string, error) {

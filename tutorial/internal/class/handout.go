@@ -12,11 +12,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/tutorial/internal/event"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
+	"github.com/example/operator-testbed/tutorial/internal/submission"
 )
 
 // Form is how copies are handed out and in.
@@ -81,6 +84,9 @@ func Handout(
 			if err := errors.Join(os.MkdirAll(work, 0o700), starter(ctx, copied)); err != nil {
 				return nil, err
 			}
+			if err := c.noteHandout(a, copied); err != nil {
+				return nil, err
+			}
 		}
 		if ctx.Err() != nil {
 			return handed, ctx.Err()
@@ -95,6 +101,38 @@ func Handout(
 		handed = append(handed, id)
 	}
 	return handed, nil
+}
+
+// handoutsDir has the hashes of what was handed out, a file for each assignment.
+const handoutsDir = ".handed-out"
+
+// handoutFile has those of an assignment.
+func (c *Class) handoutFile(a Assignment) string {
+	return filepath.Join(c.Dir, handoutsDir, a.Name())
+}
+
+// handedOut returns the hashes of what was handed out for an assignment: more than one if the repository has changed in between.
+func (c *Class) handedOut(a Assignment) ([]string, error) {
+	text, err := os.ReadFile(c.handoutFile(a))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return strings.Fields(string(text)), err
+}
+
+// noteHandout notes the hash of a copy that is about to be handed out.
+func (c *Class) noteHandout(a Assignment, copied string) error {
+	hash, err := submission.Hash(copied)
+	if err != nil {
+		return err
+	}
+	known, err := c.handedOut(a)
+	if err != nil || slices.Contains(known, hash) {
+		return err
+	}
+	file := c.handoutFile(a)
+	text := strings.Join(append(known, hash), "\n") + "\n"
+	return errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600))
 }
 
 // copyFor makes a copy for a student, below the directory work, and returns its path.

@@ -21,9 +21,7 @@ var archives = []string{".zip", ".tgz", ".tar", ".7z", ".rar", ".tar.bz2", ".tar
 
 // LeftOver returns what is in the directory from, and what [Collect] has not taken of it for an assignment, in the order of the names.
 func (c *Class) LeftOver(a Assignment, from string, form Form) ([]LeftOver, error) {
-	if from == "" {
-		from = filepath.Join(c.Dir, Release, a.Name())
-	}
+	from = c.From(a, from)
 	suffix, err := form.suffix()
 	if err != nil {
 		return nil, err

@@ -29,11 +29,20 @@ type Allowed struct {
 	// bound and boundInNamespaces are the rules that the operator gets in all namespaces, and in some. unbound are those of roles for
 	// others, such as viewers.
 	bound, boundInNamespaces, unbound []rbacv1.PolicyRule
-	// called are the requests that the API server asks webhooks and policies about, as rules.
-	called []rbacv1.PolicyRule
+	// called are the requests that the API server asks webhooks and policies about, as rules. mutated are those that they may change.
+	called, mutated []rbacv1.PolicyRule
 	// foreign are the subjects and roles of bindings that the trusted manifests do not have themselves.
 	foreign map[string]bool
+	// examples are the kinds of objects that are in samples and nowhere else: a suite makes its own.
+	examples map[schema.GroupKind]bool
+	// deployments are how many of them each path has that is loaded, at most.
+	deployments map[string]int
+	// plain are the CustomResourceDefinitions with a version without a status subresource.
+	plain map[string]bool
 }
+
+// samples is the path with examples of custom resources.
+const samples = "samples"
 
 // kinds are those that each operator's manifests may have.
 var kinds = []schema.GroupKind{
@@ -46,7 +55,10 @@ var kinds = []schema.GroupKind{
 // AllowedBy returns what manifests may contain that are to do what the trusted ones do: those of a chapter's solution, and those that
 // a student began with.
 func AllowedBy(owner string, trusted ...Rendered) (Allowed, error) {
-	a := Allowed{For: owner, kinds: map[schema.GroupKind]bool{}, identity: map[string]bool{}, foreign: map[string]bool{}}
+	a := Allowed{
+		For: owner, kinds: map[schema.GroupKind]bool{}, identity: map[string]bool{}, foreign: map[string]bool{},
+		examples: map[schema.GroupKind]bool{}, deployments: map[string]int{}, plain: map[string]bool{},
+	}
 	for _, kind := range kinds {
 		a.kinds[kind] = true
 	}
@@ -56,10 +68,26 @@ func AllowedBy(owner string, trusted ...Rendered) (Allowed, error) {
 				a.kinds[object.GroupVersionKind().GroupKind()] = true
 			}
 		}
-		for _, objects := range rendered.Loaded {
+		for _, object := range rendered.Loaded[samples] {
+			if kind := object.GroupVersionKind().GroupKind(); !slices.Contains(kinds, kind) {
+				a.examples[kind] = true
+			}
+		}
+	}
+	for _, rendered := range trusted {
+		for name, objects := range rendered.Loaded {
 			set, err := newSet(objects)
 			if err != nil {
 				return Allowed{}, err
+			}
+			a.deployments[name] = max(a.deployments[name], len(set.deployments))
+			for _, object := range objects {
+				if name != samples {
+					delete(a.examples, object.GroupVersionKind().GroupKind())
+				}
+				if lacksStatus(object) != "" {
+					a.plain[object.GetName()] = true
+				}
 			}
 			for _, object := range objects {
 				a.identity[identity(object)] = true
@@ -81,7 +109,12 @@ func AllowedBy(owner string, trusted ...Rendered) (Allowed, error) {
 					a.foreign[name] = true
 				}
 			}
-			a.called = append(a.called, set.called...)
+			for _, caller := range set.callers {
+				a.called = append(a.called, caller.rules...)
+				if caller.mutates {
+					a.mutated = append(a.mutated, caller.rules...)
+				}
+			}
 		}
 	}
 	return a, nil
@@ -113,6 +146,9 @@ func Judge(r Rendered, a Allowed) error {
 		if err != nil {
 			return err
 		}
+		if err := a.judgeReadyMade(name, set); err != nil {
+			return err
+		}
 		sets = append(sets, set)
 	}
 	// What one path has binds what another one has by the same name, once both are applied.
@@ -142,8 +178,42 @@ func (a Allowed) judgeKind(object *Object) error {
 		if err != nil || strategy != "" && strategy != string(apiextensionsv1.NoneConverter) {
 			return refuse("%s: it is converted by a webhook, which nothing here needs; remove spec.conversion", describe(object))
 		}
+		for _, version := range versions(object) {
+			name, root := version["name"], nested(version, "schema", "openAPIV3Schema")
+			if field := statusDefault(root); field != "" {
+				return refuse("%s: in version %v, %s has a default, but the operator writes the status; remove the default",
+					describe(object), name, field)
+			}
+		}
 	}
 	return nil
+}
+
+// judgeReadyMade is about objects that would do what the operator is graded for, among those of a path that is loaded.
+func (a Allowed) judgeReadyMade(path string, s *set) error {
+	for _, object := range s.objects {
+		if path != samples && a.examples[object.GroupVersionKind().GroupKind()] {
+			return refuse("%s: it is an example, which is not part of config/%s; move it to config/%s", describe(object), path, samples)
+		}
+		if version := lacksStatus(object); version != "" && !a.plain[object.GetName()] {
+			return refuse("%s: version %s lacks the status subresource; add its marker, and run make manifests", describe(object), version)
+		}
+	}
+	most, known := a.deployments[path]
+	if !known {
+		most = slices.Max(append(slices.Collect(maps.Values(a.deployments)), 0))
+	}
+	if len(s.deployments) <= most {
+		return nil
+	}
+	last := s.deployments[len(s.deployments)-1]
+	for _, d := range s.deployments {
+		if !a.identity[identityOf("Deployment.apps", d.Namespace, d.Name)] {
+			last = d
+		}
+	}
+	return refuse("Deployment %s: config/%s has %s, and %s needs %s there; remove it",
+		last.Name, path, count(len(s.deployments), "Deployment"), a.For, count(most, "Deployment"))
 }
 
 // judge is about what is loaded together, and which of its roles are bound by any of the bindings.
@@ -181,6 +251,9 @@ func (a Allowed) judge(set *set, bindings []binding) error {
 	for _, caller := range set.callers {
 		if _, more := validation.Covers(a.called, caller.rules); len(more) > 0 {
 			return refuse("%s: it is asked about %s, which %s does not need; narrow its rules", caller.name, text(more), a.For)
+		}
+		if _, more := validation.Covers(a.mutated, caller.rules); caller.mutates && len(more) > 0 {
+			return refuse("%s: it changes %s, which %s only validates; narrow its rules", caller.name, text(more), a.For)
 		}
 	}
 	return nil
@@ -302,8 +375,9 @@ type binding struct {
 
 // caller is what has the API server ask about requests: a configuration of webhooks, or a policy.
 type caller struct {
-	name  string
-	rules []rbacv1.PolicyRule
+	name    string
+	rules   []rbacv1.PolicyRule
+	mutates bool
 }
 
 // set is what is loaded together, by what it is for.
@@ -315,8 +389,7 @@ type set struct {
 	roles       []*role
 	bindings    []binding
 	callers     []caller
-	called      []rbacv1.PolicyRule // of all callers
-	url         string              // the first caller that calls one
+	url         string // the first caller that calls one
 }
 
 // newSet sorts objects. One that is not what its kind says is refused.
@@ -326,9 +399,6 @@ func newSet(objects []*Object) (*set, error) {
 		if err := s.add(object); err != nil {
 			return nil, err
 		}
-	}
-	for _, c := range s.callers {
-		s.called = append(s.called, c.rules...)
 	}
 	return s, nil
 }
@@ -399,7 +469,7 @@ func (s *set) calls(name string, to admissionregistrationv1.WebhookClientConfig,
 	if to.URL != nil && s.url == "" {
 		s.url = name
 	}
-	c := caller{name: name}
+	c := caller{name: name, mutates: strings.HasPrefix(name, "Mutating")}
 	for _, rule := range rules {
 		requests := rbacv1.PolicyRule{APIGroups: rule.APIGroups, Resources: rule.Resources}
 		for _, operation := range rule.Operations {
@@ -440,8 +510,10 @@ func describe(object *Object) string { return object.GetKind() + " " + object.Ge
 
 // identity is which object it is.
 func identity(object *Object) string {
-	return object.GroupVersionKind().GroupKind().String() + " " + object.GetNamespace() + "/" + object.GetName()
+	return identityOf(object.GroupVersionKind().GroupKind().String(), object.GetNamespace(), object.GetName())
 }
+
+func identityOf(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
 
 func convert(object *Object, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into)

@@ -103,11 +103,26 @@ func fields(lines string) map[string]string {
 	return map[string]string{"default/kustomization.yaml": lines}
 }
 
+// definition is the CustomResourceDefinition of chapter 11 with one text in place of another.
+func definition(t *testing.T, old, replacement string) map[string]string {
+	t.Helper()
+	const name = "crd/bases/cache.example.com_memcacheds.yaml"
+	text, err := os.ReadFile(filepath.Join(tutorial, "11-certificates", "config", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(text), old) != 1 {
+		t.Fatalf("%s has %q %d times, expected once", name, old, strings.Count(string(text), old))
+	}
+	return map[string]string{name: strings.Replace(string(text), old, replacement, 1)}
+}
+
 // TestRefused refuses manifests for what they would fetch or grant, and names the object.
 func TestRefused(t *testing.T) {
 	const rbac = "apiVersion: rbac.authorization.k8s.io/v1\n"
 	const role = "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "
 	const account = "subjects: [{kind: ServiceAccount, name: operator-controller-manager, namespace: operator-system}]\n"
+	const defaulted = "CustomResourceDefinition memcacheds.cache.example.com: in version v1alpha1, the object"
 	allowed, err := manifests.AllowedBy("the operator of 11-certificates", render(t, write(t, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -147,13 +162,23 @@ func TestRefused(t *testing.T) {
 		"a role that another file binds": {map[string]string{
 			"policy/policies.yaml": rbac + "kind: ClusterRole\nmetadata: {name: operator-manager-role}\nrules: [{nonResourceURLs: [/metrics], verbs: [get]}]\n",
 		}, "ClusterRole operator-manager-role: it grants get /metrics, which"},
-		"a second document":   {map[string]string{"samples/evil.yaml": "{]\n---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: evil}\n"}, "Job evil: manifests of the operator"},
-		"a converted CRD":     {more("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x.example.com}\nspec: {conversion: {strategy: Webhook}}\n"), "CustomResourceDefinition x.example.com: it is converted by a webhook"},
-		"another object type": {more("apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: [1]\n"), "Service operator-x: it is not what its kind says: "},
-		"a Service outside":   {more("apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {type: ExternalName, externalName: example.com}\n"), "Service operator-x: it leads out of the cluster"},
-		"a Secret's reader":   {more(rbac + "kind: ClusterRole\nmetadata: {name: x}\nrules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]\n"), "ClusterRole operator-x: it grants get secrets, which"},
-		"every permission":    {more(rbac + "kind: ClusterRole\nmetadata: {name: x}\nrules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]\n"), "ClusterRole operator-x: it grants * *.*, which"},
-		"aggregation":         {more(rbac + "kind: ClusterRole\nmetadata: {name: x}\naggregationRule: {clusterRoleSelectors: [{}]}\n"), "ClusterRole operator-x: it gets its rules from other roles"},
+		"a second document":           {map[string]string{"samples/evil.yaml": "{]\n---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: evil}\n"}, "Job evil: manifests of the operator"},
+		"a converted CRD":             {more("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x.example.com}\nspec: {conversion: {strategy: Webhook}}\n"), "CustomResourceDefinition x.example.com: it is converted by a webhook"},
+		"another object type":         {more("apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: [1]\n"), "Service operator-x: it is not what its kind says: "},
+		"a default in the spec":       {definition(t, "default: 11211", "default: 11212"), ""},
+		"a status by default":         {definition(t, "\n          status:\n", "\n          status:\n            default: {conditions: [{type: Available, status: 'True'}]}\n"), defaulted + "'s .status has a default"},
+		"a default within the status": {definition(t, "\n          status:\n            description:", "\n          status:\n            items: {default: 1}\n            description:"), defaulted + "'s .status[] has a default"},
+		"a default of everything":     {definition(t, "    openAPIV3Schema:\n", "    openAPIV3Schema:\n        default: {status: {nodes: [a]}}\n"), defaulted + " has a default"},
+		"a field called default":      {definition(t, "\n          status:\n", "\n          status:\n            patternProperties: {default: {type: string}}\n"), ""},
+		"a patched status":            {fields("resources: [../crd]\npatches: [{target: {kind: CustomResourceDefinition}, patch: '[{\"op\": \"add\", \"path\": \"/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/nodes/default\", \"value\": [\"a\"]}]'}]\n"), defaulted + "'s .status.nodes has a default"},
+		"a status that a user writes": {definition(t, "\n      status: {}\n", "\n"), "CustomResourceDefinition memcacheds.cache.example.com: version v1alpha1 lacks the status subresource"},
+		"a ready-made object":         {more("apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: x, namespace: system}\n"), "Memcached operator-x: it is an example, which is not part of config/default"},
+		"a ready-made Deployment":     {more("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x, namespace: system}\nspec: {template: {spec: {serviceAccountName: controller-manager}}}\n"), "Deployment operator-x: config/default has 2 Deployments, and the operator of 11-certificates needs 1 Deployment there"},
+		"a Deployment among examples": {map[string]string{"+samples/kustomization.yaml": "- x.yaml\n", "samples/x.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n"}, "Deployment x: config/samples has 1 Deployment, and the operator of 11-certificates needs none there"},
+		"a Service outside":           {more("apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {type: ExternalName, externalName: example.com}\n"), "Service operator-x: it leads out of the cluster"},
+		"a Secret's reader":           {more(rbac + "kind: ClusterRole\nmetadata: {name: x}\nrules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]\n"), "ClusterRole operator-x: it grants get secrets, which"},
+		"every permission":            {more(rbac + "kind: ClusterRole\nmetadata: {name: x}\nrules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]\n"), "ClusterRole operator-x: it grants * *.*, which"},
+		"aggregation":                 {more(rbac + "kind: ClusterRole\nmetadata: {name: x}\naggregationRule: {clusterRoleSelectors: [{}]}\n"), "ClusterRole operator-x: it gets its rules from other roles"},
 		"a wider scope": {more(rbac + "kind: ClusterRole\nmetadata: {name: x}\nrules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}]\n---\n" +
 			rbac + "kind: ClusterRoleBinding\nmetadata: {name: x}\n" + role + "x}\n" + account), "ClusterRole operator-x: it grants create leases.coordination.k8s.io, which"},
 		"viewers' permissions, bound": {more(rbac + "kind: ClusterRoleBinding\nmetadata: {name: x}\n" + role + "metrics-reader}\n" + account), "ClusterRole operator-metrics-reader: it grants get /metrics, which"},
@@ -169,6 +194,11 @@ func TestRefused(t *testing.T) {
 			"ValidatingWebhookConfiguration x: it calls a URL"},
 		"a webhook for pods": {more("apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\nmetadata: {name: x}\nwebhooks: [{name: x.example.com, clientConfig: {service: {name: webhook-service, namespace: system}}, rules: [{operations: [UPDATE], apiGroups: [''], apiVersions: [v1], resources: [pods/status]}]}]\n"),
 			"MutatingWebhookConfiguration operator-x: it is asked about UPDATE pods/status, which"},
+		"a webhook that may only object": {more("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: x}\nwebhooks: [{name: x.example.com, clientConfig: {service: {name: webhook-service, namespace: system}}, rules: [{operations: [UPDATE], apiGroups: [cache.example.com], apiVersions: [v1alpha1], resources: [memcacheds/scale]}]}]\n"), ""},
+		"a webhook that changes instead": {more("apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\nmetadata: {name: x}\nwebhooks: [{name: x.example.com, clientConfig: {service: {name: webhook-service, namespace: system}}, rules: [{operations: [UPDATE], apiGroups: [cache.example.com], apiVersions: [v1alpha1], resources: [memcacheds/scale]}]}]\n"),
+			"MutatingWebhookConfiguration operator-x: it changes UPDATE memcacheds/scale.cache.example.com, which"},
+		"a policy that changes the status": {map[string]string{"policy/policies.yaml": "apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingAdmissionPolicy\nmetadata: {name: x}\nspec: {matchConstraints: {resourceRules: [{operations: [UPDATE], apiGroups: [cache.example.com], apiVersions: [v1alpha1], resources: [memcacheds/status]}]}}\n"},
+			"MutatingAdmissionPolicy x: it is asked about UPDATE memcacheds/status.cache.example.com, which"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rendered, err := manifests.Render(write(t, test.files))
