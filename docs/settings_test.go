@@ -60,7 +60,7 @@ func makefiles(t *testing.T) []makefile {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, makefileIn(t, dir, "outside-root.mk", "go-settings.mk"))
+		all = append(all, makefileIn(t, dir, "outside-root.mk", "protected.mk", "go-settings.mk"))
 	}
 	return all
 }
