@@ -374,6 +374,7 @@ controller-gen:
 .PHONY: legal-cluster
 legal-cluster:
 	@$(if $(filter $(CLUSTERS),$(CLUSTER)),:,$(error there is no CLUSTER=$(CLUSTER): use one of $(CLUSTERS)))
+	@$(if $(and $(on-existing),$(word 2,$(KUBECTL))),$(error KUBECTL=$(KUBECTL) has arguments, which could lead to another cluster than the one that CLUSTER=existing shows: give only the path of kubectl),:)
 
 .PHONY: legal-stage
 legal-stage:
