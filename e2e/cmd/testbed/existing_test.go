@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -346,7 +345,6 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 	}
 
 	existing := []string{"KUBECONFIG=" + u.kubeconfig}
-	agreed := append(slices.Clone(existing), "YES=1")
 	for _, target := range []string{"install", "run", "deploy"} {
 		said, done = run(existing, target, "CLUSTER=existing")
 		g.Expect(done).To(BeFalse(), "there is no terminal on which anybody could agree")
@@ -363,7 +361,7 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 			said, done = run([]string{"FORCE=1"}, arguments...) // only make's command line counts
 			g.Expect(done).To(BeFalse(), said)
 			g.Expect(said).To(HavePrefix(refusal), strings.Join(arguments, " "))
-			said, done = run(agreed, append(arguments, "CLUSTER=existing")...)
+			said, done = run(existing, append(arguments, "CLUSTER=existing", "YES=1")...)
 			g.Expect(done).To(BeFalse(), said)
 			g.Expect(said).To(ContainSubstring("\ntestbed: "+refusal), strings.Join(arguments, " "))
 		}
@@ -375,7 +373,7 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 	g.Expect(done).To(BeTrue(), said)
 	remain(4)
 
-	said, done = run(agreed, "uninstall", "CLUSTER=existing", "FORCE=1")
+	said, done = run(existing, "uninstall", "CLUSTER=existing", "YES=1", "FORCE=1")
 	g.Expect(done).To(BeTrue(), said)
 	g.Expect(u.client.Get(t.Context(), client.ObjectKey{Name: definition}, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
 		APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition",
