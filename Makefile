@@ -121,7 +121,7 @@ deploy-on-kind = scripts/deploy-on-kind "$(TESTBED_NAMED)" '$(image)' $(PROJECT)
 refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1
 
 .PHONY: undeploy
-undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached. FORCE=1: protected ones, too.
+undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached. FORCE=1: protected ones, and others' objects in its namespace, too.
 	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
 .PHONY: eject
@@ -374,6 +374,7 @@ controller-gen:
 .PHONY: legal-cluster
 legal-cluster:
 	@$(if $(filter $(CLUSTERS),$(CLUSTER)),:,$(error there is no CLUSTER=$(CLUSTER): use one of $(CLUSTERS)))
+	@$(if $(and $(on-existing),$(word 2,$(KUBECTL))),$(error KUBECTL=$(KUBECTL) has arguments, which could lead to another cluster than the one that CLUSTER=existing shows: give only the path of kubectl),:)
 
 .PHONY: legal-stage
 legal-stage:

@@ -60,7 +60,7 @@ func makefiles(t *testing.T) []makefile {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, makefileIn(t, dir, "outside-root.mk", "go-settings.mk"))
+		all = append(all, makefileIn(t, dir, "outside-root.mk", "protected.mk", "go-settings.mk"))
 	}
 	return all
 }
@@ -320,6 +320,8 @@ func TestMistypedSetting(t *testing.T) {
 		{[]string{"-e", "demo"}, nil, "*** make -e takes settings from the environment"},
 		{[]string{"demo"}, []string{"MAKEFLAGS=ek"}, "*** make -e takes settings from the environment"},
 		{[]string{"build", "STAGE=04-controller", "DIR=copy"}, nil, "*** DIR=copy is a copy that knows its chapter: leave STAGE=04-controller out."},
+		{[]string{"uninstall", "CLUSTER=existing", "KUBECTL=kubectl --context=prod"}, nil, "*** KUBECTL=kubectl --context=prod has arguments, which could lead to another cluster than the one that CLUSTER=existing shows: give only the path of kubectl."},
+		{[]string{"undeploy", "CLUSTER=existing", "KUBECTL=env KUBECONFIG=/nowhere kubectl", "STAGE=08-deployment"}, nil, "*** KUBECTL=env KUBECONFIG=/nowhere kubectl has arguments"},
 		{[]string{"class-new", "STAGE=04-controller", "LAB=hands-off"}, nil, "*** LAB=hands-off is what the class works on: leave STAGE=04-controller out."},
 	} {
 		if got := m.make(t, test.environment, test.arguments...); !strings.Contains(got, test.want) {
@@ -329,8 +331,9 @@ func TestMistypedSetting(t *testing.T) {
 	for _, legal := range [][]string{
 		{"-k", "-j8", "demo", "NAME=example"}, {"demo", "NAME=e"}, {"--keep-going", "demo"}, {"--silent", "demo"},
 		{"docker-build", "docker-push", "deploy", "CLUSTER=kind"}, {"demo", "GOMAXPROCS=1", "TESTBED_STATE=/nowhere"}, {"install", "CLUSTER=existing", "KUBECONFIG=/nowhere"},
+		{"install", "KUBECTL=kubectl --v=1"}, {"install", "CLUSTER=existing", "KUBECTL=/nowhere/kubectl"},
 	} {
-		if got := m.make(t, nil, legal...); regexp.MustCompile(`\.mk:\d+: \*\*\*`).MatchString(got) {
+		if got := m.make(t, nil, legal...); regexp.MustCompile(`(\.mk|Makefile):\d+: \*\*\*`).MatchString(got) {
 			t.Errorf("make %q prints\n%s", legal, got)
 		}
 	}

@@ -7,11 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"k8s.io/client-go/rest"
 
 	"github.com/example/operator-testbed/e2e/cluster/existing"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/confirm"
 	"github.com/example/operator-testbed/e2e/framework/inventory"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -22,7 +26,7 @@ import (
 type intent struct {
 	target   string // empty if it changes nothing that is there
 	operator string // directory of the operator that the target is about
-	force    bool   // deletes what is protected from deletion, too
+	force    bool   // deletes what is protected from deletion, and objects of others, too
 }
 
 func newConfirm() *cobra.Command {
@@ -39,7 +43,7 @@ func newConfirm() *cobra.Command {
 	set := command.Flags()
 	set.StringVar(&about.target, "before", "", "target of the Makefile that is to run: install, uninstall, run, deploy, undeploy or e2e")
 	set.StringVar(&about.operator, "operator", "operator", "directory of the operator that the target is about")
-	set.BoolVar(&about.force, "force", false, "also delete what is protected from deletion")
+	set.BoolVar(&about.force, "force", false, "also delete what is protected from deletion, and namespaces with objects of others")
 	return command
 }
 
@@ -99,7 +103,65 @@ func (i intent) consequences(ctx context.Context, cluster *existing.Provider) ([
 		}
 		consequences = append(consequences, fmt.Sprintf("make %s deletes the CustomResourceDefinition %s, and with it %s.", i.target, r.Definition, r))
 	}
+	var more []string
+	switch i.target {
+	case "undeploy":
+		more, err = i.deletedNamespaces(ctx, config, manifests)
+	case "run":
+		more, err = i.besideOthers(ctx, config, manifests)
+	}
+	return append(consequences, more...), err
+}
+
+// deletedNamespaces names the objects of others in the namespaces that the target deletes. They are a reason not to run it.
+func (i intent) deletedNamespaces(ctx context.Context, config *rest.Config, m runner.Manifests) ([]string, error) {
+	shared, err := inventory.Shared(ctx, config, m)
+	if err != nil {
+		return nil, err
+	}
+	var consequences []string
+	for _, namespace := range shared {
+		if !i.force {
+			return nil, fmt.Errorf("make %s deletes %s: move them to another namespace, or add FORCE=1", i.target, namespace)
+		}
+		consequences = append(consequences, fmt.Sprintf("make %s deletes %s.", i.target, namespace))
+	}
 	return consequences, nil
+}
+
+// besideOthers names the operators that already serve what an operator on this machine would serve, and says what it leaves behind.
+func (i intent) besideOthers(ctx context.Context, config *rest.Config, m runner.Manifests) ([]string, error) {
+	operators, err := inventory.Operators(ctx, config, m)
+	if err != nil {
+		return nil, err
+	}
+	var consequences []string
+	if len(operators) > 0 {
+		consequences = append(consequences, fmt.Sprintf("An operator serves %s there already (%s): make %s starts another one beside it.",
+			inventory.Kinds(m), strings.Join(operators, "; "), i.target))
+	}
+	var kinds []string
+	// The operator is a process of this machine, and its webhooks are removed when it stops.
+	for _, object := range m.Without("Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration") {
+		if !slices.Contains(kinds, object.GetKind()) {
+			kinds = append(kinds, object.GetKind())
+		}
+	}
+	return append(consequences, fmt.Sprintf("After Ctrl-C, what make %s has installed stays (%s): %s removes it.",
+		i.target, strings.Join(kinds, ", "), i.removal())), nil
+}
+
+// removal returns the command that removes what was installed for the operator.
+func (i intent) removal() string {
+	if text, err := os.ReadFile(filepath.Join(i.operator, "Makefile")); err == nil && strings.Contains(string(text), "\nundeploy:") {
+		switch parent, name := filepath.Split(filepath.Clean(i.operator)); {
+		case filepath.Base(parent) == "tutorial":
+			return "make undeploy CLUSTER=existing STAGE=" + name
+		case name == operator.Finished:
+			return "make undeploy CLUSTER=existing"
+		}
+	}
+	return "kubectl delete -k " + filepath.Join(i.operator, "config", "default")
 }
 
 // manifests returns what installs the operator: what config/default renders to, or config/crd for a chapter without a manager. The first

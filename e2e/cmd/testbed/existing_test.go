@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -346,7 +345,6 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 	}
 
 	existing := []string{"KUBECONFIG=" + u.kubeconfig}
-	agreed := append(slices.Clone(existing), "YES=1")
 	for _, target := range []string{"install", "run", "deploy"} {
 		said, done = run(existing, target, "CLUSTER=existing")
 		g.Expect(done).To(BeFalse(), "there is no terminal on which anybody could agree")
@@ -363,7 +361,7 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 			said, done = run([]string{"FORCE=1"}, arguments...) // only make's command line counts
 			g.Expect(done).To(BeFalse(), said)
 			g.Expect(said).To(MatchRegexp(`(?m)^`+regexp.QuoteMeta(refusal)), strings.Join(arguments, " ")) // after controller-gen's progress in a new clone
-			said, done = run(agreed, append(arguments, "CLUSTER=existing")...)
+			said, done = run(existing, append(arguments, "CLUSTER=existing", "YES=1")...)
 			g.Expect(done).To(BeFalse(), said)
 			g.Expect(said).To(ContainSubstring("\ntestbed: "+refusal), strings.Join(arguments, " "))
 		}
@@ -375,7 +373,7 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 	g.Expect(done).To(BeTrue(), said)
 	remain(4)
 
-	said, done = run(agreed, "uninstall", "CLUSTER=existing", "FORCE=1")
+	said, done = run(existing, "uninstall", "CLUSTER=existing", "YES=1", "FORCE=1")
 	g.Expect(done).To(BeTrue(), said)
 	g.Expect(u.client.Get(t.Context(), client.ObjectKey{Name: definition}, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
 		APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition",
@@ -386,4 +384,52 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 	g.Expect(done).To(BeTrue(), said)
 	said, done = run(nil, "uninstall", "STAGE=05-status")
 	g.Expect(done).To(BeTrue(), said)
+}
+
+// TestConfirmNamesWhatElseIsThere asks before targets that would delete a namespace with others' objects, or run an operator beside
+// another one, and before those that wouldn't.
+func TestConfirmNamesWhatElseIsThere(t *testing.T) {
+	t.Parallel()
+	u := newUsersCluster(t)
+	g := NewWithT(t)
+	said := func(arguments ...string) string {
+		t.Helper()
+		command := u.command("testbed", arguments...)
+		command.Env = append(command.Env, "KUBECONFIG="+u.kubeconfig)
+		out, err := command.CombinedOutput()
+		g.Expect(err).To(HaveOccurred(), "there is no terminal on which anybody could agree")
+		_, last, _ := strings.Cut(string(out), "\n")
+		return last
+	}
+	undeploy := []string{"confirm", "--before=undeploy", "--operator=operator"}
+	run := []string{"run", "--operator=operator", "--existing"}
+	const unanswered = "testbed: without a terminal, nobody can be asked whether to work on that cluster: set YES=1 to agree\n"
+	const stays = "After Ctrl-C, what make run has installed stays (Namespace, CustomResourceDefinition, ServiceAccount, Role, ClusterRole, RoleBinding, ClusterRoleBinding, Service): make undeploy CLUSTER=existing removes it.\n"
+	const deletes = "make undeploy deletes the CustomResourceDefinition memcacheds.cache.example.com, and with it 0 Memcacheds.\n"
+
+	g.Expect(said(run...)).To(Equal(stays + unanswered))
+
+	// All that the manifests have, and what Kubernetes and the operator add to it.
+	g.Expect(runner.Define(t.Context(), u.config, u.manifests)).To(Succeed())
+	u.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "operator-system"}})
+	g.Expect(runner.Apply(t.Context(), u.client, u.manifests.Without("Namespace", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))).To(Succeed())
+	deployment := client.ObjectKeyFromObject(u.manifests.Select("Deployment")[0])
+	_, err := watch.Available(t.Context(), u.client, deployment)
+	g.Expect(err).NotTo(HaveOccurred())
+	at := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "operator-system", Name: name}
+	}
+	mc := &cachev1alpha1.Memcached{ObjectMeta: at("one")}
+	u.create(t, &corev1.Secret{ObjectMeta: at("operator-webhook-ca")}, &coordinationv1.Lease{ObjectMeta: at("memcached-operator.cache.example.com")}, mc)
+	u.quiet(t)
+	g.Expect(said(undeploy...)).To(Equal(strings.Replace(deletes, "0 Memcacheds", "1 Memcached in 1 namespace", 1) + unanswered))
+	g.Expect(said(run...)).To(Equal("make run replaces the CustomResourceDefinition of 1 Memcached in 1 namespace.\n" +
+		"An operator serves Memcacheds there already (Deployment " + deployment.String() + "): make run starts another one beside it.\n" + stays + unanswered))
+	u.delete(t, mc)
+
+	u.create(t, &corev1.ConfigMap{ObjectMeta: at("settings")}, &corev1.Secret{ObjectMeta: at("password")})
+	const others = "make undeploy deletes the namespace operator-system, and with it objects that are not the operator's (2: ConfigMap settings, Secret password)"
+	g.Expect(said(undeploy...)).To(Equal("testbed: " + others + ": move them to another namespace, or add FORCE=1\n"))
+	g.Expect(said(append(undeploy, "--force")...)).To(Equal(deletes + others + ".\n" + unanswered))
+	g.Expect(said("confirm", "--before=uninstall", "--operator=operator")).To(Equal(strings.Replace(deletes, "undeploy", "uninstall", 1) + unanswered))
 }

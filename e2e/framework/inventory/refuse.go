@@ -38,7 +38,7 @@ func Refuse(ctx context.Context, config *rest.Config, contextName string, m runn
 		return err
 	}
 	if len(operators) > 0 {
-		return refuse("an operator serves %s there (%s%s); use a cluster without one", kinds(m), operators[0], more(len(operators)-1))
+		return refuse("an operator serves %s there (%s%s); use a cluster without one", Kinds(m), operators[0], more(len(operators)-1))
 	}
 	for _, d := range m.Select(definition) {
 		if another, err := differs(ctx, config, d); err != nil {
@@ -66,8 +66,8 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// kinds are the kinds that the manifests define, in the plural.
-func kinds(m runner.Manifests) string {
+// Kinds are the kinds that the manifests define, in the plural.
+func Kinds(m runner.Manifests) string {
 	var plurals []string
 	for _, d := range m.Select(definition) {
 		kind, _, _ := unstructured.NestedString(d.Object, "spec", "names", "kind")

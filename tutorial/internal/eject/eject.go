@@ -49,6 +49,8 @@ type Options struct {
 	Without []string
 	// Instead is a directory whose files are copied instead of those of Root that have the same path; empty means none.
 	Instead string
+	// GNUmakefile is the text of the copy's GNUmakefile, which make reads instead of the Makefile; empty means none.
+	GNUmakefile string
 	// To is the directory of the copy. There must be nothing in it.
 	To string
 }
@@ -82,7 +84,11 @@ func Eject(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	for file, text := range map[string]string{".gitignore": ignored, ".gitattributes": attributes} {
+	written := map[string]string{".gitignore": ignored, ".gitattributes": attributes}
+	if o.GNUmakefile != "" {
+		written["GNUmakefile"] = o.GNUmakefile
+	}
+	for file, text := range written {
 		if err := os.WriteFile(filepath.Join(o.To, file), []byte(text), 0o644); err != nil {
 			return err
 		}

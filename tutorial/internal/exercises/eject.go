@@ -33,6 +33,11 @@ func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) 
 		}
 		options.Directory, options.Without = "tutorial/"+stage, chapter.Own
 	}
+	protect, err := scripts(root, "protected.mk")
+	if err != nil {
+		return err
+	}
+	options.GNUmakefile = "include Makefile\n\n" + protect
 	if err := eject.Eject(ctx, options); err != nil {
 		return err
 	}

@@ -152,21 +152,27 @@ func ejectPatched(ctx context.Context, root string, patch mutant.Mutant, c chapt
 func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) error {
 	options := copyOptions(root, operator)
 	options.Instead, options.To = instead, dir
+	var err error
+	if options.GNUmakefile, err = scripts(root, "go-settings.mk", "protected.mk", "outside-root.mk"); err != nil {
+		return err
+	}
 	if err := eject.Eject(ctx, options); err != nil {
 		return err
 	}
-	var guard []byte
-	for _, name := range []string{"go-settings.mk", "outside-root.mk"} {
-		text, err := os.ReadFile(filepath.Join(root, "scripts", name))
+	return os.WriteFile(filepath.Join(dir, submission.StageFile), []byte(stage+"\n"), 0o644)
+}
+
+// scripts returns the text of files in the repository's directory scripts, one after another.
+func scripts(root string, names ...string) (string, error) {
+	var text strings.Builder
+	for _, name := range names {
+		content, err := os.ReadFile(filepath.Join(root, "scripts", name))
 		if err != nil {
-			return err
+			return "", err
 		}
-		guard = append(guard, text...)
+		text.Write(content)
 	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(dir, "GNUmakefile"), guard, 0o644),
-		os.WriteFile(filepath.Join(dir, submission.StageFile), []byte(stage+"\n"), 0o644),
-	)
+	return text.String(), nil
 }
 
 // copyOptions says how a learner's copy of an operator is made.

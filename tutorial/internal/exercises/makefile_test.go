@@ -124,6 +124,14 @@ func TestMakefilesRefuseToDeleteWhatIsProtected(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "mine")
 	g.Expect(exercises.Start(t.Context(), root, "11-certificates", copied, io.Discard)).To(Succeed())
 	makefiles = append(makefiles, filepath.Join(repository, "operator", "Makefile"), filepath.Join(copied, "Makefile"))
+	// A separate project acts on the cluster of KUBECONFIG, which make env has not set.
+	projects := map[string]bool{}
+	for _, stage := range []string{"", "05-status", "11-certificates"} {
+		project := filepath.Join(t.TempDir(), "project")
+		g.Expect(exercises.Eject(t.Context(), root, stage, project, "", io.Discard)).To(Succeed())
+		makefile := filepath.Join(project, "Makefile")
+		makefiles, projects[makefile] = append(makefiles, makefile), true
+	}
 
 	// The cluster has one CustomResourceDefinition, and these of its objects are protected.
 	work := t.TempDir()
@@ -149,8 +157,11 @@ esac
 				g.Expect(os.RemoveAll(deleted)).To(Succeed())
 				command := exec.CommandContext(t.Context(), "make", append([]string{"--silent", "--old-file=manifests", target}, arguments...)...)
 				command.Dir = filepath.Dir(makefile)
-				command.Env = append(withoutVariables(os.Environ(), "KUBECONFIG=", "MAKE", "MFLAGS="),
-					"KUBECONFIG=/state", "TESTBED_KUBECONFIG=/state", "FORCE=1", "PATH="+work+":"+os.Getenv("PATH"))
+				command.Env = append(withoutVariables(os.Environ(), "KUBECONFIG=", "TESTBED_KUBECONFIG=", "MAKE", "MFLAGS="),
+					"KUBECONFIG=/state", "FORCE=1", "PATH="+work+":"+os.Getenv("PATH"))
+				if !projects[makefile] {
+					command.Env = append(command.Env, "TESTBED_KUBECONFIG=/state")
+				}
 				out, _ := command.CombinedOutput()
 				_, err := os.Stat(deleted)
 				return string(out), err == nil
