@@ -15,6 +15,9 @@ endif
 # Deleting a CustomResourceDefinition deletes its objects, and asks no webhook and no policy. So this asks for those that an annotation
 # protects before anything is deleted. FORCE=1 on make's command line deletes them, too.
 deleting = $(filter uninstall undeploy,$(MAKECMDGOALS))
+ifneq ($(if $(filter command,$(firstword $(origin FORCE))),$(filter-out 1,$(FORCE))$(word 2,$(FORCE))),)
+$(error FORCE=$(FORCE) means nothing: use FORCE=1, or leave it out)
+endif
 ifneq ($(origin FORCE)$(FORCE),command line1)
 $(foreach target,$(deleting),$(if $(shell grep -s '^$(target):' Makefile),$(eval $(target): refuse-protected)))
 endif
