@@ -370,7 +370,7 @@ func TestRefusedValues(t *testing.T) {
 			t.Errorf("make %q with %q prints\n%s\nwithout %q", test.arguments, test.environment, got, test.want)
 		}
 	}
-	// A regular expression, an image's name and arguments may have all else.
+	// Everything else is legal in a regular expression, a path and arguments.
 	for _, legal := range [][]string{
 		{"mutation", `ONLY=^(a|b)"[c]&`}, {"soak", "ARGS=-run='^a b$$'"}, {"start", "STAGE=04-controller", "DIR=/tmp/my copy; `no` command"}, {"up", "NAME=a-1"},
 	} {
