@@ -58,7 +58,7 @@ status: embedded-cluster $(TESTBED) ## Which clusters are up, and their processe
 
 .PHONY: logs
 logs: embedded-cluster $(TESTBED) ## Which logs there are; C=operator shows one, ARGS=-f follows it.
-	@$(TESTBED_NAMED) logs $(C) $(ARGS)
+	@$(TESTBED_NAMED) logs $(if $(C),'$(C)') $(ARGS)
 
 .PHONY: down
 down: own-cluster $(TESTBED) ## Take it down. Nothing is left but what was built.
@@ -140,7 +140,7 @@ start: $(LEARNER) ## A copy of what STAGE=NN-name starts from, in the new direct
 
 .PHONY: check
 check: $(LEARNER) ## Check every feature of the chapter against the copy in DIR, with a hint for each that fails; ONLY=TestNodes: that feature alone.
-	@scripts/with-progress --lines "checking $(DIR)" $(LEARNER) check --dir='$(DIR)' --only='$(ONLY)'
+	@scripts/with-progress --lines 'checking $(DIR)' $(LEARNER) check --dir='$(DIR)' --only='$(ONLY)'
 
 .PHONY: watch
 watch: $(LEARNER) ## Check the copy in DIR again whenever you save a file. The cluster stays up between checks.
@@ -260,7 +260,7 @@ lint: ## Look for mistakes in the code and the workflow.
 
 .PHONY: check-platforms
 check-platforms: ## Type-check everything for other platforms: PLATFORMS=linux/arm64,darwin/arm64.
-	@scripts/with-progress --lines "type-checking" scripts/check-platforms $(PLATFORMS)
+	@scripts/with-progress --lines "type-checking" scripts/check-platforms '$(PLATFORMS)'
 
 .PHONY: statements
 statements: ## Count the statements of the testbed's packages, outside tests and generated code.
@@ -303,7 +303,7 @@ node-image: ## Make the image of a node from Go modules and Debian packages, and
 bundle: bin/bundle bundled-sites ## Pack what this needs from the network into BUNDLE=file, for machines like this one or PLATFORMS="linux/amd64 darwin/arm64"; IMAGES="name ..." as well.
 	@platforms=$$(bin/bundle platforms '$(PLATFORMS)') && for platform in $$platforms; do \
 		go -C kind/kubernetes run . -platform=$$platform >/dev/null || exit; done
-	@scripts/with-progress "packing $(BUNDLE)" bin/bundle pack -platforms='$(PLATFORMS)' -images='$(IMAGES)' '$(BUNDLE)'
+	@scripts/with-progress 'packing $(BUNDLE)' bin/bundle pack -platforms='$(PLATFORMS)' -images='$(IMAGES)' '$(BUNDLE)'
 
 # Below a path, too: without a network, make test compares both.
 .PHONY: bundled-sites
@@ -313,7 +313,7 @@ bundled-sites: $(LEARNER)
 
 .PHONY: unbundle
 unbundle: bin/bundle ## Unpack BUNDLE=file or BUNDLE=https://address into this machine's caches.
-	@scripts/with-progress "unpacking $(BUNDLE)" bin/bundle unpack '$(BUNDLE)'
+	@scripts/with-progress 'unpacking $(BUNDLE)' bin/bundle unpack '$(BUNDLE)'
 
 .PHONY: bin/bundle
 bin/bundle:
@@ -373,16 +373,16 @@ controller-gen:
 # Before anything that a value decides about: an unknown one is refused at once.
 .PHONY: legal-cluster
 legal-cluster:
-	@$(if $(filter $(CLUSTERS),$(CLUSTER)),:,$(error there is no CLUSTER=$(CLUSTER): use one of $(CLUSTERS)))
+	@$(if $(and $(filter $(CLUSTERS),$(CLUSTER)),$(filter 1,$(words $(CLUSTER)))),:,$(error there is no CLUSTER=$(CLUSTER): use one of $(CLUSTERS)))
 	@$(if $(and $(on-existing),$(word 2,$(KUBECTL))),$(error KUBECTL=$(KUBECTL) has arguments, which could lead to another cluster than the one that CLUSTER=existing shows: give only the path of kubectl),:)
 
 .PHONY: legal-stage
 legal-stage:
-	@$(if $(filter-out $(STAGES),$(STAGE)),$(error there is no STAGE=$(STAGE): use one of $(STAGES)),:)
+	@$(if $(filter-out $(STAGES),$(STAGE))$(word 2,$(STAGE)),$(error there is no STAGE=$(STAGE): use one of $(STAGES)),:)
 
 # A chapter has the targets that it has come to.
 has-target = $(call has-target-of,$@)
-has-target-of = grep -q '^\($1\|.* $1\|$1 .*\):' $(works-on)/Makefile 2>/dev/null || { echo "$(if $(STAGE),the chapter $(STAGE),$(subst ',,$(works-on))) has no target $@" >&2; exit 1; };
+has-target-of = grep -q '^\($1\|.* $1\|$1 .*\):' $(works-on)/Makefile 2>/dev/null || { echo '$(if $(STAGE),the chapter $(STAGE),$(subst ',,$(works-on))) has no target $@' >&2; exit 1; };
 works-on = $(if $(filter $@,$(used-by-DIR)),$(COPY_OR_PROJECT),$(PROJECT))
 
 # Before anything that only embedded clusters know.

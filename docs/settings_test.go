@@ -339,6 +339,103 @@ func TestMistypedSetting(t *testing.T) {
 	}
 }
 
+// TestRefusedValues gives settings values with which a target would do something else than it says, or which a shell would run. make
+// refuses them in one sentence, before anything runs.
+func TestRefusedValues(t *testing.T) {
+	needsMake(t)
+	m := makefileIn(t, ".")
+	const notAName = " is not a name for a cluster: use lower-case letters, digits and '-', and begin and end with a letter or a digit."
+	for _, test := range []struct {
+		arguments, environment []string
+		want                   string
+	}{
+		{[]string{"down", "NAME=x;id"}, nil, "NAME=x;id" + notAName},
+		{[]string{"status", "NAME=>out"}, nil, "NAME=>out" + notAName},
+		{[]string{"status", "NAME=`id`"}, nil, "NAME=`id`" + notAName},
+		{[]string{"up", "NAME=-a"}, nil, "NAME=-a" + notAName},
+		{[]string{"up", "NAME=a-"}, nil, "NAME=a-" + notAName},
+		{[]string{"up", "NAME=Ada"}, nil, "NAME=Ada" + notAName},
+		{[]string{"up", "NAME=a b"}, nil, "NAME=a b" + notAName},
+		{[]string{"up", "NAME="}, nil, "NAME=" + notAName},
+		{[]string{"start", "STAGE=04-controller", "DIR=/tmp/it's mine"}, nil, "DIR=/tmp/it's mine has an apostrophe, which make can't pass to a shell: use a value without one."},
+		{[]string{"check", "DIR=copy", "ONLY='TestNodes"}, nil, "ONLY='TestNodes has an apostrophe, "},
+		{[]string{"docker-build"}, []string{"IMG=a'b"}, "IMG=a'b has an apostrophe, "},
+		{[]string{"check", "DIR=a\nb"}, nil, "DIR=a\nb has a line break: use a value without one."},
+		{[]string{"build", "STAGE=04-controller 05-status"}, nil, "there is no STAGE=04-controller 05-status: use one of "},
+		{[]string{"up", "CLUSTER=embedded kind"}, nil, "there is no CLUSTER=embedded kind: use one of "},
+		{[]string{"up"}, []string{"CLUSTER=embedded embedded"}, "there is no CLUSTER=embedded embedded: use one of "},
+		{[]string{"docker-build", "ARCH=x;id"}, nil, "ARCH=x;id has more than lower-case letters and digits in it: use ARCH=arm64 or the like."},
+		{[]string{"undeploy", "FORCE=2"}, nil, "FORCE=2 means nothing: use FORCE=1, or leave it out."},
+		{[]string{"uninstall", "FORCE=true"}, nil, "FORCE=true means nothing: use FORCE=1, or leave it out."},
+	} {
+		got := m.make(t, test.environment, test.arguments...)
+		if !strings.Contains(got, "*** "+test.want) {
+			t.Errorf("make %q with %q prints\n%s\nwithout %q", test.arguments, test.environment, got, test.want)
+		}
+	}
+	// Everything else is legal in a regular expression, a path and arguments.
+	for _, legal := range [][]string{
+		{"mutation", `ONLY=^(a|b)"[c]&`}, {"soak", "ARGS=-run='^a b$$'"}, {"start", "STAGE=04-controller", "DIR=/tmp/my copy; `no` command"}, {"up", "NAME=a-1"},
+	} {
+		if got := m.make(t, nil, legal...); strings.Contains(got, "***") {
+			t.Errorf("make %q prints\n%s", legal, got)
+		}
+	}
+}
+
+// TestShellsReadNoValue gives settings a command to run, in each form that a shell knows inside and outside of double quotes: none
+// runs it.
+func TestShellsReadNoValue(t *testing.T) {
+	needsMake(t)
+	m := makefileIn(t, ".")
+	for setting, targets := range settings(t) {
+		if slices.Contains([]string{"ARGS", "KUBECTL", "CONTROLLER_GEN", "CONTAINER_TOOL"}, setting) {
+			continue // these are commands, or words of one
+		}
+		for _, target := range targets {
+			t.Run(target+"/"+setting, func(t *testing.T) {
+				t.Parallel()
+				const value = "`id`"
+				for line := range strings.Lines(m.make(t, []string{"MAKELEVEL=1"}, target, "TESTBED=true", "LEARNER=true", setting+"="+value)) {
+					if strings.Contains(line, "***") || strings.HasSuffix(line, " has no target "+target+"\n") {
+						continue // make or the shell prints it
+					}
+					if before, _, found := strings.Cut(line, value); found && strings.Count(before, "'")%2 == 0 {
+						t.Errorf("make %s %s=%s lets a shell read the value: %s", target, setting, value, line)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestPathOfTheRepository copies the Makefile into directories with names that no shell would take as they are: make refuses to work there.
+func TestPathOfTheRepository(t *testing.T) {
+	needsMake(t)
+	for name, character := range map[string]string{"it's": "'", "a$b": "$", `a"b`: `"`, "a`b": "`", "a\\b": `\`, "a#b": "", "a b": "", "a&(b);": ""} {
+		root := filepath.Join(t.TempDir(), name)
+		for _, file := range []string{"Makefile", "scripts/settings.mk", "scripts/go-settings.mk", "scripts/outside-root.mk", "operator/GNUmakefile", "operator/Makefile"} {
+			path := filepath.Join(root, file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(read(t, file)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, dir := range []string{root, filepath.Join(root, "operator")} {
+			want := "*** the path of this directory, " + dir + ", has " + character + " in it, which make can't pass to a shell: give it a path without."
+			command := exec.CommandContext(t.Context(), "make", "--just-print", "help")
+			command.Dir = dir
+			command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+			out, _ := command.CombinedOutput()
+			if refused := strings.Contains(string(out), want); refused != (character != "") {
+				t.Errorf("make in %s prints\n%s\nand should refuse: %t, with %q", dir, out, character != "", want)
+			}
+		}
+	}
+}
+
 // probe returns what recipes of a Makefile have in their environment.
 func (m makefile) probe(t *testing.T, environment []string, arguments ...string) map[string]string {
 	t.Helper()

@@ -31,3 +31,6 @@ unexport GOROOT GOAMD64 GOARM64 GOEXPERIMENT
 # What a profile, or git while it runs a hook, exports, and what would lead scripts and git to other files.
 unexport BASH_ENV ENV SHELLOPTS BASHOPTS CDPATH GREP_OPTIONS
 unexport GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_PREFIX GIT_COMMON_DIR GIT_OBJECT_DIRECTORY
+
+# The path of this directory is part of many commands, and of what make reads as its own language.
+$(foreach character,' " ` $$ \,$(if $(findstring $(character),$(CURDIR)),$(error the path of this directory, $(CURDIR), has $(character) in it, which make can't pass to a shell: give it a path without)))

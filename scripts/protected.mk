@@ -2,6 +2,9 @@
 # that an annotation protects, and refuse. FORCE=1 on make's command line deletes them, too. Each operator's GNUmakefile includes this, and
 # a copy of an operator has it in its GNUmakefile.
 deleting = uninstall undeploy
+ifneq ($(if $(filter command,$(firstword $(origin FORCE))),$(filter-out 1,$(FORCE))$(word 2,$(FORCE))),)
+$(error FORCE=$(FORCE) means nothing: use FORCE=1, or leave it out)
+endif
 ifneq ($(origin FORCE)$(FORCE),command line1)
 $(foreach target,$(deleting),$(if $(shell grep -s '^$(target):' Makefile),$(eval $(target): refuse-protected)))
 endif

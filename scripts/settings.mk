@@ -123,12 +123,13 @@ internal-variables = TESTBED_CONFINE TESTBED_GO TESTBED_GO_PROFILE TESTBED_MUTAN
 passed-on = $(testbed-variables) $(internal-variables) KIND_NODE_IMAGE MEMCACHED_IMAGE KUBECONFIG CI DEBIAN_MIRROR PATH HOME TMPDIR SHELL GO% KIND_% DOCKER_% \
 	%_PROXY %_proxy
 
+settings := $(patsubst used-by-%,%,$(filter used-by-%,$(.VARIABLES)))
+
 # What was typed and is not used stops the make that it was typed for. That one passes its settings on to those that it calls. Where no
 # target has that name, make's own message is better.
 ifeq ($(MAKELEVEL),0)
 typed := $(foreach variable,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(variable)))),$(variable)))
 goals := $(or $(MAKECMDGOALS),first-steps)
-settings := $(patsubst used-by-%,%,$(filter used-by-%,$(.VARIABLES)))
 used := $(sort $(foreach setting,$(settings),$(if $(filter $(goals),$(used-by-$(setting))),$(setting))))
 unused := $(filter-out $(used) $(passed-on),$(typed))
 ifneq ($(unused),)
@@ -139,6 +140,24 @@ exported := $(foreach variable,$(filter TESTBED_%,$(.VARIABLES)),$(if $(filter e
 $(foreach variable,$(filter-out $(testbed-variables) $(internal-variables),$(exported)),$(warning the testbed reads no variable $(variable), which your shell exports: docs/settings.md lists those that it reads))
 endif
 
-ifneq ($(words $(NAME)),1)
-$(error NAME=$(NAME) is not a name for a cluster: use lower-case letters, digits and -)
+# Recipes hand settings to a shell between apostrophes, so no value may end that, or the line. These hold words for the shell anyway.
+shell-words = ARGS KUBECTL CONTROLLER_GEN
+define newline
+
+
+endef
+$(foreach setting,$(filter-out $(shell-words),$(settings)),$(if $(findstring ',$($(setting))),$(error $(setting)=$($(setting)) has an apostrophe, which make can't pass to a shell: use a value without one)))
+$(foreach setting,$(settings),$(if $(findstring $(newline),$($(setting))),$(error $(setting)=$($(setting)) has a line break: use a value without one)))
+
+# A name may be part of a command without apostrophes.
+in-names = a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9 -
+without = $(if $1,$(call without,$(wordlist 2,$(words $1),$1),$(subst $(firstword $1),,$2)),$2)
+ifneq ($(words $(NAME))$(strip $(filter -% %-,$(NAME))$(call without,$(in-names),$(NAME))),1)
+$(error NAME=$(NAME) is not a name for a cluster: use lower-case letters, digits and '-', and begin and end with a letter or a digit)
+endif
+# The operators' Makefiles use these in commands without apostrophes, as those of other kubebuilder projects do.
+$(foreach setting,ARCH ignore-not-found,$(if $(word 2,$($(setting)))$(call without,$(in-names),$($(setting))),$(error $(setting)=$($(setting)) has more than lower-case letters and digits in it: use $(if $(filter ARCH,$(setting)),ARCH=arm64,$(setting)=true) or the like)))
+
+ifneq ($(filter-out 1,$(FORCE))$(word 2,$(FORCE)),)
+$(error FORCE=$(FORCE) means nothing: use FORCE=1, or leave it out)
 endif

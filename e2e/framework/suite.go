@@ -279,12 +279,11 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 		}
 	}
 	var err error
-	for variable, timeout := range map[string]*time.Duration{"TESTBED_TIMEOUT": &s.timeout, "TESTBED_TIMEOUT_FAILING": &s.failing} {
-		if text := os.Getenv(variable); text == "" {
-			continue
-		} else if *timeout, err = time.ParseDuration(text); err != nil {
-			return nil, fmt.Errorf("%s=%s is not a duration: give one such as 10s", variable, text)
-		}
+	if s.timeout, err = timeoutFromEnv(timeoutVariable, s.timeout); err != nil {
+		return nil, err
+	}
+	if s.failing, err = timeoutFromEnv(failingVariable, s.failing); err != nil {
+		return nil, err
 	}
 	if s.seed, err = seedFromEnv(); err != nil {
 		return nil, err

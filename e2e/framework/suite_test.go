@@ -75,9 +75,10 @@ func TestSkipsWithoutACluster(t *testing.T) {
 
 func TestRefusesWrongSettings(t *testing.T) {
 	for want, env := range map[string][]string{
-		"the suite tiny: TESTBED_TIMEOUT=soon is not a duration: give one such as 10s\n":  {"CLUSTER=embedded", "TESTBED_TIMEOUT=soon"},
-		"the suite tiny: invalid TESTBED_SEED \"lucky\": want a whole number such as 7\n": {"CLUSTER=embedded", "TESTBED_SEED=lucky"},
-		"the suite tiny: there is no CLUSTER=nonsense: ":                                  {"CLUSTER=nonsense"},
+		"the suite tiny: TESTBED_TIMEOUT=soon is not a duration: give one such as 10s\n":        {"CLUSTER=embedded", "TESTBED_TIMEOUT=soon"},
+		"the suite tiny: TESTBED_TIMEOUT_FAILING=-1s is not a duration: give one such as 10s\n": {"CLUSTER=embedded", "TESTBED_TIMEOUT_FAILING=-1s"},
+		"the suite tiny: invalid TESTBED_SEED \"lucky\": want a whole number such as 7\n":       {"CLUSTER=embedded", "TESTBED_SEED=lucky"},
+		"the suite tiny: there is no CLUSTER=nonsense: ":                                        {"CLUSTER=nonsense"},
 	} {
 		output, code := run(t, env...)
 		if code != 1 || !strings.HasPrefix(output, want) {

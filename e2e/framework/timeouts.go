@@ -1,6 +1,42 @@
 package framework
 
-import "time"
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+// timeoutVariable and failingVariable are the environment variables with the time that an assertion waits, and that it waits after a
+// failure.
+const (
+	timeoutVariable = "TESTBED_TIMEOUT"
+	failingVariable = "TESTBED_TIMEOUT_FAILING"
+)
+
+// timeoutFromEnv returns the duration that an environment variable sets, or otherwise the default.
+func timeoutFromEnv(variable string, otherwise time.Duration) (time.Duration, error) {
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise, nil
+	}
+	timeout, err := time.ParseDuration(text)
+	if err != nil || timeout <= 0 {
+		return 0, fmt.Errorf("%s=%s is not a duration: give one such as 10s", variable, text)
+	}
+	return timeout, nil
+}
+
+// CheckEnvironment returns an error that names the variable if $TESTBED_SEED, $TESTBED_TIMEOUT or $TESTBED_TIMEOUT_FAILING has an invalid
+// value. A suite refuses that itself; this is for programs that compile and start one.
+func CheckEnvironment() error {
+	for _, variable := range []string{timeoutVariable, failingVariable} {
+		if _, err := timeoutFromEnv(variable, 0); err != nil {
+			return err
+		}
+	}
+	_, err := seedFromEnv()
+	return err
+}
 
 // Timeouts bound what takes as long as the cluster does, so they are generous: a loaded machine with two cores must not fail a
 // healthy operator. Those of the runner are in package runner.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -131,5 +132,23 @@ func TestOnlyMountsBelowTheDirectoryAreUnmounted(t *testing.T) {
 `
 	if got := mountPoints(table, "/state/docker"); !slices.Equal(got, []string{"/state/docker/data/overlay2/x/merged"}) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Without a terminal, the setting that answers has to be on make's command line: make does not pass on one of the environment.
+func TestConsentWithoutATerminal(t *testing.T) {
+	t.Setenv("YES", "")
+	t.Setenv("CI", "")
+	empty, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer empty.Close()
+	stdin := os.Stdin
+	os.Stdin = empty
+	t.Cleanup(func() { os.Stdin = stdin })
+	const want = "there was no answer, so nothing was changed: add YES=1 to make's command line to agree"
+	if err := consent(); err == nil || err.Error() != want {
+		t.Errorf("got %v, expected %q", err, want)
 	}
 }

@@ -112,7 +112,7 @@ func consent() error {
 	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err != nil {
 		fmt.Fprintln(os.Stderr)
-		return errors.New("there was no answer, so nothing was changed: make docker-up YES=1 does not ask")
+		return errors.New("there was no answer, so nothing was changed: add YES=1 to make's command line to agree")
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
 		return errors.New("nothing was changed")

@@ -37,11 +37,14 @@ func Cache() (string, error) {
 }
 
 // State returns the absolute path of the directory for what is running now. It is
-// $TESTBED_STATE, or else operator-testbed in $XDG_STATE_HOME or in ~/.local/state.
+// $TESTBED_STATE, which must be absolute because a relative path would mean another
+// directory to each program, or else operator-testbed in $XDG_STATE_HOME or in ~/.local/state.
 // The directory need not exist.
 func State() (string, error) {
-	if dir := os.Getenv(StateVariable); dir != "" {
-		return filepath.Abs(dir) // tests run in their package's directory, the CLI anywhere
+	if dir := os.Getenv(StateVariable); filepath.IsAbs(dir) {
+		return dir, nil
+	} else if dir != "" {
+		return "", fmt.Errorf("%s is %s: it must be an absolute path", StateVariable, dir)
 	}
 	// The XDG specification tells programs to ignore a relative path here.
 	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {

@@ -230,7 +230,7 @@ func (u usersCluster) confirmsOnlyWithoutOthers(t *testing.T, mc *cachev1alpha1.
 		_, last, _ := strings.Cut(string(out), "\n")
 		return last
 	}
-	const asked = "testbed: without a terminal, nobody can be asked whether to work on that cluster: set YES=1 to agree\n"
+	const asked = "testbed: without a terminal, nobody can be asked whether to work on that cluster: add YES=1 to make's command line to agree\n"
 	refusal := "testbed: refusing to test on context " + u.context + ": "
 	g.Expect(said()).To(Equal(refusal + "it has 1 Memcached in 1 namespace; use a cluster without any\n"))
 	u.delete(t, mc)

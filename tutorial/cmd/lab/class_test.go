@@ -107,7 +107,7 @@ func TestForgetNeedsAnAnswer(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	var out strings.Builder
 	t.Setenv("YES", "")
-	g.Expect(forget(t.Context(), dir, &out)).To(MatchError(HaveSuffix("feedback (0 in it): set YES=1 to agree")))
+	g.Expect(forget(t.Context(), dir, &out)).To(MatchError(HaveSuffix("feedback (0 in it): add YES=1 to make's command line to agree")))
 	g.Expect(filepath.Join(dir, class.RosterFile)).To(BeAnExistingFile())
 	t.Setenv("YES", "1")
 	g.Expect(forget(t.Context(), dir, &out)).To(Succeed())

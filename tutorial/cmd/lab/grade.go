@@ -260,20 +260,23 @@ func writeResult(r grade.Result, format string, options export.Options, out stri
 // newGrade returns the command that grades a class.
 func newGrade(assignment, dir *string) *cobra.Command {
 	var flags gradeFlags
-	var student string
-	var atOnce int
+	var student, atOnce string
 	command := &cobra.Command{
 		Use: "grade", Short: "Grade what was collected, the solution first; what is graded already is kept", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if *dir == "" {
 				return errors.New("name the directory of the class: DIR=directory")
 			}
-			return gradeClass(command.Context(), &flags, *dir, *assignment, student, atOnce, os.Stdout)
+			number, err := count("J", atOnce)
+			if err != nil {
+				return err
+			}
+			return gradeClass(command.Context(), &flags, *dir, *assignment, student, number, os.Stdout)
 		},
 	}
 	flags.add(command)
 	command.Flags().StringVar(&student, "student", "", "the id of one student to grade again; all that are not graded if empty")
-	command.Flags().IntVar(&atOnce, "at-once", 0, "how many to grade side by side; as many as the machine can if 0")
+	command.Flags().StringVar(&atOnce, "at-once", "", "how many to grade side by side; as many as the machine can if empty")
 	return command
 }
 
@@ -289,7 +292,7 @@ func gradeClass(ctx context.Context, flags *gradeFlags, dir, assignment, student
 	defer done()
 	o := classroom.Options{
 		Class: c, Assignment: a, Student: student, Grader: grader, Commit: grader.Commit,
-		AtOnce: cmp.Or(max(atOnce, 0), batch.Parallel(runtime.NumCPU(), freeMemory())),
+		AtOnce: cmp.Or(atOnce, batch.Parallel(runtime.NumCPU(), freeMemory())),
 	}
 	o.Isolation.Outer, o.Isolation.Inner = grader.Cell.Isolation()
 	err = classroom.Grade(ctx, o, out)

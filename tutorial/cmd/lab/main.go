@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +104,12 @@ func command() *cobra.Command {
 			return err
 		}
 		switch {
+		case dir != "" && stage != "":
+			return fmt.Errorf("DIR=%s is a copy that knows its chapter: leave STAGE=%s out", dir, stage)
+		case task != "" && exercise != "":
+			return fmt.Errorf("a hint is for a task or for an exercise: leave TASK=%s or EXERCISE=%s out", task, exercise)
+		case stage != "" && task != "":
+			return fmt.Errorf("a task is part of a copy: name its directory, DIR=directory, or leave TASK=%s out", task)
 		case dir != "":
 			return records.runHint(dir, taskNumber, number, os.Stdout)
 		case stage != "":
@@ -122,11 +127,14 @@ func command() *cobra.Command {
 	return root
 }
 
-// count returns the number that a variable of the Makefile holds, and 0 where it holds nothing.
+// count returns the number that a variable of the Makefile holds, which counts from 1, and 0 where it holds nothing.
 func count(variable, value string) (int, error) {
-	number, err := strconv.Atoi(cmp.Or(value, "0"))
-	if err != nil {
-		return 0, fmt.Errorf("%s=%s is not a number: give one such as 1", variable, value)
+	if value == "" {
+		return 0, nil
+	}
+	number, err := strconv.Atoi(value)
+	if err != nil || number < 1 {
+		return 0, fmt.Errorf("invalid %s=%s: want a whole number from 1 up, or leave it out", variable, value)
 	}
 	return number, nil
 }

@@ -129,6 +129,9 @@ type subject struct {
 // open finds out what the copy is for.
 func open(in CheckInput) (s subject, err error) {
 	s.CheckInput = in
+	if err := framework.CheckEnvironment(); err != nil {
+		return s, err
+	}
 	if s.chapter, err = chapterOf(in.Root, in.Dir); err != nil {
 		return s, err
 	}
@@ -171,7 +174,7 @@ func (s subject) run(ctx context.Context, suite string, log io.Writer, tested []
 		},
 	}
 	if s.chapter.Operator == "" { // the finished operator's suite waits for what takes Kubernetes longer
-		in.Env = append(in.Env, patience...)
+		in.Env = append(in.Env, patience()...)
 		return check.Run(ctx, in)
 	}
 	// That suite takes minutes, so what the chapter is about comes first, and it stops after the first feature that does not hold.
@@ -193,8 +196,14 @@ func (s subject) run(ctx context.Context, suite string, log io.Writer, tested []
 // machine keeps up.
 const parallel = "6"
 
-// patience is how long assertions wait: less as soon as a feature has failed, because what make start gives fails many.
-var patience = []string{"TESTBED_TIMEOUT=10s", "TESTBED_TIMEOUT_FAILING=3s"}
+// patience returns how long assertions wait, where the learner has not set it: less as soon as a feature has failed, because what make
+// start gives fails many.
+func patience() []string {
+	return slices.DeleteFunc([]string{"TESTBED_TIMEOUT=10s", "TESTBED_TIMEOUT_FAILING=3s"}, func(setting string) bool {
+		variable, _, _ := strings.Cut(setting, "=")
+		return os.Getenv(variable) != ""
+	})
+}
 
 // praise prints what a learner has learned, if all was checked, and otherwise that it was not.
 func (s subject) praise() {

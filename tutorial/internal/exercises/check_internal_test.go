@@ -199,3 +199,37 @@ func TestCheckOfWhatDoesNotCompile(t *testing.T) {
 	_, err = Check(canceled, CheckInput{Root: root, Dir: dir, Out: &out})
 	g.Expect(errors.Is(err, ErrNotBuilt)).To(BeFalse(), "Ctrl-C says nothing about the code")
 }
+
+// TestSettingsOfTheSuite wants the variables that a learner has exported to count, and invalid ones to be refused by name before anything
+// is looked at.
+func TestSettingsOfTheSuite(t *testing.T) {
+	g := NewWithT(t)
+	suite := filepath.Join(t.TempDir(), "suite")
+	script := "#!/bin/sh\necho noise\necho \"$TESTBED_TIMEOUT $TESTBED_TIMEOUT_FAILING\" >\"$0.seen\"\necho '" + holds + "' >>\"$TESTBED_REPORT\"\n"
+	g.Expect(os.WriteFile(suite, []byte(script), 0o700)).To(Succeed())
+	for _, test := range []struct{ timeout, failing, want string }{
+		{"", "", "10s 3s\n"},
+		{"40s", "", "40s 3s\n"},
+		{"", "20s", "10s 20s\n"},
+		{"40s", "20s", "40s 20s\n"},
+	} {
+		t.Setenv("TESTBED_TIMEOUT", test.timeout)
+		t.Setenv("TESTBED_TIMEOUT_FAILING", test.failing)
+		var out strings.Builder
+		s := subjectOf(t, &out)
+		_, _, _ = checked(t, s, &out, suite)
+		g.Expect(os.ReadFile(suite + ".seen")).To(BeEquivalentTo(test.want))
+	}
+	t.Setenv("TESTBED_TIMEOUT", "")
+	t.Setenv("TESTBED_TIMEOUT_FAILING", "")
+	for variable, want := range map[string]string{
+		"TESTBED_TIMEOUT":         "TESTBED_TIMEOUT=poison is not a duration: give one such as 10s",
+		"TESTBED_TIMEOUT_FAILING": "TESTBED_TIMEOUT_FAILING=poison is not a duration: give one such as 10s",
+		"TESTBED_SEED":            `invalid TESTBED_SEED "poison": want a whole number such as 7`,
+	} {
+		t.Setenv(variable, "poison")
+		_, err := Check(t.Context(), CheckInput{Root: t.TempDir(), Dir: t.TempDir()})
+		g.Expect(err).To(MatchError(want))
+		t.Setenv(variable, "")
+	}
+}

@@ -21,7 +21,7 @@ func Hint(root, dir string, task, exercise int, out io.Writer) error {
 		return err
 	}
 	if ok {
-		return hintFault(fault, dir, exercise, out)
+		return hintFault(fault, dir, task, exercise, out)
 	}
 	c, err := chapterOf(root, dir)
 	if err != nil {
@@ -81,8 +81,11 @@ func hint(root string, c chapter.Chapter, file string, exercise int, out io.Writ
 // faultHints is the number of a break-it lab in submission.HintsFile, which no exercise has.
 const faultHints = 0
 
-// hintFault prints the next hint for a break-it lab, which has no exercises.
-func hintFault(fault Fault, dir string, exercise int, out io.Writer) error {
+// hintFault prints the next hint for a break-it lab, which has neither tasks nor exercises.
+func hintFault(fault Fault, dir string, task, exercise int, out io.Writer) error {
+	if task != 0 {
+		return fmt.Errorf("%s is for the lab %s, which has no TASK=%d: leave it out", dir, fault.Name, task)
+	}
 	if exercise != 0 {
 		return fmt.Errorf("%s is for the lab %s, which has no EXERCISE=%d: leave it out", dir, fault.Name, exercise)
 	}

@@ -179,8 +179,11 @@ esac
 				g.Expect(said).To(BeEmpty(), makefile)
 				g.Expect(deletes).To(BeTrue(), makefile)
 			}
-			_, deletes := run(some, "FORCE=0")
-			g.Expect(deletes).To(BeFalse(), makefile)
+			for _, value := range []string{"0", "2", "true"} {
+				said, deletes := run(some, "FORCE="+value)
+				g.Expect(said).To(ContainSubstring("*** FORCE="+value+" means nothing: use FORCE=1, or leave it out."), makefile)
+				g.Expect(deletes).To(BeFalse(), makefile)
+			}
 		}
 	}
 	g.Expect(tested).To(BeNumerically(">", 10))
