@@ -125,8 +125,10 @@ func Probe(ctx context.Context, address string) error {
 		return err
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return errors.Join(err, context.Cause(ctx))
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", err, cause)
+	} else if err != nil {
+		return err
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK {

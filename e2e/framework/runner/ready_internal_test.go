@@ -2,8 +2,12 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"net"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -41,4 +45,19 @@ func TestLogThatCanNotBeKept(t *testing.T) {
 	options := Options{Evidence: func() (string, error) { return t.TempDir(), nil }}
 	err := options.keepLog(&notReadyError{reason: "it exited", words: "it printed nothing", log: "/none/operator.log"})
 	g.Expect(err).To(MatchError(And(HavePrefix("it exited: it printed nothing (log: /none/operator.log)\n"), ContainSubstring("keep the operator's log: open /none/operator.log: "))))
+}
+
+// The reason for which a probe has ended is part of its error once.
+func TestProbeWithoutAnAnswer(t *testing.T) {
+	g := NewWithT(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // connections wait to be accepted
+	g.Expect(err).NotTo(HaveOccurred())
+	defer silent.Close()
+	reason := errors.New("no answer in time")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, reason)
+	defer cancel()
+	err = Probe(ctx, silent.Addr().String())
+	g.Expect(err).To(MatchError(reason))
+	g.Expect(err.Error()).NotTo(ContainSubstring("\n"))
+	g.Expect(strings.Count(err.Error(), reason.Error())).To(Equal(1), err.Error())
 }
