@@ -36,7 +36,7 @@ var parts = map[string]part{
 		why:     "a cluster does not depend on what runs on it",
 	},
 	"e2e/framework": {
-		imports: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback"},
+		imports: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "kind/home"},
 		tests:   []string{"e2e/cluster/embedded", "operator/api/..."},
 		why:     "what suites are written with does not depend on one operator, nor on one kind of cluster",
 	},
@@ -71,7 +71,7 @@ var parts = map[string]part{
 		why:     "the learner's command line keeps a cluster up while a learner works, and its events where this machine's state is",
 	},
 	"tutorial/internal": {
-		imports: []string{"tutorial/...", "e2e/cluster/supervisor/lock", "e2e/framework/...", "e2e/markdown/...", "e2e/mutant/..."},
+		imports: []string{"tutorial/...", "e2e/cluster/supervisor/lock", "e2e/framework/...", "e2e/markdown/...", "e2e/mutant/...", "kind/home"},
 		tests:   []string{"e2e/cluster/...", "e2e/framework/..."},
 		why:     "the learner's commands copy operators, run suites as programs, and show pages",
 	},

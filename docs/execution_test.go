@@ -128,6 +128,7 @@ var executions = map[string]string{
 	"e2e/framework/report_test.go":                          again,
 	"e2e/framework/reporter_test.go":                        again,
 	"e2e/framework/runner/build_test.go":                    fixture,
+	"e2e/framework/runner/ready_internal_test.go":           fixture,
 	"e2e/framework/suite_test.go":                           again,
 	"e2e/interrupt/interrupt_test.go":                       again,
 	"e2e/memcached/install_test.go":                         ours,

@@ -1,7 +1,6 @@
 package framework
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/record"
 	"github.com/example/operator-testbed/e2e/internal/watch"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // keep writes what there is to see of a failure to a directory, which is printed in the end, and logs the last errors and warnings.
@@ -89,9 +89,13 @@ func appendTo(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// artifactsDirectory makes a directory for a failed test: in $TESTBED_ARTIFACTS, or else among the temporary files.
+// artifactsDirectory makes a directory for a failed test, in the one that [home.Artifacts] returns.
 func artifactsDirectory(suite, test string) (string, error) {
-	parent := filepath.Join(cmp.Or(os.Getenv("TESTBED_ARTIFACTS"), filepath.Join(os.TempDir(), "testbed-artifacts")), suite)
+	artifacts, err := home.Artifacts()
+	if err != nil {
+		return "", err
+	}
+	parent := filepath.Join(artifacts, suite)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err
 	}

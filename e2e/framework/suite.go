@@ -17,8 +17,8 @@
 //
 //   - CLUSTER names the cluster: embedded, kind or existing. A suite without it is skipped, because plain `go test ./...` must not
 //     compile Kubernetes.
-//   - TESTBED_ARTIFACTS is the directory for the evidence of failures; by default it is among the temporary files. The path of each
-//     failure's own directory is printed last.
+//   - TESTBED_ARTIFACTS is the directory for the evidence of failures; by default it is testbed-artifacts-UID among the temporary
+//     files, for the user with this number. The path of each failure's own directory is printed last.
 //   - TESTBED_REPORT is a file, given by its absolute path, to which the suite appends a line of JSON for each feature: see [Result]. fd:3
 //     is a file descriptor that the suite inherits, and passes on to no other process.
 //   - TESTBED_SEED is a whole number, from which the names, sizes and ports are drawn that features use. It is 1 by default, and each
@@ -457,6 +457,7 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	s.operator, err = runner.Start(ctx, runner.Options{
 		Name: "operator", Config: s.config, Supervisor: processes, Manifests: s.manifests, Binary: binary, Own: own, Confinement: confinement,
 		Webhooks: s.cluster.Capabilities().CallsHost, Env: s.operand,
+		Evidence: func() (string, error) { return artifactsDirectory(s.options.Name, "start") },
 	})
 	return err
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/example/operator-testbed/e2e/demo"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // conformanceFlags are what can be chosen about the operator that is checked.
@@ -72,6 +73,9 @@ program, because nothing here could run a container.`,
 
 // errNotConformant is the end of a run in which a claim did not hold.
 var errNotConformant = errors.New("not every point holds")
+
+// errNothingServed is the end of a run in which the operator has not started, or serves no object.
+var errNothingServed = errors.New("no object is served, so no point was tried")
 
 func runConformance(ctx context.Context, flags conformanceFlags) error {
 	root, err := cluster.Root(ctx)
@@ -161,7 +165,7 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 	}
 	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, points, steps,
 		"OPERATOR="+prepared.Binary, "TESTBED_CONFINE="+confine, "MANIFESTS="+prepared.Manifests, "MAPPING="+flags.mapping, "SAMPLE="+flags.sample,
-		"TESTBED_TIMEOUT="+flags.patience.String(), "TESTBED_ARTIFACTS="+cmp.Or(os.Getenv("TESTBED_ARTIFACTS"), work))
+		"TESTBED_TIMEOUT="+flags.patience.String())
 }
 
 // confined returns how the suite confines the operator, as $TESTBED_CONFINE takes it, and a sentence that says so.
@@ -185,7 +189,23 @@ func confined(unconfined bool) (value, note string, err error) {
 const parallel = "6"
 
 // runPoints runs the suite's test binary, and writes a line for each point when it has been checked.
-func runPoints(ctx context.Context, dir, suite string, points []conformance.Point, steps io.Writer, env ...string) (conformance.Report, error) {
+//
+// If no point could be tried, the evidence stays where failures are kept, because the error names it.
+func runPoints(ctx context.Context, dir, suite string, points []conformance.Point, steps io.Writer, env ...string) (_ conformance.Report, returned error) {
+	artifacts, err := home.Artifacts()
+	if err != nil {
+		return nil, err
+	}
+	if os.Getenv("TESTBED_ARTIFACTS") == "" {
+		if artifacts, err = os.MkdirTemp(artifacts, "conformance-"); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if !errors.Is(returned, errNothingServed) {
+				returned = errors.Join(returned, os.RemoveAll(artifacts))
+			}
+		}()
+	}
 	lines, out, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -196,8 +216,8 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 	command.Stderr = steps
 	command.ExtraFiles = []*os.File{out}
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-	// Its report is the pipe, which it does not pass on to the operator. What it says last is where artifacts are, which go with the work.
-	command.Env = slices.Concat(os.Environ(), env, []string{"CLUSTER=" + embedded.Kind, "TESTBED_REPORT=fd:3", "TESTBED_FAILURES=" + os.DevNull})
+	// Its report is the pipe, which it does not pass on to the operator. What it says last is where the evidence of failed points is, of which the report says enough.
+	command.Env = slices.Concat(os.Environ(), env, []string{"CLUSTER=" + embedded.Kind, "TESTBED_ARTIFACTS=" + artifacts, "TESTBED_REPORT=fd:3", "TESTBED_FAILURES=" + os.DevNull})
 	err = command.Start()
 	out.Close()
 	if err != nil {
@@ -218,7 +238,7 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 		return nil, fmt.Errorf("read the suite's report: %w", reportErr)
 	}
 	if gate.Outcome == framework.DoesNotHold {
-		return nil, fmt.Errorf("no object is served, so no point was tried: %s", gate.Message)
+		return nil, fmt.Errorf("%w: %s", errNothingServed, gate.Message)
 	}
 	if len(results) == 0 {
 		return nil, fmt.Errorf("the suite ended before the first point: %w", err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
@@ -144,6 +145,13 @@ func converge(ctx context.Context, cluster *embedded.Provider, out *report, prog
 		out.step("Operator", "runs as %s", manager.UserName())
 	} else {
 		out.step("Operator", "runs already, as %s", manager.UserName())
+	}
+	// Until it leads, the conditions are those that the last leader has written.
+	err = operator.Lead(ctx, config, cluster.Supervisor(), program.Manifests, func(lease client.ObjectKey, holder string) {
+		out.step("Operator", "waits for the lease %s, which %s holds", lease, holder)
+	})
+	if err != nil {
+		return demo.State{}, err
 	}
 	sample, err := demo.ReadSample(samples)
 	if err != nil {

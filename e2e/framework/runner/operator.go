@@ -49,6 +49,9 @@ type Options struct {
 	// Args and Env come after what the manifests say, and so take precedence.
 	Args []string
 	Env  []string
+	// Evidence makes a directory for the log of a process that has not become ready when Start fails, and returns its path. The log
+	// itself is removed with the supervisor's directory, which may be before anyone can read it. Nil means that no copy is kept.
+	Evidence func() (string, error)
 
 	// traceable and notAwaited are for Traceable and NotAwaited.
 	traceable, notAwaited bool
@@ -88,7 +91,7 @@ func Start(ctx context.Context, o Options, changes ...Change) (*Operator, error)
 		operator.newReplica()
 	}
 	if err := operator.start(ctx); err != nil {
-		return nil, errors.Join(err, operator.RemoveWebhooks(context.WithoutCancel(ctx)))
+		return nil, errors.Join(o.keepLog(err), operator.RemoveWebhooks(context.WithoutCancel(ctx)))
 	}
 	return operator, nil
 }

@@ -89,11 +89,11 @@ func TestLastWordsOfALongLog(t *testing.T) {
 	g.Expect(os.WriteFile(r.LogFile(), []byte(log), 0o600)).To(Succeed())
 	words := r.lastWords()
 	g.Expect(len(words)).To(BeNumerically("<", 5000))
-	g.Expect(words).To(HavePrefix("end (log: "), "the line that is about an error began before what is read")
+	g.Expect(words).To(Equal("end"), "the line that is about an error began before what is read")
 	log = "earlier\npanic: " + strings.Repeat("x", 10_000)
 	g.Expect(os.WriteFile(r.LogFile(), []byte(log), 0o600)).To(Succeed())
 	r.earlier = len("earlier\n")
-	g.Expect(r.lastWords()).To(And(HavePrefix("panic: xxx"), HaveSuffix("x… (log: "+r.LogFile()+")"), HaveLen(longestLine+len("… (log: )")+len(r.LogFile()))))
+	g.Expect(r.lastWords()).To(And(HavePrefix("panic: xxx"), HaveSuffix("x…"), HaveLen(longestLine+len("…"))))
 }
 
 func TestLastError(t *testing.T) {

@@ -2,12 +2,14 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,15 +38,64 @@ func (r *Replica) ready(ctx context.Context) error {
 			return nil
 		}
 	}
-	words := r.lastWords()
-	if ctx.Err() != nil {
-		return fmt.Errorf("the operator's process %s is not ready: %w: %s", r.name, context.Cause(ctx), words)
-	}
-	err := fmt.Errorf("the operator's process %s exited before it was ready: %s", r.name, words)
-	if strings.Contains(words, "address already in use") {
-		err = fmt.Errorf("%w: %w", errPortTaken, err)
+	err := &notReadyError{words: r.lastWords(), log: r.LogFile()}
+	switch {
+	case ctx.Err() != nil:
+		err.reason, err.cause = fmt.Sprintf("the operator's process %s is not ready: %v", r.name, context.Cause(ctx)), context.Cause(ctx)
+	case strings.Contains(err.words, "address already in use"):
+		err.reason, err.cause = fmt.Sprintf("%v: the operator's process %s exited before it was ready", errPortTaken, r.name), errPortTaken
+	default:
+		err.reason = fmt.Sprintf("the operator's process %s exited before it was ready", r.name)
 	}
 	return err
+}
+
+// notReadyError is the error of a process that has not become ready.
+type notReadyError struct {
+	reason string
+	cause  error  // may be nil
+	words  string // of the log
+	log    string // the log's path
+}
+
+func (e *notReadyError) Error() string {
+	return fmt.Sprintf("%s: %s (log: %s)", e.reason, e.words, e.log)
+}
+
+func (e *notReadyError) Unwrap() error { return e.cause }
+
+// keepLog copies the log of a process that has not become ready to a directory that [Options.Evidence] makes. err is why Start fails.
+// It names the copy from then on.
+func (o Options) keepLog(err error) error {
+	notReady := new(notReadyError)
+	if o.Evidence == nil || !errors.As(err, &notReady) {
+		return err
+	}
+	kept, keepErr := copyInto(o.Evidence, notReady.log)
+	if keepErr != nil {
+		return errors.Join(err, fmt.Errorf("keep the operator's log: %w", keepErr))
+	}
+	notReady.log = kept
+	return err
+}
+
+// copyInto copies a file to a directory that it makes, and returns the path of the copy.
+func copyInto(makeDirectory func() (string, error), path string) (string, error) {
+	from, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	directory, err := makeDirectory()
+	if err != nil {
+		return "", err
+	}
+	to, err := os.Create(filepath.Join(directory, filepath.Base(path)))
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(to, from)
+	return to.Name(), errors.Join(err, to.Close())
 }
 
 // Ready returns nil if a replica is ready, or else why none of them is.
@@ -74,8 +125,10 @@ func Probe(ctx context.Context, address string) error {
 		return err
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return errors.Join(err, context.Cause(ctx))
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", err, cause)
+	} else if err != nil {
+		return err
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK {
@@ -88,7 +141,7 @@ func Probe(ctx context.Context, address string) error {
 // caller's own can print as much as it likes.
 const mostRead, longestLine = 1 << 20, 2000
 
-// lastWords returns the last error in the log of this run of the operator, and where the rest is.
+// lastWords returns the last error in the log of this run of the operator.
 func (r *Replica) lastWords() string {
 	content, err := readFrom(r.LogFile(), int64(r.earlier))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -98,7 +151,7 @@ func (r *Replica) lastWords() string {
 	if len(line) > longestLine {
 		line = strings.ToValidUTF8(line[:longestLine], "") + "…"
 	}
-	return fmt.Sprintf("%s (log: %s)", line, r.LogFile())
+	return cmp.Or(line, "it printed nothing")
 }
 
 // readFrom reads a file from an offset on, if there is not more than mostRead, and otherwise its end.

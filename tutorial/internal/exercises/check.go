@@ -1,7 +1,6 @@
 package exercises
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/kind/home"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/check"
 )
@@ -219,8 +219,8 @@ func (s subject) praise() {
 
 // openLog makes a file for what a suite prints, beside the artifacts of its failures.
 func openLog(stage string) (*os.File, error) {
-	directory := cmp.Or(os.Getenv("TESTBED_ARTIFACTS"), filepath.Join(os.TempDir(), "testbed-artifacts"))
-	if err := os.MkdirAll(directory, 0o755); err != nil {
+	directory, err := home.Artifacts()
+	if err != nil {
 		return nil, err
 	}
 	return os.CreateTemp(directory, "check-"+stage+"-*.log")

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/logtail"
@@ -130,8 +131,8 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 			return err
 		}
 		f.Say("the operator waits for a debugger to connect, and to continue; Ctrl-C stops it")
-	} else {
-		f.Say("the operator is ready; Ctrl-C stops it")
+	} else if err := f.sayReady(ctx, sup); err != nil {
+		return err
 	}
 	exit, err := sup.Wait(ctx, Name)
 	if err == nil {
@@ -144,4 +145,32 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 		return errors.Join(detach(orderly, sup), sup.Kill(orderly, Name))
 	}
 	return errors.Join(context.Cause(ctx), detach(orderly, sup), sup.Stop(orderly, Name))
+}
+
+// sayReady says that the operator is ready and, if it has to wait for its lease, who holds that. It returns when the operator leads or exits,
+// or when ctx is done.
+func (f Foreground) sayReady(ctx context.Context, sup *supervisor.Supervisor) error {
+	var awaited *client.ObjectKey
+	err := Lead(ctx, f.Config, sup, f.Program.Manifests, func(lease client.ObjectKey, holder string) {
+		if awaited == nil {
+			f.Say("the operator is ready, and waits for the lease %s, which %s holds; Ctrl-C stops it", lease, holder)
+		} else {
+			f.Say("the operator still waits for the lease %s, which %s holds now", lease, holder)
+		}
+		awaited = &lease
+	})
+	switch {
+	case ctx.Err() != nil:
+		return nil // the caller stops the operator
+	case err != nil:
+		return err
+	case awaited == nil:
+		f.Say("the operator is ready; Ctrl-C stops it")
+	default:
+		if running, err := isRunning(ctx, sup); err != nil || !running {
+			return err
+		}
+		f.Say("the operator leads: it has acquired the lease %s", awaited)
+	}
+	return nil
 }
