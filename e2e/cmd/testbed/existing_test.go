@@ -403,7 +403,7 @@ func TestConfirmNamesWhatElseIsThere(t *testing.T) {
 	}
 	undeploy := []string{"confirm", "--before=undeploy", "--operator=operator"}
 	run := []string{"run", "--operator=operator", "--existing"}
-	const unanswered = "testbed: without a terminal, nobody can be asked whether to work on that cluster: set YES=1 to agree\n"
+	const unanswered = "testbed: without a terminal, nobody can be asked whether to work on that cluster: add YES=1 to make's command line to agree\n"
 	const stays = "After Ctrl-C, what make run has installed stays (Namespace, CustomResourceDefinition, ServiceAccount, Role, ClusterRole, RoleBinding, ClusterRoleBinding, Service): make undeploy CLUSTER=existing removes it.\n"
 	const deletes = "make undeploy deletes the CustomResourceDefinition memcacheds.cache.example.com, and with it 0 Memcacheds.\n"
 

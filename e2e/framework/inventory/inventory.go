@@ -5,13 +5,14 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,7 +38,7 @@ func Resources(ctx context.Context, config *rest.Config, m runner.Manifests) ([]
 	if err != nil {
 		return nil, err
 	}
-	objects, err := client.New(config, client.Options{})
+	objects, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
@@ -58,15 +59,19 @@ func Resources(ctx context.Context, config *rest.Config, m runner.Manifests) ([]
 	return resources, nil
 }
 
-// objectsOf lists all objects of a CustomResourceDefinition, in the first version that is served.
-func objectsOf(ctx context.Context, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) ([]metav1.PartialObjectMetadata, error) {
+// objectsOf lists all objects of a CustomResourceDefinition, in the first version that is served. It asks for them by their path:
+// discovery lists a new resource only after a while, and would hide objects that are there already.
+func objectsOf(ctx context.Context, c metadata.Interface, crd *apiextensionsv1.CustomResourceDefinition) ([]metav1.PartialObjectMetadata, error) {
+	isEstablished := slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+	})
 	for _, version := range crd.Spec.Versions {
 		if !version.Served {
 			continue
 		}
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.ListKind})
-		if err := c.List(ctx, list); meta.IsNoMatchError(err) { // not established, so there can be no object
+		resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: version.Name, Resource: crd.Spec.Names.Plural}
+		list, err := c.Resource(resource).List(ctx, metav1.ListOptions{})
+		if apierrors.IsNotFound(err) && !isEstablished { // so there can be no object
 			return nil, nil
 		} else if err != nil {
 			return nil, err
