@@ -159,9 +159,12 @@ func (f Foreground) sayReady(ctx context.Context, sup *supervisor.Supervisor) er
 		}
 		awaited = &lease
 	})
-	switch {
-	case ctx.Err() != nil:
+	select {
+	case <-ctx.Done():
 		return nil // the caller stops the operator
+	default:
+	}
+	switch {
 	case err != nil:
 		return err
 	case awaited == nil:
