@@ -67,7 +67,7 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 
 // goSettings returns what a Go command that the user types here would get from the environment, from `go env -w`, and from a go.work.
 func goSettings(ctx context.Context) []GoSetting {
-	// What changes nothing is no finding.
+	// A value that changes nothing is not reported.
 	normal := map[string][]string{"GO111MODULE": {"on", "auto"}, "GOOS": {runtime.GOOS}, "GOARCH": {runtime.GOARCH}, "GOWORK": {"off"}}
 	var settings []GoSetting
 	for _, variable := range gocommand.Profile() {
