@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"slices"
@@ -27,7 +29,7 @@ func readExplanations(path string) ([]explanation, error) {
 	var known []explanation
 	strict := yaml.NewDecoder(bytes.NewReader(text))
 	strict.KnownFields(true)
-	if err := strict.Decode(&known); err != nil {
+	if err := strict.Decode(&known); err != nil && !errors.Is(err, io.EOF) { // an empty file explains nothing
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	for i, e := range known {
