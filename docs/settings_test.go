@@ -397,8 +397,9 @@ func TestShellsReadNoValue(t *testing.T) {
 				t.Parallel()
 				const value = "`id`"
 				for line := range strings.Lines(m.make(t, []string{"MAKELEVEL=1"}, target, "TESTBED=true", "LEARNER=true", setting+"="+value)) {
-					if strings.Contains(line, "***") || strings.HasSuffix(line, " has no target "+target+"\n") {
-						continue // make or the shell prints it
+					// make runs a line with $(MAKE) in it although it only prints, so operator/bin/multiarch may be there and refuse the value.
+					if strings.Contains(line, "***") || strings.HasSuffix(line, " has no target "+target+"\n") || strings.HasPrefix(line, "multiarch: ") {
+						continue // make, the shell or a program prints it
 					}
 					if before, _, found := strings.Cut(line, value); found && strings.Count(before, "'")%2 == 0 {
 						t.Errorf("make %s %s=%s lets a shell read the value: %s", target, setting, value, line)
