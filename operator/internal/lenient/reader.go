@@ -30,7 +30,7 @@ func (r Reader) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 	if err != nil {
 		return err
 	}
-	decoded.DeepCopyInto(mc)
+	*mc = *decoded
 	return nil
 }
 
