@@ -96,7 +96,7 @@ var parts = map[string]part{
 		why:     "the walls around a submission do not depend on what is behind them",
 	},
 
-	"docs":         {imports: []string{"operator/api/...", "e2e/mutant/...", "e2e/markdown/..."}, why: "the documentation is checked against the API and the suite's mutants"},
+	"docs":         {imports: []string{"operator/api/...", "e2e/framework/selection", "e2e/mutant/...", "e2e/markdown/..."}, why: "the documentation is checked against the API, and the suites' mutants and selection"},
 	"docs/example": {imports: []string{"e2e/framework"}, why: "somebody else's suite needs nothing but the framework"},
 }
 

@@ -2,13 +2,19 @@ package framework
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"github.com/example/operator-testbed/e2e/cluster"
+	"github.com/example/operator-testbed/e2e/framework/selection"
 )
+
+// selectionVariable is the environment variable with the path of a file that says which features to leave out where pods really run: see
+// package selection.
+const selectionVariable = "TESTBED_SELECTION"
 
 // The labels of a feature that decide on which clusters it runs. Elsewhere its test is skipped.
 const (
@@ -63,4 +69,25 @@ func gate(labels types.Labels, can cluster.Capabilities) string {
 	default:
 		return ""
 	}
+}
+
+// leftOut returns why a feature is left out on a cluster whose pods really run; empty means that it is not.
+func (s *Suite) leftOut(test string) string {
+	if !s.cluster.Capabilities().RunsPods {
+		return ""
+	}
+	test, _, _ = strings.Cut(test, "/")
+	because := s.selection.LeftOut(s.options.Name, test)
+	if because == "" {
+		return ""
+	}
+	return fmt.Sprintf("simulated pods are enough for this, because %s: make test runs it on an embedded cluster, and make e2e ALL=yes on this one", because)
+}
+
+// readSelection reads the file that says which features to leave out where pods really run, if there is one.
+func (s *Suite) readSelection() (err error) {
+	if path := os.Getenv(selectionVariable); path != "" {
+		s.selection, err = selection.Read(path)
+	}
+	return err
 }

@@ -57,6 +57,53 @@ func TestLabeled(t *testing.T) {
 	t.Run("without a cluster", func(t *testing.T) { without.Feature("without a cluster").WithLabel(Needs, "kublet").TestAlone(t) })
 }
 
+// selected is set where this executable runs features of which a file leaves some out.
+const selected = "SELECTION_TEST_INNER"
+
+// TestSelected runs two features on a cluster whose pods really run, and on one whose pods are simulated.
+func TestSelected(t *testing.T) {
+	if os.Getenv(selected) == "" {
+		t.Skip("run by TestSelectionIsAGate")
+	}
+	for name, real := range map[string]bool{"real": true, "simulated": false} {
+		suite := &Suite{options: Options{Name: "colors"}, cluster: onlyCapabilities{can: cluster.Capabilities{RunsPods: real}}, env: env.NewWithConfig(envconf.New()).BeforeEachFeature(
+			func(ctx context.Context, _ *envconf.Config, t *testing.T, _ types.Feature) (context.Context, error) {
+				return context.WithValue(ctx, scopeKey{}, &Scope{T: t}), nil
+			})}
+		if err := suite.readSelection(); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			suite.Feature("one").Assess("holds", func(context.Context, *Scope) {}).TestAlone(t)
+		})
+	}
+}
+
+func TestSelectionIsAGate(t *testing.T) {
+	const leftOut = "simulated: [{because: the API server decides, features: {colors: [TestSelected]}}]"
+	const other = "simulated: [{because: the API server decides, features: {colors: [TestOther], sizes: [TestSelected]}}]"
+	for _, c := range []struct{ file, real string }{
+		{leftOut, "--- SKIP: TestSelected/real"}, {other, "--- PASS: TestSelected/real"}, {"", "--- PASS: TestSelected/real"},
+	} {
+		g := NewWithT(t)
+		self, err := os.Executable()
+		g.Expect(err).NotTo(HaveOccurred())
+		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestSelected$", "-test.v")
+		path := ""
+		if c.file != "" {
+			path = filepath.Join(t.TempDir(), "selection.yaml")
+			g.Expect(os.WriteFile(path, []byte(c.file), 0o600)).To(Succeed())
+		}
+		cmd.Env = append(os.Environ(), selected+"=yes", selectionVariable+"="+path)
+		out, err := cmd.CombinedOutput()
+		g.Expect(err).NotTo(HaveOccurred(), "%s", out)
+		g.Expect(string(out)).To(And(ContainSubstring(c.real), ContainSubstring("--- PASS: TestSelected/simulated")), "with %q", c.file)
+		if c.file == leftOut {
+			g.Expect(string(out)).To(ContainSubstring("simulated pods are enough for this, because the API server decides: make test runs it on an embedded cluster, and make e2e ALL=yes on this one"))
+		}
+	}
+}
+
 func TestLabelsAreGates(t *testing.T) {
 	g := NewWithT(t)
 	self, err := os.Executable()

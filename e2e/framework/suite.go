@@ -24,6 +24,8 @@
 //   - TESTBED_SEED is a whole number, from which the names, sizes and ports are drawn that features use. It is 1 by default, and each
 //     failure prints it.
 //   - KEEP=1 leaves a kind cluster up.
+//   - TESTBED_SELECTION is a file, given by its absolute path, that says which features to leave out where pods really run: see package
+//     selection.
 //   - TESTBED_CLUSTER names a cluster that is up and stays up, so that several suites can run on it, one after another. An embedded
 //     cluster is reset before each suite, except for the CustomResourceDefinitions, which the next suite upgrades in place.
 //
@@ -80,6 +82,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/selection"
 	"github.com/example/operator-testbed/e2e/interrupt"
 )
 
@@ -158,6 +161,7 @@ type Suite struct {
 	failed    atomic.Bool                  // a feature
 	unclean   bool                         // something is left on a cluster that the testbed did not create
 	seed      uint64                       // of names, sizes and ports
+	selection *selection.Selection         // nil where no feature is left out
 
 	// Set once, before the first test that runs beside others.
 	beside   func() error
@@ -235,7 +239,7 @@ func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature, r *resu
 		t.Skip(s.skip)
 	}
 	if s.cluster != nil {
-		if reason := gate(feature.Labels(), s.cluster.Capabilities()); reason != "" {
+		if reason := cmp.Or(gate(feature.Labels(), s.cluster.Capabilities()), s.leftOut(t.Name())); reason != "" {
 			r.note(NotTried, "", reason)
 			t.Skip(reason)
 		}
@@ -286,6 +290,9 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 		return nil, err
 	}
 	if s.seed, err = seedFromEnv(); err != nil {
+		return nil, err
+	}
+	if err := s.readSelection(); err != nil {
 		return nil, err
 	}
 	var crds []string
