@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	"sigs.k8s.io/yaml"
 )
 
 const root = "../../.."
@@ -36,6 +37,32 @@ func TestConfigurations(t *testing.T) {
 		}
 	}
 	g.Expect(three).To(Equal(one), "kind/three-nodes.yaml differs from kind/cluster.yaml in more than its workers, and how soon a node has gone")
+}
+
+func TestWithoutAddOns(t *testing.T) {
+	g := NewWithT(t)
+	cluster, err := configuration(root, filepath.Join(root, "kind", "three-nodes.yaml"), "/state/logs")
+	g.Expect(err).NotTo(HaveOccurred())
+	patches := len(cluster.KubeadmConfigPatches)
+	withoutAddOns(cluster, root)
+	g.Expect(cluster.KubeadmConfigPatches).To(HaveLen(patches + 1))
+	var patch struct {
+		Kind       string   `json:"kind"`
+		SkipPhases []string `json:"skipPhases"`
+	}
+	g.Expect(yaml.UnmarshalStrict([]byte(cluster.KubeadmConfigPatches[patches]), &patch)).To(Succeed())
+	g.Expect(patch.Kind).To(Equal("InitConfiguration"))
+	g.Expect(patch.SkipPhases).To(ConsistOf("preflight", "addon/coredns"), "the list replaces kind's, which has preflight")
+	g.Expect(cluster.Nodes).To(HaveEach(HaveField("ExtraMounts", ContainElement(And(
+		HaveField("ContainerPath", storageManifest), HaveField("HostPath", BeARegularFile()), HaveField("Readonly", true),
+	)))))
+
+	p := NewProvider()
+	g.Expect(p.hasAddOns()).To(BeTrue(), "a cluster to play with")
+	p.WithOpts(Temporary())
+	g.Expect(p.hasAddOns()).To(BeFalse(), "a suite's cluster")
+	p.WithOpts(Keep())
+	g.Expect(p.hasAddOns()).To(BeTrue(), "a suite's cluster that is kept")
 }
 
 func TestConfigurationWithAMistake(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 
@@ -104,7 +105,11 @@ func (p *Provider) configured(ctx context.Context, path string) (*v1alpha4.Clust
 	if err := p.layout.prepare(); err != nil {
 		return nil, err
 	}
-	return configuration(root, cmp.Or(path, filepath.Join(root, "kind", "cluster.yaml")), p.layout.logs())
+	cluster, err := configuration(root, cmp.Or(path, filepath.Join(root, "kind", "cluster.yaml")), p.layout.logs())
+	if err == nil && !p.hasAddOns() {
+		withoutAddOns(cluster, root)
+	}
+	return cluster, err
 }
 
 // start makes the cluster and returns when it is ready. What it made of one that is not, stays.
@@ -112,19 +117,25 @@ func (p *Provider) start(ctx context.Context, cluster *v1alpha4.Cluster, image s
 	if err := p.containers(ctx, cluster, image); err != nil {
 		return err
 	}
-	config, client, err := p.administrator()
+	config, administrator, err := p.administrator()
 	if err != nil {
 		return err
 	}
 	if p.registry {
-		if err := p.connectRegistry(ctx, client); err != nil {
+		if err := p.connectRegistry(ctx, administrator); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(p.progress, "wait until nodes, CoreDNS and storage are ready")
+	var waitFor []client.ObjectKey
+	if p.hasAddOns() {
+		waitFor = addOns
+		fmt.Fprintln(p.progress, "wait until nodes, CoreDNS and storage are ready")
+	} else {
+		fmt.Fprintln(p.progress, "wait until nodes are ready")
+	}
 	waiting, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("it took longer than %v", readyTimeout))
 	defer cancel()
-	if err := untilReady(waiting, config, len(cluster.Nodes)); err != nil {
+	if err := untilReady(waiting, config, len(cluster.Nodes), waitFor); err != nil {
 		return err
 	}
 	p.config = config

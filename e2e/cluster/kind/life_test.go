@@ -110,6 +110,26 @@ func TestLife(t *testing.T) {
 	g.Expect(err).To(MatchError(fs.ErrNotExist))
 }
 
+// A suite's own cluster has no pods but those of the control plane, the network and the proxy, and still a default StorageClass.
+func TestTemporary(t *testing.T) {
+	needsKind(t)
+	g := NewWithT(t)
+	ctx := t.Context()
+	p := kind.NewProvider()
+	p.WithName("temporary").WithOpts(kind.WithProgress(t.Output()), kind.Temporary())
+	t.Cleanup(func() { g.Expect(p.Destroy(context.Background())).To(Succeed()) })
+	_, err := p.Create(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	client, err := kubernetes.NewForConfig(p.KubernetesRestConfig())
+	g.Expect(err).NotTo(HaveOccurred())
+	deployments, err := client.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(deployments.Items).To(BeEmpty())
+	classes, err := client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(classes.Items).To(ConsistOf(HaveField("Annotations", HaveKeyWithValue("storageclass.kubernetes.io/is-default-class", "true"))))
+}
+
 // killVariable names a cluster to this test binary, which is to be killed while it makes that.
 const killVariable = "TESTBED_KILLED"
 

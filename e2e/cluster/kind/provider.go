@@ -52,7 +52,7 @@ func Keep() support.ClusterOpts {
 }
 
 // Temporary makes the cluster go with this process: where that is killed before it calls Destroy, the next that makes a cluster
-// removes it.
+// removes it. Unless it is kept, it has neither DNS nor a provisioner of volumes, which suites don't use.
 func Temporary() support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.temporary = true })
 }
@@ -117,8 +117,8 @@ func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvi
 	return provider.WithOpts(p, opts)
 }
 
-// Create makes a cluster of kind/cluster.yaml and returns the path of its kubeconfig, once the nodes, CoreDNS and the storage
-// are ready. The nodes' image is the one that $KIND_NODE_IMAGE names; or the kindest/node that kind pins, if Docker has it or
+// Create makes a cluster of kind/cluster.yaml and returns the path of its kubeconfig, once the nodes are ready and, where it has them,
+// CoreDNS and the storage. The nodes' image is the one that $KIND_NODE_IMAGE names; or the kindest/node that kind pins, if Docker has it or
 // can pull it in time; or one made from source. The error is an *AlreadyUpError when a cluster of that name is up; after any
 // error, and when ctx ends, nothing is left. It takes no args.
 func (p *Provider) Create(ctx context.Context, args ...string) (string, error) {

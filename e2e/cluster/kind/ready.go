@@ -12,15 +12,15 @@ import (
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// untilReady returns when count nodes are Ready and the cluster's own Deployments are Available.
-func untilReady(ctx context.Context, config *rest.Config, count int) error {
+// untilReady returns when count nodes are Ready and the Deployments are Available.
+func untilReady(ctx context.Context, config *rest.Config, count int, deployments []client.ObjectKey) error {
 	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return provider.WaitForNodes(ctx, c, count) })
-	for _, key := range []client.ObjectKey{{Namespace: "kube-system", Name: "coredns"}, {Namespace: "local-path-storage", Name: "local-path-provisioner"}} {
+	for _, key := range deployments {
 		group.Go(func() error {
 			if _, err := watch.Available(ctx, c, key); err != nil {
 				return fmt.Errorf("wait for the Deployment %s: %w", key, err)
