@@ -219,8 +219,8 @@ class-forget: $(LEARNER) ## Remove what the class knows about persons, and ask f
 ##@ Quality
 
 .PHONY: e2e
-e2e: legal-cluster legal-stage $(TESTBED) ## The operator's suite on kind; the suite of STAGE=NN-name without Docker; CLUSTER=embedded, kind or existing says where.
-	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run e2e $(STAGE)
+e2e: legal-cluster legal-stage $(TESTBED) ## What only real nodes can show, on kind; ALL=yes: every feature; the suite of STAGE=NN-name without Docker; CLUSTER=embedded, kind or existing says where.
+	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run $(if $(ALL),e2e-all,e2e) $(STAGE)
 
 .PHONY: mutants
 mutants: legal-stage $(TESTBED) ## Break the operators, or that of STAGE=NN-name, with the patches beside their suites, and see the suite catch each. ARGS=-only=regexp chooses.

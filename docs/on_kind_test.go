@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/framework/selection"
+	"github.com/example/operator-testbed/scripts/runner/plan"
 )
 
 // TestOnKindPage compares the table of what make e2e runs on kind with the suites and e2e/on-kind.yaml. Each feature needs a kubelet, or is
@@ -27,6 +28,55 @@ func TestOnKindPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	generated(t, "reference/on-kind.md", "the suites and e2e/on-kind.yaml", table)
+}
+
+// TestSuitesOnKind compares the suites that make e2e starts on kind with those of which a feature runs there. A suite that would leave out
+// all of its features has to be compiled and installed all the same.
+func TestSuitesOnKind(t *testing.T) {
+	root, err := filepath.Abs(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e2e, err := plan.For("e2e", plan.Request{Root: root, Cluster: "kind"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var started []string
+	for _, part := range e2e.Parts {
+		if part.Name != plan.SuitesOnKind {
+			continue
+		}
+		if want := "TESTBED_SELECTION=" + filepath.Join(root, "e2e", "on-kind.yaml"); !slices.Contains(part.Env, want) {
+			t.Errorf("the part %q has the environment %q, want %s in it", part.Name, part.Env, want)
+		}
+		started = append(started, part.Tests.Packages...)
+	}
+	selected, err := selection.Read(filepath.Join(root, "e2e", "on-kind.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for name, sources := range suiteSources(t) {
+		runs, directory := false, ""
+		for file, source := range sources {
+			directory = "./" + strings.TrimPrefix(filepath.ToSlash(filepath.Dir(file)), repository+"/")
+			tests, err := needsKubelet(source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for test := range tests {
+				runs = runs || selected.LeftOut(name, test) == ""
+			}
+		}
+		if runs && name != "nodes" { // whose cluster has three nodes, for the nightly run
+			want = append(want, directory)
+		}
+	}
+	slices.Sort(started)
+	slices.Sort(want)
+	if !slices.Equal(started, want) {
+		t.Errorf("make e2e starts the suites\n%q, but these have features that run on kind:\n%q", started, want)
+	}
 }
 
 // suiteSources returns the test files of each suite that can run on kind, by the suite's name.

@@ -33,6 +33,8 @@ PLATFORMS =
 used-by-PLATFORMS = docker-buildx bundle check-platforms
 KEEP =
 used-by-KEEP = e2e
+ALL =
+used-by-ALL = e2e
 YES =
 used-by-YES = install uninstall run deploy undeploy e2e class-forget docker-up
 
@@ -158,6 +160,9 @@ endif
 # The operators' Makefiles use these in commands without apostrophes, as those of other kubebuilder projects do.
 $(foreach setting,ARCH ignore-not-found,$(if $(word 2,$($(setting)))$(call without,$(in-names),$($(setting))),$(error $(setting)=$($(setting)) has more than lower-case letters and digits in it: use $(if $(filter ARCH,$(setting)),ARCH=arm64,$(setting)=true) or the like)))
 
+ifneq ($(filter-out yes,$(ALL))$(word 2,$(ALL)),)
+$(error ALL=$(ALL) means nothing: use ALL=yes, or leave it out)
+endif
 ifneq ($(filter-out 1,$(FORCE))$(word 2,$(FORCE)),)
 $(error FORCE=$(FORCE) means nothing: use FORCE=1, or leave it out)
 endif

@@ -21,6 +21,14 @@ func TestText(t *testing.T) {
 	markdown.Run(t, markdown.Options{Root: "..", Files: texts(t), Built: built, Linked: linked})
 }
 
+// TestTextOnKind runs the commands of the chapters that have blocks for kind: all commands of those chapters.
+func TestTextOnKind(t *testing.T) {
+	if os.Getenv("CLUSTER") != markdown.NeedsKind {
+		t.Skip("commands that need a kind cluster are typed by make e2e")
+	}
+	TestText(t)
+}
+
 // TestTextInOrder runs them in one directory and the same terminals, one chapter after the other, as somebody does who reads them
 // all. That takes minutes, and some of them have blocks for kind.
 func TestTextInOrder(t *testing.T) {

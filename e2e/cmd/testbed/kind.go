@@ -66,16 +66,24 @@ func newKindCheck() *cobra.Command {
 func newKindWith(g *global) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "with COMMAND [ARGUMENT...]",
-		Short: "Bring a kind cluster up for a command, and take it down when the command exits",
+		Short: "Bring a kind cluster up for a command, and take it down when the command exits, unless KEEP=1 is set",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, args []string) (err error) {
 			ctx := command.Context()
 			cluster := kind.NewProvider()
 			cluster.WithName(g.name).WithOpts(kind.WithProgress(os.Stderr), kind.Temporary())
+			if os.Getenv("KEEP") == "1" {
+				cluster.WithOpts(kind.Keep())
+			}
 			if _, err := cluster.Create(ctx); err != nil {
 				return afterStop(ctx, err, "nothing is left running")
 			}
-			defer func() { err = errors.Join(err, cluster.Destroy(context.WithoutCancel(ctx))) }()
+			defer func() {
+				if kept := cluster.Kept(); kept != "" {
+					fmt.Fprintln(os.Stderr, kept)
+				}
+				err = errors.Join(err, cluster.Destroy(context.WithoutCancel(ctx)))
+			}()
 			with := exec.CommandContext(ctx, args[0], args[1:]...)
 			// It gets one signal to stop, and is waited for.
 			with.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -23,9 +23,10 @@ func TestPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, requests := range map[string][]Request{
-		"test": {{}, {Stage: "04-controller"}, {Stage: "12-finished"}},
-		"e2e":  {{Cluster: "kind"}, {Cluster: "embedded"}, {Cluster: "existing"}, {Cluster: "kind", Stage: "08-deployment"}},
-		"ci":   {{}},
+		"test":    {{}, {Stage: "04-controller"}, {Stage: "12-finished"}},
+		"e2e":     {{Cluster: "kind"}, {Cluster: "embedded"}, {Cluster: "existing"}, {Cluster: "kind", Stage: "08-deployment"}},
+		"e2e-all": {{Cluster: "kind"}, {Cluster: "embedded"}, {Cluster: "kind", Stage: "08-deployment"}},
+		"ci":      {{}},
 	} {
 		for _, request := range requests {
 			request.Root = root
@@ -59,7 +60,7 @@ func TestPlans(t *testing.T) {
 			}
 		}
 	}
-	if _, err := For("nothing", Request{}, nil); err == nil || err.Error() != "there is no plan nothing: use one of ci, e2e, test" {
+	if _, err := For("nothing", Request{}, nil); err == nil || err.Error() != "there is no plan nothing: use one of ci, e2e, e2e-all, test" {
 		t.Errorf("an unknown plan: %v", err)
 	}
 }

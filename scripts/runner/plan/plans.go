@@ -5,15 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 )
 
 // plans are all plans, by the name that scripts/run takes.
 var plans = map[string]func(Request) (Plan, error){
-	"test": test,
-	"e2e":  e2e,
-	"ci":   ci,
+	"test":    test,
+	"e2e":     e2e,
+	"e2e-all": e2eAll,
+	"ci":      ci,
 }
 
 // test is make test.
@@ -96,8 +96,24 @@ func test(r Request) (Plan, error) {
 	return p, nil
 }
 
-// e2e is make e2e: the suites, or that of a chapter, on a kind of cluster.
+// e2e is make e2e: the suites, or that of a chapter, on a kind of cluster. On kind, it leaves out what simulated pods show as well.
 func e2e(r Request) (Plan, error) {
+	if r.Cluster == "kind" && r.Stage == "" {
+		return onKind(r), nil
+	}
+	return suites(r)
+}
+
+// e2eAll is make e2e ALL=yes: every feature, and whatever else needs kind.
+func e2eAll(r Request) (Plan, error) {
+	if r.Cluster == "kind" && r.Stage == "" {
+		return allOnKind(r), nil
+	}
+	return suites(r)
+}
+
+// suites are the suites where nothing is left out.
+func suites(r Request) (Plan, error) {
 	p := Plan{Name: "make e2e", Env: []string{"CLUSTER=" + r.Cluster}}
 	if r.Stage != "" {
 		s, err := findStage(r.Root, r.Stage)
@@ -110,49 +126,94 @@ func e2e(r Request) (Plan, error) {
 		}}
 		return p, nil
 	}
-	if r.Cluster != "kind" {
-		flags := []string{"-count=1"}
-		if r.Cluster != "embedded" || os.Getenv("TESTBED_CLUSTER") != "" {
-			flags = append(flags, "-p=1") // one after another if they share a cluster, because they install the same CRDs
-		}
-		p.Parts = []Part{{
-			Name:  "the suites on " + r.Cluster,
-			Tests: &Tests{Flags: flags, Packages: []string{"./e2e/memcached/...", "./tutorial/.../e2e/"}},
-		}}
-		return p, nil
+	flags := []string{"-count=1"}
+	if r.Cluster != "embedded" || os.Getenv("TESTBED_CLUSTER") != "" {
+		flags = append(flags, "-p=1") // one after another if they share a cluster, because they install the same CRDs
 	}
-
-	clusters := clustersAtOnce()
-	p.AtOnce = clusters
-	p.About = []string{fmt.Sprintf(
-		"The suites on kind: %d clusters at a time, 16 to 30 minutes on 2 cores, and a few more if an image of the nodes has to be made.", clusters)}
-	const images = "images"
-	on := func(name, need string, tests Tests) Part {
-		tests.Flags = append([]string{"-count=1", "-p=1"}, tests.Flags...)
-		return Part{Name: name, Needs: slices.Compact([]string{images, need}), Tests: &tests}
-	}
-	// One after another, in order, on one cluster: each chapter upgrades the CustomResourceDefinition of the one before in place.
-	chapters := on("the chapters", images, Tests{Packages: []string{"./tutorial/.../e2e/"}})
-	name := "chapters-" + strconv.Itoa(os.Getpid())
-	chapters.In = []string{"bin/testbed", "--name=" + name, "kind", "with"}
-	chapters.Env = []string{"TESTBED_CLUSTER=" + name}
-	nodes := on("tests of kind/node", "a cluster's life", Tests{Packages: []string{"./..."}})
-	nodes.Dir, nodes.Tests.Flags = "kind/node", nil
-	p.Parts = []Part{
-		{Name: images, Command: []string{"bin/testbed", "kind", "prepare", "docker.io/library/memcached:1.6.39-alpine"}},
-		on("the finished operator", images, Tests{Packages: []string{"./e2e/memcached", "./e2e/memcached/internal/..."}}),
-		chapters,
-		// The commands for readers who have Docker.
-		on("the texts", images, Tests{Flags: []string{"-run=^(TestCommands|TestTextInOrder)$"}, Packages: []string{"./docs", "./tutorial"}}),
-		// The clusters of these two are embedded ones, and compiling the operators keeps a core busy.
-		on("operators that kubebuilder generates", images, Tests{Flags: []string{"-run=^TestScaffolds$"}, Packages: []string{"./e2e/cmd/testbed"}}),
-		on("a container as the wall around what students hand in", "operators that kubebuilder generates",
-			Tests{Flags: []string{"-run=^TestContainer$"}, Packages: []string{"./tutorial/internal/isolation"}}),
-		on("nodes that fail", images, Tests{Packages: []string{"./e2e/memcached/nodes"}}),
-		on("a cluster's life", "nodes that fail", Tests{Packages: []string{"./e2e/cluster/kind/..."}}),
-		nodes,
-	}
+	p.Parts = []Part{{
+		Name:  "the suites on " + r.Cluster,
+		Tests: &Tests{Flags: flags, Packages: []string{"./e2e/memcached/...", "./tutorial/.../e2e/"}},
+	}}
 	return p, nil
+}
+
+// SuitesOnKind is the part of make e2e that runs suites on kind.
+const SuitesOnKind = "the suites"
+
+// images is the part that has what takes long to pull or to make, before clusters need it.
+const images = "images"
+
+func imagesFor(parts ...Part) []Part {
+	return append([]Part{{Name: images, Command: []string{"bin/testbed", "kind", "prepare", "docker.io/library/memcached:1.6.39-alpine"}}}, parts...)
+}
+
+// testsOnKind are tests that need images. One package runs at a time, because its cluster takes a core.
+func testsOnKind(name string, tests Tests, needs ...string) Part {
+	tests.Flags = append([]string{"-count=1", "-p=1", "-vet=off"}, tests.Flags...)
+	return Part{Name: name, Needs: append([]string{images}, needs...), Tests: &tests}
+}
+
+// sharing has the suites of a part run one after another on one kind cluster.
+func sharing(part Part, name string) Part {
+	name += "-" + strconv.Itoa(os.Getpid())
+	part.In = []string{"bin/testbed", "--name=" + name, "kind", "with"}
+	part.Env = append(part.Env, "TESTBED_CLUSTER="+name)
+	return part
+}
+
+// onKind is what make e2e runs on kind: e2e/on-kind.yaml says which features of the suites, and why not the others.
+func onKind(r Request) Plan {
+	const compiled = "the suites are compiled"
+	// In this order, each suite upgrades the CustomResourceDefinition of the one before in place. A suite of which every feature is left
+	// out is not here.
+	packages := []string{
+		"./tutorial/00-control-loop/test/e2e", "./tutorial/06-watches/test/e2e", "./tutorial/08-deployment/test/e2e",
+		"./tutorial/10-admission/test/e2e", "./tutorial/11-certificates/test/e2e", "./e2e/memcached",
+	}
+	suites := sharing(testsOnKind(SuitesOnKind, Tests{Packages: packages}, compiled), "suites")
+	suites.Env = append(suites.Env, "TESTBED_SELECTION="+filepath.Join(r.Root, "e2e", "on-kind.yaml"))
+	clusters := clustersAtOnce()
+	return Plan{
+		Name: "make e2e", Env: []string{"CLUSTER=kind"}, AtOnce: clusters,
+		About: []string{fmt.Sprintf("What only real nodes can show, on kind: %d at a time. make e2e ALL=yes runs every feature there.", clusters)},
+		Parts: imagesFor(
+			// With -export, this compiles the tests and links nothing. It keeps a core busy while images are pulled.
+			Part{Name: compiled, Command: append([]string{"go", "list", "-test", "-export", "-f={{with .Export}}{{end}}"}, packages...)},
+			suites,
+			// The commands for readers who have Docker.
+			testsOnKind("deployment as the text types it", Tests{Flags: []string{"-run=^TestTextOnKind$"}, Packages: []string{"./tutorial"}}),
+			testsOnKind("a container as the wall around what students hand in",
+				Tests{Flags: []string{"-run=^TestContainer$"}, Packages: []string{"./tutorial/internal/isolation"}}),
+		),
+	}
+}
+
+// allOnKind is what make e2e ALL=yes runs. The longest part comes first.
+func allOnKind(Request) Plan {
+	clusters := clustersAtOnce()
+	return Plan{
+		Name: "make e2e ALL=yes", Env: []string{"CLUSTER=kind"}, AtOnce: clusters,
+		About: []string{fmt.Sprintf("Everything that can run on kind: %d at a time, 25 to 40 minutes on 2 cores.", clusters)},
+		Parts: imagesFor(append(
+			everyFeatureOnKind(),
+			testsOnKind("a container as the wall around what students hand in",
+				Tests{Flags: []string{"-run=^TestContainer$"}, Packages: []string{"./tutorial/internal/isolation"}}),
+			testsOnKind("the texts", Tests{Flags: []string{"-run=^(TestCommands|TestTextInOrder)$"}, Packages: []string{"./docs", "./tutorial"}}),
+			testsOnKind("nodes that fail", Tests{Packages: []string{"./e2e/memcached/nodes"}}),
+			testsOnKind("a cluster's life", Tests{Packages: []string{"./e2e/cluster/kind/..."}}),
+			// The clusters of this one are embedded, and compiling the operators keeps a core busy.
+			testsOnKind("operators that kubebuilder generates", Tests{Flags: []string{"-run=^TestScaffolds$"}, Packages: []string{"./e2e/cmd/testbed"}}),
+			Part{Name: "tests of kind/node", Dir: "kind/node", Tests: &Tests{Packages: []string{"./..."}}},
+		)...),
+	}
+}
+
+// everyFeatureOnKind are the suites without a selection.
+func everyFeatureOnKind() []Part {
+	return []Part{
+		testsOnKind("the finished operator", Tests{Packages: []string{"./e2e/memcached", "./e2e/memcached/internal/..."}}),
+		sharing(testsOnKind("the chapters", Tests{Packages: []string{"./tutorial/.../e2e/"}}), "chapters"),
+	}
 }
 
 // ci is .ci/run: what must hold before a change lands.
