@@ -134,6 +134,7 @@ var executions = map[string]string{
 	"e2e/memcached/install_test.go":                         ours,
 	"e2e/mutant/prepare_test.go":                            fixture,
 	"e2e/mutant/schemata/schemata_test.go":                  fixture,
+	"e2e/tier/tier_test.go":                                 again,
 	"kind/build/assets/assets_test.go":                      fixture,
 	"kind/build/command/command_test.go":                    again,
 	"kind/build/command/lifeline_test.go":                   again,
