@@ -23,7 +23,7 @@ import (
 )
 
 // Variable is the environment variable that names the tier whose tests run. No other package reads it.
-const Variable = "TESTBED_TIER"
+const Variable = summary.Variable
 
 // Tier is a group of tests that one command runs.
 type Tier string
@@ -98,12 +98,24 @@ func Skipf(t testing.TB, belongs Tier, format string, args ...any) {
 // NeedsEmbedded skips a test that brings embedded clusters up, or needs what they are made of, where CLUSTER does not say that it may.
 func NeedsEmbedded(t testing.TB) {
 	t.Helper()
+	needs(t, "embedded clusters", "embedded", InTest)
+}
+
+// NeedsKind skips a test that brings kind clusters up where CLUSTER does not say that it may.
+func NeedsKind(t testing.TB) {
+	t.Helper()
+	needs(t, "a kind cluster", "kind", InE2E)
+}
+
+// needs skips a test where CLUSTER has another value. Without a value, something has forgotten to set it, and no tier is responsible.
+func needs(t testing.TB, what, value string, by Tier) {
+	t.Helper()
 	switch cluster := os.Getenv("CLUSTER"); cluster {
-	case "embedded":
+	case value:
 	case "":
-		t.Skip("this test needs embedded clusters: set CLUSTER=embedded, as make test does")
+		t.Skipf("this test needs %s: set CLUSTER=%s, as %s does", what, value, by.Command())
 	default:
-		Skipf(t, InTest, "this test needs embedded clusters, and CLUSTER is %s", cluster)
+		Skipf(t, by, "this test needs %s, and CLUSTER is %s", what, cluster)
 	}
 }
 

@@ -22,10 +22,14 @@ func TestMarked(t *testing.T) {
 		t.Skip("run by TestMarks")
 	}
 	t.Run("unmarked", func(*testing.T) {})
-	t.Run("all", func(t *testing.T) { tier.All(t) })
-	t.Run("e2e", func(t *testing.T) { tier.E2E(t) })
-	t.Run("nightly", func(t *testing.T) { tier.Nightly(t) })
-	t.Run("embedded", func(t *testing.T) { tier.NeedsEmbedded(t) })
+	for _, mark := range []struct {
+		name string
+		does func(testing.TB)
+	}{
+		{"all", tier.All}, {"e2e", tier.E2E}, {"nightly", tier.Nightly}, {"embedded", tier.NeedsEmbedded}, {"kind", tier.NeedsKind},
+	} {
+		t.Run(mark.name, func(t *testing.T) { mark.does(t) })
+	}
 	t.Run("proves", func(t *testing.T) { tier.Proves(t, summary.Block, 3) })
 }
 
@@ -51,7 +55,9 @@ func TestMarks(t *testing.T) {
 			out := outcome(t, tier.Variable+"="+value)
 			var passed []string
 			for _, match := range regexp.MustCompile(`(?m)^ +--- PASS: TestMarked/(\S+)`).FindAllStringSubmatch(out, -1) {
-				passed = append(passed, match[1])
+				if match[1] != "embedded" && match[1] != "kind" {
+					passed = append(passed, match[1])
+				}
 			}
 			g.Expect(strings.Join(passed, " ")).To(Equal(runs), "with %s=%s, it printed\n%s", tier.Variable, value, out)
 		})
@@ -73,16 +79,21 @@ func TestInvalidTier(t *testing.T) {
 	NewWithT(t).Expect(out).To(ContainSubstring(`invalid TESTBED_TIER "daily": want test, all, e2e, nightly`))
 }
 
-// TestNeedsEmbedded checks that a missing CLUSTER is never taken for a reason to leave a test to another tier.
-func TestNeedsEmbedded(t *testing.T) {
+// TestNeeds checks that a missing CLUSTER is never taken for a reason to leave a test to another tier.
+func TestNeeds(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(outcome(t, "CLUSTER=embedded")).To(ContainSubstring("--- PASS: TestMarked/embedded"))
+	out := outcome(t, "CLUSTER=embedded")
+	g.Expect(out).To(ContainSubstring("--- PASS: TestMarked/embedded"))
+	g.Expect(out).To(ContainSubstring("this test needs a kind cluster, and CLUSTER is embedded"))
+	g.Expect(out).To(ContainSubstring("=== ATTR  TestMarked/kind testbed.tier e2e\n"))
 
-	out := outcome(t)
+	out = outcome(t)
 	g.Expect(out).To(ContainSubstring("this test needs embedded clusters: set CLUSTER=embedded, as make test does"))
-	g.Expect(out).NotTo(ContainSubstring("=== ATTR  TestMarked/embedded"))
+	g.Expect(out).To(ContainSubstring("this test needs a kind cluster: set CLUSTER=kind, as make e2e does"))
+	g.Expect(out).NotTo(Or(ContainSubstring("=== ATTR  TestMarked/embedded"), ContainSubstring("=== ATTR  TestMarked/kind")))
 
 	out = outcome(t, "CLUSTER=kind")
+	g.Expect(out).To(ContainSubstring("--- PASS: TestMarked/kind"))
 	g.Expect(out).To(ContainSubstring("this test needs embedded clusters, and CLUSTER is kind"))
 	g.Expect(out).To(ContainSubstring("=== ATTR  TestMarked/embedded testbed.tier test\n"))
 }

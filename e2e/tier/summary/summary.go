@@ -18,6 +18,9 @@ import (
 	"strings"
 )
 
+// Variable is the environment variable that names the tier whose tests run. Only package tier reads it.
+const Variable = "TESTBED_TIER"
+
 // Keys of the attributes of tests (testing.T.Attr).
 const (
 	// TierKey has the tier that a skipped test belongs to, such as "all".

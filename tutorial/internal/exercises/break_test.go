@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/mutant"
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
@@ -195,7 +196,8 @@ func TestResetBreaksAgain(t *testing.T) {
 
 // The whole way: a copy that make check finds broken until the fault is undone.
 func TestHeal(t *testing.T) {
-	needsCluster(t)
+	tier.All(t)
+	tier.NeedsEmbedded(t)
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := takeCluster(t)
