@@ -107,6 +107,26 @@ func TestNestedModulesAreInATier(t *testing.T) {
 	}
 }
 
+// TestAllowedSkipsExist compares the list of skips that are not failures with the tests: an entry of which there is no test any more could
+// hide another one.
+func TestAllowedSkipsExist(t *testing.T) {
+	all := tests(t)
+	for _, a := range summary.Allowances() {
+		switch {
+		case a.Why == "":
+			t.Errorf("%+v has no reason", a)
+		case a.Test == "" && a.Reason == "":
+			t.Errorf("%+v allows everything in its package: name a test, or a part of what it prints", a)
+		case !slices.ContainsFunc(all, func(test tree.Test) bool { return test.Dir == a.Package && (a.Test == "" || a.Test == test.Name) }):
+			t.Errorf("%+v is about no test", a)
+		case a.Reason != "" && !slices.ContainsFunc(tracked(t), func(file string) bool {
+			return path.Dir(file) == a.Package && path.Ext(file) == ".go" && strings.Contains(read(t, file), a.Reason)
+		}):
+			t.Errorf("%+v: nothing in %s prints that", a, a.Package)
+		}
+	}
+}
+
 // TestTiersAreTheOnlySwitch looks for other ways in which tests choose when to run.
 func TestTiersAreTheOnlySwitch(t *testing.T) {
 	for _, file := range tracked(t) {

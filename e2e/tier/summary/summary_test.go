@@ -143,6 +143,23 @@ func TestUnexpected(t *testing.T) {
 	g.Expect(r.Skips()).To(ContainElement(summary.Skip{Package: "e2e/memcached", Test: "TestLater", Reason: "make nightly runs this test", Tier: "nightly"}))
 }
 
+// TestAllowances skips tests for reasons that are listed for one of them only.
+func TestAllowances(t *testing.T) {
+	g := NewWithT(t)
+	labels := func(test, reason string) summary.Event {
+		e := output(test, "    a_test.go:1: "+reason+"\n")
+		e.Package = "github.com/example/operator-testbed/kind/home"
+		return e
+	}
+	skipped := func(test string) summary.Event {
+		return summary.Event{Action: "skip", Test: test, Package: "github.com/example/operator-testbed/kind/home"}
+	}
+	const root = "only root can give a directory to another user"
+	g.Expect(read(t, events(labels("TestA/one", root), skipped("TestA/one"))).Unexpected()).To(BeEmpty())
+	g.Expect(read(t, events(labels("TestA/one", "no reason"), skipped("TestA/one"))).Unexpected()).To(HaveLen(1))
+	g.Expect(read(t, events(output("TestA", "    a_test.go:1: "+root+"\n"), skip("TestA"))).Unexpected()).To(HaveLen(1), "the package is another one")
+}
+
 func TestReadPassesOverWhatIsNoEvent(t *testing.T) {
 	r := read(t, "# e2e/memcached\n{broken\n"+events(run("TestA"), pass("TestA"))+"exit status 1")
 	NewWithT(t).Expect(r.Proven()).To(Equal("Proven: 1 test."))
