@@ -34,7 +34,7 @@ const (
 	Feature = "feature" // of a suite, on a cluster
 	Mutant  = "mutant"  // that a suite has caught
 	Block   = "block"   // of commands on a page, which printed what the page shows
-	Lab     = "lab"     // that a check catches, and its solution repairs
+	Lab     = "lab"     // whose fault breaks what it says; that a check catches it, the mutants show
 )
 
 // kinds are the things to count, in the order in which they are printed.
@@ -102,7 +102,7 @@ func Read(events io.Reader) (Run, error) {
 		}
 	}
 	for n, t := range tests {
-		if n.test != "" && !t.ended {
+		if n.test != "" && t.started && !t.ended {
 			r.running = append(r.running, n.pkg+" "+n.test)
 		}
 	}
@@ -112,6 +112,7 @@ func Read(events io.Reader) (Run, error) {
 
 // test is what is known of a test, or of a package, before it ends.
 type test struct {
+	started bool
 	ended   bool
 	failure bool // of a part of it
 	tier    string
@@ -126,6 +127,8 @@ func (r *Run) add(tests map[name]*test, e Event) error {
 	}
 	t := lookUp(tests, n)
 	switch e.Action {
+	case "run":
+		t.started = true
 	case "attr":
 		return t.attribute(e.Key, e.Value)
 	case "output":
@@ -137,8 +140,9 @@ func (r *Run) add(tests map[name]*test, e Event) error {
 	case "pass", "fail", "skip":
 		t.ended = true
 		r.end(n, t, e.Action)
-		if e.Action == "fail" && n.test != "" {
-			lookUp(tests, n.parent()).failure = true
+		for e.Action == "fail" && n.test != "" {
+			n = n.parent()
+			lookUp(tests, n).failure = true
 		}
 		t.output = nil // what a long run prints is not kept
 	}

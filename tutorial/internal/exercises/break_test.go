@@ -17,6 +17,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/mutant"
 	"github.com/example/operator-testbed/e2e/tier"
+	"github.com/example/operator-testbed/e2e/tier/summary"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
@@ -83,6 +84,7 @@ func TestFaultsApply(t *testing.T) {
 	for _, fault := range faults {
 		t.Run(fault.Name, func(t *testing.T) {
 			t.Parallel()
+			tier.Proves(t, summary.Lab, 1)
 			g := NewWithT(t)
 			m := mutantOf(t, fault)
 			broken, err := m.Apply(t.Context(), root, chapterOf(t, fault).OperatorDirectory()+"/config", t.TempDir())
