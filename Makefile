@@ -40,7 +40,7 @@ demo: embedded-cluster $(TESTBED) ## A cluster, the operator, a Memcached: watch
 
 .PHONY: test
 test: embedded-cluster legal-stage $(TESTBED) $(if $(STAGE),,$(LEARNER)) ## Every test that needs no Docker; STAGE=NN-name: those of one chapter.
-	@scripts/test $(STAGE)
+	@scripts/run test $(STAGE)
 
 ##@ A cluster to play with (NAME=other for one more)
 
@@ -140,7 +140,7 @@ start: $(LEARNER) ## A copy of what STAGE=NN-name starts from, in the new direct
 
 .PHONY: check
 check: $(LEARNER) ## Check every feature of the chapter against the copy in DIR, with a hint for each that fails; ONLY=TestNodes: that feature alone.
-	@scripts/with-progress --lines 'checking $(DIR)' $(LEARNER) check --dir='$(DIR)' --only='$(ONLY)'
+	@scripts/run progress --lines 'checking $(DIR)' $(LEARNER) check --dir='$(DIR)' --only='$(ONLY)'
 
 .PHONY: watch
 watch: $(LEARNER) ## Check the copy in DIR again whenever you save a file. The cluster stays up between checks.
@@ -220,7 +220,7 @@ class-forget: $(LEARNER) ## Remove what the class knows about persons, and ask f
 
 .PHONY: e2e
 e2e: legal-cluster legal-stage $(TESTBED) ## The operator's suite on kind; the suite of STAGE=NN-name without Docker; CLUSTER=embedded, kind or existing says where.
-	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/suites $(STAGE)
+	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run e2e $(STAGE)
 
 .PHONY: mutants
 mutants: legal-stage $(TESTBED) ## Break the operators, or that of STAGE=NN-name, with the patches beside their suites, and see the suite catch each. ARGS=-only=regexp chooses.
@@ -254,13 +254,13 @@ test-race: ## The tests with Go's race detector: needs a C compiler.
 
 .PHONY: lint
 lint: ## Look for mistakes in the code and the workflow.
-	@linter=$$(scripts/tool lint golangci-lint) && scripts/with-progress --lines "linting" "$$linter" run ./...
+	@linter=$$(scripts/tool lint golangci-lint) && scripts/run progress --lines "linting" "$$linter" run ./...
 	@go -C scripts/tools run ./vocabulary -C ../.. .
 	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes= .github/workflows/*.yml docs/graders/github/*.yml
 
 .PHONY: check-platforms
 check-platforms: ## Type-check everything for other platforms: PLATFORMS=linux/arm64,darwin/arm64.
-	@scripts/with-progress --lines "type-checking" scripts/check-platforms '$(PLATFORMS)'
+	@scripts/run progress --lines "type-checking" scripts/check-platforms '$(PLATFORMS)'
 
 .PHONY: statements
 statements: ## Count the statements of the testbed's packages, outside tests and generated code.
@@ -268,7 +268,7 @@ statements: ## Count the statements of the testbed's packages, outside tests and
 
 .PHONY: vulncheck
 vulncheck: ## Does the operator call a function with a known vulnerability? DB=file:///directory is another database than vuln.go.dev.
-	@checker=$$(scripts/tool release govulncheck) && scripts/with-progress --lines "checking for vulnerabilities" \
+	@checker=$$(scripts/tool release govulncheck) && scripts/run progress --lines "checking for vulnerabilities" \
 		"$$checker" $(if $(DB),-db='$(DB)') $(or $(ARGS),./operator/...)
 
 .PHONY: sbom
@@ -284,17 +284,17 @@ clean: ## Remove what was built in this directory. The cache stays: it is shared
 
 .PHONY: docker-up docker-down
 docker-up docker-down: ## Install and start Docker on a Debian or Ubuntu without it (says what it does, and asks); stop it again.
-	@mkdir -p bin && scripts/with-progress "compiling kind/docker" go build "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
+	@mkdir -p bin && scripts/run progress "compiling kind/docker" go build "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
 	@bin/docker-engine $(@:docker-%=%)
 
 .PHONY: memcached-image
 memcached-image: ## Make an image of memcached from Debian's package, and print its name: for MEMCACHED_IMAGE.
-	@scripts/with-progress "compiling kind/node" go -C kind/node build "-ldflags=-s -w" -o ../../bin/node-image .
+	@scripts/run progress "compiling kind/node" go -C kind/node build "-ldflags=-s -w" -o ../../bin/node-image .
 	@cd kind/node && ../../bin/node-image -image=memcached
 
 .PHONY: node-image
 node-image: ## Make the image of a node from Go modules and Debian packages, and print its name: for sites without a registry.
-	@scripts/with-progress "compiling kind/node" go -C kind/node build "-ldflags=-s -w" -o ../../bin/node-image .
+	@scripts/run progress "compiling kind/node" go -C kind/node build "-ldflags=-s -w" -o ../../bin/node-image .
 	@cd kind/node && ../../bin/node-image
 
 ##@ Without a network
@@ -303,7 +303,7 @@ node-image: ## Make the image of a node from Go modules and Debian packages, and
 bundle: bin/bundle bundled-sites ## Pack what this needs from the network into BUNDLE=file, for machines like this one or PLATFORMS="linux/amd64 darwin/arm64"; IMAGES="name ..." as well.
 	@platforms=$$(bin/bundle platforms '$(PLATFORMS)') && for platform in $$platforms; do \
 		go -C kind/kubernetes run . -platform=$$platform >/dev/null || exit; done
-	@scripts/with-progress 'packing $(BUNDLE)' bin/bundle pack -platforms='$(PLATFORMS)' -images='$(IMAGES)' '$(BUNDLE)'
+	@scripts/run progress 'packing $(BUNDLE)' bin/bundle pack -platforms='$(PLATFORMS)' -images='$(IMAGES)' '$(BUNDLE)'
 
 # Below a path, too: without a network, make test compares both.
 .PHONY: bundled-sites
@@ -313,11 +313,11 @@ bundled-sites: $(LEARNER)
 
 .PHONY: unbundle
 unbundle: bin/bundle ## Unpack BUNDLE=file or BUNDLE=https://address into this machine's caches.
-	@scripts/with-progress 'unpacking $(BUNDLE)' bin/bundle unpack '$(BUNDLE)'
+	@scripts/run progress 'unpacking $(BUNDLE)' bin/bundle unpack '$(BUNDLE)'
 
 .PHONY: bin/bundle
 bin/bundle:
-	@scripts/with-progress "compiling kind/bundle" go build "-ldflags=-s -w" -o $@ ./kind/bundle
+	@scripts/run progress "compiling kind/bundle" go build "-ldflags=-s -w" -o $@ ./kind/bundle
 
 ##@ Pictures
 
@@ -405,10 +405,10 @@ writable = { mkdir -p bin 2>/dev/null && [ -w bin ] || { echo "$(CURDIR)/bin can
 .PHONY: $(TESTBED)
 $(TESTBED):
 	@command -v go >/dev/null || { echo "Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin directory on PATH" >&2; exit 1; }
-	@$(call up-to-date,e2e kind/gocommand kind/home operator/api) || { $(writable); scripts/with-progress "compiling the testbed's command line (a minute or two the first time)" \
+	@$(call up-to-date,e2e kind/gocommand kind/home operator/api) || { $(writable); scripts/run progress "compiling the testbed's command line (a minute or two the first time)" \
 		go build "-ldflags=-s -w" -o $@ ./e2e/cmd/testbed; }
 
 .PHONY: $(LEARNER)
 $(LEARNER):
-	@$(call up-to-date,e2e kind/gocommand kind/home operator/api tutorial/cmd tutorial/internal) || { $(writable); scripts/with-progress "compiling the learner's command line" \
+	@$(call up-to-date,e2e kind/gocommand kind/home operator/api tutorial/cmd tutorial/internal) || { $(writable); scripts/run progress "compiling the learner's command line" \
 		go build "-ldflags=-s -w" -o $@ ./tutorial/cmd/lab; }

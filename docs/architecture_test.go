@@ -68,7 +68,8 @@ var parts = map[string]part{
 	"e2e":             {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
 
 	"kind":    {why: "what clusters are made of does not depend on what runs on them"},
-	"scripts": {why: "the tools are modules of their own"},
+	"scripts":        {why: "the tools are modules of their own"},
+	"scripts/runner": {imports: []string{"kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},

@@ -278,7 +278,7 @@ func TestSettingsPage(t *testing.T) {
 func TestTestbedVariables(t *testing.T) {
 	found := map[string]bool{}
 	quoted := regexp.MustCompile(`"(TESTBED_[A-Z_]+)"`)
-	for _, directory := range []string{"e2e", "kind", "tutorial"} {
+	for _, directory := range []string{"e2e", "kind", "scripts", "tutorial"} {
 		err := filepath.WalkDir(filepath.Join(repository, directory), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err

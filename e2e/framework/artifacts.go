@@ -65,8 +65,8 @@ func (s *Suite) keep(scope *Scope) {
 	s.artifacts = append(s.artifacts, directory)
 }
 
-// printLast prints the lines to the file that $TESTBED_FAILURES names, for a script that prints last (see scripts/failures), or else
-// to out.
+// printLast prints the lines to the file that $TESTBED_FAILURES names, for a program that prints last (see scripts/runner), or else to
+// out.
 func printLast(lines []string, out io.Writer) error {
 	if len(lines) == 0 {
 		return nil

@@ -98,7 +98,7 @@ func unbundle(ctx context.Context, bundle string) error {
 	return os.Remove(path)
 }
 
-// report shows progress: scripts/with-progress shows the last of these lines until the next one.
+// report shows progress: scripts/run progress shows the last of these lines until the next one.
 func report(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }

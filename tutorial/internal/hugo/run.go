@@ -62,7 +62,7 @@ func complaints(said []byte) string {
 
 // theme returns the directory of the theme in Go's module cache.
 func (s Site) theme(ctx context.Context) (string, error) {
-	out, err := s.output(ctx, "scripts/with-progress", "downloading the theme", "go", "-C", Source, "mod", "download", "-json", theme)
+	out, err := s.output(ctx, "scripts/run", "progress", "downloading the theme", "go", "-C", Source, "mod", "download", "-json", theme)
 	var module struct{ Dir, Error string }
 	if unreadable := json.Unmarshal(out, &module); err == nil {
 		err = unreadable

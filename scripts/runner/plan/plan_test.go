@@ -1,0 +1,244 @@
+package plan
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// repository is the root of this repository.
+const repository = "../../.."
+
+// TestPlans builds each plan as it is called, and looks at what its parts need.
+func TestPlans(t *testing.T) {
+	root, err := filepath.Abs(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, requests := range map[string][]Request{
+		"test": {{}, {Stage: "04-controller"}, {Stage: "12-finished"}},
+		"e2e":  {{Cluster: "kind"}, {Cluster: "embedded"}, {Cluster: "existing"}, {Cluster: "kind", Stage: "08-deployment"}},
+		"ci":   {{}},
+	} {
+		for _, request := range requests {
+			request.Root = root
+			p, err := For(name, request, nil)
+			if err != nil {
+				t.Errorf("%s %+v: %v", name, request, err)
+				continue
+			}
+			if len(p.Parts) == 0 {
+				t.Errorf("%s %+v has no parts", name, request)
+			}
+			for _, part := range p.Parts {
+				if info, err := os.Stat(filepath.Join(root, part.Dir)); err != nil || !info.IsDir() {
+					t.Errorf("%s %+v: %q runs in %q, which is not a directory: %v", name, request, part.Name, part.Dir, err)
+				}
+				if part.Tests == nil {
+					continue
+				}
+				if len(part.Tests.Packages) == 0 {
+					t.Errorf("%s %+v: %q has no packages", name, request, part.Name)
+				}
+				for _, pattern := range part.Tests.Packages {
+					directory, _, _ := strings.Cut(pattern, "/...")
+					if _, err := os.Stat(filepath.Join(root, part.Dir, directory)); err != nil {
+						t.Errorf("%s %+v: %q has the package %q: %v", name, request, part.Name, pattern, err)
+					}
+				}
+				if i := slices.IndexFunc(part.Tests.Flags, func(flag string) bool { return strings.HasPrefix(flag, "-timeout") }); i >= 0 {
+					t.Errorf("%s %+v: %q has a time limit: leave %s out, because the watchdog stops what hangs", name, request, part.Name, part.Tests.Flags[i])
+				}
+			}
+		}
+	}
+	if _, err := For("nothing", Request{}, nil); err == nil || err.Error() != "there is no plan nothing: use one of ci, e2e, test" {
+		t.Errorf("an unknown plan: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	nothing := func(context.Context, io.Writer) error { return nil }
+	for want, parts := range map[string][]Part{
+		"": {{Name: "a", Do: nothing}, {Name: "b", Needs: []string{"a"}, Command: []string{"true"}}},
+		`plan p: the name "a" of a part is not unique`:                   {{Name: "a", Do: nothing}, {Name: "a", Do: nothing}},
+		`plan p: the name "" of a part is not unique`:                    {{Do: nothing}},
+		`plan p: part "a" has 2 of Command, Tests and Do, and needs one`: {{Name: "a", Do: nothing, Tests: &Tests{}}},
+		`plan p: part "a" has 0 of Command, Tests and Do, and needs one`: {{Name: "a"}},
+		`plan p: part "a" needs "b", which no part before it is called`:  {{Name: "a", Needs: []string{"b"}, Do: nothing}, {Name: "b", Do: nothing}},
+	} {
+		got := ""
+		if err := (Plan{Name: "p", Parts: parts}).check(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("got %q, expected %q", got, want)
+		}
+	}
+}
+
+// TestOnly chooses parts, which brings along those that they need.
+func TestOnly(t *testing.T) {
+	p := Plan{Name: "p", Parts: []Part{{Name: "a"}, {Name: "b", Needs: []string{"a"}}, {Name: "c"}, {Name: "d", Needs: []string{"b"}}}}
+	for _, test := range []struct{ only, want []string }{
+		{nil, []string{`"a"`, `"b"`, `"c"`, `"d"`}},
+		{[]string{"d"}, []string{`"a"`, `"b"`, `"d"`}},
+		{[]string{"c", "a"}, []string{`"a"`, `"c"`}},
+	} {
+		got, err := p.only(test.only)
+		if err != nil || !slices.Equal(got.names(), test.want) {
+			t.Errorf("of %q: got %q, %v, expected %q", test.only, got.names(), err, test.want)
+		}
+	}
+	if _, err := p.only([]string{"e"}); err == nil || err.Error() != `p has no part "e": use one of "a", "b", "c", "d"` {
+		t.Errorf("an unknown part: %v", err)
+	}
+}
+
+// write writes files, by name.
+func write(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFindStage(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, map[string]string{
+		"tutorial/04-a/chapter.yaml":    "title: A\n",
+		"tutorial/12-last/chapter.yaml": "title: B\noperator: operator\nsuite: e2e/memcached\n",
+	})
+	for name, want := range map[string]stage{
+		"04-a":    {"tutorial/04-a", "tutorial/04-a/test/e2e"},
+		"12-last": {"operator", "e2e/memcached"},
+	} {
+		if got, err := findStage(root, name); err != nil || got != want {
+			t.Errorf("%s: got %+v, %v; expected %+v", name, got, err, want)
+		}
+	}
+	if _, err := findStage(root, "05-b"); err == nil || !strings.HasPrefix(err.Error(), "there is no chapter 05-b: use ") {
+		t.Errorf("an unknown chapter: %v", err)
+	}
+}
+
+// TestTested finds the packages that go list says have tests.
+func TestTested(t *testing.T) {
+	directories := []string{"tutorial/10-admission", "tutorial/10-admission/test/e2e"}
+	got, err := tested(repository, directories...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}`,
+		"./"+directories[0]+"/...", "./"+directories[1])
+	list.Dir = repository
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for name := range strings.FieldsSeq(string(out)) {
+		want = append(want, strings.Replace(name, "github.com/example/operator-testbed", ".", 1))
+	}
+	slices.Sort(want)
+	if want = slices.Compact(want); len(want) < 3 || !slices.Equal(got, want) {
+		t.Errorf("got %q, and go list says %q", got, want)
+	}
+}
+
+func TestCountMutants(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, map[string]string{
+		"e2e/a/mutants/one.patch": "", "e2e/a/mutants/deep/two.patch": "", "tutorial/b/mutants/three.patch": "", "tutorial/b/mutants/README.md": "", "e2e/a/four.patch": "",
+	})
+	if count, err := countMutants(root); err != nil || count != 3 {
+		t.Errorf("%d, %v", count, err)
+	}
+}
+
+// TestChecksOfTheTree commits files, and changes the working tree.
+func TestChecksOfTheTree(t *testing.T) {
+	root := t.TempDir()
+	run := func(arguments ...string) {
+		t.Helper()
+		if _, err := git(t.Context(), root, arguments...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(check func(context.Context, io.Writer) error, want string) {
+		t.Helper()
+		var out bytes.Buffer
+		err := check(t.Context(), &out)
+		got := out.String()
+		if err != nil {
+			got += err.Error()
+		}
+		if got != want {
+			t.Errorf("got %q, expected %q", got, want)
+		}
+	}
+	run("init", "--quiet")
+	write(t, root, map[string]string{"a.go": "package a\n"})
+	run("add", "--all")
+	run("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--message=a")
+	expect(nothingChanged(root), "")
+	expect(noBinary(root), "")
+	write(t, root, map[string]string{"a binary": strings.Repeat("x", largest+1)})
+	expect(nothingChanged(root), "?? \"a binary\"\nthe working tree is not what was committed")
+	expect(noBinary(root), "")
+	run("add", "--all")
+	expect(noBinary(root), "a binary\nthese files are larger than 1 MB, as no source is")
+}
+
+// TestNothingLeft looks for processes and files of clusters.
+func TestNothingLeft(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	if err := emptyState(state)(t.Context(), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	write(t, state, map[string]string{"cluster/kubeconfig": ""})
+	var out bytes.Buffer
+	if err := nothingLeft(state)(t.Context(), &out); err == nil || out.String() != filepath.Join(state, "cluster", "kubeconfig")+"\n" {
+		t.Errorf("a file is left: %v, %s", err, &out)
+	}
+	running := exec.CommandContext(t.Context(), "sh", "-c", "read line", state)
+	if _, err := running.StdinPipe(); err != nil { // it reads until it is killed
+		t.Fatal(err)
+	}
+	if err := running.Start(); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("%d sh -c read line %s\n", running.Process.Pid, state)
+	out.Reset()
+	if err := emptyState(state)(t.Context(), &out); err == nil || !strings.HasSuffix(out.String(), want) {
+		t.Errorf("a process is left: %v, %s", err, &out)
+	}
+	_ = running.Process.Kill()
+	_ = running.Wait()
+	if err := emptyState(state)(t.Context(), io.Discard); err != nil {
+		t.Errorf("only files are left: %v", err)
+	}
+	if err := nothingLeft(state)(t.Context(), io.Discard); err != nil {
+		t.Errorf("nothing is left: %v", err)
+	}
+	if _, err := os.Stat(state); !os.IsNotExist(err) {
+		t.Errorf("the directory is left: %v", err)
+	}
+	// Go's cache holds a test's result only for the same environment.
+	if one, two := stateOfCI("/a"), stateOfCI("/a"); one != two || one == stateOfCI("/b") {
+		t.Errorf("the state of /a is in %s and %s, and that of /b in %s", one, two, stateOfCI("/b"))
+	}
+}

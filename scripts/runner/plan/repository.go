@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// stage is where a chapter of the tutorial has its operator and its suite, relative to the root of the repository.
+type stage struct{ operator, suite string }
+
+// findStage reads which directories a chapter.yaml names, which are else the chapter's own.
+func findStage(root, name string) (stage, error) {
+	text, err := os.ReadFile(filepath.Join(root, "tutorial", name, "chapter.yaml"))
+	if err != nil {
+		return stage{}, fmt.Errorf("there is no chapter %s: use the name of a directory in tutorial, such as 04-controller: %w", name, err)
+	}
+	s := stage{operator: path.Join("tutorial", name), suite: path.Join("tutorial", name, "test", "e2e")}
+	for line := range strings.Lines(string(text)) {
+		if value, found := strings.CutPrefix(line, "operator: "); found {
+			s.operator = strings.TrimSpace(value)
+		}
+		if value, found := strings.CutPrefix(line, "suite: "); found {
+			s.suite = strings.TrimSpace(value)
+		}
+	}
+	return s, nil
+}
+
+// tested returns the packages below directories that have tests. Test binaries that are kept are called after the last element of their
+// package's path, so a package without tests, whose name may be another's, must not be among them.
+func tested(root string, directories ...string) ([]string, error) {
+	var packages []string
+	for _, directory := range directories {
+		err := filepath.WalkDir(filepath.Join(root, directory), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if name := entry.Name(); entry.IsDir() {
+				if name == "testdata" || name == "bin" || strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") {
+					return fs.SkipDir
+				}
+				if _, err := os.Stat(filepath.Join(file, "go.mod")); err == nil {
+					return fs.SkipDir
+				}
+				return nil
+			}
+			if strings.HasSuffix(file, "_test.go") {
+				relative, err := filepath.Rel(root, filepath.Dir(file))
+				if err != nil {
+					return err
+				}
+				packages = append(packages, "./"+filepath.ToSlash(relative))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages), nil
+}
+
+// countMutants counts the patches in directories called mutants.
+func countMutants(root string) (int, error) {
+	count := 0
+	for _, directory := range []string{"e2e", "tutorial"} {
+		err := filepath.WalkDir(filepath.Join(root, directory), func(file string, _ fs.DirEntry, err error) error {
+			if strings.HasSuffix(file, ".patch") && slices.Contains(strings.Split(filepath.ToSlash(file), "/"), "mutants") {
+				count++
+			}
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return count, nil
+}
+
+// environment returns a variable, or a default where it is not set.
+func environment(name, fallback string) string {
+	if value, set := os.LookupEnv(name); set {
+		return value
+	}
+	return fallback
+}
+
+// clustersAtOnce returns how many kind clusters fit on this machine: one for each core, because a kubelet that has to wait for its turn gets
+// pods ready too late for their probes. A node takes 1 GiB, and compiling and running its suite takes 2 GiB more.
+func clustersAtOnce() int {
+	free, err := freeMemory()
+	switch {
+	case err != nil || free < 6: // without an answer, one is safe
+		return 1
+	case free < 9:
+		return min(2, runtime.NumCPU())
+	}
+	return min(3, runtime.NumCPU())
+}
+
+// freeMemory returns how many GiB of memory are free, of this machine or of the virtual machine in which its engine runs containers.
+func freeMemory() (int, error) {
+	file, err := os.Open("/proc/meminfo")
+	if err != nil {
+		out, err := exec.Command("docker", "info", "--format", "{{.MemTotal}}").Output()
+		if err != nil {
+			return 0, fmt.Errorf("ask docker for its memory: %w", err)
+		}
+		total, err := strconv.Atoi(strings.TrimSpace(string(out)))
+		return total >> 30, err
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) > 1 && fields[0] == "MemAvailable:" {
+			kilobytes, err := strconv.Atoi(fields[1])
+			return kilobytes >> 20, err
+		}
+	}
+	return 0, fmt.Errorf("%s has no MemAvailable", file.Name())
+}
+
+// hasEngine reports whether there is a container engine.
+func hasEngine() bool { return exec.Command("docker", "version").Run() == nil }

@@ -1,0 +1,528 @@
+package run_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/example/operator-testbed/scripts/runner/plan"
+	"github.com/example/operator-testbed/scripts/runner/process"
+	"github.com/example/operator-testbed/scripts/runner/run"
+)
+
+func TestMain(m *testing.M) {
+	process.Become()
+	os.Exit(m.Run())
+}
+
+// lockedBuffer is what several parts print to.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(text)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// scenario is where a plan runs.
+type scenario struct {
+	run.Options
+	out, progress *lockedBuffer
+}
+
+func newScenario(t *testing.T) *scenario {
+	t.Helper()
+	guard, err := process.NewGuard(time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = guard.Close() })
+	w := &scenario{out: &lockedBuffer{}, progress: &lockedBuffer{}}
+	w.Options = run.Options{
+		Root: t.TempDir(), Module: "example.com/m", Out: w.out, Progress: w.progress, Guard: guard, Results: filepath.Join(t.TempDir(), "results"),
+		Env: os.Environ(), Quiet: time.Hour, Grace: time.Minute,
+	}
+	return w
+}
+
+// sh is a part that runs a shell.
+func sh(name, script string) plan.Part {
+	return plan.Part{Name: name, Command: []string{"sh", "-c", script}}
+}
+
+// run runs the parts one after another.
+func (w *scenario) run(parts ...plan.Part) int {
+	code, _ := run.Run(context.Background(), plan.Plan{Name: "this", Parts: parts}, w.Options)
+	return code
+}
+
+// expect compares what was printed with a regular expression.
+func (w *scenario) expect(t *testing.T, want string) {
+	t.Helper()
+	if got := w.out.String(); !regexp.MustCompile(`(?s)^` + want + `$`).MatchString(got) {
+		t.Errorf("expected\n%s\ngot\n%s", want, got)
+	}
+}
+
+// The parts run one after another until one fails, and a table shows what each took.
+func TestTable(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	busy := "sh -c 'ulimit -t 2; while :; do :; done'; true"
+	if code := w.run(sh("quick", "echo hello; echo world >&2"), sh("busy", busy), sh("bad", "exit 3"), sh("never", "echo never")); code != 3 {
+		t.Errorf("expected the exit code of the part that failed, got %d", code)
+	}
+	w.expect(t, `
+== quick
+(?:hello
+world|world
+hello)
+
+== busy
+.*
+== bad
+
+ +\d+ s +0 s CPU  ok           quick
+ +\d+ s +[12] s CPU  ok           busy
+ +\d+ s +0 s CPU  failed \(3\)   bad
+ +\d+ s +[12] s CPU  failed       this in all
+`)
+	if strings.Contains(w.out.String(), "never") {
+		t.Error("a part ran after one that failed")
+	}
+}
+
+// A part runs after those that it needs, in its directory, with its environment, inside of a command, and with what others have set.
+func TestPart(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	if err := os.Mkdir(filepath.Join(w.Root, "a directory"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	part := sh("part", `echo "$PWD $ALL $OWN $SET $WRAPPED"`)
+	part.Dir, part.Env, part.In, part.Needs = "a directory", []string{"OWN=own"}, []string{"env", "WRAPPED=wrapped"}, []string{"sets"}
+	sets := sh("sets", "echo one; echo two words")
+	sets.Sets = "SET"
+	code, _ := run.Run(context.Background(), plan.Plan{Name: "this", Env: []string{"ALL=all", "OWN=not"}, AtOnce: 2, Parts: []plan.Part{sets, part}}, w.Options)
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if want := "\n== part\n" + filepath.Join(w.Root, "a directory") + " all own two words wrapped\n"; !strings.Contains(w.out.String(), want) {
+		t.Errorf("expected %q in\n%s", want, w.out)
+	}
+}
+
+// side returns two parts. The first runs until it is interrupted, and the second fails as soon as the first runs.
+func side(t *testing.T) (stays, fails plan.Part) {
+	t.Helper()
+	pipe := filepath.Join(t.TempDir(), "runs")
+	stays = sh("stays", `trap 'echo "interrupted"; exit 130' INT; echo "     1 s  testing stays ... (TestOne)"; >'`+pipe+`'; while :; do sleep 0.1; done`)
+	fails = sh("fails", `until [ -e '`+pipe+`' ]; do sleep 0.1; done; echo "no success" >&2; exit 3`)
+	return stays, fails
+}
+
+// What runs side by side is shown when it ends, and interrupted when another one fails, whose exit code counts.
+func TestSideBySide(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	stays, fails := side(t)
+	code, _ := run.Run(context.Background(), plan.Plan{Name: "this", AtOnce: 2, Parts: []plan.Part{sh("quick", "echo here"), stays, fails, sh("never", "true")}}, w.Options)
+	if code != 3 {
+		t.Errorf("expected exit code 3, got %d", code)
+	}
+	w.expect(t, `
+== quick
+here
+
+== fails
+no success
+
+== stays
+interrupted
+
+ +\d+ s +0 s CPU  ok           quick
+ +\d+ s +\d+ s CPU  stopped      stays
+ +\d+ s +\d+ s CPU  failed \(3\)   fails
+ +\d+ s +\d+ s CPU  failed       this in all
+`)
+}
+
+// Never do more parts run at the same time than the plan says, nor a part beside one that it needs.
+func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	var mu sync.Mutex
+	running, most := 0, 0
+	ended := map[string]bool{}
+	var together sync.WaitGroup
+	together.Add(2)
+	do := func(name string, needs ...string) plan.Part {
+		return plan.Part{Name: name, Needs: needs, Do: func(context.Context, io.Writer) error {
+			mu.Lock()
+			running++
+			most = max(most, running)
+			for _, need := range needs {
+				if !ended[need] {
+					t.Errorf("%s runs before %s has ended", name, need)
+				}
+			}
+			mu.Unlock()
+			if name == "a" || name == "c" { // that they run together
+				together.Done()
+				together.Wait()
+			}
+			mu.Lock()
+			running--
+			ended[name] = true
+			mu.Unlock()
+			return nil
+		}}
+	}
+	p := plan.Plan{Name: "this", AtOnce: 2, Parts: []plan.Part{do("a"), do("b", "a"), do("c"), do("d", "b", "c"), do("e")}}
+	if code, _ := run.Run(context.Background(), p, w.Options); code != 0 || most != 2 || len(ended) != 5 {
+		t.Errorf("exit code %d, at most %d at once, ended: %v\n%s", code, most, ended, w.out)
+	}
+}
+
+// A plan that keeps going after a failure leaves only out what needs the part that has failed.
+func TestKeepGoing(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	after := sh("after bad", "true")
+	after.Needs = []string{"bad"}
+	p := plan.Plan{Name: "this", KeepGoing: true, Parts: []plan.Part{sh("bad", "exit 4"), after, sh("worse", "exit 5"), sh("good", "true")}}
+	if code, _ := run.Run(context.Background(), p, w.Options); code != 4 {
+		t.Errorf("expected the exit code of the first that failed, got %d", code)
+	}
+	w.expect(t, `.*
+ +\d+ s +0 s CPU  failed \(4\)   bad
+ +0 s +0 s CPU  not run      after bad
+ +\d+ s +0 s CPU  failed \(5\)   worse
+ +\d+ s +0 s CPU  ok           good
+ +\d+ s +\d+ s CPU  failed       this in all
+`)
+}
+
+// A part that is interrupted gets time to end. What a part undoes is undone if it has started, however the plan ends.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	for name, runs := range map[string]bool{"interrupted": true, "failed": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newScenario(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			stays, fails := side(t)
+			stays.Finally = []string{"echo", "undone"}
+			never := sh("never", "true")
+			never.Finally = []string{"echo", "never undone"}
+			parts := []plan.Part{stays, never}
+			if runs {
+				parts[1] = plan.Part{Name: "cancels", Do: func(context.Context, io.Writer) error {
+					<-runsNow(t, stays)
+					cancel()
+					<-ctx.Done()
+					return ctx.Err()
+				}}
+			} else {
+				parts = []plan.Part{stays, fails, never}
+			}
+			code, _ := run.Run(ctx, plan.Plan{Name: "this", AtOnce: 2, Parts: parts}, w.Options)
+			cancel()
+			if code == 0 || strings.Contains(w.out.String(), "never undone") {
+				t.Errorf("exit code %d\n%s", code, w.out)
+			}
+			w.expect(t, `.*
+== stays
+interrupted
+.*
+== after stays
+undone
+.*
+ +\d+ s +\d+ s CPU  stopped      stays
+.*`)
+		})
+	}
+}
+
+// runsNow returns a channel that is closed when the part that stays runs.
+func runsNow(t *testing.T, stays plan.Part) <-chan struct{} {
+	t.Helper()
+	file := regexp.MustCompile(`>'([^']+)'`).FindStringSubmatch(stays.Command[2])[1]
+	runs := make(chan struct{})
+	go func() {
+		for {
+			if _, err := os.Stat(file); err == nil {
+				close(runs)
+				return
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+	}()
+	return runs
+}
+
+// What can't be interrupted is killed as soon as the user is impatient, and is reported.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	stays, _ := side(t)
+	stays.Command[2] = strings.ReplaceAll(stays.Command[2], `trap 'echo "interrupted"; exit 130' INT`, `trap '' INT`)
+	kill := make(chan struct{})
+	w.Kill = kill
+	w.Grace = time.Hour
+	go func() {
+		<-runsNow(t, stays)
+		cancel()
+		close(kill)
+	}()
+	if code, _ := run.Run(ctx, plan.Plan{Name: "this", Parts: []plan.Part{stays}}, w.Options); code == 0 {
+		t.Error("expected a failure")
+	}
+	w.expect(t, `.*killed what "stays" has left running: \d+ sh -c .*
+ +\d+ s +\d+ s CPU  stopped      stays
+.*`)
+}
+
+// While nothing is shown, a line of progress says what each part is doing. That of a command within a part is its own.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	w.Quiet = 20 * time.Millisecond
+	shown := make(chan struct{})
+	w.Progress = writer(func(text []byte) (int, error) {
+		if strings.Contains(string(text), "(linking)") {
+			defer func() { _ = recover() }() // it is closed already
+			close(shown)
+		}
+		return w.progress.Write(text)
+	})
+	file := filepath.Join(t.TempDir(), "go-on")
+	inner := sh("inner", `echo "     7 s  compiling it ... (linking)" >&2; until [ -e '`+file+`' ]; do sleep 0.1; done`)
+	outer := plan.Part{Name: "waits", Do: func(context.Context, io.Writer) error {
+		<-shown
+		return os.WriteFile(file, nil, 0o600)
+	}}
+	code, _ := run.Run(context.Background(), plan.Plan{Name: "this", AtOnce: 2, Parts: []plan.Part{inner, outer}}, w.Options)
+	if got := w.progress.String(); code != 0 || !regexp.MustCompile(`(?m)^ +\d+ s  inner \.\.\. \(linking\)$`).MatchString(got) ||
+		!regexp.MustCompile(`(?m)^ +\d+ s  waits \.\.\.$`).MatchString(got) {
+		t.Errorf("exit code %d, and the progress is\n%s", code, got)
+	}
+	if strings.Contains(w.out.String(), "linking") {
+		t.Errorf("a line of progress is shown among the output:\n%s", w.out)
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(text []byte) (int, error) { return w(text) }
+
+// A check in Go that fails says why, and has a JUnit file, as every part has.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	check := plan.Part{Name: "a check", Do: func(_ context.Context, out io.Writer) error {
+		fmt.Fprintln(out, "big.bin")
+		return errors.New("this file is too large")
+	}}
+	if code := w.run(sh("quick", "true"), check); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	w.expect(t, `.*
+== a check
+big\.bin
+this file is too large
+.*failed \(1\)   a check
+.*`)
+	for name, want := range map[string]string{
+		"quick.xml":   `<testcase classname="this" name="quick" time="[\d.]+"></testcase>`,
+		"a-check.xml": `(?s)<testcase classname="this" name="a check" time="[\d.]+">\s*<failure message="failed">big.bin&#xA;this file is too large&#xA;</failure>`,
+	} {
+		text, err := os.ReadFile(filepath.Join(w.Results, name))
+		if err != nil || !regexp.MustCompile(want).Match(text) {
+			t.Errorf("expected %s in %s, got %v\n%s", want, name, err, text)
+		}
+	}
+}
+
+// goModule writes a module with tests, and returns a part that runs them.
+func goModule(t *testing.T, w *scenario, test string) plan.Part {
+	t.Helper()
+	for name, text := range map[string]string{
+		"go.mod":         "module example.com/m\n\ngo 1.26.0\n",
+		"a/a_test.go":    "package a\n\nimport (\n\t\"testing\"\n\t\"time\"\n)\n\nvar _ = time.Now\n\n" + test,
+		"none/none.go":   "package none\n",
+		"b/b_test.go":    "package b\n\nimport \"testing\"\n\nfunc TestB(t *testing.T) { t.Skip(\"it needs a real kubelet\") }\n",
+		"wrong/wrong.go": "package wrong\n\nvar x int = \"\"\n",
+	} {
+		path := filepath.Join(w.Root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return plan.Part{Name: "tests", Tests: &plan.Tests{Flags: []string{"-count=1", "-vet=off"}, Packages: []string{"./a", "./b", "./none"}}}
+}
+
+// go test's packages are shown as they end, then what was skipped, and what has failed. Its JUnit file has all tests, and its events are kept.
+func TestTests(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	part := goModule(t, w, `func TestGood(t *testing.T) {}
+
+func TestBad(t *testing.T) { t.Error("expected 1, got 2") }
+`)
+	part.In = []string{"sh", "-c", `echo "a cluster is up"; "$@"`, "with"}
+	code, files := run.Run(context.Background(), plan.Plan{Name: "this", Parts: []plan.Part{part}}, w.Options)
+	if code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	w.expect(t, `
+== tests
+a cluster is up
+.*=== FAIL: a TestBad \(0s\)
+    a_test.go:\d+: expected 1, got 2
+--- FAIL: TestBad \(0.00s\)
+FAIL  a \([\d.ms]+\)
+.*Skipped:
+  b TestB: it needs a real kubelet
+Failed:
+  a TestBad
+3 packages, 3 tests, 1 skipped, 1 failed
+
+ +\d+ s +\d+ s CPU  failed \(1\)   tests
+.*`)
+	for _, want := range []string{`ok    b \([\d.ms]+\)`} {
+		if !regexp.MustCompile(want).MatchString(w.out.String()) {
+			t.Errorf("expected %s in\n%s", want, w.out)
+		}
+	}
+	junit, err := os.ReadFile(filepath.Join(w.Results, "tests.xml"))
+	for _, want := range []string{`classname="a" name="TestGood"`, `classname="a" name="TestBad"`, `<skipped message="it needs a real kubelet">`} {
+		if err != nil || !strings.Contains(string(junit), want) {
+			t.Errorf("expected %s in the JUnit file, got %v\n%s", want, err, junit)
+		}
+	}
+	if !slices.Equal(files, []string{filepath.Join(w.Results, "tests.json")}) {
+		t.Fatalf("the events are in %q", files)
+	}
+	kept, err := os.ReadFile(files[0])
+	if err != nil || !strings.Contains(string(kept), `"Action":"fail","Package":"example.com/m/a","Test":"TestBad"`) {
+		t.Errorf("the events are %v\n%s", err, kept)
+	}
+}
+
+// The errors of a compiler are shown with the package that it could not compile.
+func TestDoesNotCompile(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	part := goModule(t, w, "")
+	part.Tests.Packages = []string{"./wrong"}
+	if code := w.run(part); code == 0 {
+		t.Error("expected a failure")
+	}
+	if !strings.Contains(w.out.String(), `wrong.go:3:13: cannot use ""`) {
+		t.Errorf("the error is not in\n%s", w.out)
+	}
+}
+
+// A test that hangs prints its goroutines, and fails as one that hangs.
+func TestHangs(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	w.Watch = 2 * time.Second
+	part := goModule(t, w, `func TestGood(t *testing.T) {}
+
+func waitsForever() { time.Sleep(24 * time.Hour) }
+
+func TestHangs(t *testing.T) {
+	t.Log("before it hangs")
+	waitsForever()
+}
+`)
+	if code := w.run(part); code == 0 {
+		t.Error("expected a failure")
+	}
+	w.expect(t, `
+== tests
+.*tests hangs: for 2s no test has started, ended or printed, and nothing was compiled; the goroutines of its tests follow\.
+.*=== FAIL: a TestHangs .*before it hangs
+.*SIGQUIT: quit
+.*waitsForever.*
+Failed:
+  a TestHangs
+.*
+ +\d+ s +\d+ s CPU  failed \(1\)   tests
+.*`)
+}
+
+// hung is what is printed about a part that hangs.
+const hung = "hangs: for "
+
+// The watchdog lets go on what prints now and then, and what compiles in silence, for longer than its period. A command that only repeats a
+// line of progress hangs, and so does a check in Go that waits.
+func TestWatchdog(t *testing.T) {
+	t.Parallel()
+	compiler := filepath.Join(t.TempDir(), "compile") // a shell that is called so
+	shell, err := os.ReadFile("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(compiler, shell, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const forever = `while :; do sleep 0.1; done`
+	for name, test := range map[string]struct {
+		part  plan.Part
+		hangs bool
+	}{
+		"prints":         {sh("part", `i=0; while [ $i -lt 60 ]; do i=$((i + 1)); echo "$i"; sleep 0.1; done`), false},
+		"shows progress": {sh("part", `i=0; while [ $i -lt 60 ]; do i=$((i + 1)); echo "     $i s  compiling ... ($i of 60)"; sleep 0.1; done`), false},
+		"compiles":       {plan.Part{Name: "part", Command: []string{compiler, "-c", `ulimit -t 5; while :; do :; done`}}, false},
+		"only counts":    {sh("part", `i=0; while :; do i=$((i + 1)); echo "    $i s  compiling ... (etcd)"; sleep 0.1; done`), true},
+		"is silent":      {sh("part", forever), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newScenario(t)
+			w.Watch = 3 * time.Second
+			w.Grace = time.Second
+			code := w.run(test.part)
+			if found := strings.Contains(w.out.String(), hung); found != test.hangs || found && code == 0 {
+				t.Errorf("exit code %d, and it prints\n%s", code, w.out)
+			}
+		})
+	}
+	t.Run("waits in Go", func(t *testing.T) {
+		t.Parallel()
+		w := newScenario(t)
+		w.Watch = time.Second
+		if code := w.run(plan.Part{Name: "part", Do: func(ctx context.Context, _ io.Writer) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}); code != 1 || !strings.Contains(w.out.String(), hung) {
+			t.Errorf("exit code %d, and it prints\n%s", code, w.out)
+		}
+	})
+}
