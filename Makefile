@@ -236,13 +236,13 @@ rbac-proof: $(TESTBED) ## Take each permission away from the operator, one at a 
 
 .PHONY: class-proof
 class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes more than an hour.
-	@CLUSTER=embedded CLASS_PROOF=1 CLASS_PROOF_STAGES='$(STAGE)' go test -count=1 -v -timeout=0 -run='^Test(Proof|Hostile|Hoards|Notes|Loud)$$' ./tutorial/internal/grade/grading
-	@CLUSTER=embedded CLASS_PROOF=1 go test -count=1 -v -timeout=0 -run='^Test(GradingAClassForReal|Offline|WithoutWalls|GradeOneForReal|Solutions)$$' ./tutorial/cmd/lab
-	@CLUSTER=embedded CLASS_PROOF=1 CLASS_SIZE='$(CLASS_SIZE)' go test -count=1 -v -timeout=0 -run='^Test(Class|Lab)$$' ./tutorial/internal/grade/classroom
+	@TESTBED_TIER=nightly CLUSTER=embedded CLASS_PROOF_STAGES='$(STAGE)' go test -count=1 -v -timeout=0 -run='^Test(Proof|Hostile|Hoards|Notes|Loud)$$' ./tutorial/internal/grade/grading
+	@TESTBED_TIER=nightly CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^Test(GradingAClassForReal|Offline|WithoutWalls|GradeOneForReal|Solutions)$$' ./tutorial/cmd/lab
+	@TESTBED_TIER=nightly CLUSTER=embedded CLASS_SIZE='$(CLASS_SIZE)' go test -count=1 -v -timeout=0 -run='^Test(Class|Lab)$$' ./tutorial/internal/grade/classroom
 
 .PHONY: soak
 soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and faults, and check it after each. ARGS="-soak.for=1h -soak.seed=N"
-	@CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^TestSoak$$' ./e2e/memcached -soak.for=10m $(ARGS)
+	@TESTBED_TIER=nightly CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^TestSoak$$' ./e2e/memcached $(ARGS)
 
 .PHONY: conformance
 conformance: $(TESTBED) ## Check any operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING or SAMPLE=file CRDS=files

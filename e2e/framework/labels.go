@@ -10,6 +10,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/framework/selection"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // selectionVariable is the environment variable with the path of a file that says which features to leave out where pods really run: see
@@ -59,29 +60,44 @@ func legalTogether(labels types.Labels, parallel bool) error {
 	return nil
 }
 
-// gate returns why a feature with the labels can't run on a cluster; empty means that it can.
-func gate(labels types.Labels, can cluster.Capabilities) string {
+// gate returns why a feature with the labels can't run on a cluster, and the tier that runs it elsewhere, if there is one. Without a
+// reason, it can.
+func gate(labels types.Labels, can cluster.Capabilities) (reason string, by tier.Tier) {
 	switch {
 	case slices.Contains(labels[Disruptive], DisruptsCluster) && !can.Own:
-		return "this changes what all users of the cluster share, and the testbed did not create this cluster: make e2e runs it on a kind cluster, and make e2e CLUSTER=embedded without Docker"
+		return "this changes what all users of the cluster share, and the testbed did not create this cluster: make e2e runs it on a kind cluster, and make e2e CLUSTER=embedded without Docker", ""
 	case slices.Contains(labels[Needs], Kubelet) && !can.RunsPods:
-		return "pods are only simulated on this cluster, and this is about pods that really run: make e2e runs it on a kind cluster"
+		return "pods are only simulated on this cluster, and this is about pods that really run: make e2e runs it on a kind cluster", tier.InE2E
 	default:
-		return ""
+		return "", ""
 	}
 }
 
-// leftOut returns why a feature is left out on a cluster whose pods really run; empty means that it is not.
-func (s *Suite) leftOut(test string) string {
-	if !s.cluster.Capabilities().RunsPods {
+// elsewhere returns the tier that proves what the testbed's own cluster of one kind can't show. It is empty for a cluster that the testbed
+// did not create.
+func elsewhere(can cluster.Capabilities) tier.Tier {
+	switch {
+	case !can.Own:
 		return ""
+	case can.RunsPods:
+		return tier.InTest
+	default:
+		return tier.InE2E
+	}
+}
+
+// leftOut returns why the features of a test are left out on a cluster whose pods really run, and the tier that runs them elsewhere.
+// Without a reason, they are not.
+func (s *Suite) leftOut(test string) (reason string, by tier.Tier) {
+	if !s.cluster.Capabilities().RunsPods {
+		return "", ""
 	}
 	test, _, _ = strings.Cut(test, "/")
 	because := s.selection.LeftOut(s.options.Name, test)
 	if because == "" {
-		return ""
+		return "", ""
 	}
-	return fmt.Sprintf("simulated pods are enough for this, because %s: make test runs it on an embedded cluster, and make e2e ALL=yes on this one", because)
+	return fmt.Sprintf("simulated pods are enough for this, because %s: make test runs it on an embedded cluster, and make e2e ALL=yes on this one", because), tier.InTest
 }
 
 // readSelection reads the file that says which features to leave out where pods really run, if there is one.

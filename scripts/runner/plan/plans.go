@@ -174,7 +174,7 @@ func onKind(r Request) Plan {
 	suites.Env = append(suites.Env, "TESTBED_SELECTION="+filepath.Join(r.Root, "e2e", "on-kind.yaml"))
 	clusters := clustersAtOnce()
 	return Plan{
-		Name: "make e2e", Env: []string{"CLUSTER=kind"}, AtOnce: clusters,
+		Name: "make e2e", Env: []string{"CLUSTER=kind", "TESTBED_TIER=e2e"}, AtOnce: clusters,
 		About: []string{fmt.Sprintf("What only real nodes can show, on kind: %d at a time. make e2e ALL=yes runs every feature there.", clusters)},
 		Parts: imagesFor(
 			// With -export, this compiles the tests and links nothing. It keeps a core busy while images are pulled.
@@ -182,8 +182,6 @@ func onKind(r Request) Plan {
 			suites,
 			// The commands for readers who have Docker.
 			testsOnKind("deployment as the text types it", Tests{Flags: []string{"-run=^TestTextOnKind$"}, Packages: []string{"./tutorial"}}),
-			testsOnKind("a container as the wall around what students hand in",
-				Tests{Flags: []string{"-run=^TestContainer$"}, Packages: []string{"./tutorial/internal/isolation"}}),
 		),
 	}
 }
@@ -192,18 +190,17 @@ func onKind(r Request) Plan {
 func allOnKind(Request) Plan {
 	clusters := clustersAtOnce()
 	return Plan{
-		Name: "make e2e ALL=yes", Env: []string{"CLUSTER=kind"}, AtOnce: clusters,
+		Name: "make e2e ALL=yes", Env: []string{"CLUSTER=kind", "TESTBED_TIER=nightly"}, AtOnce: clusters,
 		About: []string{fmt.Sprintf("Everything that can run on kind: %d at a time, 25 to 40 minutes on 2 cores.", clusters)},
 		Parts: imagesFor(append(
 			everyFeatureOnKind(),
 			testsOnKind("a container as the wall around what students hand in",
 				Tests{Flags: []string{"-run=^TestContainer$"}, Packages: []string{"./tutorial/internal/isolation"}}),
-			testsOnKind("the texts", Tests{Flags: []string{"-run=^(TestCommands|TestTextInOrder)$"}, Packages: []string{"./docs", "./tutorial"}}),
+			testsOnKind("the texts", Tests{Flags: []string{"-run=^(TestCommandsOnKind|TestTextInOrder)$"}, Packages: []string{"./docs", "./tutorial"}}),
 			testsOnKind("nodes that fail", Tests{Packages: []string{"./e2e/memcached/nodes"}}),
 			testsOnKind("a cluster's life", Tests{Packages: []string{"./e2e/cluster/kind/..."}}),
 			// The clusters of this one are embedded, and compiling the operators keeps a core busy.
 			testsOnKind("operators that kubebuilder generates", Tests{Flags: []string{"-run=^TestScaffolds$"}, Packages: []string{"./e2e/cmd/testbed"}}),
-			Part{Name: "tests of kind/node", Dir: "kind/node", Tests: &Tests{Packages: []string{"./..."}}},
 		)...),
 	}
 }
@@ -211,7 +208,8 @@ func allOnKind(Request) Plan {
 // everyFeatureOnKind are the suites without a selection.
 func everyFeatureOnKind() []Part {
 	return []Part{
-		testsOnKind("the finished operator", Tests{Packages: []string{"./e2e/memcached", "./e2e/memcached/internal/..."}}),
+		// The soak test takes as long as it is asked to, on an embedded cluster, whose parts it kills.
+		testsOnKind("the finished operator", Tests{Flags: []string{"-skip=^TestSoak$"}, Packages: []string{"./e2e/memcached", "./e2e/memcached/internal/..."}}),
 		sharing(testsOnKind("the chapters", Tests{Packages: []string{"./tutorial/.../e2e/"}}), "chapters"),
 	}
 }
