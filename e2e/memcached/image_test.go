@@ -45,13 +45,14 @@ func TestImage(t *testing.T) {
 		TestAlone(t)
 }
 
-// TestFailingImage owns the operator, as TestImage does.
+// TestFailingImage owns the operator, as TestImage does. Nothing listens on the node's port 1, so a real kubelet's pull is refused at once
+// instead of waiting for a name server.
 func TestFailingImage(t *testing.T) {
 	feature := memcached.Feature("failing image").
 		WithLabel("contract", "1").
 		WithLabel("contract", "8").
 		WithLabel("disruptive", "operator").
-		Setup(operatorWith(runner.WithEnv("MEMCACHED_IMAGE=registry.example.com/no-such-image:v1")))
+		Setup(operatorWith(runner.WithEnv("MEMCACHED_IMAGE=localhost:1/no-such-image:v1")))
 	framework.Given(feature, created(1, 2)).
 		Assess("an image that can't be pulled makes it Degraded", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			framework.WaitForConditions(ctx, s, mc,
