@@ -52,7 +52,7 @@ func Kind(ctx context.Context, runs int, progress io.Writer) (Report, error) {
 		}
 		r.keepTime(bareKind, took)
 		ours := kind.NewProvider()
-		ours.WithName(clusterName).WithOpts(kind.Temporary())
+		ours.WithName(clusterName).WithOpts(kind.Temporary(), kind.Complete())
 		took, err := r.create(ctx, "the testbed", ours)
 		if err != nil {
 			return err

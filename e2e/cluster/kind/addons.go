@@ -35,4 +35,4 @@ func withoutAddOns(cluster *v1alpha4.Cluster, root string) {
 }
 
 // hasAddOns reports whether the cluster gets the add-ons: one that a suite makes for itself, and takes down, goes without.
-func (p *Provider) hasAddOns() bool { return !p.temporary || p.keep }
+func (p *Provider) hasAddOns() bool { return !p.temporary || p.keep || p.complete }

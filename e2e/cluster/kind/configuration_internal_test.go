@@ -61,6 +61,9 @@ func TestWithoutAddOns(t *testing.T) {
 	g.Expect(p.hasAddOns()).To(BeTrue(), "a cluster to play with")
 	p.WithOpts(Temporary())
 	g.Expect(p.hasAddOns()).To(BeFalse(), "a suite's cluster")
+	measured := NewProvider()
+	measured.WithOpts(Temporary(), Complete())
+	g.Expect(measured.hasAddOns()).To(BeTrue(), "a cluster that is measured")
 	p.WithOpts(Keep())
 	g.Expect(p.hasAddOns()).To(BeTrue(), "a suite's cluster that is kept")
 }

@@ -27,6 +27,7 @@ type Provider struct {
 	keep      bool
 	attached  bool // to a cluster of somebody else's
 	temporary bool
+	complete  bool   // with add-ons, although it is temporary
 	held      *claim // of a temporary cluster that is up
 	registry  bool   // beside the cluster
 	progress  io.Writer
@@ -52,9 +53,14 @@ func Keep() support.ClusterOpts {
 }
 
 // Temporary makes the cluster go with this process: where that is killed before it calls Destroy, the next that makes a cluster
-// removes it. Unless it is kept, it has neither DNS nor a provisioner of volumes, which suites don't use.
+// removes it. Unless it is kept or Complete, it has neither DNS nor a provisioner of volumes, which suites don't use.
 func Temporary() support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.temporary = true })
+}
+
+// Complete gives a temporary cluster the DNS and the provisioner of volumes that others have.
+func Complete() support.ClusterOpts {
+	return provider.Option(func(p *Provider) { p.complete = true })
 }
 
 // Attached makes Create return the cluster of that name, which must be up, and Destroy leave it up.

@@ -243,3 +243,36 @@ func TestNothingLeft(t *testing.T) {
 		t.Errorf("the state of /a is in %s and %s, and that of /b in %s", one, two, stateOfCI("/b"))
 	}
 }
+
+// TestClustersFor wants fewer clusters where memory is short, or where something else keeps the cores busy.
+func TestClustersFor(t *testing.T) {
+	for _, c := range []struct {
+		free int
+		idle float64
+		want int
+	}{
+		{20, 2, 2}, {20, 1.9, 2}, {20, 0.1, 1}, {20, 1.2, 1}, {8, 4, 2}, {5, 4, 1}, {20, 8, 3}, {0, 0, 1},
+	} {
+		if got := clustersFor(c.free, c.idle); got != c.want {
+			t.Errorf("with %d GiB and %.1f idle cores: %d clusters, expected %d", c.free, c.idle, got, c.want)
+		}
+	}
+}
+
+func TestIdleShare(t *testing.T) {
+	const before = "cpu  100 0 50 800 50 0 0 0 7 0\ncpu0 1 2 3\n"
+	for after, want := range map[string]float64{
+		"cpu  150 0 100 850 100 0 0 0 9 0\n": 0.5, // 100 of 200
+		"cpu  200 0 150 800 50 0 0 0 7 0\n":  0,
+		"cpu  100 0 50 900 50 0 0 0 7 0\n":   1,
+	} {
+		if got, err := idleShare(before, after); err != nil || got != want {
+			t.Errorf("after %q: got %v, %v, expected %v", after, got, err, want)
+		}
+	}
+	for _, after := range []string{before, "", "intr 1 2 3 4 5 6\n", "cpu  one 2 3 4 5 6\n"} {
+		if _, err := idleShare(before, after); err == nil {
+			t.Errorf("after %q: expected an error", after)
+		}
+	}
+}

@@ -2,8 +2,10 @@ package plan
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path"
@@ -12,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // stage is where a chapter of the tutorial has its operator and its suite, relative to the root of the repository.
@@ -95,17 +98,76 @@ func environment(name, fallback string) string {
 	return fallback
 }
 
-// clustersAtOnce returns how many kind clusters fit on this machine: one for each core, because a kubelet that has to wait for its turn gets
-// pods ready too late for their probes. A node takes 1 GiB, and compiling and running its suite takes 2 GiB more.
+// clustersAtOnce returns how many kind clusters run at the same time: as many as have room in the memory, and as many as there are cores that
+// nothing else uses now, because a kubelet that has to wait for its turn gets pods ready too late for their probes. A cluster keeps about a
+// core busy while its suite runs. A node takes 1 GiB, and compiling and running its suite takes 2 GiB more.
 func clustersAtOnce() int {
 	free, err := freeMemory()
-	switch {
-	case err != nil || free < 6: // without an answer, one is safe
+	if err != nil { // without an answer, one is safe
 		return 1
-	case free < 9:
-		return min(2, runtime.NumCPU())
 	}
-	return min(3, runtime.NumCPU())
+	idle, err := idleCores(time.Second)
+	if err != nil { // nothing is known of what else runs
+		idle = float64(runtime.NumCPU())
+	}
+	return clustersFor(free, idle)
+}
+
+// clustersFor returns how many kind clusters have room in so many GiB of memory, and on so many idle cores.
+func clustersFor(free int, idle float64) int {
+	most := 3
+	switch {
+	case free < 6:
+		most = 1
+	case free < 9:
+		most = 2
+	}
+	return max(1, min(most, int(math.Round(idle))))
+}
+
+// idleCores measures how many cores were idle for a while.
+func idleCores(while time.Duration) (float64, error) {
+	before, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	time.Sleep(while)
+	after, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	share, err := idleShare(string(before), string(after))
+	return share * float64(runtime.NumCPU()), err
+}
+
+// idleShare returns which part of the processor time was idle between two readings of /proc/stat. The first line of each has the sums over
+// all cores: user, nice, system, idle, iowait and more.
+func idleShare(before, after string) (float64, error) {
+	var sums [2]struct{ idle, all float64 }
+	for i, text := range []string{before, after} {
+		line, _, _ := strings.Cut(text, "\n")
+		fields := strings.Fields(line)
+		if len(fields) < 6 || fields[0] != "cpu" {
+			return 0, fmt.Errorf("/proc/stat begins with %q, want cpu and its times", line)
+		}
+		for at, field := range fields[1:] {
+			value, err := strconv.ParseFloat(field, 64)
+			if err != nil {
+				return 0, fmt.Errorf("/proc/stat begins with %q: %w", line, err)
+			}
+			if at == 3 || at == 4 {
+				sums[i].idle += value
+			}
+			if at < 8 { // the time of guests, which follows, is part of user and nice
+				sums[i].all += value
+			}
+		}
+	}
+	all := sums[1].all - sums[0].all
+	if all <= 0 {
+		return 0, errors.New("no time has passed in /proc/stat")
+	}
+	return (sums[1].idle - sums[0].idle) / all, nil
 }
 
 // freeMemory returns how many GiB of memory are free, of this machine or of the virtual machine in which its engine runs containers.
