@@ -39,7 +39,7 @@ demo: embedded-cluster $(TESTBED) ## A cluster, the operator, a Memcached: watch
 	@$(TESTBED_NAMED) demo
 
 .PHONY: test
-test: embedded-cluster legal-stage $(TESTBED) $(if $(STAGE),,$(LEARNER)) ## Every test that needs no Docker; STAGE=NN-name: those of one chapter.
+test: embedded-cluster legal-stage $(TESTBED) ## The unit tests, and every suite on embedded clusters; STAGE=NN-name: those of one chapter.
 	@scripts/run test $(STAGE)
 
 ##@ A cluster to play with (NAME=other for one more)
@@ -221,6 +221,14 @@ class-forget: $(LEARNER) ## Remove what the class knows about persons, and ask f
 .PHONY: e2e
 e2e: legal-cluster legal-stage $(TESTBED) ## What only real nodes can show, on kind; ALL=yes: every feature; the suite of STAGE=NN-name without Docker; CLUSTER=embedded, kind or existing says where.
 	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run $(if $(ALL),e2e-all,e2e) $(STAGE)
+
+.PHONY: test-all
+test-all: embedded-cluster $(TESTBED) $(LEARNER) ## make test, and all else that needs no Docker: pages, starts, solutions, labs, mutants, the site in a browser.
+	@scripts/run test-all
+
+.PHONY: nightly
+nightly: $(TESTBED) $(LEARNER) ## Everything else, with nothing remembered: a run of hours, or PART=name of it. Shows when each part has last passed.
+	@scripts/run nightly $(if $(PART),-part='$(PART)')
 
 .PHONY: mutants
 mutants: legal-stage $(TESTBED) ## Break the operators, or that of STAGE=NN-name, with the patches beside their suites, and see the suite catch each. ARGS=-only=regexp chooses.

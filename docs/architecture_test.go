@@ -69,7 +69,7 @@ var parts = map[string]part{
 
 	"kind":           {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts":        {why: "the tools are modules of their own"},
-	"scripts/runner": {imports: []string{"kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
+	"scripts/runner": {imports: []string{"e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},
@@ -105,7 +105,7 @@ var parts = map[string]part{
 		why:     "the walls around a submission do not depend on what is behind them",
 	},
 
-	"docs":         {imports: []string{"operator/api/...", "e2e/framework/selection", "e2e/mutant/...", "e2e/markdown/...", "scripts/runner/plan"}, why: "the documentation is checked against the API, the suites' mutants and selection, and what make e2e runs"},
+	"docs":         {imports: []string{"operator/api/...", "e2e/framework/selection", "e2e/mutant/...", "e2e/markdown/...", "scripts/runner/..."}, why: "the documentation is checked against the API, the suites' mutants and selection, and what the targets run"},
 	"docs/example": {imports: []string{"e2e/framework"}, why: "somebody else's suite needs nothing but the framework"},
 }
 

@@ -76,6 +76,7 @@ var executions = map[string]string{
 	"kind/docker/engine.go output":                                    system,
 	"kind/docker/machine.go install":                                  system,
 	"operator/hack/multiarch/platforms.go architecturesOf":            goTool,
+	"scripts/runner/nights/nights.go git":                             system,
 	"scripts/runner/plan/checks.go browser":                           system,
 	"scripts/runner/plan/checks.go git":                               system,
 	"scripts/runner/plan/checks.go naming":                            system,

@@ -112,14 +112,14 @@ func (r *run) recall(t *target) error {
 	return nil
 }
 
-// remember stores the kills of those targets whose healthy operator passed, because the others prove nothing. If files have changed
-// meanwhile, it is not certain what was tried.
+// remember stores the kills of those targets whose healthy operator passed, in this run or, with -healthy=false, just before it: the others
+// prove nothing. If files have changed meanwhile, it is not certain what was tried.
 func (r *run) remember(targets []*target) {
 	if r.kills == nil {
 		return
 	}
 	for _, t := range targets {
-		if !t.passed || len(t.killed) == 0 {
+		if r.healthy && !t.passed || len(t.killed) == 0 {
 			continue
 		}
 		if content, err := contentOf(t.root, t.parts()); err != nil || content != t.content {

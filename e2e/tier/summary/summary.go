@@ -66,13 +66,17 @@ func (s Skip) String() string {
 
 // Run is what happened in a run of tests. The zero value is one without tests.
 type Run struct {
-	tests   int            // that have passed, without subtests
+	passed  map[name]bool  // tests, without subtests
 	proven  map[string]int // by kind
 	suites  map[string]bool
 	skips   []Skip
 	failed  []string // tests, and packages that failed without one
 	running []string // tests that have neither passed nor failed nor been skipped
 	cached  int      // packages whose result Go's test cache knew
+}
+
+func empty() Run {
+	return Run{passed: map[name]bool{}, proven: map[string]int{}, suites: map[string]bool{}}
 }
 
 // name identifies a test.
@@ -83,7 +87,7 @@ const module = "github.com/example/operator-testbed/"
 
 // Read reads the events of a run, and ignores all other lines, such as those of a compiler.
 func Read(events io.Reader) (Run, error) {
-	r := Run{proven: map[string]int{}, suites: map[string]bool{}}
+	r := empty()
 	tests := map[name]*test{}
 	in := bufio.NewReader(events)
 	for number := 1; ; number++ {
@@ -191,7 +195,7 @@ func (r *Run) end(n name, t *test, action string) {
 		r.skips = append(r.skips, Skip{n.pkg, n.test, reason(t.output), t.tier})
 	default:
 		if !strings.Contains(n.test, "/") {
-			r.tests++
+			r.passed[n] = true
 		}
 		for kind, count := range t.proves {
 			r.proven[kind] += count
@@ -220,9 +224,9 @@ func reason(output []string) string {
 
 // Merge returns what happened in several runs, such as the parts of one.
 func Merge(runs ...Run) Run {
-	all := Run{proven: map[string]int{}, suites: map[string]bool{}}
+	all := empty()
 	for _, r := range runs {
-		all.tests += r.tests
+		maps.Copy(all.passed, r.passed)
 		all.cached += r.cached
 		for kind, count := range r.proven {
 			all.proven[kind] += count
@@ -232,6 +236,8 @@ func Merge(runs ...Run) Run {
 		all.failed = append(all.failed, r.failed...)
 		all.running = append(all.running, r.running...)
 	}
+	// What one part of a run leaves to another tier, another part may have run.
+	all.skips = slices.DeleteFunc(all.skips, func(s Skip) bool { return s.Tier != "" && all.passed[name{s.Package, s.Test}] })
 	all.sort()
 	return all
 }
@@ -246,6 +252,31 @@ func (r *Run) sort() {
 
 // Skips returns the tests that were skipped.
 func (r Run) Skips() []Skip { return slices.Clone(r.skips) }
+
+// Skipped are lines that name the tests that were skipped: those that belong to other tiers by the command that runs them, and the others
+// with their reasons.
+func (r Run) Skipped() []string {
+	left := map[string][]string{}
+	var lines, reasons []string
+	for _, s := range r.skips {
+		if s.Tier == "" {
+			reasons = append(reasons, "Skipped: "+s.String())
+			continue
+		}
+		test := s.Test
+		if others := left[s.Tier]; len(others) == 0 || !strings.HasPrefix(others[len(others)-1], s.Package+" ") {
+			left[s.Tier] = append(others, s.Package+" "+test)
+		} else {
+			others[len(others)-1] += ", " + test
+		}
+	}
+	for _, t := range tiers {
+		if len(left[t.name]) > 0 {
+			lines = append(lines, "Left to "+t.command+": "+strings.Join(left[t.name], "; "))
+		}
+	}
+	return append(lines, reasons...)
+}
 
 // Failed returns the tests that failed, without those of which a subtest did, and the packages that failed without a test.
 func (r Run) Failed() []string { return slices.Clone(r.failed) }
@@ -266,7 +297,7 @@ func (r Run) Proven() string {
 			counts = append(counts, fmt.Sprintf("%d %ss", n, what))
 		}
 	}
-	count(r.tests, "test")
+	count(len(r.passed), "test")
 	count(len(r.suites), "suite")
 	for _, kind := range kinds {
 		count(r.proven[kind], kind)

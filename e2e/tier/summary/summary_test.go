@@ -113,6 +113,8 @@ func TestMerge(t *testing.T) {
 	g.Expect(all.Running()).To(Equal([]string{"e2e/memcached TestE"}))
 	g.Expect(all.Skips()).To(HaveLen(1))
 	g.Expect(all.Count(summary.Feature)).To(Equal(2))
+	later := read(t, events(attr("TestA", summary.TierKey, "all"), skip("TestA"), attr("TestF", summary.TierKey, "all"), skip("TestF")))
+	g.Expect(summary.Merge(later, feature("TestA")).Skips()).To(ConsistOf(HaveField("Test", "TestF")), "another part has run TestA")
 	g.Expect(summary.Merge().Proven()).To(Equal("Proven: nothing."))
 }
 
@@ -141,6 +143,19 @@ func TestUnexpected(t *testing.T) {
 	g.Expect(r.Unexpected()).To(Equal([]summary.Skip{{Package: "e2e/memcached", Test: "TestOdd", Reason: "there is no moon"}}))
 	g.Expect(r.Unexpected()[0].String()).To(Equal("e2e/memcached TestOdd: there is no moon"))
 	g.Expect(r.Skips()).To(ContainElement(summary.Skip{Package: "e2e/memcached", Test: "TestLater", Reason: "make nightly runs this test", Tier: "nightly"}))
+}
+
+func TestSkipped(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(read(t, events(
+		attr("TestNight", summary.TierKey, "nightly"), skip("TestNight"), attr("TestA", summary.TierKey, "all"), skip("TestA"), attr("TestB/part", summary.TierKey, "all"), skip("TestB/part"),
+		output("TestOdd", "    a_test.go:1: there is no moon\n"), skip("TestOdd"),
+		summary.Event{Action: "attr", Package: "docs", Test: "TestC", Key: summary.TierKey, Value: "all"}, summary.Event{Action: "skip", Package: "docs", Test: "TestC"},
+	)).Skipped()).To(Equal([]string{
+		"Left to make test-all: docs TestC; e2e/memcached TestA, TestB/part",
+		"Left to make nightly: e2e/memcached TestNight",
+		"Skipped: e2e/memcached TestOdd: there is no moon",
+	}))
 }
 
 // TestAllowances skips tests for reasons that are listed for one of them only.

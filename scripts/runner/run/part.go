@@ -58,9 +58,18 @@ func (r *runner) execute(ctx context.Context, to *result, sets []string, view *v
 		if part.Sets != "" {
 			out = func(text string) { to.sets = strings.TrimSpace(text) }
 		}
-		return r.command(ctx, to, part.Command, sets, view, out)
+		// A program that counts something writes the events of a test there.
+		path := r.file(part) + ".json"
+		err := r.command(ctx, to, part.Command, append(slices.Clone(sets), eventsVariable+"="+path), view, out)
+		if _, missing := os.Stat(path); missing == nil {
+			to.events = path
+		}
+		return err
 	}
 }
+
+// eventsVariable names the file to which a program that is not a test writes its results, in the form of go test -json.
+const eventsVariable = "TESTBED_EVENTS"
 
 // check calls a function.
 func (r *runner) check(ctx context.Context, part plan.Part, view *view) error {

@@ -210,8 +210,13 @@ func TestKeepGoing(t *testing.T) {
 	after := sh("after bad", "true")
 	after.Needs = []string{"bad"}
 	p := plan.Plan{Name: "this", KeepGoing: true, Parts: []plan.Part{sh("bad", "exit 4"), after, sh("worse", "exit 5"), sh("good", "true")}}
+	var ended []string
+	w.Ended = func(part string, passed bool, _ time.Duration) { ended = append(ended, fmt.Sprint(part, " ", passed)) }
 	if code, _ := run.Run(context.Background(), p, w.Options); code != 4 {
 		t.Errorf("expected the exit code of the first that failed, got %d", code)
+	}
+	if want := []string{"bad false", "worse false", "good true"}; !slices.Equal(ended, want) {
+		t.Errorf("the results are %q, expected %q", ended, want)
 	}
 	w.expect(t, `.*
  +\d+ s +0 s CPU  failed \(4\)   bad
@@ -220,6 +225,17 @@ func TestKeepGoing(t *testing.T) {
  +\d+ s +0 s CPU  ok           good
  +\d+ s +\d+ s CPU  failed       this in all
 `)
+}
+
+// A program that is not a test can write events, too.
+func TestEventsOfACommand(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	p := plan.Plan{Name: "this", Parts: []plan.Part{sh("counts", `echo '{"Action":"pass"}' >"$TESTBED_EVENTS"`), sh("does not count", "true")}}
+	code, files := run.Run(context.Background(), p, w.Options)
+	if want := []string{filepath.Join(w.Results, "counts.json")}; code != 0 || !slices.Equal(files, want) {
+		t.Errorf("exit code %d and the events %q, expected %q", code, files, want)
+	}
 }
 
 // A part that is interrupted gets time to end. What a part undoes is undone if it has started, however the plan ends.
