@@ -66,8 +66,8 @@ func TestSelected(t *testing.T) {
 	if os.Getenv(selected) == "" {
 		t.Skip("run by TestSelectionIsAGate")
 	}
-	for name, real := range map[string]bool{"real": true, "simulated": false} {
-		suite := &Suite{options: Options{Name: "colors"}, cluster: onlyCapabilities{can: cluster.Capabilities{RunsPods: real}}, env: env.NewWithConfig(envconf.New()).BeforeEachFeature(
+	for name, runsPods := range map[string]bool{"real": true, "simulated": false} {
+		suite := &Suite{options: Options{Name: "colors"}, cluster: onlyCapabilities{can: cluster.Capabilities{RunsPods: runsPods}}, env: env.NewWithConfig(envconf.New()).BeforeEachFeature(
 			func(ctx context.Context, _ *envconf.Config, t *testing.T, _ types.Feature) (context.Context, error) {
 				return context.WithValue(ctx, scopeKey{}, &Scope{T: t}), nil
 			})}

@@ -156,7 +156,7 @@ func idleCores(while time.Duration) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	time.Sleep(while)
+	<-time.After(while) // this is what is measured
 	after, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0, err
