@@ -146,7 +146,7 @@ func (t *Tests) addToPackage(p *runningPackage, e Event) string {
 }
 
 // frame matches what go test prints about tests and packages, which is shown in other words.
-var frame = regexp.MustCompile(`^(?:=== (?:RUN|PAUSE|CONT|NAME) |\s*--- (?:PASS|FAIL|SKIP): |PASS\n$|FAIL\n$|(?:ok  |FAIL|---)\t|\?   \t|coverage: |exit status \d+\n$|testing: warning: no tests to run\n$)`)
+var frame = regexp.MustCompile(`^(?:=== (?:RUN|PAUSE|CONT|NAME|ATTR) |\s*--- (?:PASS|FAIL|SKIP): |PASS\n$|FAIL\n$|(?:ok  |FAIL|---)\t|\?   \t|coverage: |exit status \d+\n$|testing: warning: no tests to run\n$)`)
 
 func (p *runningPackage) addToTest(e Event, order int) string {
 	test := p.tests[e.Test]
