@@ -39,7 +39,7 @@ demo: embedded-cluster $(TESTBED) ## A cluster, the operator, a Memcached: watch
 	@$(TESTBED_NAMED) demo
 
 .PHONY: test
-test: embedded-cluster legal-stage $(TESTBED) $(if $(STAGE),,$(LEARNER)) ## Every test that needs no Docker; STAGE=NN-name: those of one chapter.
+test: embedded-cluster legal-stage $(TESTBED) ## The unit tests, and every suite on embedded clusters; STAGE=NN-name: those of one chapter.
 	@scripts/run test $(STAGE)
 
 ##@ A cluster to play with (NAME=other for one more)
@@ -222,6 +222,14 @@ class-forget: $(LEARNER) ## Remove what the class knows about persons, and ask f
 e2e: legal-cluster legal-stage $(TESTBED) ## The operator's suite on kind; the suite of STAGE=NN-name without Docker; CLUSTER=embedded, kind or existing says where.
 	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run e2e $(STAGE)
 
+.PHONY: test-all
+test-all: embedded-cluster $(TESTBED) $(LEARNER) ## make test, and everything else that needs no Docker: pages, starts, solutions, labs, mutants, the site in a browser.
+	@scripts/run test-all
+
+.PHONY: nightly
+nightly: $(TESTBED) $(LEARNER) ## Everything else, with nothing remembered: a run of hours, or PART=name of it. Shows when each part has last passed.
+	@scripts/run nightly $(if $(PART),-part='$(PART)')
+
 .PHONY: mutants
 mutants: legal-stage $(TESTBED) ## Break the operators, or that of STAGE=NN-name, with the patches beside their suites, and see the suite catch each. ARGS=-only=regexp chooses.
 	@scripts/mutants $(ARGS) $(STAGE)
@@ -235,14 +243,14 @@ rbac-proof: $(TESTBED) ## Take each permission away from the operator, one at a 
 	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)') 12-finished
 
 .PHONY: class-proof
-class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes more than an hour.
-	@CLUSTER=embedded CLASS_PROOF=1 CLASS_PROOF_STAGES='$(STAGE)' go test -count=1 -v -timeout=0 -run='^Test(Proof|Hostile|Hoards|Notes|Loud)$$' ./tutorial/internal/grade/grading
-	@CLUSTER=embedded CLASS_PROOF=1 go test -count=1 -v -timeout=0 -run='^Test(GradingAClassForReal|Offline|WithoutWalls|GradeOneForReal|Solutions)$$' ./tutorial/cmd/lab
-	@CLUSTER=embedded CLASS_PROOF=1 CLASS_SIZE='$(CLASS_SIZE)' go test -count=1 -v -timeout=0 -run='^Test(Class|Lab)$$' ./tutorial/internal/grade/classroom
+class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes a while.
+	@TESTBED_TIER=nightly CLUSTER=embedded CLASS_PROOF_STAGES='$(STAGE)' go test -count=1 -v -timeout=0 -run='^Test(Proof|Hostile|Hoards|Notes|Loud)$$' ./tutorial/internal/grade/grading
+	@TESTBED_TIER=nightly CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^Test(GradingAClassForReal|Offline|WithoutWalls|GradeOneForReal|Solutions)$$' ./tutorial/cmd/lab
+	@TESTBED_TIER=nightly CLUSTER=embedded CLASS_SIZE='$(CLASS_SIZE)' go test -count=1 -v -timeout=0 -run='^Test(Class|Lab)$$' ./tutorial/internal/grade/classroom
 
 .PHONY: soak
 soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and faults, and check it after each. ARGS="-soak.for=1h -soak.seed=N"
-	@CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^TestSoak$$' ./e2e/memcached -soak.for=10m $(ARGS)
+	@TESTBED_TIER=nightly CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^TestSoak$$' ./e2e/memcached $(ARGS)
 
 .PHONY: conformance
 conformance: $(TESTBED) ## Check any operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING or SAMPLE=file CRDS=files

@@ -17,6 +17,13 @@ import (
 
 const module = "github.com/example/operator-testbed"
 
+// marks is the package with which tests say which command runs them. Tests in every part may import it, except in those that it must not
+// depend on, or that are copied into other projects without it.
+const marks = "e2e/tier"
+
+// unmarked are those parts.
+var unmarked = []string{"docs/example", "kind", "operator"}
+
 // part is a directory of the repository, with what packages in it may import of the others. As in Go's own patterns, `dir/...` is a
 // directory and all below it, and `dir` is that package alone.
 type part struct {
@@ -36,7 +43,7 @@ var parts = map[string]part{
 		why:     "a cluster does not depend on what runs on it",
 	},
 	"e2e/framework": {
-		imports: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "kind/home"},
+		imports: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "e2e/tier/...", "kind/home"},
 		tests:   []string{"e2e/cluster/embedded", "operator/api/..."},
 		why:     "what suites are written with does not depend on one operator, nor on one kind of cluster",
 	},
@@ -51,17 +58,18 @@ var parts = map[string]part{
 	},
 	"e2e/helm":        {imports: []string{"e2e/framework/runner"}, why: "it compares manifests, and runs nothing but Helm"},
 	"e2e/demo":        {imports: []string{"e2e/framework/...", "operator/api/..."}, why: "it draws what it sees of any cluster"},
-	"e2e/markdown":    {why: "it checks any repository's Markdown files"},
+	"e2e/markdown":    {imports: []string{"e2e/tier/..."}, why: "it checks any repository's Markdown files"},
 	"e2e/internal":    {why: "all of e2e may import it"},
 	"e2e/confinement": {why: "what confines a program does not depend on the program"},
 	"e2e/confirm":     {why: "commands that ask may import it"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},
+	"e2e/tier":        {why: "all tests may import it"},
 	"e2e":             {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
 
-	"kind":    {why: "what clusters are made of does not depend on what runs on them"},
+	"kind":           {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts":        {why: "the tools are modules of their own"},
-	"scripts/runner": {imports: []string{"kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
+	"scripts/runner": {imports: []string{"e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},
@@ -97,7 +105,7 @@ var parts = map[string]part{
 		why:     "the walls around a submission do not depend on what is behind them",
 	},
 
-	"docs":         {imports: []string{"operator/api/...", "e2e/mutant/...", "e2e/markdown/..."}, why: "the documentation is checked against the API and the suite's mutants"},
+	"docs":         {imports: []string{"operator/api/...", "e2e/mutant/...", "e2e/markdown/...", "scripts/runner/..."}, why: "the documentation is checked against the API, the suite's mutants and what the targets run"},
 	"docs/example": {imports: []string{"e2e/framework"}, why: "somebody else's suite needs nothing but the framework"},
 }
 
@@ -189,7 +197,11 @@ func wrongImports(p goPackage) []string {
 		}
 	}
 	check(p.imports, r.imports, "packages in")
-	check(p.testImports, slices.Concat(r.imports, r.tests), "tests in")
+	forTests := slices.Concat(r.imports, r.tests)
+	if !slices.Contains(unmarked, name) {
+		forTests = append(forTests, marks+"/...")
+	}
+	check(p.testImports, forTests, "tests in")
 	slices.Sort(wrong)
 	return slices.Compact(wrong)
 }
@@ -223,6 +235,9 @@ func TestWrongImportsAreNamed(t *testing.T) {
 		{"kind and e2e", goPackage{dir: "kind/build/assets", imports: []string{"e2e/loopback"}}, "kind/build/assets imports e2e/loopback, but packages in kind may only import kind/...: what "},
 		{"the operator's tests", goPackage{dir: "operator/cmd", testImports: []string{"e2e/framework"}}, "operator/cmd imports e2e/framework, but tests in operator may only import operator/...: "},
 		{"behind the API", goPackage{dir: "e2e/demo", imports: []string{"operator/internal/controller"}}, "e2e/demo imports operator/internal/controller, but "},
+		{"a mark", goPackage{dir: "tutorial/internal/grade/grading", testImports: []string{"e2e/tier"}}, ""},
+		{"a mark outside a test", goPackage{dir: "e2e/demo", imports: []string{"e2e/tier"}}, "e2e/demo imports e2e/tier, but "},
+		{"a mark of the operator's", goPackage{dir: "operator", testImports: []string{"e2e/tier"}}, "operator imports e2e/tier, but "},
 		{"a name that starts alike", goPackage{dir: "e2e/demo", imports: []string{"operator/apis"}}, "e2e/demo imports operator/apis, but "},
 		{"e2e and chapters", goPackage{dir: "e2e/cmd/mutants", imports: []string{"tutorial/internal/chapter"}}, "e2e/cmd/mutants imports tutorial/internal/chapter, but packages in e2e may only import "},
 		{"another project", goPackage{dir: "docs/example/test/e2e", testImports: []string{"e2e/framework/audit"}}, "docs/example/test/e2e imports e2e/framework/audit, but "},

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 const devcontainerFile = ".devcontainer/devcontainer.json"
@@ -53,9 +55,7 @@ func TestDevcontainerKeepsCaches(t *testing.T) {
 
 // TestDevcontainerIsPrepared runs the commands of a new container on this machine.
 func TestDevcontainerIsPrepared(t *testing.T) {
-	if os.Getenv("CLUSTER") == "" {
-		t.Skip("this test builds Kubernetes, if it is not built yet: run it with make test, or CLUSTER=embedded")
-	}
+	tier.All(t)
 	said := shell(t, repository, readDevcontainer(t).PostCreateCommand, "GIT_CONFIG_GLOBAL="+t.TempDir()+"/gitconfig")
 	if !strings.Contains(said, "Go") || !strings.HasSuffix(said, "Ready: make demo shows an operator at work, and make lists the other targets.\n") {
 		t.Errorf("the container is prepared like this:\n%s", said)

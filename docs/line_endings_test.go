@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestLineEndings checks the repository's files out with a git that is configured for Windows: not one has another line ending than
 // what is committed, and so scripts start.
 func TestLineEndings(t *testing.T) {
+	tier.All(t)
 	directory := t.TempDir()
 	git := func(where string, arguments ...string) []byte {
 		t.Helper()

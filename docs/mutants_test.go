@@ -10,6 +10,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/mutant"
 	"github.com/example/operator-testbed/e2e/mutant/schemata"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // chapterMutants are the mutants of one chapter of the tutorial.
@@ -57,6 +58,7 @@ func mutantsTable(all []chapterMutants) string {
 // One executable is all mutants of an operator, and compiling another for one of them takes longer than trying it. A patch can nearly
 // always be written so that it changes only what is in the braces of functions, and adds imports.
 func TestMutantsShareAnExecutable(t *testing.T) {
+	tier.All(t)
 	directories, err := filepath.Glob(filepath.Join(repository, "tutorial", "*", "test", "e2e", "mutants"))
 	if err != nil || len(directories) == 0 {
 		t.Fatalf("chapters with mutants: %q, %v", directories, err)

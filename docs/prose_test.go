@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/markdown"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // repository is the root of the repository, relative to this directory.
@@ -30,6 +31,19 @@ func TestText(t *testing.T) {
 
 // TestCommands runs the commands of every Markdown file except the chapters', which have tests of their own.
 func TestCommands(t *testing.T) {
+	tier.All(t)
+	runCommands(t)
+}
+
+// TestCommandsOnKind runs them where blocks need kind: all commands of those files.
+func TestCommandsOnKind(t *testing.T) {
+	tier.Nightly(t)
+	tier.NeedsKind(t)
+	runCommands(t)
+}
+
+func runCommands(t *testing.T) {
+	t.Helper()
 	files := slices.DeleteFunc(pages(t), func(file string) bool { return strings.HasPrefix(file, "tutorial/") })
 	markdown.Run(t, markdown.Options{Root: repository, Files: files, Built: []string{"bin/testbed"}})
 }

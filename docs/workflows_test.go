@@ -2,11 +2,14 @@ package docs_test
 
 import (
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/example/operator-testbed/scripts/runner/plan"
 )
 
 // permissions are what a job of a workflow may do, by what it may do it with.
@@ -17,6 +20,7 @@ type workflow struct {
 	Permissions *permissions
 	Jobs        map[string]struct {
 		Permissions permissions
+		Strategy    struct{ Matrix struct{ Part []string } }
 		Steps       []step
 	}
 }
@@ -94,6 +98,22 @@ jobs:
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, expected %q", got, want)
+	}
+}
+
+// TestEachNightlyPartHasAJob compares the jobs of the workflow with the parts of make nightly.
+func TestEachNightlyPartHasAJob(t *testing.T) {
+	root, err := filepath.Abs(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := plan.For("nightly", plan.Request{Root: root}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, parts := readWorkflow(t, read(t, ".github/workflows/nightly.yml")).Jobs["part"].Strategy.Matrix.Part, p.Proving()
+	if !slices.Equal(jobs, parts) {
+		t.Errorf("the workflow runs the parts %q, and make nightly has %q", jobs, parts)
 	}
 }
 

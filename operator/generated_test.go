@@ -18,9 +18,6 @@ const tools = "../scripts/tools"
 // The generated files are up to date with `make generate manifests`. The targets run on a copy, so the test reports which files
 // are stale and leaves updating them to you.
 func TestGeneratedFilesAreUpToDate(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs controller-gen, which takes seconds: leave out -short")
-	}
 	module := moduleRoot(t)
 	operator := filepath.Join(t.TempDir(), "module", "operator")
 	for _, directory := range []string{module, tools} {

@@ -1,12 +1,12 @@
 package tutorial_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/markdown"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // built are executables that a page need not link again.
@@ -15,18 +15,18 @@ var built = []string{"bin/testbed", "bin/lab"}
 // linked are the suites, which make check builds.
 var linked = []string{"bin/suites/*.test"}
 
-// TestText runs the commands of the chapters, as their readers type them. What else can be said of their text is checked
+// TestChapterCommands runs the commands of the chapters, as their readers type them. What else can be said of their text is checked
 // with that of the other pages, in docs.
-func TestText(t *testing.T) {
+func TestChapterCommands(t *testing.T) {
+	tier.All(t)
 	markdown.Run(t, markdown.Options{Root: "..", Files: texts(t), Built: built, Linked: linked})
 }
 
 // TestTextInOrder runs them in one directory and the same terminals, one chapter after the other, as somebody does who reads them
 // all. That takes minutes, and some of them have blocks for kind.
 func TestTextInOrder(t *testing.T) {
-	if os.Getenv("CLUSTER") != markdown.NeedsKind {
-		t.Skip("all chapters, one after the other, are typed by make e2e")
-	}
+	tier.Nightly(t)
+	tier.NeedsKind(t)
 	chapters := slices.DeleteFunc(texts(t), func(file string) bool { return file == "tutorial/README.md" })
 	slices.Sort(chapters)
 	markdown.Run(t, markdown.Options{Root: "..", Files: chapters, Built: built, Linked: linked, InOrder: true})

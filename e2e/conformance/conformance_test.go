@@ -24,6 +24,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/helm"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 var (
@@ -82,6 +83,7 @@ func run(m *testing.M) (code int, err error) {
 }
 
 func TestPoints(t *testing.T) {
+	tier.All(t)
 	if !t.Run("gate", func(t *testing.T) { suite.Feature(conformance.Gate).Assess("holds", checks.Served).TestAlone(t) }) {
 		return
 	}

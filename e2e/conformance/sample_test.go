@@ -24,6 +24,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/mutant"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // root is the repository.
@@ -48,9 +49,8 @@ const (
 // with operators that have several faults each: every point holds, except for those that are about the faults. They share a cluster, one
 // after another.
 func TestSamples(t *testing.T) {
-	if os.Getenv("CLUSTER") != "embedded" {
-		t.Skip("this test needs a cluster: run it with `make test`, or with CLUSTER=embedded")
-	}
+	tier.All(t)
+	tier.NeedsEmbedded(t)
 	airline := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"name":"B-1"}`) }))
 	defer airline.Close()
 	name := createCluster(t)

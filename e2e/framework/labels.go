@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"github.com/example/operator-testbed/e2e/cluster"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // The labels of a feature that decide on which clusters it runs. Elsewhere its test is skipped.
@@ -53,14 +54,28 @@ func legalTogether(labels types.Labels, parallel bool) error {
 	return nil
 }
 
-// gate returns why a feature with the labels can't run on a cluster; empty means that it can.
-func gate(labels types.Labels, can cluster.Capabilities) string {
+// gate returns why a feature with the labels can't run on a cluster, and the tier that runs it elsewhere, if there is one. Without a
+// reason, it can.
+func gate(labels types.Labels, can cluster.Capabilities) (reason string, by tier.Tier) {
 	switch {
 	case slices.Contains(labels[Disruptive], DisruptsCluster) && !can.Own:
-		return "this changes what all users of the cluster share, and the testbed did not create this cluster: make e2e runs it on a kind cluster, and make e2e CLUSTER=embedded without Docker"
+		return "this changes what all users of the cluster share, and the testbed did not create this cluster: make e2e runs it on a kind cluster, and make e2e CLUSTER=embedded without Docker", ""
 	case slices.Contains(labels[Needs], Kubelet) && !can.RunsPods:
-		return "pods are only simulated on this cluster, and this is about pods that really run: make e2e runs it on a kind cluster"
+		return "pods are only simulated on this cluster, and this is about pods that really run: make e2e runs it on a kind cluster", tier.InE2E
 	default:
+		return "", ""
+	}
+}
+
+// elsewhere returns the tier that proves what the testbed's own cluster of one kind can't show. It is empty for a cluster that the testbed
+// did not create.
+func elsewhere(can cluster.Capabilities) tier.Tier {
+	switch {
+	case !can.Own:
 		return ""
+	case can.RunsPods:
+		return tier.InTest
+	default:
+		return tier.InE2E
 	}
 }

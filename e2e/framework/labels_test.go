@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"github.com/example/operator-testbed/e2e/cluster"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // labeled is set where this executable runs features whose labels are tested.
@@ -80,11 +81,20 @@ func TestLabelsAreGates(t *testing.T) {
 	}))
 	for _, want := range []string{
 		"--- SKIP: TestLabeled/breaks_the_cluster", "the testbed did not create this cluster: make e2e runs it on a kind cluster",
-		"--- SKIP: TestLabeled/needs_pods", "pods are only simulated on this cluster",
+		"--- SKIP: TestLabeled/needs_pods", "pods are only simulated on this cluster", "=== ATTR  TestLabeled/needs_pods testbed.tier e2e",
 		"--- FAIL: TestLabeled/misspelled", `unknown value "clutser" of the label "disruptive": use one of operator, cluster`,
 		"--- FAIL: TestLabeled/beside_others", `a feature with the label "disruptive" disturbs those that run at the same time: use TestAlone`,
 		"--- FAIL: TestLabeled/without_a_cluster", `unknown value "kublet" of the label "needs": use one of kubelet`,
 	} {
 		g.Expect(string(out)).To(ContainSubstring(want))
 	}
+	g.Expect(string(out)).NotTo(ContainSubstring("=== ATTR  TestLabeled/breaks_the_cluster"), "no tier runs on somebody else's cluster")
+}
+
+// TestAnotherTierProves says which tier proves what a cluster can't show.
+func TestAnotherTierProves(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(elsewhere(cluster.Capabilities{Own: true})).To(Equal(tier.InE2E))
+	g.Expect(elsewhere(cluster.Capabilities{Own: true, RunsPods: true})).To(Equal(tier.InTest))
+	g.Expect(elsewhere(cluster.Capabilities{RunsPods: true})).To(BeEmpty())
 }

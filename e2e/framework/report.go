@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"sigs.k8s.io/e2e-framework/pkg/types"
+
+	"github.com/example/operator-testbed/e2e/tier"
+	"github.com/example/operator-testbed/e2e/tier/summary"
 )
 
 // Outcome is what became of a feature.
@@ -85,6 +88,9 @@ func (s *Suite) report(t *testing.T, feature types.Feature) *result {
 	t.Cleanup(func() {
 		if err := r.writeTo(s.reports, t.Failed()); err != nil {
 			t.Errorf("write the report that $%s names: %v", reportVariable, err)
+		}
+		if r.line.Outcome == Holds {
+			tier.Proves(t, summary.Feature, 1)
 		}
 	})
 	return r

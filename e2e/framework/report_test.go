@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +96,10 @@ func TestReport(t *testing.T) {
 	// What is printed is what a *testing.T prints: the place in the step, and the message.
 	if !strings.Contains(string(out), "report_test.go:") || strings.Contains(string(out), "report.go:") {
 		t.Errorf("expected the places of the features' own lines:\n%s", out)
+	}
+	// What counts as proven is what holds.
+	if attributes := regexp.MustCompile(`(?m)^=== ATTR.*$`).FindAllString(string(out), -1); !slices.Equal(attributes, []string{"=== ATTR  TestReported/holds testbed.proves feature 1"}) {
+		t.Errorf("the attributes are %q, expected that one feature is proven", attributes)
 	}
 	want := map[string]Result{
 		"holds":       {Outcome: Holds, Labels: map[string]string{"contract": "size"}},

@@ -93,11 +93,13 @@ func (s *Scope) check(err error) {
 	}
 }
 
-// needs skips the test with the message unless able is true.
+// needs skips the test with the message unless this cluster is able to show what it is about.
 func (s *Scope) needs(able bool, format string, args ...any) {
 	s.Helper()
 	if !able {
-		s.Skipf(format, args...)
+		reason := fmt.Sprintf(format, args...)
+		s.result.note(NotTried, s.step, reason)
+		skip(s.T, elsewhere(s.Cluster), reason)
 	}
 }
 
@@ -173,7 +175,9 @@ func (s *Scope) NeedsWebhooks() {
 // NeedsGo skips the test where no program can be compiled.
 func (s *Scope) NeedsGo() {
 	s.Helper()
-	s.needs(os.Getenv("TESTBED_GO") != "no", "this compiles programs, which a grader's cell can't; make test shows it")
+	if os.Getenv("TESTBED_GO") == "no" {
+		s.Skipf("this compiles programs, which a grader's cell can't; make test shows it")
+	}
 }
 
 // Mark returns the end of the audit log, for a later [Scope.Writes] to start at. It skips the test where there is no such log.

@@ -81,6 +81,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/interrupt"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // Options say what a suite tests. Paths are relative to the directory of the suite's package.
@@ -189,7 +190,7 @@ func (s *Suite) Run(m *testing.M) int {
 		return m.Run()
 	}
 	if s.options.Nodes != "" && which != kind.Kind {
-		s.skip = "this suite is about real nodes, which this cluster has none of that a test may stop: make e2e runs it"
+		s.skip = "this suite is about real nodes, which this cluster has none of that a test may stop: make nightly runs it"
 		return m.Run()
 	}
 	work, err := os.MkdirTemp("", "suite-"+s.options.Name+"-")
@@ -235,9 +236,9 @@ func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature, r *resu
 		t.Skip(s.skip)
 	}
 	if s.cluster != nil {
-		if reason := gate(feature.Labels(), s.cluster.Capabilities()); reason != "" {
+		if reason, by := gate(feature.Labels(), s.cluster.Capabilities()); reason != "" {
 			r.note(NotTried, "", reason)
-			t.Skip(reason)
+			skip(t, by, reason)
 		}
 	}
 	if parallel {
@@ -250,6 +251,15 @@ func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature, r *resu
 		t.Cleanup(func() { s.recoverOperator(t) })
 	}
 	s.env.Test(t, feature)
+}
+
+// skip skips a test, which another tier proves unless by is empty.
+func skip(t testing.TB, by tier.Tier, reason string) {
+	t.Helper()
+	if by != "" {
+		tier.Skipf(t, by, "%s", reason)
+	}
+	t.Skip(reason)
 }
 
 // recoverOperator restarts the operator as it was at first if a feature that may have changed it has failed half-way, so that the next features

@@ -1,7 +1,6 @@
 package helm_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/helm"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 const (
@@ -23,12 +23,9 @@ const (
 	config = root + "/operator/config/"
 )
 
-// build returns Helm. It skips the test in a plain `go test ./...`, which shall not take minutes.
+// build compiles Helm, which takes a minute or two the first time.
 func build(t *testing.T) helm.Helm {
 	t.Helper()
-	if os.Getenv("CLUSTER") == "" {
-		t.Skip("this test compiles Helm: run it with make test, or CLUSTER=embedded")
-	}
 	h, err := helm.Build(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
@@ -37,6 +34,7 @@ func build(t *testing.T) helm.Helm {
 }
 
 func TestChartIsWithoutFault(t *testing.T) {
+	tier.All(t)
 	if _, err := build(t).Run(t.Context(), "lint", "--strict", chart); err != nil {
 		t.Error(err)
 	}
@@ -44,6 +42,7 @@ func TestChartIsWithoutFault(t *testing.T) {
 
 // The chart and the kustomizations install the same objects. The namespace is not the chart's: Helm creates it.
 func TestChartAgreesWithKustomization(t *testing.T) {
+	tier.All(t)
 	h := build(t)
 	for kustomization, values := range map[string][]string{
 		"default": nil,
@@ -111,6 +110,7 @@ func deployment(t *testing.T, object *unstructured.Unstructured) *appsv1.Deploym
 
 // Uninstalling a release keeps the CustomResourceDefinition.
 func TestChartKeepsDefinition(t *testing.T) {
+	tier.All(t)
 	g := NewWithT(t)
 	manifests, err := build(t).Template(t.Context(), chart, "operator", "operator-system")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -120,6 +120,7 @@ func TestChartKeepsDefinition(t *testing.T) {
 
 // Each value does what values.yaml says.
 func TestValues(t *testing.T) {
+	tier.All(t)
 	g := NewWithT(t)
 	digest := "sha256:" + strings.Repeat("0", 64)
 	manifests, err := build(t).Template(t.Context(), chart, "cache", "caches", "--set=namespaces={a,b}",
@@ -161,6 +162,7 @@ func TestValues(t *testing.T) {
 
 // A value that can't work is refused before anything is installed, by name.
 func TestInvalidValues(t *testing.T) {
+	tier.All(t)
 	h := build(t)
 	for _, test := range []struct{ release, set, want string }{
 		{"operator", "manager.replica=2", "replica"},

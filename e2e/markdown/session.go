@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 const (
@@ -54,7 +56,7 @@ func runPages(ctx context.Context, o Options, pages []*page, directory string, h
 	// What a reader's shell has, except what would lead to a cluster or settings of theirs, and what the make or the test that runs
 	// this has set.
 	s.environment = append(
-		without(os.Environ(), "CLUSTER=", "KUBECONFIG=", "MAKE", "MFLAGS=", "GIT_", "GOFLAGS=", "GO111MODULE=", "GOWORK=", "GOOS=", "GOARCH=", "TESTBED_GO_PROFILE=", "LC_ALL=", "PWD=", "OLDPWD=", stateVariable+"="),
+		without(os.Environ(), "CLUSTER=", "KUBECONFIG=", "MAKE", "MFLAGS=", "GIT_", "GOFLAGS=", "GO111MODULE=", "GOWORK=", "GOOS=", "GOARCH=", "TESTBED_GO_PROFILE=", tier.Variable+"=", "LC_ALL=", "PWD=", "OLDPWD=", stateVariable+"="),
 		stateVariable+"="+s.state,
 		"KUBECONFIG="+filepath.Join(directory, "kubeconfig"),
 		"GOENV="+filepath.Join(directory, "goenv"),

@@ -22,11 +22,12 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/record"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/tier"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 var (
-	soakFor  = flag.Duration("soak.for", 0, "how long TestSoak goes on; it is skipped if 0")
+	soakFor  = flag.Duration("soak.for", 10*time.Minute, "how long TestSoak goes on")
 	soakSeed = flag.Uint64("soak.seed", 0, "the seed of TestSoak's schedule; another one each time if 0")
 )
 
@@ -41,9 +42,7 @@ const (
 // of it. Then it is quiet: what is asked for has to be there, no status may ever have said Available too early, the operator has
 // to write nothing more, and nothing may stay of what is deleted. make soak runs it.
 func TestSoak(t *testing.T) {
-	if *soakFor == 0 {
-		t.Skip("takes as long as its flag says: make soak")
-	}
+	tier.Nightly(t)
 	seed := cmp.Or(*soakSeed, rand.Uint64())
 	t.Logf("to replay it: make soak ARGS=-soak.seed=%d", seed)
 	memcached.Feature("soak").

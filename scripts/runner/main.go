@@ -18,10 +18,12 @@ import (
 
 	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/scripts/runner/nights"
 	"github.com/example/operator-testbed/scripts/runner/plan"
 	"github.com/example/operator-testbed/scripts/runner/process"
 	"github.com/example/operator-testbed/scripts/runner/progress"
 	"github.com/example/operator-testbed/scripts/runner/run"
+	"github.com/example/operator-testbed/scripts/runner/times"
 )
 
 const (
@@ -79,6 +81,11 @@ func start(arguments []string) (int, error) {
 		return attended(func(stop stopping, guard *process.Guard) (int, error) {
 			return runPlan(stop, guard, root, oneTest(arguments[0], arguments[1], arguments[2:]))
 		})
+	case name == "times" && len(arguments) == 0:
+		fmt.Print(times.Table())
+		return 0, nil
+	case name == "nights" && len(arguments) == 0:
+		return 0, printNights(context.Background(), root)
 	case slices.Contains(plan.Names(), name):
 		p, err := choose(root, name, arguments)
 		if err != nil {
@@ -109,7 +116,7 @@ func attended(do func(stopping, *process.Guard) (int, error)) (int, error) {
 }
 
 func usage() string {
-	return fmt.Sprintf("give one of %s, with -part=NAME for each part and STAGE for a chapter; or progress [--lines] WHAT COMMAND [ARGUMENT...]; or gotest WHAT DIRECTORY ARGUMENT...",
+	return fmt.Sprintf("give one of %s, with -part=NAME for each part and STAGE for a chapter; or progress [--lines] WHAT COMMAND [ARGUMENT...]; or gotest WHAT DIRECTORY ARGUMENT...; or times, or nights",
 		strings.Join(plan.Names(), ", "))
 }
 
@@ -229,13 +236,24 @@ func runPlan(stop stopping, guard *process.Guard, root string, p plan.Plan) (int
 	if failures != "" {
 		o.Env = append(o.Env, failuresVariable+"="+failures)
 	}
+	var record *nights.Record
+	if p.Nightly {
+		if record, err = openRecord(stop.ctx, root); err != nil {
+			return 1, err
+		}
+		o.Ended = record.Ended
+	}
 	code, eventFiles := run.Run(stop.ctx, p, o)
 	if path := os.Getenv(run.EventsVariable); path != "" {
 		if err := concatenate(path, eventFiles); err != nil {
 			return max(code, 1), err
 		}
 	}
-	lines, err := lastLines(p.Name, eventFiles)
+	lines, err := lastLines(p, eventFiles)
+	if record != nil {
+		err = errors.Join(err, record.Err())
+		lines = append([]string{record.Table(p.Proving())}, lines...)
+	}
 	for _, line := range lines {
 		fmt.Println(line)
 	}
@@ -264,6 +282,28 @@ func concatenate(to string, files []string) error {
 		}
 	}
 	return all.Close()
+}
+
+// openRecord opens the record of nightly runs.
+func openRecord(ctx context.Context, root string) (*nights.Record, error) {
+	state, err := home.State()
+	if err != nil {
+		return nil, err
+	}
+	return nights.Open(ctx, root, filepath.Join(state, "nightly.json"))
+}
+
+// printNights prints which parts of make nightly have passed, and when.
+func printNights(ctx context.Context, root string) error {
+	p, err := plan.For("nightly", plan.Request{Root: root}, nil)
+	if err != nil {
+		return err
+	}
+	record, err := openRecord(ctx, root)
+	if err == nil {
+		fmt.Println(record.Table(p.Proving()))
+	}
+	return err
 }
 
 // fileName makes a name for a file from what a plan is called, without what make and .ci/run are.

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -232,7 +233,7 @@ func TestBadUse(t *testing.T) {
 	t.Parallel()
 	for _, arguments := range [][]string{{}, {"nothing"}, {"progress", "only"}, {"gotest", "what", "."}, {"e2e", "a", "b"}} {
 		out, err := program(t, nil, arguments...).CombinedOutput()
-		if exit, is := errors.AsType[*exec.ExitError](err); !is || exit.ExitCode() != exitUsage || !strings.HasPrefix(string(out), "scripts/run: give one of ci, e2e, test") {
+		if exit, is := errors.AsType[*exec.ExitError](err); !is || exit.ExitCode() != exitUsage || !strings.HasPrefix(string(out), "scripts/run: give one of ci, e2e, nightly, rest, test, test-all") {
 			t.Errorf("%q: %v\n%s", arguments, err, out)
 		}
 	}
@@ -279,5 +280,39 @@ func TestFailures(t *testing.T) {
 	both := run(fmt.Sprintf(`TESTBED_FAILURES= %s='echo "inner $TESTBED_FAILURES"; exit 1' '%s'`, asPlan, self))
 	if want := "inner " + filepath.Join(root, "bin", "run-2", "failures") + "\n"; !strings.Contains(both, want) {
 		t.Errorf("expected %q, because another run has the first file, in\n%s", want, both)
+	}
+}
+
+// TestLastLines reads the events of two parts, of which one runs what the other leaves to it.
+func TestLastLines(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, lines ...string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	first := write("first.json", `{"Action":"attr","Package":"a","Test":"TestA","Key":"testbed.tier","Value":"all"}`, `{"Action":"skip","Package":"a","Test":"TestA"}`,
+		`{"Action":"attr","Package":"a","Test":"TestN","Key":"testbed.tier","Value":"nightly"}`, `{"Action":"skip","Package":"a","Test":"TestN"}`)
+	second := write("second.json", `{"Action":"attr","Package":"a","Test":"TestA","Key":"testbed.proves","Value":"block 3"}`, `{"Action":"pass","Package":"a","Test":"TestA"}`)
+	lines, err := lastLines(plan.Plan{Tier: "all"}, []string{first, second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"Left to make nightly: a TestN", "Proven: 1 test and 3 blocks."}; len(lines) != 3 || !slices.Equal(lines[:2], want) || !strings.HasPrefix(lines[2], "Not proven: ") {
+		t.Errorf("got %q, expected %q and what is not proven", lines, want)
+	}
+
+	odd := write("odd.json", `{"Action":"output","Package":"a","Test":"TestOdd","Output":"    a_test.go:1: there is no moon\n"}`, `{"Action":"skip","Package":"a","Test":"TestOdd"}`)
+	lines, err = lastLines(plan.Plan{Tier: "test"}, []string{odd})
+	if err == nil || !strings.Contains(err.Error(), "1 tests were skipped that nothing allows") || !strings.Contains(err.Error(), "a TestOdd: there is no moon") || len(lines) != 3 {
+		t.Errorf("got %q, %v", lines, err)
+	}
+	for _, p := range []plan.Plan{{}, {Tier: "test"}} {
+		if lines, err := lastLines(p, nil); err != nil || lines != nil {
+			t.Errorf("without events, the last lines are %q, %v", lines, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,15 @@ func copyOf(t *testing.T) string {
 		t.Fatal(err)
 	}
 	const repository = "../.."
-	for _, name := range []string{"go.mod", "go.sum", "scripts/run", "scripts/runner", "kind/gocommand", "kind/home"} {
+	script, err := os.ReadFile(filepath.Join(repository, "scripts", "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := regexp.MustCompile(`(?m)^sources='(.*)'$`).FindSubmatch(script)
+	if sources == nil {
+		t.Fatal("scripts/run does not list what it compiles")
+	}
+	for _, name := range append(strings.Fields(string(sources[1])), "go.sum", "scripts/run") {
 		err := filepath.WalkDir(filepath.Join(repository, name), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
 				return err

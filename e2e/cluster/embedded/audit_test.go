@@ -11,10 +11,12 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestAuditLog writes what operators write, and finds each request once in the log, with its body where tests need it.
 func TestAuditLog(t *testing.T) {
+	tier.All(t)
 	b := sharedBed(t)
 	ctx, namespace := t.Context(), b.namespace(t)
 	const admin = "testbed-admin"

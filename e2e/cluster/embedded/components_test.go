@@ -19,10 +19,12 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/loopback"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestComponents breaks one cluster in every way that its supervisor offers, step by step, beside another that must not notice.
 func TestComponents(t *testing.T) {
+	tier.All(t)
 	other := sharedBed(t)
 	// The first port that it tries is taken.
 	var tries atomic.Int32

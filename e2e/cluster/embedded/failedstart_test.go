@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestBrokenExecutable replaces the executable of one component.
 func TestBrokenExecutable(t *testing.T) {
+	tier.All(t)
 	needsCluster(t)
 	truncated := func(executable []byte) []byte { return executable[:64<<10] }
 	script := func(text string) func([]byte) []byte {
@@ -72,6 +74,7 @@ func assetsBut(t *testing.T, component string, by func([]byte) []byte) string {
 // TestRefusedCRD starts with CRDs that the API server does not take. What can be seen in the file is found before (see
 // TestReadCRDsNamesWhatIsWrong).
 func TestRefusedCRD(t *testing.T) {
+	tier.All(t)
 	needsCluster(t)
 	owners, err := os.ReadFile("testdata/crds/owner.yaml")
 	if err != nil {
@@ -98,6 +101,7 @@ func TestRefusedCRD(t *testing.T) {
 }
 
 func TestTakenPorts(t *testing.T) {
+	tier.All(t)
 	needsCluster(t)
 	port, tries := takenPort(t), 0
 	p := embedded.NewProvider()
@@ -124,6 +128,7 @@ func takenPort(t *testing.T) int {
 
 // TestCanceled gives up at each step of a start.
 func TestCanceled(t *testing.T) {
+	tier.All(t)
 	needsCluster(t)
 	gaveUp := errors.New("somebody gave up")
 	for step, name := range []string{"canceled-before", "canceled-apiserver", "canceled-ready"} {

@@ -13,10 +13,12 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestCascade deletes owners of kinds that came with the cluster's start, and of kinds that came later.
 func TestCascade(t *testing.T) {
+	tier.All(t)
 	b := sharedBed(t)
 	restarts := func() int { return b.process(t, embedded.KubeControllerManager).Restarts }
 	before := restarts()

@@ -13,10 +13,12 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestWithTheFramework takes a cluster up and down as users of e2e-framework do.
 func TestWithTheFramework(t *testing.T) {
+	tier.All(t)
 	needsCluster(t)
 	const name = "framework"
 	cfg := envconf.New()
@@ -83,6 +85,7 @@ func TestWithTheFramework(t *testing.T) {
 }
 
 func TestSameNameTwice(t *testing.T) {
+	tier.All(t)
 	b := sharedBed(t)
 	_, err := embedded.NewProvider().WithName(sharedName).Create(t.Context())
 	taken := new(embedded.AlreadyUpError)

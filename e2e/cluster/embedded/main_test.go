@@ -26,6 +26,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/internal/watch"
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/kind/home"
 )
 
@@ -62,9 +63,7 @@ func run(m *testing.M) (code int, err error) {
 // needsCluster skips the test unless the suites are asked to run on embedded clusters.
 func needsCluster(t *testing.T) {
 	t.Helper()
-	if os.Getenv("CLUSTER") != embedded.Kind {
-		t.Skip("this test brings clusters up: run it with `make test`")
-	}
+	tier.NeedsEmbedded(t)
 	t.Parallel()
 }
 

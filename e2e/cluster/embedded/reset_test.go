@@ -20,10 +20,12 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestReset makes a mess in a cluster, again and again, which must be as new each time.
 func TestReset(t *testing.T) {
+	tier.All(t)
 	needsCluster(t)
 	b := ownBed(t, "reset", embedded.WithCRDs("testdata/crds"))
 	baseline := b.stored(t)
@@ -58,6 +60,7 @@ func TestReset(t *testing.T) {
 
 // TestAttached uses a cluster that stays, as one suite after another does.
 func TestAttached(t *testing.T) {
+	tier.All(t)
 	needsCluster(t)
 	b := ownBed(t, "stays", embedded.WithCRDs("testdata/crds"))
 	baseline := b.stored(t)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // packed returns a store that holds a write-ahead log with content and a database.
@@ -119,9 +120,8 @@ func TestStoreKeyFollowsTheExecutables(t *testing.T) {
 
 // TestStoreHoldsNothingOfOneCluster runs etcd alone with a new store, and counts.
 func TestStoreHoldsNothingOfOneCluster(t *testing.T) {
-	if os.Getenv("CLUSTER") != Kind {
-		t.Skip("this test brings clusters up: run it with `make test`")
-	}
+	tier.All(t)
+	tier.NeedsEmbedded(t)
 	t.Parallel()
 	ctx := t.Context()
 	assets, err := Assets(ctx, t.Output())

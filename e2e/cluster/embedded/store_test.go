@@ -17,10 +17,12 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestStore starts a cluster that makes a store and a second one with the same store, and compares them.
 func TestStore(t *testing.T) {
+	tier.All(t)
 	needsCluster(t)
 	stores := t.TempDir()
 	first := ownBed(t, "store-first", embedded.WithStores(stores))
@@ -48,6 +50,7 @@ func TestStore(t *testing.T) {
 
 // TestWithoutStore starts a cluster where no store can be written: kube-apiserver begins with nothing.
 func TestWithoutStore(t *testing.T) {
+	tier.All(t)
 	needsCluster(t)
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

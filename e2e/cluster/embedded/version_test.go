@@ -12,9 +12,11 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 func TestVersions(t *testing.T) {
+	tier.All(t)
 	b := sharedBed(t)
 	d, err := discovery.NewDiscoveryClientForConfig(b.cluster.KubernetesRestConfig())
 	if err != nil {
@@ -47,6 +49,7 @@ func TestVersions(t *testing.T) {
 }
 
 func TestNodes(t *testing.T) {
+	tier.All(t)
 	b := sharedBed(t)
 	nodes := &corev1.NodeList{}
 	if err := b.List(t.Context(), nodes); err != nil {

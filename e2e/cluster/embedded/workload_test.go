@@ -14,9 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 func TestDeployment(t *testing.T) {
+	tier.All(t)
 	b := sharedBed(t)
 	d := deployment(b.namespace(t), "plain", 3)
 	b.create(t, d)
@@ -25,6 +27,7 @@ func TestDeployment(t *testing.T) {
 }
 
 func TestImageThatIsNotThere(t *testing.T) {
+	tier.All(t)
 	b := sharedBed(t)
 	d := deployment(b.namespace(t), "no-image", 1)
 	d.Spec.Template.Spec.Containers[0].Image = "registry.example.com/no-such-image:1"
@@ -41,6 +44,7 @@ func TestImageThatIsNotThere(t *testing.T) {
 }
 
 func TestRunningPodThatCrashes(t *testing.T) {
+	tier.All(t)
 	b := sharedBed(t)
 	d := deployment(b.namespace(t), "crashing", 1)
 	b.create(t, d)
@@ -66,6 +70,7 @@ func TestRunningPodThatCrashes(t *testing.T) {
 }
 
 func TestPodThatTakesItsTime(t *testing.T) {
+	tier.All(t)
 	b := sharedBed(t)
 	d := deployment(b.namespace(t), "slow", 1)
 	d.Spec.Template.Annotations = map[string]string{"testbed.example.com/ready-after": "3s"}
@@ -80,6 +85,7 @@ func TestPodThatTakesItsTime(t *testing.T) {
 }
 
 func TestJob(t *testing.T) {
+	tier.All(t)
 	b := sharedBed(t)
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace(t), Name: "job"},

@@ -21,14 +21,13 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // needsKind skips the test unless the suites are asked to run on kind. State is the test's own.
 func needsKind(t *testing.T) {
 	t.Helper()
-	if os.Getenv("CLUSTER") != kind.Kind {
-		t.Skip("this test needs Docker: run it with CLUSTER=kind")
-	}
+	tier.NeedsKind(t)
 	t.Setenv("TESTBED_STATE", t.TempDir())
 }
 
@@ -43,6 +42,7 @@ func containers(t *testing.T, name string) []string {
 }
 
 func TestLife(t *testing.T) {
+	tier.Nightly(t)
 	needsKind(t)
 	g := NewWithT(t)
 	ctx := t.Context()
@@ -167,6 +167,7 @@ func (i interruption) Write(line []byte) (int, error) {
 
 // Ctrl-C comes when the containers are made, and when they are there.
 func TestInterrupted(t *testing.T) {
+	tier.Nightly(t)
 	needsKind(t)
 	for name, at := range map[string]string{"early": "Creating cluster", "late": "Starting control-plane"} {
 		t.Run(name, func(t *testing.T) {

@@ -54,11 +54,15 @@ func recalled(t *testing.T, root string, k *cache.Cache) int {
 // remembered tries both mutants of the repository.
 func remembered(t *testing.T, root string, k *cache.Cache, passed bool, meanwhile func()) {
 	t.Helper()
+	rememberedBy(t, &run{kills: k, healthy: true}, root, passed, meanwhile)
+}
+
+func rememberedBy(t *testing.T, r *run, root string, passed bool, meanwhile func()) {
+	t.Helper()
 	tried, err := newTarget(root, "operator=suite", false, regexp.MustCompile(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{kills: k}
 	if err := r.recall(tried); err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +87,9 @@ func TestKillsAreRemembered(t *testing.T) {
 	expect(0, "after a run in which the operator was changed")
 	remembered(t, root, k, true, nothing)
 	expect(2, "after a good run")
+	write(t, root, "operator/main.go", "another operator")
+	rememberedBy(t, &run{kills: k}, root, false, nothing)
+	expect(2, "after a run of which the caller said that the tests had just passed")
 
 	for _, file := range []string{"operator/main.go", "suite/suite_test.go", "e2e/suite.go", "go.sum", "kind/kubernetes/go.mod"} {
 		before, err := os.ReadFile(filepath.Join(root, file))

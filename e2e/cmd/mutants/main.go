@@ -76,7 +76,11 @@ func execute(ctx context.Context) error {
 	if *cached && !*alone && !*permissions {
 		r.kills = openKills()
 	}
-	return r.try(ctx, targets)
+	if r.events, err = openEvents(); err != nil {
+		return err
+	}
+	err = r.try(ctx, targets)
+	return errors.Join(err, r.events.close(err != nil))
 }
 
 // atOnce is more than the number of cores, because a mutant waits more than it computes. It is at most eight, because each has a cluster

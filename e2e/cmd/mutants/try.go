@@ -23,6 +23,7 @@ type run struct {
 	healthy  bool
 	alone    bool
 	kills    *cache.Cache // nil remembers nothing
+	events   *events
 
 	mu       sync.Mutex // of what follows
 	killed   int
@@ -104,20 +105,21 @@ func (r *run) recall(t *target) error {
 			continue
 		}
 		r.killed++
+		r.events.result(t.nameOf(m), "")
 		fmt.Printf("killed    %-44s by %s: %q (cached)\n", t.nameOf(m), m.Judges(), m.Assertion)
 	}
 	t.mutants = left
 	return nil
 }
 
-// remember stores the kills of those targets whose healthy operator passed, because the others prove nothing. If files have changed
-// meanwhile, it is not certain what was tried.
+// remember stores the kills of those targets whose healthy operator passed, in this run or, with -healthy=false, just before it: the others
+// prove nothing. If files have changed meanwhile, it is not certain what was tried.
 func (r *run) remember(targets []*target) {
 	if r.kills == nil {
 		return
 	}
 	for _, t := range targets {
-		if !t.passed || len(t.killed) == 0 {
+		if r.healthy && !t.passed || len(t.killed) == 0 {
 			continue
 		}
 		if content, err := contentOf(t.root, t.parts()); err != nil || content != t.content {
@@ -198,13 +200,16 @@ func (r *run) report(ctx context.Context, t *target, m mutant.Mutant, result mut
 	switch {
 	case err != nil:
 		r.survived = append(r.survived, name)
+		r.events.result(name, err.Error())
 		fmt.Printf("error     %-44s %v\n", name, err)
 	case result.Wrong != "":
 		r.survived = append(r.survived, name)
+		r.events.result(name, result.Wrong+"\n"+result.Output)
 		fmt.Printf("survived  %-44s %s\n%s\n", name, result.Wrong, indent(result.Output))
 	default:
 		r.killed++
 		t.killed = append(t.killed, m)
+		r.events.result(name, "")
 		fmt.Printf("killed    %-44s by %s: %q (%.1f s)\n", name, m.Judges(), m.Assertion, result.Took.Seconds())
 	}
 }

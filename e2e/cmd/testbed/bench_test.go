@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestBenchStopped stops the benchmark while each competitor starts, and expects
 // that neither leaves anything.
 func TestBenchStopped(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	for _, moment := range []string{"envtest starts", "the embedded cluster starts"} {
 		t.Run(moment, func(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"github.com/example/operator-testbed/e2e/demo"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/tier/summary"
 	"github.com/example/operator-testbed/kind/home"
 )
 
@@ -217,7 +218,7 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 	command.ExtraFiles = []*os.File{out}
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	// Its report is the pipe, which it does not pass on to the operator. What it says last is where the evidence of failed points is, of which the report says enough.
-	command.Env = slices.Concat(os.Environ(), env, []string{"CLUSTER=" + embedded.Kind, "TESTBED_ARTIFACTS=" + artifacts, "TESTBED_REPORT=fd:3", "TESTBED_FAILURES=" + os.DevNull})
+	command.Env = slices.Concat(os.Environ(), env, []string{"CLUSTER=" + embedded.Kind, summary.Variable + "=all", "TESTBED_ARTIFACTS=" + artifacts, "TESTBED_REPORT=fd:3", "TESTBED_FAILURES=" + os.DevNull})
 	err = command.Start()
 	out.Close()
 	if err != nil {

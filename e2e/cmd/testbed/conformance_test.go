@@ -6,10 +6,13 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // The error about an operator that exits early names its log, which outlives the cluster. Nothing else is left.
 func TestConformanceOfAnOperatorThatExits(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t)

@@ -13,10 +13,12 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestRunForADebugger stops the operator inside Reconcile, as an editor does, and lets it go on.
 func TestRunForADebugger(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	b := newBed(t)
 	b.output("testbed", "up")

@@ -30,6 +30,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/internal/watch"
+	"github.com/example/operator-testbed/e2e/tier"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -155,6 +156,7 @@ func (u usersCluster) create(t *testing.T, objects ...client.Object) {
 
 // TestSuiteOnAnExistingCluster runs the operator's suite on a cluster that the testbed did not create. Whatever was there stays.
 func TestSuiteOnAnExistingCluster(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	u := newUsersCluster(t)
 	g := NewWithT(t)
@@ -314,6 +316,7 @@ func unlabeled(t *testing.T, root string) string {
 // TestMakeShowsWhatWouldBeLost types targets that change or delete a CustomResourceDefinition, on a cluster of the testbed and on the same
 // one as an existing one.
 func TestMakeShowsWhatWouldBeLost(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	u := newUsersCluster(t)
 	g := NewWithT(t)
@@ -389,6 +392,7 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 // TestConfirmNamesWhatElseIsThere asks before targets that would delete a namespace with others' objects, or run an operator beside
 // another one, and before those that wouldn't.
 func TestConfirmNamesWhatElseIsThere(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	u := newUsersCluster(t)
 	g := NewWithT(t)

@@ -8,11 +8,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // The lease of an operator that was killed has to expire before another one leads. Until then, testbed run says who holds it, and so
 // does testbed demo.
 func TestLeaseOfAKilledOperator(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	b := newBed(t)
 	b.output("testbed", "demo")

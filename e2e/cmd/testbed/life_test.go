@@ -18,6 +18,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/kind/home"
 )
@@ -32,9 +33,7 @@ type bed struct {
 // newBed skips the test unless the suites are asked to run on embedded clusters.
 func newBed(t *testing.T) bed {
 	t.Helper()
-	if os.Getenv("CLUSTER") != "embedded" {
-		t.Skip("this test brings clusters up: run it with make test, or CLUSTER=embedded")
-	}
+	tier.NeedsEmbedded(t)
 	root, err := cluster.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -115,6 +114,7 @@ func (b bed) run(cmd *exec.Cmd) (log *bytes.Buffer, said *bufio.Reader) {
 // TestDemoAsAPersonWouldUseIt runs the demo, then types everything that it says
 // to type next.
 func TestDemoAsAPersonWouldUseIt(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	b := newBed(t)
 
@@ -173,6 +173,7 @@ func TestDemoAsAPersonWouldUseIt(t *testing.T) {
 
 // TestDemoWithoutAnOperator has an operator that does not compile: the cluster that was being brought up beside it goes.
 func TestDemoWithoutAnOperator(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	b := newBed(t)
 	dir := t.TempDir()
@@ -193,6 +194,7 @@ func TestDemoWithoutAnOperator(t *testing.T) {
 // TestStoppedAtAnyMoment stops the demo when it has said something, and expects
 // one sentence and nothing left.
 func TestStoppedAtAnyMoment(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	for _, test := range []struct {
 		moment string // part of a line that the demo prints
@@ -256,6 +258,7 @@ func stopDemo(t *testing.T, moment string, signal syscall.Signal, code int) bool
 
 // TestUpTwice brings a cluster up that is up already.
 func TestUpTwice(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	b := newBed(t)
 	if out := b.output("testbed", "up"); !strings.Contains(out, "testbed is up: Kubernetes v1.37.0") {
@@ -273,6 +276,7 @@ func TestUpTwice(t *testing.T) {
 
 // TestUsedWhileItStarts wants to use a cluster that another command is bringing up: its supervisor runs, and is not detached yet.
 func TestUsedWhileItStarts(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	b := newBed(t)
 	starting, err := supervisor.Start(t.Context(), supervisor.Options{Dir: filepath.Join(b.state, "clusters", "testbed")})
@@ -293,6 +297,7 @@ func TestUsedWhileItStarts(t *testing.T) {
 // TestDownWhileItRuns takes the cluster down while another terminal runs the operator. Before that, the operator was run by a program that was killed,
 // and ended with it.
 func TestDownWhileItRuns(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	b := newBed(t)
 	b.output("testbed", "up")
@@ -324,6 +329,7 @@ func TestDownWhileItRuns(t *testing.T) {
 
 // TestRunUntilCtrlC runs the operator in the foreground, and stops it.
 func TestRunUntilCtrlC(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	b := newBed(t)
 	b.output("testbed", "up")

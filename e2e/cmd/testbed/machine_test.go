@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestFirstCommandsOnAnyMachine types what a user types first in a clone that a git for Windows has checked out, in a directory with
 // spaces below a go.work, with what WSL and many profiles export.
 func TestFirstCommandsOnAnyMachine(t *testing.T) {
+	tier.All(t)
 	t.Parallel()
 	b := newBed(t)
 	above := filepath.Join(t.TempDir(), "my projects")

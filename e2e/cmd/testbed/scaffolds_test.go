@@ -13,8 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/example/operator-testbed/e2e/cluster"
-	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // scaffold is an operator that kubebuilder generates when the test runs.
@@ -38,9 +38,7 @@ var unsteady = []string{"no write is in conflict", "at most 4 writes take a new 
 // TestScaffolds generates operators with kubebuilder, and compares what `testbed conformance` says of them with docs/conformance.md.
 // Their clusters are embedded ones.
 func TestScaffolds(t *testing.T) {
-	if os.Getenv("CLUSTER") != kind.Kind {
-		t.Skip("this test generates, compiles and checks two operators, which takes minutes: run it with make e2e, or CLUSTER=kind")
-	}
+	tier.Nightly(t)
 	root, err := cluster.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -52,9 +53,8 @@ type gatehouse struct {
 // TestWebhooks runs an operator with webhooks and breaks its replicas one after the other. Each part begins with what the one
 // before has left.
 func TestWebhooks(t *testing.T) {
-	if os.Getenv("CLUSTER") != embedded.Kind {
-		t.Skip("this test brings a cluster up: run it with make test, or CLUSTER=embedded")
-	}
+	tier.All(t)
+	tier.NeedsEmbedded(t)
 	h := newGatehouse(t)
 	for _, part := range []struct {
 		name string

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/tier"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -37,6 +38,7 @@ func TestMain(m *testing.M) { os.Exit(nodes.Run(m)) }
 
 // TestNodeFailure has a node lose its power, with pods on it that nobody can ask any more.
 func TestNodeFailure(t *testing.T) {
+	tier.Nightly(t)
 	type cache struct {
 		mc   *cachev1alpha1.Memcached
 		node string // with a pod of it

@@ -229,8 +229,9 @@ func (t *Tests) Failed() []string {
 	return failed
 }
 
-// Summary returns the lines after the last package: what was skipped and why, the slowest tests, what has failed, and the counts.
-func (t *Tests) Summary() string {
+// Summary returns the lines after the last package: the slowest tests, what has failed, and the counts. With skips, what was skipped and why
+// comes first.
+func (t *Tests) Summary(skips bool) string {
 	var skipped, all []Test
 	tests := 0
 	for _, p := range t.Packages {
@@ -247,7 +248,7 @@ func (t *Tests) Summary() string {
 		}
 	}
 	var out strings.Builder
-	if len(skipped) > 0 {
+	if skips && len(skipped) > 0 {
 		fmt.Fprintf(&out, "Skipped:\n")
 		for _, test := range skipped {
 			fmt.Fprintf(&out, "  %s %s: %s\n", test.Package, test.Name, reason(test.Output))

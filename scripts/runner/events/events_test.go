@@ -175,8 +175,12 @@ Failed:
   c
 3 packages, 6 tests, 2 skipped, 2 failed
 `
-	if got := tests.Summary(); got != want {
+	if got := tests.Summary(true); got != want {
 		t.Errorf("got\n%s\nexpected\n%s", got, want)
+	}
+	_, want, _ = strings.Cut(want, "it does not say why\n")
+	if got := tests.Summary(false); got != want {
+		t.Errorf("without what was skipped: got\n%s\nexpected\n%s", got, want)
 	}
 }
 

@@ -14,6 +14,11 @@ import (
 type Plan struct {
 	// Name is printed in the last line, and is the directory of the plan's JUnit files.
 	Name string
+	// Tier is the value of TESTBED_TIER whose tests the plan runs: its last lines are about that. It is empty for a plan that only runs
+	// other plans.
+	Tier string
+	// Nightly keeps a record of when each part has passed.
+	Nightly bool
 	// About is printed first.
 	About []string
 	// AtOnce is how many parts run at the same time, in the order of the list as far as they do not need each other. 0 means 1.

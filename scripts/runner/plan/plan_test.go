@@ -8,9 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/example/operator-testbed/e2e/tier/summary"
+	"github.com/example/operator-testbed/e2e/tier/tree"
 )
 
 // repository is the root of this repository.
@@ -23,9 +28,12 @@ func TestPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, requests := range map[string][]Request{
-		"test": {{}, {Stage: "04-controller"}, {Stage: "12-finished"}},
-		"e2e":  {{Cluster: "kind"}, {Cluster: "embedded"}, {Cluster: "existing"}, {Cluster: "kind", Stage: "08-deployment"}},
-		"ci":   {{}},
+		"test":     {{}, {Stage: "04-controller"}, {Stage: "12-finished"}},
+		"e2e":      {{Cluster: "kind"}, {Cluster: "embedded"}, {Cluster: "existing"}, {Cluster: "kind", Stage: "08-deployment"}},
+		"test-all": {{}},
+		"rest":     {{}},
+		"nightly":  {{}},
+		"ci":       {{}},
 	} {
 		for _, request := range requests {
 			request.Root = root
@@ -59,8 +67,118 @@ func TestPlans(t *testing.T) {
 			}
 		}
 	}
-	if _, err := For("nothing", Request{}, nil); err == nil || err.Error() != "there is no plan nothing: use one of ci, e2e, test" {
+	if _, err := For("nothing", Request{}, nil); err == nil || err.Error() != "there is no plan nothing: use one of ci, e2e, nightly, rest, test, test-all" {
 		t.Errorf("an unknown plan: %v", err)
+	}
+}
+
+// planned returns a plan of this repository.
+func planned(t *testing.T, name string) Plan {
+	t.Helper()
+	root, err := filepath.Abs(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := For(name, Request{Root: root}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// runs reports whether a part runs a test.
+func (p Part) runs(test tree.Test) bool {
+	module := filepath.ToSlash(filepath.Clean(filepath.Join(".", p.Dir)))
+	if p.Tests == nil || module != test.Module {
+		return false
+	}
+	pkg := "."
+	if test.Dir != test.Module {
+		pkg = "./" + strings.TrimPrefix(test.Dir, strings.TrimPrefix(module+"/", "./"))
+	}
+	if !slices.Contains(p.Tests.Packages, pkg) {
+		return false
+	}
+	for _, flag := range p.Tests.Flags {
+		if pattern, found := strings.CutPrefix(flag, "-run="); found {
+			return regexp.MustCompile(pattern).MatchString(test.Name)
+		}
+	}
+	return true
+}
+
+// TestEachTestHasItsPart looks for the part that runs each test, in the plan of its tier. In nightly runs, the suites run again, with
+// other seeds.
+func TestEachTestHasItsPart(t *testing.T) {
+	tests, err := tree.Read(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans := map[string]Plan{"test": planned(t, "test"), "all": planned(t, "rest"), "nightly": planned(t, "nightly")}
+	for _, test := range tests {
+		if test.Tier == "e2e" || test.Module == "docs/example" { // the kind clusters' plan, and a page
+			continue
+		}
+		var parts []string
+		for _, part := range plans[test.Tier].Parts {
+			if part.Name != "suites" && part.runs(test) {
+				parts = append(parts, part.Name)
+			}
+		}
+		if len(parts) != 1 {
+			t.Errorf("%s belongs to %s, whose parts %q run it: expected exactly one", test, summary.Command(test.Tier), parts)
+		}
+	}
+}
+
+// TestAllIsTestAndTheRest compares the parts of make test-all with those of the two halves: all of them, and none twice.
+func TestAllIsTestAndTheRest(t *testing.T) {
+	want := slices.Concat(planned(t, "test").names(), planned(t, "rest").names())
+	got := planned(t, "test-all").names()
+	slices.Sort(want)
+	slices.Sort(got)
+	if want = slices.Compact(want); !slices.Equal(got, want) {
+		t.Errorf("make test-all has the parts %q, expected %q", got, want)
+	}
+}
+
+// TestNightly looks at what nightly runs must not have in common with others: a seed that is always the same, and results that are
+// remembered.
+func TestNightly(t *testing.T) {
+	t.Setenv("TESTBED_SEED", "")
+	_ = os.Unsetenv("TESTBED_SEED")
+	p := planned(t, "nightly")
+	if seed := "TESTBED_SEED=" + time.Now().UTC().Format("20060102"); !slices.Contains(p.Env, seed) {
+		t.Errorf("the environment is %q, expected %s in it", p.Env, seed)
+	}
+	mutation := ""
+	for _, part := range p.Parts {
+		switch {
+		case part.Tests != nil && !slices.Contains(part.Tests.Flags, "-count=1"):
+			t.Errorf("%s takes results from Go's cache: add -count=1", part.Name)
+		case slices.Contains(part.Command, "scripts/mutants") && !slices.Contains(part.Command, "-alone"):
+			t.Errorf("%s takes kills from the cache: add -alone", part.Name)
+		case strings.HasPrefix(part.Name, "mutation-"):
+			mutation += " " + strings.TrimPrefix(part.Command[2], "ONLY=")
+		}
+	}
+	packages, err := operatorPackages(repository)
+	if err != nil || len(packages) < 8 {
+		t.Fatalf("the operator's packages: %q, %v", packages, err)
+	}
+	for _, pkg := range packages {
+		count := 0
+		for pattern := range strings.FieldsSeq(mutation) {
+			if regexp.MustCompile(pattern).MatchString(pkg) {
+				count++
+			}
+		}
+		if count != 1 {
+			t.Errorf("%d parts change %s, expected one: %s", count, pkg, mutation)
+		}
+	}
+	if proving := p.Proving(); slices.Contains(proving, kubernetes) || slices.Contains(proving, "images") || !slices.Contains(proving, "soak") {
+		t.Errorf("the parts that prove something are %q", proving)
 	}
 }
 
@@ -137,9 +255,6 @@ func TestFindStage(t *testing.T) {
 
 // TestTested finds the packages that go list says have tests.
 func TestTested(t *testing.T) {
-	if testing.Short() {
-		t.Skip("go list reads all packages of a chapter: leave -short out")
-	}
 	directories := []string{"tutorial/10-admission", "tutorial/10-admission/test/e2e"}
 	got, err := tested(repository, directories...)
 	if err != nil {
@@ -159,16 +274,6 @@ func TestTested(t *testing.T) {
 	slices.Sort(want)
 	if want = slices.Compact(want); len(want) < 3 || !slices.Equal(got, want) {
 		t.Errorf("got %q, and go list says %q", got, want)
-	}
-}
-
-func TestCountMutants(t *testing.T) {
-	root := t.TempDir()
-	write(t, root, map[string]string{
-		"e2e/a/mutants/one.patch": "", "e2e/a/mutants/deep/two.patch": "", "tutorial/b/mutants/three.patch": "", "tutorial/b/mutants/README.md": "", "e2e/a/four.patch": "",
-	})
-	if count, err := countMutants(root); err != nil || count != 3 {
-		t.Errorf("%d, %v", count, err)
 	}
 }
 

@@ -7,98 +7,169 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+
+	"github.com/example/operator-testbed/e2e/tier/summary"
+	"github.com/example/operator-testbed/e2e/tier/tree"
+	"github.com/example/operator-testbed/scripts/runner/times"
 )
 
 // plans are all plans, by the name that scripts/run takes.
 var plans = map[string]func(Request) (Plan, error){
-	"test": test,
-	"e2e":  e2e,
-	"ci":   ci,
+	"test":     test,
+	"test-all": testAll,
+	"rest":     rest,
+	"e2e":      e2e,
+	"nightly":  nightly,
+	"ci":       ci,
 }
+
+// Names of parts that others need.
+const (
+	kubernetes = "Kubernetes is built"
+	site       = "the site is made"
+	suites     = "unit tests, and the suites on embedded clusters"
+)
+
+// buildKubernetes comes first, because it takes minutes the first time and shows progress, which a test can't. It keeps every core busy, so
+// doing more in parallel would not help.
+var buildKubernetes = Part{Name: kubernetes, Command: []string{"go", "-C", "kind/kubernetes", "run", "."}, Sets: "KUBEBUILDER_ASSETS"}
+
+// onEmbedded is the environment of tests on embedded clusters. Most of what they do is compiling and linking: fewer garbage collections save
+// a tenth of it. Tests that need only an API server use envtest, whose API server gets more than 20 seconds to start, because a busy machine
+// may take longer.
+func onEmbedded() []string {
+	return []string{"CLUSTER=embedded", "GOGC=" + environment("GOGC", "200"), "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=5m"}
+}
+
+// of returns the variable that has tests of a tier run.
+func of(tier string) []string { return []string{summary.Variable + "=" + tier} }
 
 // test is make test.
 func test(r Request) (Plan, error) {
-	p := Plan{
-		Name: "make test",
-		// Most of this is compiling and linking: fewer garbage collections save a tenth of it. Tests that need only an API server use
-		// envtest, whose API server gets more than 20 seconds to start, because a busy machine may take longer.
-		Env: []string{"CLUSTER=embedded", "GOGC=" + environment("GOGC", "200"), "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=5m"},
-	}
-	// Kubernetes comes first, because it takes minutes the first time and shows progress, which a test can't. It keeps every core busy, so
-	// doing more in parallel would not help.
-	const kubernetes = "Kubernetes is built"
-	p.Parts = []Part{{Name: kubernetes, Command: []string{"go", "-C", "kind/kubernetes", "run", "."}, Sets: "KUBEBUILDER_ASSETS"}}
-
-	// A mutant proves something only about tests that pass on the healthy operator, which they have just done when the mutants' turn comes.
-	mutants := []string{"scripts/mutants", "-healthy=false", "-cached=false"}
-
+	p := Plan{Name: "make test", Tier: "test", Env: onEmbedded()}
 	if r.Stage != "" {
-		p.About = []string{
-			"make test STAGE=" + r.Stage + ": its tests, its suite on an embedded cluster, and the mutants of its operator.",
-			"It takes 20 to 60 seconds on 2 cores, but minutes for 12-finished, and the first time, when everything is compiled.",
-		}
-		s, err := findStage(r.Root, r.Stage)
-		if err != nil {
-			return Plan{}, err
-		}
-		packages, err := tested(r.Root, s.operator, s.suite)
-		if err != nil {
-			return Plan{}, err
-		}
-		tests := "tests of " + r.Stage + " on an embedded cluster"
-		p.Parts = append(p.Parts,
-			// A test binary that is kept is linked again only when something in it has changed.
-			Part{Name: tests, Needs: []string{kubernetes}, Tests: &Tests{
-				Flags:    []string{"-count=1", "-vet=off", "-ldflags=-s -w", "-o=" + filepath.Join(r.Root, "bin", "tests", r.Stage) + "/"},
-				Packages: packages,
-			}},
-			Part{Name: "mutants of " + r.Stage, Needs: []string{tests}, Command: append(mutants, r.Stage)},
-		)
-		return p, nil
+		return testStage(p, r)
 	}
+	p.About = []string{"make test: " + summary.Proves("test") + ". " + times.Sentence("make test")}
+	part, err := everySuite(r.Root)
+	p.Parts = []Part{buildKubernetes, part}
+	return p, err
+}
 
-	patches, err := countMutants(r.Root)
+// testStage adds what make test runs for one chapter.
+func testStage(p Plan, r Request) (Plan, error) {
+	p.About = []string{"make test STAGE=" + r.Stage + ": its tests, and its suite on an embedded cluster. " + times.Sentence("make test STAGE=NN-name")}
+	s, err := findStage(r.Root, r.Stage)
 	if err != nil {
 		return Plan{}, err
 	}
-	p.About = []string{
-		fmt.Sprintf("make test: the unit tests, every suite on embedded clusters, the commands of every page, and %d mutants.", patches),
-		"It takes 17 to 28 minutes on 2 cores, and 20 to 45 the first time, when everything is compiled.",
+	packages, err := tested(r.Root, s.operator, s.suite)
+	if err != nil {
+		return Plan{}, err
 	}
-	const root = "unit tests, and the suites on embedded clusters"
-	p.Parts = append(p.Parts,
-		// The first time, this compiles Hugo for a minute or two. Tests of its pages then find it made.
-		Part{Name: "the site is made", Command: []string{"make", "site"}},
-		Part{Name: root, Needs: []string{kubernetes, "the site is made"}, Tests: &Tests{
-			Flags: []string{
-				// The Go command does not know that a suite runs the operator, so it must not reuse a cached result when only the suite is
-				// unchanged. make lint does what vet does, and more.
-				"-count=1", "-vet=off",
-				// A suite waits for its cluster as much as it computes: one more package at a time than there are cores keeps them busy.
-				"-p=" + strconv.Itoa(runtime.NumCPU()+1),
-			},
-			// Tests run in the order of this list. The first packages take minutes each, and would run alone at the end if they kept their
-			// place in the alphabet.
-			Packages: []string{"./tutorial/internal/exercises", "./tutorial", "./tutorial/internal/eject", "./e2e/memcached", "./..."},
-		}},
-	)
-	for _, module := range []string{"kind/build", "kind/kubernetes", "kind/registry", "scripts/release", "scripts/tools"} {
-		p.Parts = append(p.Parts, Part{Name: "tests of " + module, Needs: []string{kubernetes}, Dir: module, Tests: &Tests{Packages: []string{"./..."}}})
-	}
-	p.Parts = append(p.Parts,
-		// They look at what make site and make learn serve, of which the Go command knows nothing either.
-		Part{
-			Name: "tests of tutorial/browser", Needs: []string{kubernetes, "the site is made"}, Dir: "tutorial/browser",
-			Tests: &Tests{Flags: []string{"-count=1"}, Packages: []string{"./..."}},
+	p.Parts = []Part{buildKubernetes, {
+		Name: "tests of " + r.Stage + " on an embedded cluster", Needs: []string{kubernetes}, Env: of("test"),
+		Tests: &Tests{
+			// A test binary that is kept is linked again only when something in it has changed.
+			Flags:    []string{"-count=1", "-vet=off", "-ldflags=-s -w", "-o=" + filepath.Join(r.Root, "bin", "tests", r.Stage) + "/"},
+			Packages: packages,
 		},
-		Part{Name: "mutants", Needs: []string{root}, Command: mutants},
-	)
+	}}
 	return p, nil
+}
+
+// everySuite is the part with the tests of the default tier.
+func everySuite(root string) (Part, error) {
+	selections, err := selected(root, "test")
+	if err != nil {
+		return Part{}, err
+	}
+	if len(selections) != 1 || selections[0].Module != "." {
+		return Part{}, fmt.Errorf("the tests of the default tier are in more than the root module: %+v", selections)
+	}
+	// Tests run in the order of this list. The first packages take longest, and would run alone at the end if they kept their place in the
+	// alphabet.
+	packages := []string{"./e2e/memcached", "./operator/internal/controller"}
+	for _, pkg := range selections[0].Packages {
+		if !slices.Contains(packages, pkg) {
+			packages = append(packages, pkg)
+		}
+	}
+	return Part{Name: suites, Needs: []string{kubernetes}, Env: of("test"), Tests: &Tests{
+		// The Go command does not know that a suite runs the operator, so it must not reuse a cached result when only the suite is
+		// unchanged. make lint does what vet does, and more.
+		Flags: []string{"-count=1", "-vet=off", atOnce()}, Packages: packages,
+	}}, nil
+}
+
+// atOnce says how many packages are tested at the same time. A suite waits for its cluster as much as it computes: one more than there are
+// cores keeps them busy.
+func atOnce() string { return "-p=" + strconv.Itoa(runtime.NumCPU()+1) }
+
+// testAll is make test-all: make test, and the rest.
+func testAll(r Request) (Plan, error) {
+	first, err := test(r)
+	if err != nil {
+		return Plan{}, err
+	}
+	p, err := rest(r)
+	if err != nil {
+		return Plan{}, err
+	}
+	p.Name = "make test-all"
+	p.About = []string{"make test-all: what make test runs, and " + summary.Proves("all") + ". " + times.Sentence("make test-all")}
+	more := slices.DeleteFunc(p.Parts, func(part Part) bool { return part.Name == kubernetes })
+	for i := range more {
+		more[i].Needs = append(more[i].Needs, suites)
+	}
+	p.Parts = slices.Concat(first.Parts, more)
+	return p, nil
+}
+
+// rest is what make test-all adds to make test.
+func rest(r Request) (Plan, error) {
+	selections, err := selected(r.Root, "all")
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{
+		Name: "the rest of make test-all", Tier: "all", Env: onEmbedded(),
+		// The first time, this compiles Hugo for a minute or two. Tests of its pages then find it made.
+		Parts: []Part{buildKubernetes, {Name: site, Command: []string{"make", "site"}}},
+	}
+	for _, s := range selections {
+		part := Part{Name: "tests of " + s.Module, Needs: []string{kubernetes, site}, Dir: s.Module, Env: of("all"), Tests: &Tests{Packages: s.Packages}}
+		switch s.Module {
+		case ".":
+			part.Name = "pages, starts, solutions, ejected projects and tools"
+			// The longest first.
+			longest := []string{"./tutorial/internal/exercises", "./tutorial", "./docs", "./tutorial/internal/eject"}
+			part.Tests = &Tests{
+				Flags:    []string{"-count=1", "-vet=off", atOnce(), "-run=" + s.Run},
+				Packages: append(longest, slices.DeleteFunc(s.Packages, func(pkg string) bool { return slices.Contains(longest, pkg) })...),
+			}
+		case "tutorial/browser": // they look at what make site and make learn serve, of which the Go command knows nothing either
+			part.Tests.Flags = []string{"-count=1"}
+		}
+		p.Parts = append(p.Parts, part)
+	}
+	// A mutant proves something only about tests that pass on the healthy operator. In make test they have just done so.
+	p.Parts = append(p.Parts, Part{Name: "mutants", Needs: []string{kubernetes}, Command: []string{"scripts/mutants", "-healthy=false"}})
+	return p, nil
+}
+
+// selected returns what to run for a tier.
+func selected(root, tier string) ([]tree.Selection, error) {
+	tests, err := tree.Read(root)
+	if err != nil {
+		return nil, err
+	}
+	return tree.Plan(tests, tier), nil
 }
 
 // e2e is make e2e: the suites, or that of a chapter, on a kind of cluster.
 func e2e(r Request) (Plan, error) {
-	p := Plan{Name: "make e2e", Env: []string{"CLUSTER=" + r.Cluster}}
+	p := Plan{Name: "make e2e", Tier: "e2e", Env: append(of("e2e"), "CLUSTER="+r.Cluster)}
 	if r.Stage != "" {
 		s, err := findStage(r.Root, r.Stage)
 		if err != nil {
@@ -124,8 +195,7 @@ func e2e(r Request) (Plan, error) {
 
 	clusters := clustersAtOnce()
 	p.AtOnce = clusters
-	p.About = []string{fmt.Sprintf(
-		"The suites on kind: %d clusters at a time, 16 to 30 minutes on 2 cores, and a few more if an image of the nodes has to be made.", clusters)}
+	p.About = []string{fmt.Sprintf("The suites on kind, %d clusters at a time. %s", clusters, times.Sentence("make e2e"))}
 	const images = "images"
 	on := func(name, need string, tests Tests) Part {
 		tests.Flags = append([]string{"-count=1", "-p=1"}, tests.Flags...)
@@ -136,21 +206,10 @@ func e2e(r Request) (Plan, error) {
 	name := "chapters-" + strconv.Itoa(os.Getpid())
 	chapters.In = []string{"bin/testbed", "--name=" + name, "kind", "with"}
 	chapters.Env = []string{"TESTBED_CLUSTER=" + name}
-	nodes := on("tests of kind/node", "a cluster's life", Tests{Packages: []string{"./..."}})
-	nodes.Dir, nodes.Tests.Flags = "kind/node", nil
 	p.Parts = []Part{
 		{Name: images, Command: []string{"bin/testbed", "kind", "prepare", "docker.io/library/memcached:1.6.39-alpine"}},
 		on("the finished operator", images, Tests{Packages: []string{"./e2e/memcached", "./e2e/memcached/internal/..."}}),
 		chapters,
-		// The commands for readers who have Docker.
-		on("the texts", images, Tests{Flags: []string{"-run=^(TestCommands|TestTextInOrder)$"}, Packages: []string{"./docs", "./tutorial"}}),
-		// The clusters of these two are embedded ones, and compiling the operators keeps a core busy.
-		on("operators that kubebuilder generates", images, Tests{Flags: []string{"-run=^TestScaffolds$"}, Packages: []string{"./e2e/cmd/testbed"}}),
-		on("a container as the wall around what students hand in", "operators that kubebuilder generates",
-			Tests{Flags: []string{"-run=^TestContainer$"}, Packages: []string{"./tutorial/internal/isolation"}}),
-		on("nodes that fail", images, Tests{Packages: []string{"./e2e/memcached/nodes"}}),
-		on("a cluster's life", "nodes that fail", Tests{Packages: []string{"./e2e/cluster/kind/..."}}),
-		nodes,
 	}
 	return p, nil
 }
@@ -171,6 +230,7 @@ func ci(r Request) (Plan, error) {
 			{Name: "other platforms", Command: []string{"make", "check-platforms"}},
 			{Name: "a browser, and bubblewrap", Do: browser},
 			{Name: "make test", Command: []string{"make", "test"}},
+			{Name: "the rest of make test-all", Needs: []string{"make test"}, Command: []string{"scripts/run", "rest"}},
 		},
 	}
 	// A machine without a container engine has one for as long as this takes, however it ends.

@@ -70,21 +70,46 @@ func tested(root string, directories ...string) ([]string, error) {
 	return slices.Compact(packages), nil
 }
 
-// countMutants counts the patches in directories called mutants.
-func countMutants(root string) (int, error) {
-	count := 0
-	for _, directory := range []string{"e2e", "tutorial"} {
-		err := filepath.WalkDir(filepath.Join(root, directory), func(file string, _ fs.DirEntry, err error) error {
-			if strings.HasSuffix(file, ".patch") && slices.Contains(strings.Split(filepath.ToSlash(file), "/"), "mutants") {
-				count++
-			}
-			return err
-		})
+// withMutants returns the chapters whose suites have mutants: those that break the finished operator, and those with their own.
+func withMutants(root string) (finished, own []string, err error) {
+	files, err := filepath.Glob(filepath.Join(root, "tutorial", "*", "chapter.yaml"))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		s, err := findStage(root, name)
 		if err != nil {
-			return 0, err
+			return nil, nil, err
+		}
+		if _, err := os.Stat(filepath.Join(root, s.suite, "mutants")); err != nil {
+			continue
+		}
+		if s.operator == "operator" {
+			finished = append(finished, name)
+		} else {
+			own = append(own, name)
 		}
 	}
-	return count, nil
+	if len(finished) == 0 || len(own) == 0 {
+		return nil, nil, fmt.Errorf("of the chapters %q, the finished operator's have the mutants of %q, and the others those of %q: expected some of each", files, finished, own)
+	}
+	return finished, own, nil
+}
+
+// operatorPackages returns the directories of the operator's packages, relative to the root.
+func operatorPackages(root string) ([]string, error) {
+	var directories []string
+	err := filepath.WalkDir(filepath.Join(root, "operator"), func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		directory, err := filepath.Rel(root, filepath.Dir(file))
+		directories = append(directories, filepath.ToSlash(directory))
+		return err
+	})
+	slices.Sort(directories)
+	return slices.Compact(directories), err
 }
 
 // environment returns a variable, or a default where it is not set.

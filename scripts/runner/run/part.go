@@ -145,7 +145,8 @@ func (r *runner) tests(ctx context.Context, to *result, sets []string, view *vie
 		view.set(t.Now())
 	})
 	to.packages = t.Packages
-	_, _ = io.WriteString(view, t.Summary())
+	// The last lines of a plan about a tier name what was skipped, for all parts.
+	_, _ = io.WriteString(view, t.Summary(r.plan.Tier == ""))
 	return err
 }
 

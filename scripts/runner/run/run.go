@@ -41,6 +41,8 @@ type Options struct {
 	Grace time.Duration
 	// Kill ends the grace when it is closed.
 	Kill <-chan struct{}
+	// Ended is called when a part has passed or failed, if it is not nil.
+	Ended func(part string, passed bool, took time.Duration)
 }
 
 // A result is what became of a part.
@@ -143,6 +145,9 @@ func (r *runner) schedule(ctx context.Context, stop context.CancelFunc) []*resul
 		part := <-ended
 		running--
 		r.happened.Store(true)
+		if r.Ended != nil && part.verdict != stopped {
+			r.Ended(part.part.Name, part.verdict == ok, part.took)
+		}
 		switch part.verdict {
 		case ok:
 			passed[part.part.Name] = true

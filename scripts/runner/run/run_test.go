@@ -237,8 +237,13 @@ func TestKeepGoing(t *testing.T) {
 	after := sh("after bad", "true")
 	after.Needs = []string{"bad"}
 	p := plan.Plan{Name: "this", KeepGoing: true, Parts: []plan.Part{sh("bad", "exit 4"), after, sh("worse", "exit 5"), sh("good", "true")}}
+	var ended []string
+	w.Ended = func(part string, passed bool, _ time.Duration) { ended = append(ended, fmt.Sprint(part, " ", passed)) }
 	if code, _ := run.Run(context.Background(), p, w.Options); code != 4 {
 		t.Errorf("expected the exit code of the first that failed, got %d", code)
+	}
+	if want := []string{"bad false", "worse false", "good true"}; !slices.Equal(ended, want) {
+		t.Errorf("the results are %q, expected %q", ended, want)
 	}
 	w.expect(t, `.*
  +\d+ s +0 s CPU  failed \(4\)   bad

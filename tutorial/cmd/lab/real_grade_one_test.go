@@ -9,11 +9,14 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestGradeOneForReal grades for other people's graders, on real clusters: what is right, what crashes, what does not compile, and where
 // the grader itself fails or is ended.
 func TestGradeOneForReal(t *testing.T) {
+	tier.Nightly(t)
 	p := newProgram(t)
 	const stage = "04-controller"
 	work := t.TempDir()

@@ -6,12 +6,14 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/grade/batch"
 )
 
 // TestSolutions grades each chapter's own solution behind both walls. All of them have full scores.
 func TestSolutions(t *testing.T) {
+	tier.Nightly(t)
 	p := newProgram(t)
 	chapters, err := chapter.ReadAll(filepath.Join(repository, "tutorial"))
 	p.Expect(err).NotTo(HaveOccurred())

@@ -20,6 +20,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // labProgram is the command lab, compiled as people have it.
@@ -34,12 +35,9 @@ type labProgram struct {
 	temporary string
 }
 
-// newProgram compiles it, or skips a test that takes minutes.
+// newProgram compiles it.
 func newProgram(t *testing.T) *labProgram {
 	t.Helper()
-	if os.Getenv("CLASS_PROOF") == "" {
-		t.Skip("this takes minutes: run it with make class-proof")
-	}
 	work := t.TempDir()
 	p := &labProgram{WithT: NewWithT(t), t: t, path: filepath.Join(work, "lab"), temporary: filepath.Join(work, "tmp")}
 	p.Expect(os.Mkdir(p.temporary, 0o755)).To(Succeed())
@@ -144,6 +142,7 @@ func (p *labProgram) same(got, want map[string]string, how string) {
 // TestGradingAClassForReal grades a class of six with the program itself: one at a time and four at once, twice in a row, interrupted
 // and resumed, and with a second grader at the same time. What comes of it is the same, byte by byte.
 func TestGradingAClassForReal(t *testing.T) {
+	tier.Nightly(t)
 	p := newProgram(t)
 	const stage = "01-custom-resource"
 	dir, handedIn := p.newClass(stage, 7), t.TempDir()

@@ -9,10 +9,13 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestOffline takes a class from its hand-out to the exported grades where there is no network but the loopback interface.
 func TestOffline(t *testing.T) {
+	tier.Nightly(t)
 	p := newProgram(t)
 	p.before = offline(t)
 	const stage = "04-controller"
@@ -65,6 +68,7 @@ func needNamespaces(t *testing.T) {
 // TestWithoutWalls grades where no cell can be built: with exit code 2, and before anything of a student's has run. Whoever trusts the
 // students gets a grade, and then it runs.
 func TestWithoutWalls(t *testing.T) {
+	tier.Nightly(t)
 	p := newProgram(t)
 	needNamespaces(t)
 	const stage = "04-controller"

@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/event"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 	"github.com/example/operator-testbed/tutorial/internal/watch"
@@ -52,9 +53,8 @@ func shortDirectory() (string, error) { return os.MkdirTemp("", "lab-") }
 // The whole way: a copy is checked on a cluster that is gone afterwards, however the learner leaves: in the middle of the cluster's start,
 // too.
 func TestWatchLeavesNothing(t *testing.T) {
-	if os.Getenv("CLUSTER") != "embedded" {
-		t.Skip("this test brings clusters up: run it with make test, or CLUSTER=embedded")
-	}
+	tier.All(t)
+	tier.NeedsEmbedded(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/eject"
 )
@@ -85,10 +86,8 @@ func TestEjectWithoutGit(t *testing.T) {
 // A copy of each chapter and of the finished operator is a project of its own: it compiles with its tests where there is no
 // repository, names nothing of it, and what is generated is what its own Makefile generates. The tests that can read a file
 // pass there, too. The others can't see a difference, so they run only where the operator is.
-func TestEject(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles operators and runs controller-gen, which takes seconds: leave out -short")
-	}
+func TestEjectedProjects(t *testing.T) {
+	tier.All(t)
 	makefiles, err := filepath.Glob(filepath.Join(root, "tutorial", "*", "Makefile"))
 	if err != nil || len(makefiles) == 0 {
 		t.Fatalf("chapters with a Makefile: %q, %v", makefiles, err)

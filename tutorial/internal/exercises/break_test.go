@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/mutant"
+	"github.com/example/operator-testbed/e2e/tier"
+	"github.com/example/operator-testbed/e2e/tier/summary"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
@@ -82,6 +84,7 @@ func TestFaultsApply(t *testing.T) {
 	for _, fault := range faults {
 		t.Run(fault.Name, func(t *testing.T) {
 			t.Parallel()
+			tier.Proves(t, summary.Lab, 1)
 			g := NewWithT(t)
 			m := mutantOf(t, fault)
 			broken, err := m.Apply(t.Context(), root, chapterOf(t, fault).OperatorDirectory()+"/config", t.TempDir())
@@ -195,7 +198,8 @@ func TestResetBreaksAgain(t *testing.T) {
 
 // The whole way: a copy that make check finds broken until the fault is undone.
 func TestHeal(t *testing.T) {
-	needsCluster(t)
+	tier.All(t)
+	tier.NeedsEmbedded(t)
 	t.Parallel()
 	g := NewWithT(t)
 	cluster := takeCluster(t)

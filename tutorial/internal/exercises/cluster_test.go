@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // clusters are those that the tests have brought up, as many as there are tests side by side. They end with this program.
@@ -22,7 +23,7 @@ var clusters struct {
 // takeCluster returns the variable that has suites run on a cluster that no other test uses. They make it as new again.
 func takeCluster(t *testing.T) string {
 	t.Helper()
-	needsCluster(t)
+	tier.NeedsEmbedded(t)
 	name, err := freeCluster(context.WithoutCancel(t.Context()))
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/check"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
@@ -145,6 +146,7 @@ func TestStartLeavesGaps(t *testing.T) {
 // A learner begins with something that compiles, and with something to do: what each chapter begins with fails the feature of its
 // gaps, or those that its chapter.yaml lists, with the words that stand there.
 func TestEachChapterBeginsRed(t *testing.T) {
+	tier.All(t)
 	eachToWrite(t, func(t *testing.T, g *WithT, c chapter.Chapter) {
 		dir := filepath.Join(t.TempDir(), "mine")
 		var out bytes.Buffer
@@ -177,6 +179,7 @@ func checkCopy(t *testing.T, dir, only string, out io.Writer, env ...string) ([]
 // A learner can get to the end. Where a chapter lists tasks, its page and its last hints are enough to do them. Where it lists
 // none, what the chapter ends with passes all of its suite, as a copy, which is how a learner has it.
 func TestEachChapterEndsGreen(t *testing.T) {
+	tier.All(t)
 	eachToWrite(t, func(t *testing.T, g *WithT, c chapter.Chapter) {
 		dir := filepath.Join(t.TempDir(), "mine")
 		var out bytes.Buffer
@@ -205,7 +208,7 @@ func TestEachChapterEndsGreen(t *testing.T) {
 // eachToWrite does something on behalf of each chapter.
 func eachToWrite(t *testing.T, do func(t *testing.T, g *WithT, c chapter.Chapter)) {
 	t.Helper()
-	needsCluster(t)
+	tier.NeedsEmbedded(t)
 	t.Parallel() // or the chapters of one test would wait for the slowest of the other
 	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
 	if err != nil {
@@ -216,12 +219,5 @@ func eachToWrite(t *testing.T, do func(t *testing.T, g *WithT, c chapter.Chapter
 			t.Parallel()
 			do(t, NewWithT(t), c)
 		})
-	}
-}
-
-func needsCluster(t *testing.T) {
-	t.Helper()
-	if os.Getenv("CLUSTER") != "embedded" {
-		t.Skip("this test brings clusters up: run it with make test, or CLUSTER=embedded")
 	}
 }

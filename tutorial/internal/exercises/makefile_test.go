@@ -11,11 +11,13 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
 
 // Whatever is typed in an operator's directory, no make target reaches a cluster that make env has not set.
 func TestMakefilesReachTheTestbedsClusterOnly(t *testing.T) {
+	tier.All(t)
 	g := NewWithT(t)
 	repository, err := filepath.Abs(root)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -116,6 +118,7 @@ func withoutVariables(environment []string, prefixes ...string) []string {
 
 // Deleting a CustomResourceDefinition asks no webhook, so wherever such a target is typed, make asks for what is protected from deletion.
 func TestMakefilesRefuseToDeleteWhatIsProtected(t *testing.T) {
+	tier.All(t)
 	g := NewWithT(t)
 	repository, err := filepath.Abs(root)
 	g.Expect(err).NotTo(HaveOccurred())

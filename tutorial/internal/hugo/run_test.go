@@ -6,14 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // newSite returns a site of one page that Hugo makes, with the theme, but with templates of its own.
 func newSite(t *testing.T, base, page, template string) Site {
 	t.Helper()
-	if os.Getenv("CLUSTER") == "" {
-		t.Skip("this test compiles Hugo, if it is not compiled yet: run it with make test, or CLUSTER=embedded")
-	}
 	d := &draft{}
 	source := t.TempDir()
 	for name, text := range map[string]string{
@@ -35,6 +34,7 @@ func newSite(t *testing.T, base, page, template string) Site {
 }
 
 func TestHugo(t *testing.T) {
+	tier.All(t)
 	t.Setenv("HUGO_BASEURL", "https://evil.example/") // somebody uses Hugo for other sites, too
 	for _, base := range []string{"/", "/below/"} {
 		const template = `{{ .RelPermalink }} {{ (resources.Get "lib/mermaid/mermaid.min.js" | fingerprint).RelPermalink }} {{ .Content }}`
@@ -59,6 +59,7 @@ func TestHugo(t *testing.T) {
 
 // A page that Hugo warns of is not published, nor one that it can't read.
 func TestHugoComplains(t *testing.T) {
+	tier.All(t)
 	for page, want := range map[string]string{
 		"{{< no-such-shortcode >}}": "no-such-shortcode",
 		"a page":                    "WARN  the template is old",

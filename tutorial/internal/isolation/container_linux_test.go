@@ -7,10 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestContainer builds a cell as a container, where there is an engine: make docker-up starts one.
 func TestContainer(t *testing.T) {
+	tier.Nightly(t)
 	if err := exec.CommandContext(t.Context(), "docker", "version").Run(); err != nil {
 		t.Skip("there is no container engine: make docker-up starts one")
 	}

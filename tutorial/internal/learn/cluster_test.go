@@ -27,6 +27,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 	"github.com/example/operator-testbed/tutorial/internal/learn/panel"
 )
@@ -156,11 +157,10 @@ func (p *page) sees(what string, is func(State) bool) State {
 // shown returns the objects of a state as text.
 func shown(s State) string { return drawn(s.Objects, s.More) }
 
-// TestPage does on a real cluster what a learner does.
-func TestPage(t *testing.T) {
-	if os.Getenv("CLUSTER") != embedded.Kind {
-		t.Skip("needs a cluster: make test")
-	}
+// TestPageWithACluster does on a real cluster what a learner does.
+func TestPageWithACluster(t *testing.T) {
+	tier.All(t)
+	tier.NeedsEmbedded(t)
 	g := NewWithT(t)
 	state, err := shortDirectory()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -19,6 +19,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/class"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 	"github.com/example/operator-testbed/tutorial/internal/grade"
@@ -213,9 +214,7 @@ func (h handedIn) make(t *testing.T, c *class.Class, copied, solution, dir strin
 // TestClass takes a class from its roster to the exported grades, behind both walls: see make class-proof. CLASS_SIZE is how many of
 // the thirty are in it.
 func TestClass(t *testing.T) {
-	if os.Getenv("CLASS_PROOF") == "" {
-		t.Skip("this takes minutes: run it with make class-proof")
-	}
+	tier.Nightly(t)
 	students := theClass
 	if text := os.Getenv("CLASS_SIZE"); text != "" {
 		size, err := strconv.Atoi(text)
@@ -247,9 +246,7 @@ func TestClass(t *testing.T) {
 
 // TestLab takes a break-it lab from the roster to the exported grades, as TestClass does a chapter: one of two students has fixed it.
 func TestLab(t *testing.T) {
-	if os.Getenv("CLASS_PROOF") == "" {
-		t.Skip("this takes minutes: run it with make class-proof")
-	}
+	tier.Nightly(t)
 	g := NewWithT(t)
 	solution := filepath.Join(t.TempDir(), "solution")
 	g.Expect(exercises.Solution(t.Context(), root, proofStage, solution, io.Discard)).To(Succeed())

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/grade"
 	"github.com/example/operator-testbed/tutorial/internal/grade/grading"
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
@@ -46,9 +47,8 @@ func (c *timed) Run(ctx context.Context, command isolation.Command) (isolation.U
 // TestProgramThatPrintsPass calibrates with the solution of a chapter with webhooks, and then grades a copy of it that only looks as if
 // it passed: it prints so, writes so to each report that it finds, and exits as a program that succeeds. TestHostile has its twin.
 func TestProgramThatPrintsPass(t *testing.T) {
-	if os.Getenv("CLUSTER") == "" {
-		t.Skip("this needs a cluster: run it with CLUSTER=embedded")
-	}
+	tier.All(t)
+	tier.NeedsEmbedded(t)
 	g := NewWithT(t)
 	work := t.TempDir()
 	chapter, err := grading.Prepare(t.Context(), grading.Assignment{Root: root, Stage: "10-admission", Work: work})

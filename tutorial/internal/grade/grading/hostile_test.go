@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/grade"
 	"github.com/example/operator-testbed/tutorial/internal/grade/grading"
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
@@ -341,6 +342,7 @@ var hostileAssignments = []grading.Assignment{
 // features hold. Without the wall that stops it, each attack succeeds, and no feature holds: so this test can see. Nothing of it is
 // left. An operator that only grades itself gets nothing, and everything where the suite reports to a file.
 func TestHostile(t *testing.T) {
+	tier.Nightly(t)
 	for _, a := range hostileAssignments {
 		t.Run(cmp.Or(a.Lab, a.Stage), func(t *testing.T) {
 			if stages := os.Getenv("CLASS_PROOF_STAGES"); stages != "" && !slices.Contains(strings.Fields(stages), a.Stage) {
@@ -405,6 +407,7 @@ func gradesItself(t *testing.T, chapter *grading.Chapter, c grading.Calibration)
 
 // TestNotes: what the copy says about itself has no effect, neither the chapter nor hints that were not taken, and a link leads nowhere.
 func TestNotes(t *testing.T) {
+	tier.Nightly(t)
 	p := newProof(t, grading.Assignment{Stage: "04-controller"})
 	notes := map[string]string{".stage": "01-custom-resource\n", ".hints": "{\"04-controller\": -100}"}
 	p.Expect(p.graded(isolation.WantBoth, "notes", notes)).To(And(p.full(), HaveField("Stage", "04-controller")))
@@ -423,6 +426,7 @@ const (
 // TestHoards grades operators that take all they can get. They have a result, and stay within the limits, and a neighbor that is graded
 // meanwhile has its own. Without the inner wall, the memory of one is above the limit before it is ended.
 func TestHoards(t *testing.T) {
+	tier.Nightly(t)
 	p := newProof(t, grading.Assignment{Stage: "04-controller"})
 	const limit = 3 << 29
 	hog := p.beside("memory", map[string]string{"cmd/hoard.go": hoard})
@@ -455,16 +459,14 @@ const loud = "package main\n\nimport \"os\"\n\nfunc init() {\n\t_, _ = os.Stdout
 // TestLoud grades an operator whose last words are megabytes that no terminal shows. It has no points, as any that does not start: it
 // would be better for the student if the grader failed.
 func TestLoud(t *testing.T) {
+	tier.Nightly(t)
 	p := newProof(t, grading.Assignment{Stage: "04-controller"})
 	p.Expect(p.graded(isolation.WantBoth, "loud", map[string]string{"cmd/loud.go": loud})).To(p.scores(0))
 }
 
-// newProof prepares an assignment, or skips a test that takes minutes.
+// newProof prepares an assignment.
 func newProof(t *testing.T, a grading.Assignment) proof {
 	t.Helper()
-	if os.Getenv("CLASS_PROOF") == "" {
-		t.Skip("this takes minutes: run it with make class-proof")
-	}
 	p := proof{WithT: NewWithT(t), t: t, work: t.TempDir()}
 	// Not below that of the test, because the names of sockets must not be long.
 	temporary, err := os.MkdirTemp("", "h-") //nolint:usetesting // its names are long

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 	"github.com/example/operator-testbed/tutorial/internal/grade"
 	"github.com/example/operator-testbed/tutorial/internal/grade/grading"
@@ -45,9 +46,7 @@ func TestHiddenQuiet(t *testing.T) {
 // TestProof grades, behind both walls, what students who begin with a chapter have, with a teacher's own test, and those with a fault in
 // their operator: see make class-proof.
 func TestProof(t *testing.T) {
-	if os.Getenv("CLASS_PROOF") == "" {
-		t.Skip("this takes minutes: run it with make class-proof")
-	}
+	tier.Nightly(t)
 	walls, err := isolation.Choose(t.Context(), isolation.WantBoth)
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/kind/home"
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
 )
@@ -111,9 +112,7 @@ func suite(t *testing.T, walls isolation.Walls, stage, features, operator string
 // choose returns walls, and skips the test where there are none or no cluster.
 func choose(t *testing.T, want string) isolation.Walls {
 	t.Helper()
-	if os.Getenv("CLUSTER") != "embedded" {
-		t.Skip("this test brings up clusters: run it with CLUSTER=embedded")
-	}
+	tier.NeedsEmbedded(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("walls are for Linux")
 	}
@@ -127,6 +126,7 @@ func choose(t *testing.T, want string) isolation.Walls {
 // TestWithinWalls runs features of several chapters against their own operators, which pass as they do outside. They need all that
 // the supervisor and the API server do with an operator: several replicas, SIGTERM, SIGKILL, another server, and webhooks.
 func TestWithinWalls(t *testing.T) {
+	tier.All(t)
 	walls := choose(t, isolation.WantBoth)
 	for _, tc := range []struct{ stage, features string }{
 		{"08-deployment", "TestLeader|TestMetrics|TestProbes"},
@@ -155,9 +155,10 @@ func TestWithinWalls(t *testing.T) {
 	}
 }
 
-// TestHostile runs an operator in a cell that goes for the cluster's secrets, and for the grader. Without the inner wall, it gets
+// TestHostileWithinWalls runs an operator in a cell that goes for the cluster's secrets, and for the grader. Without the inner wall, it gets
 // all of them.
-func TestHostile(t *testing.T) {
+func TestHostileWithinWalls(t *testing.T) {
+	tier.All(t)
 	operator := filepath.Join(t.TempDir(), "hostile")
 	for want, pattern := range map[string]string{
 		isolation.WantBoth: `GOT \(log: `,
@@ -177,6 +178,7 @@ func TestHostile(t *testing.T) {
 
 // TestWithinWallsAsNobody runs one feature as a user with no permissions. What it needs is copied to where everybody may go.
 func TestWithinWallsAsNobody(t *testing.T) {
+	tier.All(t)
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user; TestWithinWalls has run as one who is not root")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 func TestMain(m *testing.M) {
@@ -24,9 +25,8 @@ func TestMain(m *testing.M) {
 // another one takes its place, and one that has ended comes back. The cluster
 // begins without the CustomResourceDefinition.
 func TestEnsure(t *testing.T) {
-	if os.Getenv("CLUSTER") != "embedded" {
-		t.Skip("this test brings a cluster up: run it with make test, or CLUSTER=embedded")
-	}
+	tier.All(t)
+	tier.NeedsEmbedded(t)
 	t.Setenv("TESTBED_STATE", filepath.Join(t.TempDir(), "state"))
 	root, err := cluster.Root(t.Context())
 	if err != nil {

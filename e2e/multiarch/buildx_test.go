@@ -1,4 +1,5 @@
-package main
+// Package multiarch_test builds images of the operators for several platforms, as make docker-buildx does.
+package multiarch_test
 
 import (
 	"archive/tar"
@@ -8,6 +9,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,11 +20,14 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // engineVariable makes this test's executable play Docker: it holds the directory of the images.
@@ -114,10 +120,10 @@ func buildx(t *testing.T, directory, image string, variables ...string) string {
 // TestBuildsAreReproducible builds the operator's images in one directory, as make docker-buildx does, and the one for amd64 again
 // in another directory: it has the same digest.
 func TestBuildsAreReproducible(t *testing.T) {
-	needsTime(t)
+	tier.All(t)
 	g := NewWithT(t)
-	registry := local(t)
-	root := filepath.Join("..", "..", "..")
+	host := local(t)
+	root := filepath.Join("..", "..")
 	var digests []v1.Hash
 	for directory, architectures := range map[string][]string{t.TempDir(): {"amd64", "arm64"}, filepath.Join(t.TempDir(), "another"): {"amd64"}} {
 		g.Expect(os.CopyFS(filepath.Join(directory, "operator"), os.DirFS(filepath.Join(root, "operator")))).To(Succeed())
@@ -126,7 +132,7 @@ func TestBuildsAreReproducible(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(os.WriteFile(filepath.Join(directory, file), content, 0o600)).To(Succeed())
 		}
-		pushed := buildx(t, filepath.Join(directory, "operator"), registry+"/team/operator:v1", "PLATFORMS=linux/"+strings.Join(architectures, ",linux/"))
+		pushed := buildx(t, filepath.Join(directory, "operator"), host+"/team/operator:v1", "PLATFORMS=linux/"+strings.Join(architectures, ",linux/"))
 		digests = append(digests, digestsOf(t, pushed, architectures...)[0])
 	}
 	g.Expect(digests[1]).To(Equal(digests[0]))
@@ -134,8 +140,8 @@ func TestBuildsAreReproducible(t *testing.T) {
 
 // TestChaptersBuildForPlatforms builds the images of a chapter. That of the last one is the finished operator's.
 func TestChaptersBuildForPlatforms(t *testing.T) {
-	needsTime(t)
-	digestsOf(t, buildx(t, filepath.Join("..", "..", ".."), local(t)+"/team/operator:v1", "STAGE=08-deployment"), "amd64", "arm64")
+	tier.All(t)
+	digestsOf(t, buildx(t, filepath.Join("..", ".."), local(t)+"/team/operator:v1", "STAGE=08-deployment"), "amd64", "arm64")
 }
 
 // machines are what the header of an ELF file says of the architectures: EM_X86_64 and EM_AARCH64.
@@ -173,9 +179,10 @@ func digestsOf(t *testing.T, image string, architectures ...string) (digests []v
 	return digests
 }
 
-func needsTime(t *testing.T) {
+// local starts a registry and returns its host and port.
+func local(t *testing.T) string {
 	t.Helper()
-	if os.Getenv("CLUSTER") == "" {
-		t.Skip("this test compiles operators for two architectures: run it with make test, or CLUSTER=embedded")
-	}
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
 }
