@@ -223,7 +223,7 @@ e2e: legal-cluster legal-stage $(TESTBED) ## What only real nodes can show, on k
 	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run $(if $(ALL),e2e-all,e2e) $(STAGE)
 
 .PHONY: test-all
-test-all: embedded-cluster $(TESTBED) $(LEARNER) ## make test, and all else that needs no Docker: pages, starts, solutions, labs, mutants, the site in a browser.
+test-all: embedded-cluster $(TESTBED) $(LEARNER) ## make test, and everything else that needs no Docker: pages, starts, solutions, labs, mutants, the site in a browser.
 	@scripts/run test-all
 
 .PHONY: nightly
@@ -243,7 +243,7 @@ rbac-proof: $(TESTBED) ## Take each permission away from the operator, one at a 
 	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)') 12-finished
 
 .PHONY: class-proof
-class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes more than an hour.
+class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes a while.
 	@TESTBED_TIER=nightly CLUSTER=embedded CLASS_PROOF_STAGES='$(STAGE)' go test -count=1 -v -timeout=0 -run='^Test(Proof|Hostile|Hoards|Notes|Loud)$$' ./tutorial/internal/grade/grading
 	@TESTBED_TIER=nightly CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^Test(GradingAClassForReal|Offline|WithoutWalls|GradeOneForReal|Solutions)$$' ./tutorial/cmd/lab
 	@TESTBED_TIER=nightly CLUSTER=embedded CLASS_SIZE='$(CLASS_SIZE)' go test -count=1 -v -timeout=0 -run='^Test(Class|Lab)$$' ./tutorial/internal/grade/classroom

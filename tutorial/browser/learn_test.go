@@ -36,7 +36,7 @@ type learner struct {
 func newLearner(t *testing.T) learner {
 	t.Helper()
 	if os.Getenv("CLUSTER") != "embedded" {
-		t.Skip("this test brings a cluster up: run it with make test, or CLUSTER=embedded")
+		t.Skip("this test brings a cluster up: run it with make test-all, or CLUSTER=embedded")
 	}
 	work, err := os.MkdirTemp("", "walk-") // with a name that is short enough for the path of a socket
 	if err != nil {
