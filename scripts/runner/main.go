@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -214,20 +215,24 @@ func runPlan(stop stopping, guard *process.Guard, root string, p plan.Plan) (int
 	if err != nil {
 		return 1, err
 	}
+	results, releaseResults, err := claim(filepath.Join(artifacts, "junit", fileName(p.Name)))
+	if err != nil {
+		return 1, err
+	}
+	defer releaseResults()
 	o := run.Options{
-		Root: root, Module: module, Out: os.Stdout, Progress: os.Stderr, Guard: guard,
-		Results: filepath.Join(artifacts, "junit", fileName(p.Name)), Env: os.Environ(),
+		Root: root, Module: module, Out: os.Stdout, Progress: os.Stderr, Guard: guard, Results: results, Env: os.Environ(),
 		Quiet: quiet, Grace: grace, Kill: stop.kill,
 	}
 	if os.Getenv(watchedVariable) == "" {
 		o.Watch = hanging
 		o.Env = append(o.Env, watchedVariable+"=yes")
 	}
-	failures, forget, err := failuresFile(root)
+	failures, release, err := failuresFile(root)
 	if err != nil {
 		return 1, err
 	}
-	defer forget()
+	defer release()
 	if failures != "" {
 		o.Env = append(o.Env, failuresVariable+"="+failures)
 	}
@@ -239,6 +244,11 @@ func runPlan(stop stopping, guard *process.Guard, root string, p plan.Plan) (int
 		o.Ended = record.Ended
 	}
 	code, eventFiles := run.Run(stop.ctx, p, o)
+	if path := os.Getenv(run.EventsVariable); path != "" {
+		if err := concatenate(path, eventFiles); err != nil {
+			return max(code, 1), err
+		}
+	}
 	lines, err := lastLines(p, eventFiles)
 	if record != nil {
 		err = errors.Join(err, record.Err())
@@ -253,6 +263,25 @@ func runPlan(stop stopping, guard *process.Guard, root string, p plan.Plan) (int
 		}
 	}
 	return code, err
+}
+
+// concatenate writes what is in files to a file.
+func concatenate(to string, files []string) error {
+	all, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	for _, path := range files {
+		file, err := os.Open(path)
+		if err == nil {
+			_, err = io.Copy(all, file)
+			_ = file.Close()
+		}
+		if err != nil {
+			return errors.Join(err, all.Close())
+		}
+	}
+	return all.Close()
 }
 
 // openRecord opens the record of nightly runs.
@@ -289,32 +318,42 @@ func fileName(name string) string {
 }
 
 // failuresFile returns the path of the file to which suites write, unless the program that has started this one has named one: then that
-// program prints it. The path is the same at each run, because Go's cache holds a test's result only for the same environment; while another
-// run uses it, there is another.
-func failuresFile(root string) (path string, forget func(), err error) {
+// program prints it.
+func failuresFile(root string) (path string, release func(), err error) {
 	if os.Getenv(failuresVariable) != "" {
 		return "", func() {}, nil
 	}
+	directory, release, err := claim(filepath.Join(root, "bin", "run"))
+	return filepath.Join(directory, "failures"), release, err
+}
+
+// claim makes an empty directory with this path. While another run uses that, it is path-2, and so on. The path is the same at each run,
+// because Go's cache holds a test's result only for the same environment.
+func claim(path string) (claimed string, release func(), err error) {
 	for i := 1; ; i++ {
-		path := filepath.Join(root, "bin", "run", fmt.Sprintf("failures-%d", i))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		claimed := path
+		if i > 1 {
+			claimed = fmt.Sprintf("%s-%d", path, i)
+		}
+		if err := os.MkdirAll(claimed, 0o755); err != nil {
 			return "", nil, err
 		}
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+		directory, err := os.Open(claimed)
 		if err != nil {
 			return "", nil, err
 		}
-		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			_ = file.Close()
+		// Where the file system has no locks, two runs at the same time are not kept apart.
+		if err := syscall.Flock(int(directory.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+			_ = directory.Close()
 			continue
 		}
-		if err == nil {
-			err = file.Truncate(0)
+		old, err := directory.Readdirnames(-1)
+		for _, name := range old {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(claimed, name)))
 		}
 		if err != nil {
-			return "", nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
+			return "", nil, errors.Join(err, directory.Close())
 		}
-		return path, func() { _ = file.Close() }, nil
+		return claimed, func() { _ = directory.Close() }, nil
 	}
 }

@@ -189,6 +189,46 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// TestNestedEvents runs a plan within a part of another one: its events are among those of the other.
+func TestNestedEvents(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "events")
+	const event = `{"Action":"pass","Package":"a"}`
+	cmd := program(t, []string{"TESTBED_EVENTS=" + path, asPlan + "=" + "echo '" + event + `' >"$TESTBED_EVENTS"`})
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != event+"\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// Runs at the same time, such as those of two clones, do not share a directory. A later run empties it.
+func TestClaim(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "junit", "test")
+	first, release, err := claim(path)
+	if err != nil || first != path {
+		t.Fatalf("%s, %v", first, err)
+	}
+	if err := os.WriteFile(filepath.Join(first, "a.xml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second, releaseSecond, err := claim(path)
+	if err != nil || second != path+"-2" {
+		t.Fatalf("%s, %v", second, err)
+	}
+	defer releaseSecond()
+	release()
+	third, releaseThird, err := claim(path)
+	if err != nil || third != path {
+		t.Fatalf("%s, %v", third, err)
+	}
+	defer releaseThird()
+	if left, err := os.ReadDir(third); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
 func TestBadUse(t *testing.T) {
 	t.Parallel()
 	for _, arguments := range [][]string{{}, {"nothing"}, {"progress", "only"}, {"gotest", "what", "."}, {"e2e", "a", "b"}} {
@@ -221,7 +261,7 @@ func TestFailures(t *testing.T) {
 	}
 	const last = " in all\nWhat was seen of a failure: /a/directory\n"
 	first := run(script)
-	path := filepath.Join(root, "bin", "run", "failures-1")
+	path := filepath.Join(root, "bin", "run", "failures")
 	if !strings.HasSuffix(first, last) || !strings.Contains(first, "\n"+path+" yes\n") {
 		t.Errorf("the output is\n%s", first)
 	}
@@ -238,7 +278,7 @@ func TestFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	both := run(fmt.Sprintf(`TESTBED_FAILURES= %s='echo "inner $TESTBED_FAILURES"; exit 1' '%s'`, asPlan, self))
-	if want := "inner " + filepath.Join(root, "bin", "run", "failures-2") + "\n"; !strings.Contains(both, want) {
+	if want := "inner " + filepath.Join(root, "bin", "run-2", "failures") + "\n"; !strings.Contains(both, want) {
 		t.Errorf("expected %q, because another run has the first file, in\n%s", want, both)
 	}
 }

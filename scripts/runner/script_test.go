@@ -120,6 +120,35 @@ func TestScript(t *testing.T) {
 	}
 }
 
+// While the program is compiled, lines of progress appear, with the exit code and the output of the command unchanged.
+func TestScriptShowsProgress(t *testing.T) {
+	t.Parallel()
+	root := copyOf(t)
+	compiler, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, said := t.TempDir(), filepath.Join(t.TempDir(), "said")
+	slow := `#!/bin/sh
+[ "$1" != build ] || until [ "$(grep -c '^ *[16] s  compiling scripts/runner \.\.\.$' '` + said + `')" = 2 ]; do sleep 0.1; done
+exec '` + compiler + `' "$@"
+`
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(slow), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	stderr, err := os.Create(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	cmd := exec.CommandContext(t.Context(), "scripts/run", "progress", "greeting", "echo", "hello")
+	cmd.Dir, cmd.Stderr = root, stderr
+	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "TERM=dumb")
+	if out, err := cmd.Output(); err != nil || string(out) != "hello\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
 // joined returns an error with what a program has printed about it.
 func joined(err error, stderr string) error {
 	if err == nil {

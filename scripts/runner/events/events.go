@@ -146,7 +146,7 @@ func (t *Tests) addToPackage(p *runningPackage, e Event) string {
 }
 
 // frame matches what go test prints about tests and packages, which is shown in other words.
-var frame = regexp.MustCompile(`^(?:=== (?:RUN|PAUSE|CONT|NAME) |\s*--- (?:PASS|FAIL|SKIP): |PASS\n$|FAIL\n$|(?:ok  |FAIL|---)\t|\?   \t|coverage: |exit status \d+\n$|testing: warning: no tests to run\n$)`)
+var frame = regexp.MustCompile(`^(?:=== (?:RUN|PAUSE|CONT|NAME|ATTR) |\s*--- (?:PASS|FAIL|SKIP): |PASS\n$|FAIL\n$|(?:ok  |FAIL|---)\t|\?   \t|coverage: |exit status \d+\n$|testing: warning: no tests to run\n$)`)
 
 func (p *runningPackage) addToTest(e Event, order int) string {
 	test := p.tests[e.Test]
@@ -229,8 +229,9 @@ func (t *Tests) Failed() []string {
 	return failed
 }
 
-// Summary returns the lines after the last package: what was skipped and why, the slowest tests, what has failed, and the counts.
-func (t *Tests) Summary() string {
+// Summary returns the lines after the last package: the slowest tests, what has failed, and the counts. With skips, what was skipped and why
+// comes first.
+func (t *Tests) Summary(skips bool) string {
 	var skipped, all []Test
 	tests := 0
 	for _, p := range t.Packages {
@@ -247,7 +248,7 @@ func (t *Tests) Summary() string {
 		}
 	}
 	var out strings.Builder
-	if len(skipped) > 0 {
+	if skips && len(skipped) > 0 {
 		fmt.Fprintf(&out, "Skipped:\n")
 		for _, test := range skipped {
 			fmt.Fprintf(&out, "  %s %s: %s\n", test.Package, test.Name, reason(test.Output))

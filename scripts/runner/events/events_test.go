@@ -155,7 +155,7 @@ var several = []string{
 	"run a TestSame", "run a TestSame/step", "pass a TestSame/step 4", "pass a TestSame 4", "run a TestQuick", "pass a TestQuick 0.5",
 	"run a TestKubelet", "output a TestKubelet - === RUN   TestKubelet", "output a TestKubelet -     a_test.go:7: it needs a real",
 	"output a TestKubelet -         kubelet: make e2e", "output a TestKubelet - --- SKIP: TestKubelet (0.00s)", "skip a TestKubelet 0",
-	"run a TestMute", "skip a TestMute 0", "pass a - 9",
+	"run a TestMute", "output a TestMute - === ATTR  TestMute testbed.tier e2e", "skip a TestMute 0", "pass a - 9",
 	"start b", "run b TestWrong", "output b TestWrong -     b_test.go:7: expected <1> & \x00, got 2", "fail b TestWrong 2", "fail b - 2",
 	"start c", "output c - - no cluster", "fail c - 1",
 }
@@ -175,8 +175,12 @@ Failed:
   c
 3 packages, 6 tests, 2 skipped, 2 failed
 `
-	if got := tests.Summary(); got != want {
+	if got := tests.Summary(true); got != want {
 		t.Errorf("got\n%s\nexpected\n%s", got, want)
+	}
+	_, want, _ = strings.Cut(want, "it does not say why\n")
+	if got := tests.Summary(false); got != want {
+		t.Errorf("without what was skipped: got\n%s\nexpected\n%s", got, want)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,18 +59,42 @@ func (r *runner) execute(ctx context.Context, to *result, sets []string, view *v
 		if part.Sets != "" {
 			out = func(text string) { to.sets = strings.TrimSpace(text) }
 		}
-		// A program that counts something writes the events of a test there.
 		path := r.file(part) + ".json"
-		err := r.command(ctx, to, part.Command, append(slices.Clone(sets), eventsVariable+"="+path), view, out)
-		if _, missing := os.Stat(path); missing == nil {
-			to.events = path
-		}
-		return err
+		err := r.command(ctx, to, part.Command, slices.Concat(sets, []string{EventsVariable + "=" + path}), view, out)
+		return errors.Join(err, r.readEvents(to, path))
 	}
 }
 
-// eventsVariable names the file to which a program that is not a test writes its results, in the form of go test -json.
-const eventsVariable = "TESTBED_EVENTS"
+// EventsVariable names the file to which a command that is not go test writes what it has tested, in the form of go test -json.
+const EventsVariable = "TESTBED_EVENTS"
+
+// readEvents reads what a command has tested, if it has written that.
+func (r *runner) readEvents(to *result, path string) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	to.events = path
+	t := events.New(r.Module)
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadString('\n')
+		if e, is := events.Parse(line); is {
+			t.Add(e)
+		}
+		if errors.Is(err, io.EOF) {
+			to.packages = t.Packages
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+	}
+}
 
 // check calls a function.
 func (r *runner) check(ctx context.Context, part plan.Part, view *view) error {
@@ -103,7 +128,8 @@ func (r *runner) tests(ctx context.Context, to *result, sets []string, view *vie
 	t := events.New(r.Module)
 	command := slices.Concat([]string{"go", "test", "-json", "-timeout=0"}, to.part.Tests.Flags, to.part.Tests.Packages)
 	view.set(t.Now())
-	err = r.command(ctx, to, command, sets, view, func(line string) {
+	// What a program that a test runs has tested does not count.
+	err = r.command(ctx, to, command, slices.Concat(sets, []string{EventsVariable + "="}), view, func(line string) {
 		e, is := events.Parse(line)
 		if !is {
 			view.line(line)
@@ -119,7 +145,8 @@ func (r *runner) tests(ctx context.Context, to *result, sets []string, view *vie
 		view.set(t.Now())
 	})
 	to.packages = t.Packages
-	_, _ = io.WriteString(view, t.Summary())
+	// The last lines of a plan about a tier name what was skipped, for all parts.
+	_, _ = io.WriteString(view, t.Summary(r.plan.Tier == ""))
 	return err
 }
 
@@ -208,16 +235,13 @@ const drain = 10 * time.Second
 // report writes the JUnit file of a part.
 func (r *runner) report(to *result, view *view) error {
 	packages := to.packages
-	if to.part.Tests == nil || len(packages) == 0 {
-		verdict := map[string]string{ok: "pass"}[to.verdict]
-		if verdict == "" {
-			verdict = "fail"
+	explained := slices.ContainsFunc(packages, func(p events.Package) bool { return p.Verdict == "fail" })
+	if len(packages) == 0 || to.verdict != ok && !explained {
+		step := events.Test{Package: r.plan.Name, Name: to.part.Name, Verdict: "pass", Elapsed: to.took}
+		if to.verdict != ok {
+			step.Verdict, step.Output = "fail", view.tail()
 		}
-		step := events.Test{Package: r.plan.Name, Name: to.part.Name, Verdict: verdict, Elapsed: to.took}
-		if verdict == "fail" {
-			step.Output = view.tail()
-		}
-		packages = []events.Package{{Name: r.plan.Name, Verdict: verdict, Elapsed: to.took, Tests: []events.Test{step}}}
+		packages = append(packages, events.Package{Name: r.plan.Name, Verdict: step.Verdict, Elapsed: to.took, Tests: []events.Test{step}})
 	}
 	file, err := os.Create(r.file(to.part) + ".xml")
 	if err != nil {

@@ -84,7 +84,7 @@ type runner struct {
 // files with the events of tests.
 func Run(ctx context.Context, p plan.Plan, o Options) (code int, eventFiles []string) {
 	r := &runner{Options: o, plan: p, begin: time.Now(), console: newConsole(o.Out, o.Progress, o.Quiet), hangs: make(chan struct{})}
-	if err := r.prepare(); err != nil {
+	if err := os.MkdirAll(o.Results, 0o755); err != nil {
 		fmt.Fprintln(o.Out, err)
 		return 1, nil
 	}
@@ -116,14 +116,6 @@ func Run(ctx context.Context, p plan.Plan, o Options) (code int, eventFiles []st
 	}
 	r.summary(results, code)
 	return code, eventFiles
-}
-
-// prepare makes an empty directory for the results.
-func (r *runner) prepare() error {
-	if err := os.RemoveAll(r.Results); err != nil {
-		return err
-	}
-	return os.MkdirAll(r.Results, 0o755)
 }
 
 // schedule runs the parts, and returns what became of those that were to run, in the order of the plan. The first that fails is the first

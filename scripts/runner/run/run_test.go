@@ -166,40 +166,67 @@ interrupted
 `)
 }
 
-// Never do more parts run at the same time than the plan says, nor a part beside one that it needs.
+// As many parts run at the same time as the plan says, and never more.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newScenario(t)
 	var mu sync.Mutex
 	running, most := 0, 0
-	ended := map[string]bool{}
-	var together sync.WaitGroup
-	together.Add(2)
-	do := func(name string, needs ...string) plan.Part {
-		return plan.Part{Name: name, Needs: needs, Do: func(context.Context, io.Writer) error {
+	two := make(chan struct{}) // closed when two have run at the same time
+	p := plan.Plan{Name: "this", AtOnce: 2}
+	for i := range 8 {
+		p.Parts = append(p.Parts, plan.Part{Name: fmt.Sprint(i), Do: func(context.Context, io.Writer) error {
 			mu.Lock()
 			running++
+			if running == 2 && most < 2 {
+				close(two)
+			}
 			most = max(most, running)
+			mu.Unlock()
+			<-two
+			<-time.After(100 * time.Millisecond) // so that one more would be seen
+			mu.Lock()
+			defer mu.Unlock()
+			running--
+			return nil
+		}})
+	}
+	if code, _ := run.Run(context.Background(), p, w.Options); code != 0 || most != 2 {
+		t.Errorf("exit code %d, at most %d at once\n%s", code, most, w.out)
+	}
+}
+
+// A part runs when those that it needs have ended, whatever else still runs.
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	var mu sync.Mutex
+	ended := map[string]bool{}
+	late := make(chan struct{}) // closed by the part that needs a
+	part := func(name string, needs ...string) plan.Part {
+		return plan.Part{Name: name, Needs: needs, Do: func(context.Context, io.Writer) error {
+			mu.Lock()
 			for _, need := range needs {
 				if !ended[need] {
 					t.Errorf("%s runs before %s has ended", name, need)
 				}
 			}
 			mu.Unlock()
-			if name == "a" || name == "c" { // that they run together
-				together.Done()
-				together.Wait()
+			switch name {
+			case "needs a":
+				close(late)
+			case "beside":
+				<-late
 			}
 			mu.Lock()
-			running--
+			defer mu.Unlock()
 			ended[name] = true
-			mu.Unlock()
 			return nil
 		}}
 	}
-	p := plan.Plan{Name: "this", AtOnce: 2, Parts: []plan.Part{do("a"), do("b", "a"), do("c"), do("d", "b", "c"), do("e")}}
-	if code, _ := run.Run(context.Background(), p, w.Options); code != 0 || most != 2 || len(ended) != 5 {
-		t.Errorf("exit code %d, at most %d at once, ended: %v\n%s", code, most, ended, w.out)
+	p := plan.Plan{Name: "this", AtOnce: 2, Parts: []plan.Part{part("a"), part("beside"), part("needs both", "a", "beside"), part("needs a", "a")}}
+	if code, _ := run.Run(context.Background(), p, w.Options); code != 0 || len(ended) != 4 {
+		t.Errorf("exit code %d, these have ended: %v\n%s", code, ended, w.out)
 	}
 }
 
@@ -225,17 +252,6 @@ func TestKeepGoing(t *testing.T) {
  +\d+ s +0 s CPU  ok           good
  +\d+ s +\d+ s CPU  failed       this in all
 `)
-}
-
-// A program that is not a test can write events, too.
-func TestEventsOfACommand(t *testing.T) {
-	t.Parallel()
-	w := newScenario(t)
-	p := plan.Plan{Name: "this", Parts: []plan.Part{sh("counts", `echo '{"Action":"pass"}' >"$TESTBED_EVENTS"`), sh("does not count", "true")}}
-	code, files := run.Run(context.Background(), p, w.Options)
-	if want := []string{filepath.Join(w.Results, "counts.json")}; code != 0 || !slices.Equal(files, want) {
-		t.Errorf("exit code %d and the events %q, expected %q", code, files, want)
-	}
 }
 
 // A part that is interrupted gets time to end. What a part undoes is undone if it has started, however the plan ends.
@@ -385,7 +401,7 @@ func goModule(t *testing.T, w *scenario, test string) plan.Part {
 	t.Helper()
 	for name, text := range map[string]string{
 		"go.mod":         "module example.com/m\n\ngo 1.26.0\n",
-		"a/a_test.go":    "package a\n\nimport (\n\t\"testing\"\n\t\"time\"\n)\n\nvar _ = time.Now\n\n" + test,
+		"a/a_test.go":    "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n\t\"time\"\n)\n\nvar _, _ = time.Now, os.Getenv\n\n" + test,
 		"none/none.go":   "package none\n",
 		"b/b_test.go":    "package b\n\nimport \"testing\"\n\nfunc TestB(t *testing.T) { t.Skip(\"it needs a real kubelet\") }\n",
 		"wrong/wrong.go": "package wrong\n\nvar x int = \"\"\n",
@@ -446,6 +462,44 @@ Failed:
 	kept, err := os.ReadFile(files[0])
 	if err != nil || !strings.Contains(string(kept), `"Action":"fail","Package":"example.com/m/a","Test":"TestBad"`) {
 		t.Errorf("the events are %v\n%s", err, kept)
+	}
+}
+
+// A command that is not go test may write what it has tested. A program that a test runs may not.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(w.out)
+		}
+	})
+	mutants := sh("mutants", `echo '{"Action":"pass","Package":"example.com/m/mutants","Test":"TestMutants/one","Elapsed":2}
+{"Action":"pass","Package":"example.com/m/mutants","Elapsed":2}' >"$TESTBED_EVENTS"`)
+	tests := goModule(t, w, `func TestEvents(t *testing.T) {
+	if path := os.Getenv("TESTBED_EVENTS"); path != "" {
+		t.Error(path)
+	}
+}
+`)
+	broken := mutants
+	broken.Name, broken.Command = "broken", []string{"sh", "-c", mutants.Command[2] + "; echo 'no space left' >&2; exit 1"}
+	code, files := run.Run(context.Background(), plan.Plan{Name: "this", Parts: []plan.Part{sh("quick", "true"), mutants, tests, broken}}, w.Options)
+	var want []string
+	for _, name := range []string{"broken.json", "mutants.json", "tests.json"} { // a part that failed comes first
+		want = append(want, filepath.Join(w.Results, name))
+	}
+	if code != 1 || !slices.Equal(files, want) {
+		t.Errorf("exit code %d, and the events are in %q, expected %q", code, files, want)
+	}
+	for name, want := range map[string]string{
+		"mutants.xml": `<testsuite name="mutants" tests="1" failures="0".*<testcase classname="mutants" name="TestMutants/one" time="2.000"></testcase>`,
+		"broken.xml":  `<testcase classname="mutants" name="TestMutants/one".*<testcase classname="this" name="broken".*no space left`,
+	} {
+		junit, err := os.ReadFile(filepath.Join(w.Results, name))
+		if err != nil || !regexp.MustCompile("(?s)"+want).Match(junit) {
+			t.Errorf("expected %s in the JUnit file, got %v\n%s", want, err, junit)
+		}
 	}
 }
 
