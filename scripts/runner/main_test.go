@@ -297,7 +297,7 @@ func TestLastLines(t *testing.T) {
 	first := write("first.json", `{"Action":"attr","Package":"a","Test":"TestA","Key":"testbed.tier","Value":"all"}`, `{"Action":"skip","Package":"a","Test":"TestA"}`,
 		`{"Action":"attr","Package":"a","Test":"TestN","Key":"testbed.tier","Value":"nightly"}`, `{"Action":"skip","Package":"a","Test":"TestN"}`)
 	second := write("second.json", `{"Action":"attr","Package":"a","Test":"TestA","Key":"testbed.proves","Value":"block 3"}`, `{"Action":"pass","Package":"a","Test":"TestA"}`)
-	lines, err := lastLines(plan.Plan{Tier: "all"}, []string{first, second})
+	lines, err := lastLines(plan.Plan{Tiers: []string{"test", "all"}}, []string{first, second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,11 +306,11 @@ func TestLastLines(t *testing.T) {
 	}
 
 	odd := write("odd.json", `{"Action":"output","Package":"a","Test":"TestOdd","Output":"    a_test.go:1: there is no moon\n"}`, `{"Action":"skip","Package":"a","Test":"TestOdd"}`)
-	lines, err = lastLines(plan.Plan{Tier: "test"}, []string{odd})
+	lines, err = lastLines(plan.Plan{Tiers: []string{"test"}}, []string{odd})
 	if err == nil || !strings.Contains(err.Error(), "1 tests were skipped that nothing allows") || !strings.Contains(err.Error(), "a TestOdd: there is no moon") || len(lines) != 3 {
 		t.Errorf("got %q, %v", lines, err)
 	}
-	for _, p := range []plan.Plan{{}, {Tier: "test"}} {
+	for _, p := range []plan.Plan{{}, {Tiers: []string{"test"}}} {
 		if lines, err := lastLines(p, nil); err != nil || lines != nil {
 			t.Errorf("without events, the last lines are %q, %v", lines, err)
 		}

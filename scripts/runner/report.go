@@ -13,7 +13,7 @@ import (
 // lastLines returns the lines that a plan ends with: which tests were skipped, what the others have proven, and what they have not. It reads
 // the files with the events of the plan's parts. It is an error if a test was skipped that no list allows to be skipped.
 func lastLines(p plan.Plan, events []string) ([]string, error) {
-	if p.Tier == "" || len(events) == 0 {
+	if len(p.Tiers) == 0 || len(events) == 0 {
 		return nil, nil
 	}
 	var runs []summary.Run
@@ -25,7 +25,11 @@ func lastLines(p plan.Plan, events []string) ([]string, error) {
 		runs = append(runs, r)
 	}
 	all := summary.Merge(runs...)
-	lines := slices.Concat(all.Skipped(), []string{all.Proven(), all.NotProven(p.Tier)})
+	complete := p.Tiers
+	if p.Partial {
+		complete = nil
+	}
+	lines := slices.Concat(all.Skipped(), []string{all.Proven(), all.NotProven(complete...)})
 	unexpected := all.Unexpected()
 	if len(unexpected) == 0 {
 		return lines, nil

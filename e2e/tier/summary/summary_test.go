@@ -128,10 +128,12 @@ func TestNotProven(t *testing.T) {
 	g.Expect(line).To(HaveSuffix("make nightly."))
 	g.Expect(line).NotTo(ContainSubstring("\n"))
 
-	g.Expect(r.NotProven("all")).NotTo(Or(ContainSubstring("make test-all"), ContainSubstring("make test ")))
-	g.Expect(r.NotProven("all")).To(And(ContainSubstring("make e2e"), ContainSubstring("make nightly")))
-	g.Expect(r.NotProven("e2e")).To(And(ContainSubstring("make test-all"), ContainSubstring("make nightly")))
+	g.Expect(r.NotProven("test", "all")).NotTo(Or(ContainSubstring("make test-all"), ContainSubstring("make test ")))
+	g.Expect(r.NotProven("test", "all")).To(And(ContainSubstring("make e2e"), ContainSubstring("make nightly")))
+	g.Expect(r.NotProven("e2e")).To(And(ContainSubstring(": make test;"), ContainSubstring("make test-all"), ContainSubstring("make nightly")))
 	g.Expect(r.NotProven("e2e")).NotTo(ContainSubstring("make e2e"))
+	g.Expect(r.NotProven()).To(And(ContainSubstring(": make test;"), ContainSubstring("make e2e")), "a part of a tier proves none")
+	g.Expect(r.NotProven(summary.Tiers()...)).To(Equal("Not proven: nothing is left out."))
 }
 
 func TestUnexpected(t *testing.T) {

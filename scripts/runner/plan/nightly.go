@@ -51,7 +51,7 @@ func nightly(r Request) (Plan, error) {
 		every[i].Env = append(every[i].Env, "CLUSTER=kind", "TESTBED_TIER=e2e")
 	}
 	p := Plan{
-		Name: "make nightly", Tier: "nightly", KeepGoing: true, Nightly: true,
+		Name: "make nightly", Tiers: []string{"test", "nightly"}, KeepGoing: true, Nightly: true,
 		About: []string{"make nightly: " + summary.Proves("nightly") + ". Each part takes up to an hour; PART=name runs only one."},
 		// The seed is another one each night, and the same all night.
 		Env: append(slices.Concat(onEmbedded(), of("nightly")), "TESTBED_SEED="+environment("TESTBED_SEED", time.Now().UTC().Format("20060102"))),

@@ -14,9 +14,11 @@ import (
 type Plan struct {
 	// Name is printed in the last line, and is the directory of the plan's JUnit files.
 	Name string
-	// Tier is the value of TESTBED_TIER whose tests the plan runs: its last lines are about that. It is empty for a plan that only runs
-	// other plans.
-	Tier string
+	// Tiers are values of TESTBED_TIER: the plan runs all tests of these tiers, which its last lines are about. A plan without, which is not
+	// about the tests of the repository, has no such lines.
+	Tiers []string
+	// Partial is true if parts were left out, or if the plan is about one chapter: it has not run all tests of its tiers.
+	Partial bool
 	// Nightly keeps a record of when each part has passed.
 	Nightly bool
 	// About is printed first.
@@ -93,6 +95,7 @@ func (p Plan) only(names []string) (Plan, error) {
 	if len(names) == 0 {
 		return p, nil
 	}
+	p.Partial = true
 	wanted := map[string]bool{}
 	for _, name := range names {
 		if !slices.ContainsFunc(p.Parts, func(part Part) bool { return part.Name == name }) {

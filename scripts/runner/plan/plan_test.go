@@ -212,7 +212,7 @@ func TestOnly(t *testing.T) {
 		{[]string{"c", "a"}, []string{`"a"`, `"c"`}},
 	} {
 		got, err := p.only(test.only)
-		if err != nil || !slices.Equal(got.names(), test.want) {
+		if err != nil || !slices.Equal(got.names(), test.want) || got.Partial != (test.only != nil) {
 			t.Errorf("of %q: got %q, %v, expected %q", test.only, got.names(), err, test.want)
 		}
 	}

@@ -47,7 +47,7 @@ func of(tier string) []string { return []string{summary.Variable + "=" + tier} }
 
 // test is make test.
 func test(r Request) (Plan, error) {
-	p := Plan{Name: "make test", Tier: "test", Env: onEmbedded()}
+	p := Plan{Name: "make test", Tiers: []string{"test"}, Env: onEmbedded()}
 	if r.Stage != "" {
 		return testStage(p, r)
 	}
@@ -59,6 +59,7 @@ func test(r Request) (Plan, error) {
 
 // testStage adds what make test runs for one chapter.
 func testStage(p Plan, r Request) (Plan, error) {
+	p.Partial = true
 	p.About = []string{"make test STAGE=" + r.Stage + ": its tests, and its suite on an embedded cluster. " + times.Sentence("make test STAGE=NN-name")}
 	s, err := findStage(r.Root, r.Stage)
 	if err != nil {
@@ -117,7 +118,7 @@ func testAll(r Request) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p.Name = "make test-all"
+	p.Name, p.Tiers = "make test-all", []string{"test", "all"}
 	p.About = []string{"make test-all: what make test runs, and " + summary.Proves("all") + ". " + times.Sentence("make test-all")}
 	more := slices.DeleteFunc(p.Parts, func(part Part) bool { return part.Name == kubernetes })
 	for i := range more {
@@ -134,7 +135,7 @@ func rest(r Request) (Plan, error) {
 		return Plan{}, err
 	}
 	p := Plan{
-		Name: "the rest of make test-all", Tier: "all", Env: onEmbedded(),
+		Name: "the rest of make test-all", Tiers: []string{"all"}, Env: onEmbedded(),
 		// The first time, this compiles Hugo for a minute or two. Tests of its pages then find it made.
 		Parts: []Part{buildKubernetes, {Name: site, Command: []string{"make", "site"}}},
 	}
@@ -186,7 +187,10 @@ func e2eAll(r Request) (Plan, error) {
 
 // suitesOn are the suites on a cluster where nothing is left out.
 func suitesOn(r Request) (Plan, error) {
-	p := Plan{Name: "make e2e", Tier: "e2e", Env: append(of("e2e"), "CLUSTER="+r.Cluster)}
+	p := Plan{Name: "make e2e", Tiers: []string{"e2e"}, Partial: r.Stage != "" || r.Cluster != "kind", Env: append(of("e2e"), "CLUSTER="+r.Cluster)}
+	if r.Cluster == "existing" { // no tier is about a user's cluster, which may be unable to show anything
+		p.Tiers = nil
+	}
 	if r.Stage != "" {
 		s, err := findStage(r.Root, r.Stage)
 		if err != nil {
@@ -246,7 +250,7 @@ func onKind(r Request) Plan {
 	selected.Env = append(selected.Env, "TESTBED_SELECTION="+filepath.Join(r.Root, "e2e", "on-kind.yaml"))
 	clusters := clustersAtOnce()
 	return Plan{
-		Name: "make e2e", Tier: "e2e", Env: append(of("e2e"), "CLUSTER=kind"), AtOnce: clusters,
+		Name: "make e2e", Tiers: []string{"e2e"}, Env: append(of("e2e"), "CLUSTER=kind"), AtOnce: clusters,
 		About: []string{fmt.Sprintf("What only real nodes can show, on kind: %d clusters at a time. make e2e ALL=yes runs every feature there. %s",
 			clusters, times.Sentence("make e2e"))},
 		Parts: imagesFor(
@@ -263,7 +267,7 @@ func onKind(r Request) Plan {
 func allOnKind() Plan {
 	clusters := clustersAtOnce()
 	return Plan{
-		Name: "make e2e ALL=yes", Tier: "e2e", Env: append(of("e2e"), "CLUSTER=kind"), AtOnce: clusters,
+		Name: "make e2e ALL=yes", Tiers: []string{"e2e"}, Env: append(of("e2e"), "CLUSTER=kind"), AtOnce: clusters,
 		About: []string{fmt.Sprintf("Every feature of the suites, on kind: %d clusters at a time, 25 to 40 minutes on 2 cores.", clusters)},
 		Parts: imagesFor(everyFeatureOnKind()...),
 	}
@@ -281,7 +285,7 @@ func everyFeatureOnKind() []Part {
 func ci(r Request) (Plan, error) {
 	state := stateOfCI(r.Root)
 	p := Plan{
-		Name: ".ci/run",
+		Name: ".ci/run", Tiers: []string{"test", "all", "e2e"},
 		Env: []string{
 			"CI=true",                // make docker-up must not wait for an answer
 			"TESTBED_STATE=" + state, // its clusters are apart from a developer's, so that what is left is of this run

@@ -146,7 +146,7 @@ func (r *runner) tests(ctx context.Context, to *result, sets []string, view *vie
 	})
 	to.packages = t.Packages
 	// The last lines of a plan about a tier name what was skipped, for all parts.
-	_, _ = io.WriteString(view, t.Summary(r.plan.Tier == ""))
+	_, _ = io.WriteString(view, t.Summary(len(r.plan.Tiers) == 0))
 	return err
 }
 
