@@ -31,12 +31,12 @@ var parts = map[string]part{
 	"operator": {why: "the operator does not depend on its tests, on chapters or on where it runs"},
 
 	"e2e/cluster": {
-		imports: []string{"e2e/internal/...", "e2e/loopback", "kind/home"},
+		imports: []string{"e2e/internal/...", "e2e/loopback", "e2e/reaper", "kind/home"},
 		tests:   []string{"e2e/framework/..."},
 		why:     "a cluster does not depend on what runs on it",
 	},
 	"e2e/framework": {
-		imports: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "kind/home"},
+		imports: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "e2e/reaper", "kind/home"},
 		tests:   []string{"e2e/cluster/embedded", "operator/api/..."},
 		why:     "what suites are written with does not depend on one operator, nor on one kind of cluster",
 	},
@@ -57,7 +57,12 @@ var parts = map[string]part{
 	"e2e/confirm":     {why: "commands that ask may import it"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},
-	"e2e":             {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
+	"e2e/reaper": {
+		imports: []string{"e2e/cluster/supervisor/lock", "kind/home"},
+		tests:   []string{"e2e/cluster/supervisor/leftover"},
+		why:     "the tests of any package may use it, and it compiles in a second",
+	},
+	"e2e": {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
 
 	"kind":    {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts": {why: "the tools are modules of their own"},
