@@ -81,6 +81,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/interrupt"
+	"github.com/example/operator-testbed/e2e/reaper"
 )
 
 // Options say what a suite tests. Paths are relative to the directory of the suite's package.
@@ -176,6 +177,7 @@ func New(o Options) *Suite {
 // TestMain. Errors of the cluster and the operator are printed to stderr.
 func (s *Suite) Run(m *testing.M) int {
 	supervisor.Main()
+	reaper.Main()
 	if errInherited != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, errInherited)
 		return 1
@@ -192,6 +194,7 @@ func (s *Suite) Run(m *testing.M) int {
 		s.skip = "this suite is about real nodes, which this cluster has none of that a test may stop: make e2e runs it"
 		return m.Run()
 	}
+	defer reaper.Begin().End()
 	work, err := os.MkdirTemp("", "suite-"+s.options.Name+"-")
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, err)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/reaper"
 )
 
 // part is set in the environment of the helper programs of these tests, which
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 	supervisor.Main()
 	switch os.Getenv(part) {
 	case "":
-		os.Exit(m.Run())
+		os.Exit(reaper.Run(m))
 	case "parent":
 		exitWith(parent(os.Args[1:]))
 	case "early":

@@ -34,11 +34,12 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/reaper"
 )
 
 func TestMain(m *testing.M) {
 	supervisor.Main()
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // gatehouse is a cluster and the gatekeeper that runs on it. See internal/gatekeeper and testdata/webhooks.

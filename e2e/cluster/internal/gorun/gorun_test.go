@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/example/operator-testbed/e2e/reaper"
 )
 
 // The go command of these tests is the test's own executable under that name,
@@ -31,7 +33,7 @@ func TestMain(m *testing.M) {
 		_, err := line(context.Background(), os.Stderr, "/clone/kubernetes", quick)
 		panic(fmt.Sprintf("this was to be killed, and it got %v", err))
 	}
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // quick has no beats, and is patient with a slow machine.

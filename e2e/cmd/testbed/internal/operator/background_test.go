@@ -13,11 +13,12 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/reaper"
 )
 
 func TestMain(m *testing.M) {
 	supervisor.Main()
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // TestEnsure asks for the operator again and again: the same build is left alone,
