@@ -81,6 +81,7 @@ var executions = map[string]string{
 	"kind/docker/engine.go output":                                    system,
 	"kind/docker/machine.go install":                                  system,
 	"operator/hack/multiarch/platforms.go architecturesOf":            goTool,
+	"operator/internal/testenv/killed.go endWithTests":                system + ": a shell that waits for the end of the tests",
 	"scripts/tools/mutation/gocommand.go command":                     goTool,
 	"scripts/tools/mutation/gocommand.go endProcesses":                system,
 	"scripts/tools/mutation/gremlins.go gremlins.run":                 ours,
