@@ -156,8 +156,13 @@ func Start() (_ *Started, err error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(directory))
 	}
-	return &Started{directory, held, lifeline, command}, nil
+	s := &Started{directory, held, lifeline, command}
+	started = append(started, s)
+	return s, nil
 }
+
+// started keeps the lifelines: a file is closed when nothing refers to it any more.
+var started []*Started
 
 // Directory is the directory of the run, which is removed with everything in it.
 func (s *Started) Directory() string { return s.directory }
