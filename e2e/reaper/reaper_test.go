@@ -141,7 +141,7 @@ func (s tests) expectNothing(want string) {
 	s.Helper()
 	leftover.None(s, s.temporary)
 	// The directory goes last.
-	for begin := time.Now(); time.Since(begin) < time.Minute; <-time.After(10 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < 10*time.Minute; <-time.After(10 * time.Millisecond) {
 		if left, _ := os.ReadDir(s.temporary); len(left) == 0 {
 			break
 		}

@@ -157,7 +157,7 @@ func TestReaped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			killedAt(t, name, test.at, test.signal, reapVariable+"=yes")
 			leftover.None(t, os.Getenv("TESTBED_STATE"))
-			for begin := time.Now(); time.Since(begin) < time.Minute && len(containers(t, "operator-testbed-"+name)) > 0; {
+			for begin := time.Now(); time.Since(begin) < 10*time.Minute && len(containers(t, "operator-testbed-"+name)) > 0; {
 				<-time.After(100 * time.Millisecond)
 			}
 			if left := containers(t, "operator-testbed-"+name); len(left) > 0 {

@@ -175,7 +175,7 @@ func alive(t *testing.T, pid int) bool {
 // that is not our child, and what it takes away with it.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	const patience = 2 * time.Minute
+	const patience = 10 * time.Minute
 	deadline := time.Now().Add(patience)
 	for !condition() {
 		if time.Now().After(deadline) {

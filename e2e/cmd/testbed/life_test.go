@@ -336,7 +336,7 @@ func TestRunUntilCtrlC(t *testing.T) {
 		set -euo pipefail
 		eval "$(make -s env)"
 		kubectl apply -k operator/config/samples
-		kubectl wait --for=condition=Available --timeout=60s memcached/memcached-sample
+		kubectl wait --for=condition=Available --timeout=10m memcached/memcached-sample
 	`).CombinedOutput()
 	if err != nil {
 		t.Errorf("the operator at work: %v\n%s", err, typed)

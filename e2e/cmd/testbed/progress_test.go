@@ -65,7 +65,7 @@ func TestProgressPassesSignalsOn(t *testing.T) {
 			}()
 			select {
 			case <-ended:
-			case <-time.After(time.Minute):
+			case <-time.After(10 * time.Minute):
 				t.Errorf("after the signal %v these are still there: %s", test.signal, alive(t, line))
 			}
 			_ = cmd.Wait()

@@ -169,7 +169,7 @@ func (h *gatehouse) admitMany(ctx context.Context) (signedBy map[int]bool, err e
 // nothing but its answers tells when it has.
 func (h *gatehouse) until(t *testing.T, what string, done func(signedBy int, err error) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for {
 		pid, err := h.admit(ctx, "fail", nil)
@@ -336,7 +336,7 @@ func (h *gatehouse) held(t *testing.T) {
 	g.Expect(syscall.Kill(pid, syscall.SIGSTOP)).To(Succeed())
 	defer func() { g.Expect(syscall.Kill(pid, syscall.SIGCONT)).To(Succeed()) }()
 	other := map[int]bool{h.pid(t, "gatekeeper-2"): true}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	// Who has a connection to it is refused when that is cut. Nobody is for long.
 	for {

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 var quick = pace{first: time.Hour, next: time.Hour, patience: time.Minute}
 
 // tooLong is when a test gives up.
-const tooLong = time.Minute
+const tooLong = 10 * time.Minute
 
 func fakeGo(t *testing.T, does string) {
 	t.Helper()
