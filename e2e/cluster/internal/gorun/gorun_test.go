@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 // quick has no beats, and is patient with a slow machine.
-var quick = pace{first: time.Hour, next: time.Hour, patience: time.Minute}
+var quick = pace{first: time.Hour, next: time.Hour, patience: tooLong}
 
 // tooLong is when a test gives up.
 const tooLong = 10 * time.Minute
@@ -144,7 +144,7 @@ func TestSilenceIsBroken(t *testing.T) {
 			time.AfterFunc(20*time.Millisecond, func() { goOn(end) })
 		}
 	})
-	got, err := line(t.Context(), progress, "/clone/kubernetes", pace{first: time.Millisecond, next: time.Millisecond, patience: time.Minute})
+	got, err := line(t.Context(), progress, "/clone/kubernetes", pace{first: time.Millisecond, next: time.Millisecond, patience: tooLong})
 	if err != nil || got != "/cache/assets" {
 		t.Errorf("got %q, %v", got, err)
 	}
