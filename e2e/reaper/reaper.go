@@ -32,10 +32,7 @@ import (
 
 const (
 	// Variable names the directories of the runs that a process belongs to, the innermost last. An environment that is made from nothing
-	// needs it.
-	//
-	// It is read with syscall.Getenv: the Go command does not use the cached result of a test that has read a variable with os.Getenv
-	// which has another value now.
+	// needs it, with its [Value].
 	Variable = "TESTBED_RUNS"
 	// reapsVariable makes this program the reaper of the run in the directory that it names.
 	reapsVariable = "TESTBED_REAPS"
@@ -181,13 +178,20 @@ func (s *Started) End() {
 	_ = s.lock.Close()
 }
 
+// Value returns the value of [Variable].
+func Value() string {
+	// Not with os.Getenv: the Go command runs a test again, instead of using its cached result, when a variable has changed that the test
+	// has read so.
+	value, _ := syscall.Getenv(Variable)
+	return value
+}
+
 // runs are the directories of the runs that this process belongs to.
 func runs() []string {
-	value, _ := syscall.Getenv(Variable)
-	if value == "" {
+	if Value() == "" {
 		return nil
 	}
-	return filepath.SplitList(value)
+	return filepath.SplitList(Value())
 }
 
 // makeDirectory makes the directory of a run, with its lock, which is held from the start: a run whose lock nobody holds is a dead one.

@@ -48,7 +48,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			env.Setenv("REPOSITORY", root)
-			env.Setenv(reaper.Variable, os.Getenv(reaper.Variable))
+			env.Setenv(reaper.Variable, reaper.Value())
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("TMPDIR", env.WorkDir+"/tmp")
 			if err := os.MkdirAll(env.WorkDir+"/tmp", 0o755); err != nil {
