@@ -123,7 +123,7 @@ type Started struct {
 	reaper    *exec.Cmd
 }
 
-// Start starts a run. From then on, what this program starts is ended when the program ends. First it cleans up the runs whose reaper was
+// Start starts a run. From then on, what this program starts is ended when the program exits. First it cleans up the runs whose reaper was
 // killed.
 func Start() (_ *Started, err error) {
 	temporary := os.TempDir()

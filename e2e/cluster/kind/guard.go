@@ -13,7 +13,7 @@ import (
 	"github.com/example/operator-testbed/kind/home"
 )
 
-// guard is the name of what removes clusters that a test has left, by itself or by a command that it has run. The engine runs the
+// guard is the name of what removes clusters that a test, or a command that it has run, has left. The engine runs the
 // containers, so they outlive every process of the test.
 const guard = "kind cluster"
 
