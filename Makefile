@@ -257,8 +257,8 @@ conformance: $(TESTBED) ## Check any operator, point by point: OPERATOR=its exec
 	@$(TESTBED) conformance $(if $(OPERATOR),--operator='$(OPERATOR)') $(if $(MANIFESTS),--manifests='$(MANIFESTS)') $(if $(MAPPING),--mapping='$(MAPPING)') $(if $(SAMPLE),--sample='$(SAMPLE)') $(if $(CRDS),--crds='$(CRDS)') $(ARGS)
 
 .PHONY: test-race
-test-race: ## The tests with Go's race detector: needs a C compiler.
-	@CGO_ENABLED=1 go test -race ./...
+test-race: ## Look for data races, in what needs no cluster and in the operator under its suite. Needs a C compiler. Takes an hour.
+	@scripts/race
 
 .PHONY: lint
 lint: ## Look for mistakes in the code and the workflow.

@@ -38,12 +38,12 @@ var parts = map[string]part{
 	"operator": {why: "the operator does not depend on its tests, on chapters or on where it runs"},
 
 	"e2e/cluster": {
-		imports: []string{"e2e/internal/...", "e2e/loopback", "kind/home"},
+		imports: []string{"e2e/internal/...", "e2e/loopback", "e2e/reaper", "kind/home"},
 		tests:   []string{"e2e/framework/..."},
 		why:     "a cluster does not depend on what runs on it",
 	},
 	"e2e/framework": {
-		imports: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "e2e/tier/...", "kind/home"},
+		imports: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "e2e/reaper", "e2e/tier/...", "kind/home"},
 		tests:   []string{"e2e/cluster/embedded", "operator/api/..."},
 		why:     "what suites are written with does not depend on one operator, nor on one kind of cluster",
 	},
@@ -56,16 +56,21 @@ var parts = map[string]part{
 		tests:   []string{"e2e/confinement", "e2e/mutant"},
 		why:     "the suite for other operators does not depend on ours",
 	},
-	"e2e/helm":        {imports: []string{"e2e/framework/runner"}, why: "it compares manifests, and runs nothing but Helm"},
+	"e2e/helm":        {imports: []string{"e2e/framework/runner"}, tests: []string{"e2e/reaper"}, why: "it compares manifests, and runs nothing but Helm"},
 	"e2e/demo":        {imports: []string{"e2e/framework/...", "operator/api/..."}, why: "it draws what it sees of any cluster"},
-	"e2e/markdown":    {imports: []string{"e2e/tier/..."}, why: "it checks any repository's Markdown files"},
+	"e2e/markdown":    {imports: []string{"e2e/tier/..."}, tests: []string{"e2e/cluster/supervisor/leftover", "e2e/reaper"}, why: "it checks any repository's Markdown files"},
 	"e2e/internal":    {why: "all of e2e may import it"},
-	"e2e/confinement": {why: "what confines a program does not depend on the program"},
+	"e2e/confinement": {tests: []string{"e2e/reaper"}, why: "what confines a program does not depend on the program"},
 	"e2e/confirm":     {why: "commands that ask may import it"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},
 	"e2e/tier":        {why: "all tests may import it"},
-	"e2e":             {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
+	"e2e/reaper": {
+		imports: []string{"e2e/cluster/supervisor/lock", "kind/home"},
+		tests:   []string{"e2e/cluster/supervisor/leftover"},
+		why:     "the tests of any package may use it, and it compiles in a second",
+	},
+	"e2e": {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
 
 	"kind":           {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts":        {why: "the tools are modules of their own"},
@@ -73,39 +78,40 @@ var parts = map[string]part{
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},
+		tests:   []string{"e2e/reaper"},
 		why:     "a chapter is a complete operator, and its suite never knows where it runs",
 	},
 	"tutorial/cmd": {
-		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/confirm", "e2e/framework/...", "kind/gocommand", "kind/home"},
+		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/confirm", "e2e/framework/...", "e2e/reaper", "kind/gocommand", "kind/home"},
 		why:     "the learner's command line keeps a cluster up while a learner works, and its events where this machine's state is",
 	},
 	"tutorial/internal": {
 		imports: []string{"tutorial/...", "e2e/cluster/supervisor/lock", "e2e/framework/...", "e2e/markdown/...", "e2e/mutant/...", "kind/home"},
-		tests:   []string{"e2e/cluster/...", "e2e/framework/..."},
+		tests:   []string{"e2e/cluster/...", "e2e/framework/...", "e2e/reaper"},
 		why:     "the learner's commands copy operators, run suites as programs, and show pages",
 	},
 	"tutorial/internal/grade": {
 		imports: []string{"tutorial/...", "e2e/cluster/embedded", "e2e/framework/runner", "kind/home"},
-		tests:   []string{"e2e/cluster/...", "e2e/framework/..."},
+		tests:   []string{"e2e/cluster/...", "e2e/framework/...", "e2e/reaper"},
 		why:     "grading runs suites as programs, on clusters whose executables it has to find first",
 	},
 	"tutorial/internal/learn": {
 		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/demo", "e2e/framework/...", "operator/api/..."},
-		tests:   []string{"kind/home"},
+		tests:   []string{"e2e/reaper", "kind/home"},
 		why:     "the page shows the cluster that is beside the text, as make demo draws it",
 	},
 	"tutorial/browser": {
 		imports: []string{"tutorial/...", "e2e/framework/...", "kind/home"},
-		tests:   []string{"e2e/cluster/supervisor"},
+		tests:   []string{"e2e/cluster/supervisor", "e2e/reaper"},
 		why:     "the tests of pages keep what they download where everything else is kept",
 	},
 	"tutorial/internal/isolation": {
 		imports: []string{"e2e/confinement"},
-		tests:   []string{"e2e/cluster/embedded", "e2e/framework/runner", "kind/home"},
+		tests:   []string{"e2e/cluster/embedded", "e2e/framework/runner", "e2e/reaper", "kind/home"},
 		why:     "the walls around a submission do not depend on what is behind them",
 	},
 
-	"docs":         {imports: []string{"operator/api/...", "e2e/framework/selection", "e2e/mutant/...", "e2e/markdown/...", "scripts/runner/..."}, why: "the documentation is checked against the API, the suites' mutants and selection, and what the targets run"},
+	"docs":         {imports: []string{"operator/api/...", "e2e/framework/selection", "e2e/mutant/...", "e2e/markdown/...", "scripts/runner/..."}, tests: []string{"e2e/reaper"}, why: "the documentation is checked against the API, the suites' mutants and selection, and what the targets run"},
 	"docs/example": {imports: []string{"e2e/framework"}, why: "somebody else's suite needs nothing but the framework"},
 }
 

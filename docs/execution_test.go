@@ -1,11 +1,13 @@
 package docs_test
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -66,6 +68,9 @@ var executions = map[string]string{
 	"e2e/markdown/copy.go git":                                        system,
 	"e2e/markdown/session.go session.end":                             ours,
 	"e2e/markdown/terminal.go openTerminal":                           system + ", for the commands in this repository's pages",
+	"e2e/reaper/guard.go guarded.clean":                               again + ", or another one of this repository, to clean up",
+	"e2e/reaper/processes.go listed":                                  system,
+	"e2e/reaper/reaper.go Start":                                      again,
 	"e2e/mutant/apply.go Mutant.patch":                                system,
 	"e2e/mutant/run.go Suite.Run":                                     ours,
 	"kind/build/program/program.go Program.Output":                    goTool,
@@ -86,6 +91,7 @@ var executions = map[string]string{
 	"scripts/runner/process/guard.go become":                          "a command that a Makefile, a script or scripts/runner/plan names",
 	"scripts/runner/process/job.go Guard.Start":                       again + ", which becomes the command",
 	"scripts/runner/process/list_other.go List":                       system,
+	"operator/internal/testenv/killed.go endWithTests":                system + ": a shell that waits for the end of the tests",
 	"scripts/tools/mutation/gocommand.go command":                     goTool,
 	"scripts/tools/mutation/gocommand.go endProcesses":                system,
 	"scripts/tools/mutation/gremlins.go gremlins.run":                 ours,
@@ -139,7 +145,9 @@ var executions = map[string]string{
 	"e2e/framework/suite_test.go":                           again,
 	"e2e/interrupt/interrupt_test.go":                       again,
 	"e2e/memcached/install_test.go":                         ours,
+	"e2e/markdown/killed_test.go":                           again,
 	"e2e/mutant/prepare_test.go":                            fixture,
+	"e2e/reaper/reaper_test.go":                             again + ", and fixtures that must be ended",
 	"e2e/mutant/schemata/schemata_test.go":                  fixture,
 	"e2e/multiarch/buildx_test.go":                          ours,
 	"e2e/tier/tier_test.go":                                 again,
@@ -309,6 +317,41 @@ func TestEveryExecutionIsJudged(t *testing.T) {
 	}
 	for place := range left {
 		t.Errorf("%s starts no process: remove it from executions in docs/execution_test.go", place)
+	}
+}
+
+// withoutReaper are directories whose tests start processes without package reaper, and why nothing of those is left when the tests are
+// killed.
+var withoutReaper = map[string]string{
+	"e2e/interrupt": "what they start reads a pipe of theirs",
+	"e2e/reaper":    "they are killed to test it",
+}
+
+// cannotImport are modules and directories that import nothing of e2e.
+var cannotImport = []string{"kind/", "operator/", "scripts/"}
+
+// TestWhatTestsStartEndsWithThem finds packages whose tests start processes: package reaper ends those when the tests are killed.
+func TestWhatTestsStartEndsWithThem(t *testing.T) {
+	reaped := map[string]bool{}
+	for _, file := range tracked(t) {
+		if !strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(repository, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The other two are e2e/framework's Suite.Run, which starts a reaper.
+		for _, start := range []string{"reaper.Run(m)", "reaper.Begin()", "memcached.Run(m)", "suite.Run(m)"} {
+			reaped[path.Dir(file)] = reaped[path.Dir(file)] || bytes.Contains(content, []byte(start))
+		}
+	}
+	for place := range executions {
+		directory := path.Dir(place)
+		if strings.HasSuffix(place, "_test.go") && !reaped[directory] && withoutReaper[directory] == "" &&
+			!slices.ContainsFunc(cannotImport, func(prefix string) bool { return strings.HasPrefix(place, prefix) }) {
+			t.Errorf("%s starts processes that are left when its test is killed: call reaper.Run in the package's TestMain", place)
+		}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/example/operator-testbed/e2e/reaper"
 )
 
 func TestFlags(t *testing.T) {
@@ -48,7 +50,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(unconfined(rules, []string{"/bin/sh", "-c", "pwd && set && : </etc/passwd && echo reads"}))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // TestUnconfined: where nothing can be confined, a program has no other environment and no other directory than where it can.

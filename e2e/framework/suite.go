@@ -84,6 +84,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/framework/selection"
 	"github.com/example/operator-testbed/e2e/interrupt"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
@@ -181,6 +182,7 @@ func New(o Options) *Suite {
 // TestMain. Errors of the cluster and the operator are printed to stderr.
 func (s *Suite) Run(m *testing.M) int {
 	supervisor.Main()
+	reaper.Main()
 	if errInherited != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, errInherited)
 		return 1
@@ -197,6 +199,7 @@ func (s *Suite) Run(m *testing.M) int {
 		s.skip = "this suite is about real nodes, which this cluster has none of that a test may stop: make nightly runs it"
 		return m.Run()
 	}
+	defer reaper.Begin().End()
 	work, err := os.MkdirTemp("", "suite-"+s.options.Name+"-")
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, err)

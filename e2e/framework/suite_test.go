@@ -22,6 +22,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/record"
+	"github.com/example/operator-testbed/e2e/reaper"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(inner) != "" {
 		os.Exit(tiny.Run(m))
 	}
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // TestInner is the suite's only feature.

@@ -18,9 +18,9 @@ import (
 
 const (
 	// timeout is how long the commands of a block may take, and exitTimeout how long they may run after the Ctrl-C at the end. Both only
-	// keep a command that hangs from running forever: on a new machine that is busy, compiling takes minutes.
-	timeout     = 20 * time.Minute
-	exitTimeout = time.Minute
+	// keep a command that hangs from running forever: on a new machine that is busy, compiling takes a long time.
+	timeout     = time.Hour
+	exitTimeout = 10 * time.Minute
 
 	stateVariable = "TESTBED_STATE"
 	// insideVariable keeps tests that a block runs from running blocks.

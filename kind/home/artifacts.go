@@ -24,7 +24,7 @@ func Artifacts() (string, error) {
 		}
 		return dir, os.MkdirAll(dir, 0o755)
 	}
-	return privateDirectory(filepath.Join(os.TempDir(), fmt.Sprintf("testbed-artifacts-%d", os.Getuid())), os.Getuid())
+	return privateDirectory(filepath.Join(Temporary(), fmt.Sprintf("testbed-artifacts-%d", os.Getuid())), os.Getuid())
 }
 
 // privateDirectory creates the directory of a path, or a new one beside it if something else than a private directory of the

@@ -28,6 +28,7 @@ func TestArtifacts(t *testing.T) {
 			t.Setenv("TESTBED_ARTIFACTS", "")
 			temporary := t.TempDir()
 			t.Setenv("TMPDIR", temporary)
+			t.Setenv(home.TemporaryVariable, "")
 			usual := filepath.Join(temporary, fmt.Sprintf("testbed-artifacts-%d", os.Getuid()))
 			if err := test.taken(usual); os.IsPermission(err) {
 				t.Skip("only root can give a directory to another user")

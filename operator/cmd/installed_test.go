@@ -126,7 +126,7 @@ func (i *installation) install(change func(*unstructured.Unstructured), kinds ..
 			if kind == "CustomResourceDefinition" {
 				definition := &apiextensionsv1.CustomResourceDefinition{}
 				i.must(runtime.DefaultUnstructuredConverter.FromUnstructured(created.Object, definition))
-				_, err := envtest.InstallCRDs(i.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}, MaxTime: time.Minute})
+				_, err := envtest.InstallCRDs(i.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}, MaxTime: 10 * time.Minute})
 				i.must(err)
 				continue
 			}
@@ -201,7 +201,7 @@ func (i *installation) bind(role, kind, namespace, name string) {
 func (i *installation) eventually(what string, try func(context.Context) error) {
 	i.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(i.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) { //nolint:forbidigo // there is nothing to watch
+	err := wait.PollUntilContextTimeout(i.Context(), 10*time.Millisecond, 10*time.Minute, true, func(ctx context.Context) (bool, error) { //nolint:forbidigo // there is nothing to watch
 		last = try(ctx)
 		return last == nil, nil
 	})

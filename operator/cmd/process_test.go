@@ -521,7 +521,7 @@ func checkLeader(t *testing.T, first, second *process) {
 		if err != nil {
 			t.Errorf("after SIGTERM the leader exits with %v", err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(10 * time.Minute):
 		t.Fatal("the leader does not exit after SIGTERM")
 	}
 	// The lease was released, so the other replica need not wait until it expires.

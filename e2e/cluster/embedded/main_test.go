@@ -26,6 +26,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/internal/watch"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/kind/home"
 )
@@ -35,7 +36,10 @@ var clusters string
 
 func TestMain(m *testing.M) {
 	supervisor.Main()
+	reaper.Main()
+	reaped := reaper.Begin()
 	code, err := run(m)
+	reaped.End()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// resetLimit is how long a reset may take. On an idle machine it is a fraction
-// of a second, or about two where a component was broken.
-const resetLimit = time.Minute
+// resetLimit ends a reset in which something hangs. On an idle machine it takes a
+// fraction of a second, or about two where a component was broken.
+const resetLimit = 10 * time.Minute
 
 // Reset returns a used cluster to the state in which [Provider.Create] returned it, and verifies that: it stops what others run under
 // the cluster's supervisor, such as operators and the forwarders of their webhooks; it starts components that do not run; it deletes

@@ -62,7 +62,7 @@ func (p *Provider) begin(ctx context.Context) (*claim, error) {
 		err = errors.Join(err, os.RemoveAll(string(p.layout)))
 	case err != nil:
 	case !there:
-		if err = c.say(unfinished); err == nil {
+		if err = errors.Join(p.guard(), c.say(unfinished)); err == nil {
 			return c, nil
 		}
 	case p.registry: // somebody may have ended it meanwhile
@@ -190,7 +190,7 @@ func (p *Provider) provision(ctx context.Context, cluster *v1alpha4.Cluster, ima
 
 // withLogs adds to an error where the logs of what went wrong are.
 func (p *Provider) withLogs(err error) error {
-	directory, failed := os.MkdirTemp("", inKind(p.name)+"-logs-")
+	directory, failed := os.MkdirTemp(home.Temporary(), inKind(p.name)+"-logs-")
 	if failed != nil {
 		return err
 	}

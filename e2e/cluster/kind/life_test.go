@@ -12,7 +12,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +22,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/example/operator-testbed/e2e/cluster/kind"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
@@ -131,14 +135,17 @@ func TestTemporary(t *testing.T) {
 	g.Expect(classes.Items).To(ConsistOf(HaveField("Annotations", HaveKeyWithValue("storageclass.kubernetes.io/is-default-class", "true"))))
 }
 
-// killVariable names a cluster to this test binary, which is to be killed while it makes that.
-const killVariable = "TESTBED_KILLED"
+// killVariable names a cluster to this test binary, which is to be killed while it makes that. With reapVariable, it has a reaper.
+const killVariable, reapVariable = "TESTBED_KILLED", "TESTBED_REAPED"
 
 // killed has another process begin to make a cluster, and kills it when there are containers.
-func killed(t *testing.T, name string) {
+func killed(t *testing.T, name string) { killedAt(t, name, "Starting control-plane", syscall.SIGKILL) }
+
+// killedAt has another process make a cluster, and sends it a signal when it prints a text.
+func killedAt(t *testing.T, name, text string, signal syscall.Signal, environment ...string) {
 	t.Helper()
 	victim := exec.CommandContext(t.Context(), os.Args[0])
-	victim.Env = append(os.Environ(), killVariable+"="+name)
+	victim.Env = append(os.Environ(), append([]string{killVariable + "=" + name}, environment...)...)
 	told, err := victim.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -147,14 +154,37 @@ func killed(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(told)
-	for lines.Scan() && !strings.Contains(lines.Text(), "Starting control-plane") {
+	for lines.Scan() && !strings.Contains(lines.Text(), text) {
 		t.Log("killed:", lines.Text())
 	}
-	if err := victim.Process.Kill(); err != nil {
+	if err := victim.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
-	if err := victim.Wait(); victim.ProcessState.Exited() {
-		t.Fatalf("the process that was to be killed: %v", err)
+	if err := victim.Wait(); err == nil {
+		t.Fatal("the process that was to be killed has ended before")
+	}
+}
+
+// TestReaped kills tests that make a cluster which would stay, as `make up CLUSTER=kind` in a page does.
+func TestReaped(t *testing.T) {
+	needsKind(t)
+	for name, test := range map[string]struct {
+		at     string
+		signal syscall.Signal
+	}{
+		"being-made": {"Starting control-plane", syscall.SIGKILL},
+		"made":       {"made <nil>", syscall.SIGQUIT},
+	} {
+		t.Run(name, func(t *testing.T) {
+			killedAt(t, name, test.at, test.signal, reapVariable+"=yes")
+			leftover.None(t, os.Getenv("TESTBED_STATE"))
+			for begin := time.Now(); time.Since(begin) < 10*time.Minute && len(containers(t, "operator-testbed-"+name)) > 0; {
+				<-time.After(100 * time.Millisecond)
+			}
+			if left := containers(t, "operator-testbed-"+name); len(left) > 0 {
+				t.Errorf("left: %q", left)
+			}
+		})
 	}
 }
 
@@ -162,13 +192,17 @@ func killed(t *testing.T, name string) {
 func TestMain(m *testing.M) {
 	name := os.Getenv(killVariable)
 	if name == "" {
-		os.Exit(m.Run())
+		os.Exit(reaper.Run(m))
+	}
+	reaper.Main()
+	if os.Getenv(reapVariable) != "" {
+		reaper.Begin()
 	}
 	p := kind.NewProvider()
 	p.WithName(name).WithOpts(kind.WithProgress(os.Stdout))
 	_, err := p.Create(context.Background())
-	fmt.Println("expected to be killed:", err)
-	os.Exit(1)
+	fmt.Println("made", err)
+	<-time.After(time.Hour) // it is to be killed
 }
 
 // interruption is a progress that ends a context at a line.

@@ -230,6 +230,7 @@ func (p *Provider) leave() error {
 	}
 	held := p.held
 	p.held = nil
+	p.unguard()
 	return held.complete()
 }
 
@@ -266,7 +267,11 @@ func (p *Provider) Kept() string {
 // cluster must be claimed.
 func (p *Provider) remove() error {
 	ctx := context.Background() // it is done although nobody waits any more
-	return errors.Join(p.library().Delete(inKind(p.name), p.GetKubeconfig()), os.RemoveAll(string(p.layout)), p.removeShared(ctx))
+	err := errors.Join(p.library().Delete(inKind(p.name), p.GetKubeconfig()), os.RemoveAll(string(p.layout)), p.removeShared(ctx))
+	if err == nil {
+		p.unguard()
+	}
+	return err
 }
 
 // isThere reports whether the cluster has a container. The error is errForeign when the container is somebody else's: ours has our

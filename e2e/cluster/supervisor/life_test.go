@@ -193,7 +193,7 @@ func TestDetachedHoldsNothingOfItsParent(t *testing.T) {
 	_ = childsStdout.Close()
 	_ = childsExtra.Close()
 	for name, pipe := range map[string]*os.File{"stdout": stdout, "another pipe": extra} {
-		if err := pipe.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		if err := pipe.SetReadDeadline(time.Now().Add(10 * time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.Copy(io.Discard, pipe); err != nil {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/reaper"
 )
 
 // part is set in the environment of the helper programs of these tests, which
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 	supervisor.Main()
 	switch os.Getenv(part) {
 	case "":
-		os.Exit(m.Run())
+		os.Exit(reaper.Run(m))
 	case "parent":
 		exitWith(parent(os.Args[1:]))
 	case "early":
@@ -174,7 +175,7 @@ func alive(t *testing.T, pid int) bool {
 // that is not our child, and what it takes away with it.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	const patience = 2 * time.Minute
+	const patience = 10 * time.Minute
 	deadline := time.Now().Add(patience)
 	for !condition() {
 		if time.Now().After(deadline) {

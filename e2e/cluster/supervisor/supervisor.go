@@ -42,7 +42,7 @@ type Supervisor struct {
 // patience is how long a supervising child may take to say that it is one, and
 // a supervisor to say who it is. Both take milliseconds; it only bounds the
 // wait for one that hangs.
-const patience = time.Minute
+const patience = 10 * time.Minute
 
 // Start starts a supervisor that is attached to the calling process: when that exits or is killed, everything the supervisor runs is
 // killed and its directory removed. ctx bounds the start only. After an error nothing is left.

@@ -17,11 +17,13 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/interrupt"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/kind/gocommand"
 )
 
 func main() {
 	supervisor.Main()
+	reaper.Main()
 
 	ctx, stop := signal.NotifyContext(context.Background(), interrupt.Signals()...)
 	err := gocommand.Setup()
@@ -67,6 +69,7 @@ func execute(ctx context.Context) error {
 		}
 		targets = append(targets, t)
 	}
+	defer reaper.Begin().End()
 	work, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return err

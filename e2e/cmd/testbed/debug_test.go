@@ -84,7 +84,7 @@ func TestRunForADebugger(t *testing.T) {
 
 	call(t, client, "ClearBreakpoint", map[string]any{"Id": state.State.CurrentThread.Breakpoint.ID}, nil)
 	client.Go("RPCServer.Command", map[string]any{"name": "continue"}, &state, nil)
-	if out, err := shell("kubectl wait --for=condition=Available --timeout=60s memcached/memcached-sample"); err != nil {
+	if out, err := shell("kubectl wait --for=condition=Available --timeout=10m memcached/memcached-sample"); err != nil {
 		t.Errorf("the operator does not go on: %v: %s", err, out)
 	}
 	// A lease would be lost in a pause that is longer than its ten seconds.

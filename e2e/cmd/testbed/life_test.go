@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
@@ -341,7 +342,7 @@ func TestRunUntilCtrlC(t *testing.T) {
 		set -euo pipefail
 		eval "$(make -s env)"
 		kubectl apply -k operator/config/samples
-		kubectl wait --for=condition=Available --timeout=60s memcached/memcached-sample
+		kubectl wait --for=condition=Available --timeout=10m memcached/memcached-sample
 	`).CombinedOutput()
 	if err != nil {
 		t.Errorf("the operator at work: %v\n%s", err, typed)
@@ -371,5 +372,43 @@ func TestRunUntilCtrlC(t *testing.T) {
 		if strings.Contains(process, "memcached-operator") {
 			t.Errorf("the operator is left: %s", process)
 		}
+	}
+}
+
+// reapedVariable names to this test binary the state of the cluster that it brings up until it is killed.
+const reapedVariable = "TESTBED_TEST_REAPED"
+
+// TestUpUntilKilled is what TestReaped kills.
+func TestUpUntilKilled(t *testing.T) {
+	state := os.Getenv(reapedVariable)
+	if state == "" {
+		return
+	}
+	b := bed{t: t, state: state}
+	b.output("testbed", "up")
+	fmt.Println("\nup")
+	<-time.After(time.Hour)
+}
+
+// TestReaped kills tests that have brought up a cluster with a command which leaves it up.
+func TestReaped(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGQUIT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t)
+			tests := b.command(os.Args[0], "-test.run=^TestUpUntilKilled$", "-test.timeout=0")
+			tests.Env = append(tests.Env, reapedVariable+"="+b.state)
+			out, err := tests.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.startUntil(tests, out, "up")
+			if err := tests.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+			_ = tests.Wait()
+			leftover.None(t, b.state)
+		})
 	}
 }

@@ -18,11 +18,13 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/interrupt"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/kind/gocommand"
 )
 
 func main() {
 	supervisor.Main()
+	reaper.Main()
 	// client-go logs to stderr what it retries. The command reports what fails in its own words.
 	klog.SetLogger(logr.Discard())
 	if err := gocommand.Setup(); err != nil {

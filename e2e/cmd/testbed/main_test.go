@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,10 +13,15 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/reaper"
 )
 
 func TestMain(m *testing.M) {
 	supervisor.Main()
+	reaper.Main()
+	if filepath.Base(os.Args[0]) != "testbed" { // which these tests run
+		reaper.Begin()
+	}
 	testscript.Main(m, map[string]func(){"testbed": main})
 }
 
@@ -42,6 +48,7 @@ func TestScripts(t *testing.T) {
 				env.Setenv(name, value)
 			}
 			env.Setenv("REPOSITORY", root)
+			env.Setenv(reaper.Variable, reaper.Value())
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("TMPDIR", env.WorkDir+"/tmp")
 			if err := os.MkdirAll(env.WorkDir+"/tmp", 0o755); err != nil {

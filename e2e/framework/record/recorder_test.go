@@ -63,7 +63,7 @@ func (s *server) watched(t *testing.T, kind schema.GroupVersionKind) begun {
 	select {
 	case w := <-s.watches[kind.Kind+"List"]:
 		return w
-	case <-time.After(time.Minute):
+	case <-time.After(10 * time.Minute):
 		t.Fatalf("nobody watches %ss", kind.Kind)
 		panic("unreachable")
 	}

@@ -130,7 +130,7 @@ func TestConfinedProcess(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return string(log)
 	}
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(printed(), "COLOR='red'"); <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); !strings.Contains(printed(), "COLOR='red'"); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal(printed())
 		}

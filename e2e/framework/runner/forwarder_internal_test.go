@@ -118,7 +118,7 @@ func (s *stage) dial(t *testing.T) visit {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	return visit{conn, bufio.NewReader(conn)}

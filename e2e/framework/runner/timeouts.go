@@ -9,7 +9,7 @@ const (
 	// deployTimeout bounds the wait for the pods of an operator that is deployed, and for its webhooks.
 	deployTimeout = 3 * time.Minute
 	// replaceTimeout bounds the wait until another version of a CustomResourceDefinition is served. It takes some milliseconds.
-	replaceTimeout = time.Minute
+	replaceTimeout = 10 * time.Minute
 	// gracePeriod is how long a process may take to exit after a SIGTERM: what a kubelet would give it by the manager's
 	// terminationGracePeriodSeconds in kubebuilder's layout.
 	gracePeriod = 10 * time.Second

@@ -34,12 +34,13 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
 func TestMain(m *testing.M) {
 	supervisor.Main()
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // gatehouse is a cluster and the gatekeeper that runs on it. See internal/gatekeeper and testdata/webhooks.
@@ -168,7 +169,7 @@ func (h *gatehouse) admitMany(ctx context.Context) (signedBy map[int]bool, err e
 // nothing but its answers tells when it has.
 func (h *gatehouse) until(t *testing.T, what string, done func(signedBy int, err error) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for {
 		pid, err := h.admit(ctx, "fail", nil)
@@ -335,7 +336,7 @@ func (h *gatehouse) held(t *testing.T) {
 	g.Expect(syscall.Kill(pid, syscall.SIGSTOP)).To(Succeed())
 	defer func() { g.Expect(syscall.Kill(pid, syscall.SIGCONT)).To(Succeed()) }()
 	other := map[int]bool{h.pid(t, "gatekeeper-2"): true}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	// Who has a connection to it is refused when that is cut. Nobody is for long.
 	for {

@@ -73,7 +73,7 @@ func needAPIServer(t *testing.T) *rest.Config {
 			ErrorIfCRDPathMissing: true,
 			Scheme:                testScheme(),
 			// The defaults, 10 and 20 seconds, are too short for a machine that compiles meanwhile.
-			CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: time.Minute},
+			CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 10 * time.Minute},
 			ControlPlaneStartTimeout: 5 * time.Minute,
 			ControlPlaneStopTimeout:  5 * time.Minute,
 		}

@@ -159,5 +159,5 @@ func grant(t *testing.T, user string, rules []rbacv1.PolicyRule) {
 
 // poll calls done again and again, for conditions without an event to wait for.
 func poll(ctx context.Context, done wait.ConditionWithContextFunc) error {
-	return wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, done) //nolint:forbidigo // a cache has no event for "up to date"
+	return wait.PollUntilContextTimeout(ctx, time.Millisecond, 10*time.Minute, true, done) //nolint:forbidigo // a cache has no event for "up to date"
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -348,6 +349,11 @@ func TestUnreadableDeployment(t *testing.T) {
 
 // The status has time to be written however long the API server waits for a webhook.
 func TestDeploymentLeavesTimeForTheStatus(t *testing.T) {
+	synctest.Test(t, testTimeForTheStatus) // on a slow machine, two seconds might be over too early
+}
+
+func testTimeForTheStatus(t *testing.T) {
+	t.Helper()
 	f := newFakeCluster(t, 1)
 	hanging := interceptor.NewClient(f.api, f.operatorCalls())
 	f.reconciler.Client = interceptor.NewClient(hanging, interceptor.Funcs{

@@ -135,7 +135,7 @@ func (w *wiring) GetEventRecorder(name string) recorder.EventRecorder {
 // await waits until the reconciler is called for a Memcached, and returns when that was.
 func (w *wiring) await(t *testing.T, name string) time.Time {
 	t.Helper()
-	timeout := time.After(time.Minute)
+	timeout := time.After(10 * time.Minute)
 	for {
 		select {
 		case call := <-w.called:

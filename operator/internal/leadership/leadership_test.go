@@ -340,7 +340,7 @@ func TestStalledRequestForTheLeaseIsRetried(t *testing.T) {
 	for _, request := range []string{"first", "second"} {
 		select {
 		case <-requests:
-		case <-time.After(time.Minute): // without a deadline, the first request waits indefinitely
+		case <-time.After(10 * time.Minute): // without a deadline, the first request waits indefinitely
 			t.Fatalf("there is no %s request", request)
 		}
 	}

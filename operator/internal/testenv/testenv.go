@@ -1,4 +1,4 @@
-// Package testenv runs envtest's control plane for tests, and leaves nothing of it when they are interrupted.
+// Package testenv runs envtest's control plane for tests, and leaves nothing of it when they are interrupted or killed.
 package testenv
 
 import (
@@ -21,18 +21,25 @@ import (
 func Start(environment *envtest.Environment) (*rest.Config, func() error, error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, asked()...)
+	watcher, err := endWithTests(environment)
+	if err != nil {
+		return nil, nil, err
+	}
 	config, err := environment.Start() // a signal meanwhile waits
 	// As long as somebody watches, the API server takes a minute to end.
 	connections := connrotation.NewDialer((&net.Dialer{}).DialContext)
 	stop := sync.OnceValue(func() error {
 		connections.CloseAll()
-		return environment.Stop()
+		return errors.Join(environment.Stop(), watcher.end())
 	})
 	go func() {
 		number, _ := (<-signals).(syscall.Signal)
 		_ = stop()
 		os.Exit(128 + int(number))
 	}()
+	if err == nil {
+		err = watcher.watch(environment)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}

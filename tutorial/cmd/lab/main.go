@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 	"github.com/example/operator-testbed/tutorial/internal/grade/manifests"
@@ -26,6 +27,7 @@ func main() {
 	isolation.Main()
 	manifests.Main()
 	supervisor.Main()
+	reaper.Main()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := gocommand.Setup()

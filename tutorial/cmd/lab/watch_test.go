@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/event"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // whenPrinted closes a channel when a text has been printed.

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/tutorial/internal/check"
 )
 
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 	if script := os.Getenv(suiteVariable); script != "" {
 		os.Exit(suite(script))
 	}
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // suite appends the lines to its report, and returns what it exits with: 1 by default.

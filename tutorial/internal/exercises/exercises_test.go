@@ -17,7 +17,9 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
+	"github.com/example/operator-testbed/kind/home"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/check"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
@@ -28,9 +30,11 @@ const root = "../../.."
 // TestMain keeps what is seen of failures apart, which are meant to be here, and throws it away unless a test fails, too.
 func TestMain(m *testing.M) {
 	supervisor.Main()
+	reaper.Main()
+	reaped := reaper.Begin()
 
 	const variable = "TESTBED_ARTIFACTS"
-	artifacts, err := filepath.Abs(cmp.Or(os.Getenv(variable), os.TempDir()))
+	artifacts, err := filepath.Abs(cmp.Or(os.Getenv(variable), home.Temporary()))
 	if err == nil {
 		err = os.MkdirAll(artifacts, 0o755)
 	}
@@ -52,6 +56,7 @@ func TestMain(m *testing.M) {
 	if code == 0 {
 		_ = os.RemoveAll(artifacts)
 	}
+	reaped.End()
 	os.Exit(code)
 }
 

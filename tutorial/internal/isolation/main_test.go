@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/example/operator-testbed/e2e/reaper"
 )
 
 // The first arguments of these tests when they are executed as a grader: to choose walls and print the error, or to run a cell until
@@ -34,7 +36,11 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(run(m))
+	reaper.Main()
+	reaped := reaper.Begin()
+	code := run(m)
+	reaped.End()
+	os.Exit(code)
 }
 
 func run(m *testing.M) int {

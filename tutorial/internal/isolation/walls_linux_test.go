@@ -219,7 +219,7 @@ func (o *outside) check(t *testing.T, output string, things []string, want bool)
 		}
 		return
 	}
-	deadline := time.After(time.Minute)
+	deadline := time.After(10 * time.Minute)
 	for int(o.contacts.Load()) < len(o.ways()) {
 		select {
 		case <-deadline:
@@ -629,7 +629,7 @@ func TestKilled(t *testing.T) {
 		}
 		until := func(what string, n int) {
 			t.Helper()
-			for deadline := time.Now().Add(time.Minute); len(processesWith(marker)) != n; <-time.After(time.Millisecond) {
+			for deadline := time.Now().Add(10 * time.Minute); len(processesWith(marker)) != n; <-time.After(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("%s: %s: %v", kind, what, processesWith(marker))
 				}

@@ -27,6 +27,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 	"github.com/example/operator-testbed/tutorial/internal/learn/panel"
@@ -34,7 +35,7 @@ import (
 
 func TestMain(m *testing.M) {
 	supervisor.Main()
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // page is a browser's view of a server.

@@ -76,7 +76,7 @@ func observedServer(t *testing.T, objects ...runtime.Object) (client *fake.FakeD
 	}
 	return client, o, func(want string) {
 		t.Helper()
-		limit := time.After(time.Minute)
+		limit := time.After(10 * time.Minute)
 		for {
 			roots, more, _, _ := o.snapshot()
 			got := drawn(roots, more)

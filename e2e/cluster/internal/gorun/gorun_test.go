@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/example/operator-testbed/e2e/reaper"
 )
 
 // The go command of these tests is the test's own executable under that name,
@@ -31,14 +33,14 @@ func TestMain(m *testing.M) {
 		_, err := line(context.Background(), os.Stderr, "/clone/kubernetes", quick)
 		panic(fmt.Sprintf("this was to be killed, and it got %v", err))
 	}
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // quick has no beats, and is patient with a slow machine.
-var quick = pace{first: time.Hour, next: time.Hour, patience: time.Minute}
+var quick = pace{first: time.Hour, next: time.Hour, patience: tooLong}
 
 // tooLong is when a test gives up.
-const tooLong = time.Minute
+const tooLong = 10 * time.Minute
 
 func fakeGo(t *testing.T, does string) {
 	t.Helper()
@@ -142,7 +144,7 @@ func TestSilenceIsBroken(t *testing.T) {
 			time.AfterFunc(20*time.Millisecond, func() { goOn(end) })
 		}
 	})
-	got, err := line(t.Context(), progress, "/clone/kubernetes", pace{first: time.Millisecond, next: time.Millisecond, patience: time.Minute})
+	got, err := line(t.Context(), progress, "/clone/kubernetes", pace{first: time.Millisecond, next: time.Millisecond, patience: tooLong})
 	if err != nil || got != "/cache/assets" {
 		t.Errorf("got %q, %v", got, err)
 	}

@@ -15,7 +15,7 @@ import (
 // of a process that is not a child, so it polls.
 func None(t testing.TB, directory string) {
 	t.Helper()
-	const patience, pause = time.Minute, 50 * time.Millisecond
+	const patience, pause = 10 * time.Minute, 50 * time.Millisecond
 	var left []string
 	for begin := time.Now(); time.Since(begin) < patience; <-time.After(pause) {
 		if left = Processes(directory); len(left) == 0 {

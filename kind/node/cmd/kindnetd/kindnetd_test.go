@@ -118,7 +118,7 @@ func TestFollowsNodesAndTriesAgain(t *testing.T) {
 					if len(nodes) == count {
 						return
 					}
-				case <-time.After(time.Minute):
+				case <-time.After(10 * time.Minute):
 					t.Fatalf("no call with %d nodes", count)
 				}
 			}

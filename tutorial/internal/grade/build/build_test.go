@@ -14,13 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/tutorial/internal/grade/build"
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
 )
 
 func TestMain(m *testing.M) {
 	isolation.Main()
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // walls returns none: what they keep out is tested elsewhere.

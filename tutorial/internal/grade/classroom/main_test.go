@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/tutorial/internal/grade/manifests"
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
 )
@@ -13,5 +14,5 @@ func TestMain(m *testing.M) {
 	isolation.Main()
 	manifests.Main()
 	supervisor.Main()
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }

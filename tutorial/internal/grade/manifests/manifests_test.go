@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/grade/manifests"
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
@@ -22,7 +23,7 @@ const tutorial = "../../../../tutorial"
 func TestMain(m *testing.M) {
 	isolation.Main()
 	manifests.Main()
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // render renders a directory config.

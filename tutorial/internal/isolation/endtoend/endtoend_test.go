@@ -20,6 +20,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/kind/home"
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // runCommand runs a command within both walls, and writes what it has used after what it prints.

@@ -13,12 +13,13 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
 func TestMain(m *testing.M) {
 	supervisor.Main()
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // TestEnsure asks for the operator again and again: the same build is left alone,
