@@ -138,6 +138,7 @@ var executions = map[string]string{
 	"kind/build/command/command_test.go":                    again,
 	"kind/build/command/lifeline_test.go":                   again,
 	"kind/build/internal/recipe/recipe_test.go":             goTool,
+	"kind/build/internal/release/release_test.go":           goTool,
 	"kind/bundle/fetch_test.go":                             again,
 	"kind/gocommand/gocommand_test.go":                      fixture,
 	"kind/kubernetes/main_test.go":                          goTool,
