@@ -109,8 +109,9 @@ type build struct {
 	// settings are the go command's.
 	settings map[string]string
 	goMod    recipe.GoMod
-	programs []recipe.Program
-	inputs   []string
+	// programs are those that are asked for, and along those that may come along.
+	programs, along []recipe.Program
+	inputs          []string
 	// files are what may be downloaded, of all programs of the module.
 	files []release.File
 	// way is how the programs are made, and so where they are.
@@ -186,6 +187,11 @@ func (b *build) plan(ctx context.Context) error {
 	if b.programs, err = b.goMod.Programs(b.options.Programs); err != nil {
 		return err
 	}
+	if len(b.options.Along) > 0 {
+		if b.along, err = b.goMod.Programs(b.options.Along); err != nil {
+			return err
+		}
+	}
 	if b.inputs, err = b.goMod.Inputs(module, b.settings); err != nil || !b.options.Download {
 		b.way = b.wayOf(nil)
 		return err
@@ -219,10 +225,17 @@ func (b *build) compile(ctx context.Context, work string, programs []recipe.Prog
 	for _, p := range programs {
 		tools = append(tools, p.Package)
 	}
+	// Programs that come along are compiled another time, perhaps without a network.
+	reading := slices.Clone(tools)
+	for _, p := range b.along {
+		if b.compiled(p) {
+			reading = append(reading, p.Package)
+		}
+	}
 	downloads := b.counter(progress.State{Step: 1, Steps: 3, Doing: "read the modules", Total: len(b.goMod.Require), Unit: "downloads at most"}, func(line string) bool {
 		return strings.HasPrefix(line, "go: downloading ")
 	})
-	output, err := b.goCommand(ctx, work, downloads, append([]string{"list", "-deps", "-f=" + listed}, tools...)...)
+	output, err := b.goCommand(ctx, work, downloads, append([]string{"list", "-deps", "-f=" + listed}, reading...)...)
 	if err != nil {
 		return err
 	}

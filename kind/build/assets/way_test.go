@@ -244,6 +244,9 @@ func TestWhatCanNotBeDownloadedIsCompiled(t *testing.T) {
 			if said := strings.ReplaceAll(said, port, "…"); !strings.Contains(said, c.says) {
 				t.Errorf("expected the line %q; said:\n%s", c.says, said)
 			}
+			if !strings.Contains(said, "] compile") {
+				t.Errorf("compiling shows no progress:\n%s", said)
+			}
 			if again, said := mustEnsure(t, o); again != dir || said != "" {
 				t.Errorf("the second time the directory is %s, expected %s; said:\n%s", again, dir, said)
 			}
@@ -358,10 +361,17 @@ func TestAlong(t *testing.T) {
 
 	o.Cache = t.TempDir()
 	m.Close()
+	read := filepath.Join(t.TempDir(), "read")
+	o.Go = toy.Go(t, "-deps", "echo \"$*\" >>'"+read+"'")
 	dir, said = mustEnsure(t, o)
 	if _, err := os.Stat(filepath.Join(dir, "beta")); !errors.Is(err, fs.ErrNotExist) || runs(t, dir, "alpha") != "alpha" {
 		t.Errorf("beta was compiled, too, or alpha is not there: %v\n%s", err, said)
 	}
+	// Its modules are there for a time without a network.
+	if lists, err := os.ReadFile(read); err != nil || !strings.Contains(string(lists), "example.com/toy/cmd/beta") {
+		t.Errorf("the modules of beta are not read: %q, %v", lists, err)
+	}
+	o.Go = ""
 	// When it is asked for, it is made in the same way as the others.
 	late := newMirror(t)
 	o.Mirror, o.Programs, o.Along = late.URL+"/a/path", nil, nil

@@ -113,9 +113,6 @@ func again(ctx context.Context, attempt func() (gained bool, err error)) error {
 		if gained {
 			fruitless = 1
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 		if final(err) || fruitless == attempts {
 			return err
 		}
