@@ -303,10 +303,20 @@ func (b *build) goCommand(ctx context.Context, work string, onLine func(string) 
 // the result, which TESTBED_CACHE moves; /tmp may be small, and is memory on some
 // systems.
 func environment(o Options, work string) []string {
-	return []string{
+	return append([]string{
 		"GOOS=" + cmp.Or(o.OS, runtime.GOOS), "GOARCH=" + cmp.Or(o.Arch, runtime.GOARCH), "CGO_ENABLED=0",
 		"GOFLAGS=" + strings.Join(recipe.BuildFlags, " "), "GOWORK=off", "GOTMPDIR=" + work,
+	}, collection()...)
+}
+
+// collection lets compilers and linkers collect garbage only when they have used much
+// memory. Most exit before that, which saves processor time. What the user
+// has set is left as it is.
+func collection() []string {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return nil
 	}
+	return []string{"GOGC=off", "GOMEMLIMIT=1GiB"}
 }
 
 // versions lists programs with their versions.
