@@ -137,6 +137,7 @@ var executions = map[string]string{
 	"kind/build/assets/assets_test.go":                      fixture,
 	"kind/build/command/command_test.go":                    again,
 	"kind/build/command/lifeline_test.go":                   again,
+	"kind/build/internal/download/download_test.go":         again,
 	"kind/build/internal/recipe/recipe_test.go":             goTool,
 	"kind/build/internal/release/release_test.go":           goTool,
 	"kind/bundle/fetch_test.go":                             again,

@@ -13,7 +13,9 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -430,6 +432,24 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("got %v after %d requests", err, n)
 		}
 	})
+}
+
+// The environment's proxies are read once in a process, so this needs another one: the test's own executable.
+func TestProxyOfTheEnvironment(t *testing.T) {
+	const child = "DOWNLOAD_TEST_THROUGH_PROXY"
+	if os.Getenv(child) != "" {
+		text, err := Client{}.Text(t.Context(), address)
+		fmt.Printf("got %q and %v\n", text, err)
+		return
+	}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RequestURI) }))
+	defer proxy.Close()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), child+"=yes", "HTTP_PROXY="+proxy.URL, "http_proxy="+proxy.URL, "NO_PROXY=", "no_proxy=")
+	out, err := cmd.CombinedOutput()
+	if want := fmt.Sprintf("got %q and <nil>", address); err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("%v, expected %s:\n%s", err, want, out)
+	}
 }
 
 func TestUnpack(t *testing.T) {
