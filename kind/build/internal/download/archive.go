@@ -31,7 +31,10 @@ func Unpack(archive, member, to string) (err error) {
 			return fmt.Errorf("read %s: %w", filepath.Base(archive), err)
 		}
 		if path.Clean(header.Name) == member && header.Typeflag == tar.TypeReg {
-			return write(to, reader)
+			if err := write(to, reader); err != nil {
+				return errors.Join(fmt.Errorf("read %s: %w", filepath.Base(archive), err), os.Remove(to))
+			}
+			return nil
 		}
 	}
 }

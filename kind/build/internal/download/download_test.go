@@ -482,7 +482,14 @@ func TestUnpack(t *testing.T) {
 	if err := os.WriteFile(archive, packed.Bytes()[:packed.Len()/2], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := Unpack(archive, "v1/neither", filepath.Join(dir, "other")); err == nil || !strings.Contains(err.Error(), "read program.tar.gz") {
-		t.Errorf("half an archive: %v", err)
+	for _, member := range []string{"v1/program", "v1/neither"} {
+		other := filepath.Join(dir, "other")
+		if err := Unpack(archive, member, other); err == nil || !strings.Contains(err.Error(), "read program.tar.gz") {
+			t.Errorf("half an archive: %v", err)
+		}
+		// The go command does not write over half a program.
+		if _, err := os.Stat(other); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("of half an archive, something is left: %v", err)
+		}
 	}
 }
