@@ -46,7 +46,7 @@ func TestComponentsDoNotWaitForKubectl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Once without kubectl, and once more when that is needed.
+	// Once without kubectl, and again when that is needed.
 	if lines := strings.Split(strings.TrimSuffix(string(got), "\n"), "\n"); !slices.Equal(lines, []string{" -cluster", ""}) {
 		t.Errorf("kind/kubernetes is run with %q, expected -cluster, and then nothing", lines)
 	}

@@ -293,7 +293,7 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// No other way could be right: either somebody changes what is downloaded, or the sums.
+// Something changes what is downloaded, so compiling in silence would hide it.
 func TestWrongSumStopsTheBuild(t *testing.T) {
 	for name, path := range map[string]string{"of a file": siteOfAlpha, "of an archive": siteOfBeta} {
 		t.Run(name, func(t *testing.T) {
