@@ -492,7 +492,7 @@ func TestGoSettings(t *testing.T) {
 		}
 		seen := m.probe(t, left)
 		for name, want := range map[string]string{
-			"GOFLAGS": "-trimpath -buildvcs=false", "GO111MODULE": "on", "GOWORK": "off", "CGO_ENABLED": "0",
+			"GOFLAGS": "-trimpath -buildvcs=false -gcflags=all=-dwarf=false", "GO111MODULE": "on", "GOWORK": "off", "CGO_ENABLED": "0",
 			"GOOS": goEnv(t, "GOHOSTOS"), "GOARCH": goEnv(t, "GOHOSTARCH"),
 		} {
 			if seen[name] != want {
@@ -505,7 +505,7 @@ func TestGoSettings(t *testing.T) {
 			}
 		}
 	}
-	if got := makefileIn(t, ".").probe(t, []string{"TESTBED_GOFLAGS=-p=1"})["GOFLAGS"]; got != "-trimpath -buildvcs=false -p=1" {
+	if got := makefileIn(t, ".").probe(t, []string{"TESTBED_GOFLAGS=-p=1"})["GOFLAGS"]; got != "-trimpath -buildvcs=false -gcflags=all=-dwarf=false -p=1" {
 		t.Errorf("with TESTBED_GOFLAGS=-p=1, GOFLAGS is %q", got)
 	}
 }

@@ -13,8 +13,9 @@ export GOWORK = off
 export GO111MODULE = on
 
 # The flags that Kubernetes is built with (kind/build), because the build cache holds a package once for each set of flags. Without the
-# commit in it, an executable changes only when the code does. TESTBED_GOFLAGS has more of them.
-export GOFLAGS = -trimpath -buildvcs=false$(if $(TESTBED_GOFLAGS), $(TESTBED_GOFLAGS))
+# commit in it, an executable changes only when the code does. Debug information is for debuggers: make run DEBUG=1 builds it in.
+# TESTBED_GOFLAGS has more flags.
+export GOFLAGS = -trimpath -buildvcs=false -gcflags=all=-dwarf=false$(if $(TESTBED_GOFLAGS), $(TESTBED_GOFLAGS))
 
 # No C compiler is needed, and none is used if there is one, so that the executables are the same everywhere.
 export CGO_ENABLED = 0

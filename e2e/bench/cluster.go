@@ -68,7 +68,7 @@ type ClusterOptions struct {
 func Cluster(ctx context.Context, o ClusterOptions) (Report, error) {
 	report := Report{
 		Title:   fmt.Sprintf("The embedded cluster against envtest, taking turns: %d runs of each, warm-up not counted", o.Runs),
-		Machine: fmt.Sprintf("%s/%s, %d CPUs, Kubernetes %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), embedded.Version),
+		Machine: fmt.Sprintf("%s/%s, %d CPUs, Kubernetes %s, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), embedded.Version, origin(o.Assets)),
 	}
 	err := report.measure(o.Progress, o.Runs, func(r *run) error {
 		if err := r.envtest(ctx, o); err != nil {
@@ -83,6 +83,14 @@ func Cluster(ctx context.Context, o ClusterOptions) (Report, error) {
 		report.holdCluster()
 	}
 	return report, err
+}
+
+// origin says how kube-apiserver was made, because a release is not compiled by the same Go.
+func origin(assets string) string {
+	if address := embedded.Origin(assets); address != "" {
+		return "downloaded from " + address
+	}
+	return "compiled"
 }
 
 // holdCluster compares the report with the targets. Of the memory it takes the maximum: what a machine lacks once, it lacks.

@@ -43,6 +43,7 @@ func modules(ctx context.Context, directory string) ([]file, error) {
 		"GOMODCACHE=" + directory,
 		"GOPROXY=file://" + filepath.ToSlash(filepath.Join(cache, "cache", "download")) + "," + proxy,
 		"GOFLAGS=-modcacherw -buildvcs=false",
+		"TESTBED_DOWNLOAD=no", // or Kubernetes' modules would be missing
 	}
 	for _, command := range rehearsed {
 		if _, err := output(ctx, environment, command[0], command[1:]...); err != nil {

@@ -19,7 +19,7 @@ const (
 )
 
 // buildFlags are those that Kubernetes is built with (kind/build): the build cache holds a package once for each set of flags.
-const buildFlags = "-trimpath -buildvcs=false"
+const buildFlags = "-trimpath -buildvcs=false -gcflags=all=-dwarf=false"
 
 // settings are the variables that Setup sets. None is empty, because the Go command takes an empty one from what `go env -w` has
 // written.

@@ -83,7 +83,7 @@ func TestProfile(t *testing.T) {
 	if got := gocommand.Profile(); !slices.Equal(got, want) {
 		t.Errorf("the profile is %q, expected %q", got, want)
 	}
-	if got := os.Getenv("GOFLAGS"); got != "-trimpath -buildvcs=false -p=2" {
+	if got := os.Getenv("GOFLAGS"); got != "-trimpath -buildvcs=false -gcflags=all=-dwarf=false -p=2" {
 		t.Errorf("GOFLAGS is %q", got)
 	}
 	// A program that the first one runs does not take its settings for the user's.

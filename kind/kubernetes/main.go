@@ -5,7 +5,13 @@
 //
 //	go -C kind/kubernetes run .
 //
-// With -platform=darwin/arm64 they are for such a machine, to be carried there.
+// With -platform=darwin/arm64 they are for such a machine, to be carried there. With
+// -cluster kubectl may be missing: it is not compiled, because no component of a cluster
+// needs it.
+//
+// On Linux, the programs that their projects release are downloaded where the projects'
+// sites answer, and all others are compiled. With TESTBED_DOWNLOAD=no everything is
+// compiled. TESTBED_MIRROR is the base address of a mirror of these sites.
 //
 // It reports its progress on standard error, and prints nothing there when there is
 // nothing to do. The message that it fails with starts with "kubernetes: ".
@@ -16,6 +22,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/example/operator-testbed/kind/build/assets"
@@ -25,11 +32,17 @@ import (
 
 // programs are those of the embedded cluster. The other tools are a node's, which
 // kind/node builds: nobody else should wait for a kubelet.
-var programs = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok"}
+var (
+	programs = append(slices.Clone(components), clients...)
+	// components are what a cluster runs, and clients what its users run.
+	components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
+	clients    = []string{"kubectl"}
+)
 
 func main() {
 	flags := flag.NewFlagSet("kubernetes", flag.ExitOnError)
 	platform := flags.String("platform", "", "`OS/ARCH` to build for; empty means this machine")
+	cluster := flags.Bool("cluster", false, "compile only what a cluster runs, without kubectl")
 	command.Main(flags, func(ctx context.Context, cache string) (string, error) {
 		system, arch, ok := strings.Cut(*platform, "/")
 		if *platform != "" && (!ok || system == "" || arch == "") {
@@ -39,7 +52,7 @@ func main() {
 		if err != nil {
 			return "", err
 		}
-		return assets.Ensure(ctx, assets.Options{
+		options := assets.Options{
 			Module:   module,
 			Programs: programs,
 			OS:       system,
@@ -48,8 +61,35 @@ func main() {
 			Cache:    cache,
 			Progress: os.Stderr,
 			Columns:  progress.Terminal(os.Stderr),
-		})
+		}
+		if *cluster {
+			options.Programs, options.Along = components, clients
+		}
+		// What is carried to another machine is built from what is committed.
+		if *platform == "" {
+			if options.Download, options.Mirror, err = downloads(os.Getenv); err != nil {
+				return "", err
+			}
+		}
+		return assets.Ensure(ctx, options)
 	})
+}
+
+// downloads reads whether programs may be downloaded, and from which mirror.
+func downloads(getenv func(string) string) (allowed bool, mirror string, err error) {
+	switch value := getenv("TESTBED_DOWNLOAD"); value {
+	case "", "yes":
+	case "no":
+		return false, "", nil
+	default:
+		return false, "", fmt.Errorf("invalid TESTBED_DOWNLOAD %q: use no to compile everything, or leave it unset", value)
+	}
+	if mirror = getenv("TESTBED_MIRROR"); mirror != "" {
+		if err := assets.CheckMirror(mirror); err != nil {
+			return false, "", fmt.Errorf("invalid TESTBED_MIRROR: %w", err)
+		}
+	}
+	return true, mirror, nil
 }
 
 // usage is how the programs are built from the root of the repository.

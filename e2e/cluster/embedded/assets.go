@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -18,32 +19,65 @@ const (
 	AssetsVariable = "TESTBED_ASSETS"
 )
 
+// found is what earlier calls have found. A directory with everything also serves those who need only the components.
 var found struct {
 	sync.Mutex
-	dir string
+	components, everything string
 }
 
-// Assets returns the directory that holds the executables of the components and kubectl. It builds those that are not in the cache
-// yet; that takes minutes, and progress shows how far it is. Later calls in the same process return the same directory. It can be
-// envtest's KUBEBUILDER_ASSETS.
+// Assets returns the directory that holds the executables of the components and kubectl. It downloads or builds those that are not
+// in the cache yet; building takes minutes, and progress shows how far it is. Later calls in the same process return the same
+// directory. It can be envtest's KUBEBUILDER_ASSETS.
 func Assets(ctx context.Context, progress io.Writer) (string, error) {
 	found.Lock()
 	defer found.Unlock()
-	if found.dir != "" {
-		return found.dir, nil
+	if found.everything == "" {
+		dir, err := assets(ctx, progress)
+		if err != nil {
+			return "", err
+		}
+		found.components, found.everything = dir, dir
 	}
+	return found.everything, nil
+}
+
+// Components is like Assets, but does not wait until kubectl is built: a cluster runs without it.
+func Components(ctx context.Context, progress io.Writer) (string, error) {
+	found.Lock()
+	defer found.Unlock()
+	if found.components == "" {
+		dir, err := assets(ctx, progress, "-cluster")
+		if err != nil {
+			return "", err
+		}
+		found.components = dir
+	}
+	return found.components, nil
+}
+
+func assets(ctx context.Context, progress io.Writer, args ...string) (string, error) {
 	dir := os.Getenv(AssetsVariable)
 	if dir == "" {
 		var err error
-		if dir, err = build(ctx, progress); err != nil {
+		if dir, err = build(ctx, progress, args...); err != nil {
 			return "", fmt.Errorf("find the cluster's executables: %w", err)
 		}
 	}
 	if err := complete(dir); err != nil {
 		return "", fmt.Errorf("find the cluster's executables: %w: unset %s, or remove that directory and try again", err, AssetsVariable)
 	}
-	found.dir = dir
 	return dir, nil
+}
+
+// Origin is the address that the kube-apiserver in a directory was downloaded from, or "" if it was compiled. Other programs of that
+// directory may have been compiled in either case.
+func Origin(assets string) string {
+	var record struct{ Origin string }
+	data, err := os.ReadFile(filepath.Join(assets, KubeAPIServer+".json"))
+	if err != nil || json.Unmarshal(data, &record) != nil {
+		return "" // TESTBED_ASSETS may be without records
+	}
+	return record.Origin
 }
 
 // complete returns an error that names a component which can't be run from a directory.
@@ -57,7 +91,7 @@ func complete(dir string) error {
 }
 
 // build asks the module that pins Kubernetes for the directory.
-func build(ctx context.Context, progress io.Writer) (string, error) {
+func build(ctx context.Context, progress io.Writer, args ...string) (string, error) {
 	root, err := gorun.Root(ctx)
 	if err != nil {
 		return "", err
@@ -67,5 +101,5 @@ func build(ctx context.Context, progress io.Writer) (string, error) {
 		return "", fmt.Errorf("%s is not a clone of operator-testbed, because Go downloads modules without those inside them: "+
 			"replace the module by a clone in go.mod, or set %s to the directory that `go -C kind/kubernetes run .` prints in a clone", root, AssetsVariable)
 	}
-	return gorun.Line(ctx, progress, module)
+	return gorun.Line(ctx, progress, module, args...)
 }

@@ -1,12 +1,87 @@
 package embedded
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// TestComponentsDoNotWaitForKubectl has a Go command that notes how it runs kind/kubernetes.
+func TestComponentsDoNotWaitForKubectl(t *testing.T) {
+	realGo, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin, assets := t.TempDir(), t.TempDir()
+	calls := filepath.Join(bin, "calls")
+	script := fmt.Sprintf("#!/bin/sh\ncase \"$*\" in *' run '*) echo \"${*##*-until-eof}\" >>'%s'; echo '%s';; *) exec '%s' \"$@\";; esac\n", calls, assets, realGo)
+	for _, file := range append([]string{filepath.Join(bin, "go")}, executablesIn(assets)...) {
+		if err := os.WriteFile(file, []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv(AssetsVariable, "")
+	before := [2]string{found.components, found.everything}
+	t.Cleanup(func() { found.components, found.everything = before[0], before[1] })
+	found.components, found.everything = "", ""
+
+	for _, find := range []func() (string, error){
+		func() (string, error) { return Components(t.Context(), io.Discard) },
+		func() (string, error) { return Components(t.Context(), io.Discard) },
+		func() (string, error) { return Assets(t.Context(), io.Discard) },
+		func() (string, error) { return Components(t.Context(), io.Discard) },
+		func() (string, error) { return Assets(t.Context(), io.Discard) },
+	} {
+		if dir, err := find(); err != nil || dir != assets {
+			t.Fatalf("got %s and %v, expected %s", dir, err, assets)
+		}
+	}
+	got, err := os.ReadFile(calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Once without kubectl, and again when that is needed.
+	if lines := strings.Split(strings.TrimSuffix(string(got), "\n"), "\n"); !slices.Equal(lines, []string{" -cluster", ""}) {
+		t.Errorf("kind/kubernetes is run with %q, expected -cluster, and then nothing", lines)
+	}
+}
+
+// executablesIn are the paths of the components in a directory.
+func executablesIn(dir string) []string {
+	var paths []string
+	for _, component := range components {
+		paths = append(paths, filepath.Join(dir, component))
+	}
+	return paths
+}
+
+func TestOrigin(t *testing.T) {
+	const address = "https://dl.k8s.io/release/v1.37.0/bin/linux/amd64/kube-apiserver"
+	for name, c := range map[string]struct{ record, want string }{
+		"downloaded":   {`{"size": 1, "origin": "` + address + `"}`, address},
+		"compiled":     {`{"size": 1}`, ""},
+		"not a record": {"{", ""},
+		"no record":    {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if c.record != "" {
+				if err := os.WriteFile(filepath.Join(dir, "kube-apiserver.json"), []byte(c.record), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := Origin(dir); got != c.want {
+				t.Errorf("got %q, expected %q", got, c.want)
+			}
+		})
+	}
+}
 
 // TestNoClone builds the executables in a module that requires the testbed as Go downloads it: without the modules inside it.
 func TestNoClone(t *testing.T) {

@@ -26,7 +26,7 @@ func (p *Provider) create(ctx context.Context) error {
 	}
 	assets := p.options.assets
 	if assets == "" {
-		assets, err = Assets(ctx, p.options.progress)
+		assets, err = Components(ctx, p.options.progress)
 	} else {
 		err = complete(assets)
 	}

@@ -93,7 +93,7 @@ func prepare(ctx context.Context, g *global, root string, out *report) (program 
 
 // onceBuilt returns a cluster for the demo, when Kubernetes is built.
 func onceBuilt(ctx context.Context, g *global, root string, out *report) (cluster *embedded.Provider, created bool, err error) {
-	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
+	if _, err := embedded.Components(ctx, os.Stderr); err != nil {
 		return nil, false, err
 	}
 	return reuseOrCreate(ctx, g, out, filepath.Join(root, "operator", "config", "crd", "bases"))

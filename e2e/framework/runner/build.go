@@ -35,9 +35,9 @@ func Build(ctx context.Context, dir, pkg, binary string, flags ...string) (err e
 }
 
 // BuildForDebugger does the same for a debugger. The module's own packages are not optimized, so that every line and variable is
-// where the source has it; those of other modules stay as they are, because compiling them again would take minutes.
+// where the source has it; those of other modules only have debug information, which GOFLAGS may leave out.
 func BuildForDebugger(ctx context.Context, dir, pkg, binary string) error {
-	return build(ctx, dir, pkg, []string{"build", "-o", binary, "-gcflags=./...=-N -l"})
+	return build(ctx, dir, pkg, []string{"build", "-o", binary, "-gcflags=all=", "-gcflags=./...=-N -l"})
 }
 
 // build runs a Go command for a package. Without the commit in it, an executable changes only when the code does.

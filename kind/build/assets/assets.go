@@ -6,6 +6,9 @@
 // lock, it lets the go command compile what is missing, on all processors, and then
 // link one program after the other. What is compiled is the go command's to keep,
 // so a build that was stopped continues where it was.
+//
+// Where it may, Ensure downloads the programs that their projects release, with
+// packages release and download, and compiles only the others. See way.go.
 package assets
 
 import (
@@ -16,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,7 +28,7 @@ import (
 	"syscall"
 
 	"github.com/example/operator-testbed/kind/build/internal/recipe"
-	"github.com/example/operator-testbed/kind/build/internal/store"
+	"github.com/example/operator-testbed/kind/build/internal/release"
 	"github.com/example/operator-testbed/kind/build/lock"
 	"github.com/example/operator-testbed/kind/build/program"
 	"github.com/example/operator-testbed/kind/build/progress"
@@ -36,6 +40,12 @@ type Options struct {
 	Module string
 	// Programs are the names of those of them that are wanted; none means all.
 	Programs []string
+	// Along are more of them, which come along where they are downloaded. They are not
+	// compiled, because they are not needed yet.
+	Along []string
+	// Download allows downloading what projects release, from Mirror unless that is empty.
+	Download bool
+	Mirror   string
 	// OS and Arch are what the programs are built for; empty means this machine.
 	OS, Arch string
 	// Command is how a user runs this build, for messages.
@@ -49,8 +59,10 @@ type Options struct {
 	// Columns is the width of the terminal that Progress is, nil for none.
 	Columns func() int
 
-	// free stands in for freeBytes in tests.
-	free func(path string) uint64
+	// These stand in for freeBytes, release.Files and http.DefaultTransport in tests.
+	free      func(path string) uint64
+	files     func(programs []recipe.Program, system, arch string) []release.File
+	transport http.RoundTripper
 }
 
 // Ensure builds what is missing and returns the directory that holds all programs
@@ -66,12 +78,15 @@ func Ensure(ctx context.Context, o Options) (string, error) {
 	if o.free == nil {
 		o.free = freeBytes
 	}
+	if o.files == nil {
+		o.files = release.Files
+	}
 	b := &build{options: o, root: filepath.Join(o.Cache, "kubernetes"), stop: cancel}
 	err := b.ensure(ctx)
 	if err != nil && ctx.Err() != nil {
 		return "", &StoppedError{Cause: context.Cause(ctx), Built: b.ready, Programs: len(b.programs)}
 	}
-	return string(b.store), b.explain(err)
+	return string(b.way.store), b.explain(err)
 }
 
 // Inputs stands for what a module's tools are built from, apart from the
@@ -80,6 +95,9 @@ func Inputs(module string) (string, error) {
 	sources, err := recipe.Sources(module, true)
 	return strings.Join(sources, "\n"), err
 }
+
+// CheckMirror returns an error if a text can't be the Mirror of Options.
+func CheckMirror(mirror string) error { return release.CheckMirror(mirror) }
 
 // build is one call of Ensure.
 type build struct {
@@ -91,10 +109,14 @@ type build struct {
 	// settings are the go command's.
 	settings map[string]string
 	goMod    recipe.GoMod
-	programs []recipe.Program
-	inputs   []string
-	store    store.Store
-	// ready is how many of the programs are in the store.
+	// programs are those that are asked for, and along those that may come along.
+	programs, along []recipe.Program
+	inputs          []string
+	// files are what may be downloaded, of all programs of the module.
+	files []release.File
+	// way is how the programs are made, and so where they are.
+	way way
+	// ready is how many of the programs are there.
 	ready int
 }
 
@@ -102,40 +124,47 @@ func (b *build) ensure(ctx context.Context) error {
 	if err := b.plan(ctx); err != nil {
 		return err
 	}
-	missing, reasons := b.missing()
-	if len(missing) == 0 {
+	if b.complete() {
 		return nil
 	}
 	b.display = progress.Start(b.options.Progress, b.options.Columns, b.stop)
 	defer b.display.Stop()
-	work, release, err := lock.Acquire(ctx, b.root, func(holder string) {
+	work, unlock, err := lock.Acquire(ctx, b.root, func(holder string) {
 		b.display.Step(progress.State{Doing: fmt.Sprintf("wait for %s, which is building into %s", holder, b.root)})
 	})
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		_, reasons := b.missing()
 		return fmt.Errorf("the cache %s can't be written, and it is incomplete: %w: ask whoever keeps it to run `%s` with the same Go, or set TESTBED_CACHE to a directory of your own",
 			b.root, reasons[0], b.options.Command)
 	}
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer unlock()
 	// Another process may have built some of them while we waited.
-	if missing, reasons = b.missing(); len(missing) == 0 {
+	if b.complete() {
 		return nil
 	}
-	for _, reason := range reasons {
-		if errors.Is(reason, store.ErrDamaged) {
-			b.display.Say("%v: building it again", reason)
+	if err := b.make(ctx, work); err != nil {
+		return err
+	}
+	b.display.Say("%s are ready in %s after %s", versions(b.programs), b.way.store, b.display.Elapsed())
+	return nil
+}
+
+// make makes the programs that are missing.
+func (b *build) make(ctx context.Context, work string) error {
+	fetched, err := b.fetchAndCompile(ctx, work, b.reachable(ctx))
+	if err != nil {
+		return err
+	}
+	for _, f := range fetched {
+		if err := b.take(work, f); err != nil {
+			return err
 		}
 	}
-	if err := b.compile(ctx, work, missing); err != nil {
-		return err
-	}
-	if err := b.link(ctx, work, missing); err != nil {
-		return err
-	}
-	b.display.Say("%s are ready in %s after %s", versions(b.programs), b.store, b.display.Elapsed())
-	return nil
+	missing, _ := b.missing()
+	return b.link(ctx, work, missing)
 }
 
 // plan finds out what is wanted, and where the store keeps it.
@@ -158,15 +187,24 @@ func (b *build) plan(ctx context.Context) error {
 	if b.programs, err = b.goMod.Programs(b.options.Programs); err != nil {
 		return err
 	}
-	b.inputs, err = b.goMod.Inputs(module, b.settings)
-	b.store = store.Store(filepath.Join(b.root, "assets", recipe.Key(b.inputs)))
+	if len(b.options.Along) > 0 {
+		if b.along, err = b.goMod.Programs(b.options.Along); err != nil {
+			return err
+		}
+	}
+	if b.inputs, err = b.goMod.Inputs(module, b.settings); err != nil || !b.options.Download {
+		b.way = b.wayOf(nil)
+		return err
+	}
+	all, err := b.goMod.Programs(nil)
+	b.files = b.options.files(all, b.settings["GOOS"], b.settings["GOARCH"])
 	return err
 }
 
-// missing are the programs that have to be built, and why.
+// missing are the programs that have to be made, and why.
 func (b *build) missing() (missing []recipe.Program, reasons []error) {
 	for _, p := range b.programs {
-		if err := b.store.Check(p.Name); err != nil {
+		if err := b.way.store.Check(p.Name); err != nil {
 			missing, reasons = append(missing, p), append(reasons, err)
 		}
 	}
@@ -187,10 +225,17 @@ func (b *build) compile(ctx context.Context, work string, programs []recipe.Prog
 	for _, p := range programs {
 		tools = append(tools, p.Package)
 	}
+	// Programs that come along are compiled another time, perhaps without a network.
+	reading := slices.Clone(tools)
+	for _, p := range b.along {
+		if b.compiled(p) {
+			reading = append(reading, p.Package)
+		}
+	}
 	downloads := b.counter(progress.State{Step: 1, Steps: 3, Doing: "read the modules", Total: len(b.goMod.Require), Unit: "downloads at most"}, func(line string) bool {
 		return strings.HasPrefix(line, "go: downloading ")
 	})
-	output, err := b.goCommand(ctx, work, downloads, append([]string{"list", "-deps", "-f=" + listed}, tools...)...)
+	output, err := b.goCommand(ctx, work, downloads, append([]string{"list", "-deps", "-f=" + listed}, reading...)...)
 	if err != nil {
 		return err
 	}
@@ -236,7 +281,7 @@ func (b *build) link(ctx context.Context, work string, programs []recipe.Program
 		if _, err := b.goCommand(ctx, work, nil, "build", "-ldflags="+p.LDFlags, "-o="+filepath.Join(work, p.Name), p.Package); err != nil {
 			return err
 		}
-		if err := b.store.Add(work, p.Name, b.inputs); err != nil {
+		if err := b.way.store.Add(work, p.Name, "", b.way.inputs); err != nil {
 			return err
 		}
 		b.ready++
@@ -258,10 +303,20 @@ func (b *build) goCommand(ctx context.Context, work string, onLine func(string) 
 // the result, which TESTBED_CACHE moves; /tmp may be small, and is memory on some
 // systems.
 func environment(o Options, work string) []string {
-	return []string{
+	return append([]string{
 		"GOOS=" + cmp.Or(o.OS, runtime.GOOS), "GOARCH=" + cmp.Or(o.Arch, runtime.GOARCH), "CGO_ENABLED=0",
 		"GOFLAGS=" + strings.Join(recipe.BuildFlags, " "), "GOWORK=off", "GOTMPDIR=" + work,
+	}, collection()...)
+}
+
+// collection lets compilers and linkers collect garbage only when they have used much
+// memory. Most exit before that, which saves processor time. What the user
+// has set is left as it is.
+func collection() []string {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return nil
 	}
+	return []string{"GOGC=off", "GOMEMLIMIT=1GiB"}
 }
 
 // versions lists programs with their versions.

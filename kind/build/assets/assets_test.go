@@ -229,6 +229,25 @@ func TestProgramsAreForThisMachineUnlessToldOtherwise(t *testing.T) {
 	}
 }
 
+func TestCompilersCollectGarbageLate(t *testing.T) {
+	for name, c := range map[string]struct{ percent, limit, want string }{
+		"nothing set":  {"", "", "GOGC=off GOMEMLIMIT=1GiB"},
+		"a percentage": {"200", "", ""},
+		"a limit":      {"", "512MiB", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GOGC", c.percent)
+			t.Setenv("GOMEMLIMIT", c.limit)
+			got := slices.DeleteFunc(environment(Options{}, ""), func(setting string) bool {
+				return !strings.HasPrefix(setting, "GOGC=") && !strings.HasPrefix(setting, "GOMEMLIMIT=")
+			})
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("the go command is run with %q, expected %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestCompleteCacheNeedsNoLock(t *testing.T) {
 	o := toyOptions(t)
 	dir, _ := mustEnsure(t, o)

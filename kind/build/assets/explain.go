@@ -11,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/example/operator-testbed/kind/build/internal/download"
 	"github.com/example/operator-testbed/kind/build/internal/store"
 	"github.com/example/operator-testbed/kind/build/program"
 )
@@ -51,6 +52,7 @@ func (b *build) explain(err error) error {
 		said = failed.Messages
 	}
 	_, isPath := errors.AsType[*fs.PathError](err)
+	wrong, isWrong := errors.AsType[*download.SumError](err)
 	switch {
 	case err == nil, errors.Is(err, store.ErrMissing), errors.Is(err, store.ErrDamaged):
 		return err
@@ -58,6 +60,8 @@ func (b *build) explain(err error) error {
 		return errors.New("there is no go command on PATH: install Go from https://go.dev/dl")
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), saysDiskFull.MatchString(said):
 		return b.diskFull()
+	case isWrong:
+		return fmt.Errorf("%w: nothing of it is used; try another network or mirror, or set TESTBED_DOWNLOAD=no to compile everything", wrong)
 	case saysUnreachable.MatchString(said):
 		return fmt.Errorf("modules can't be downloaded: connect this machine to %s, or set GOPROXY to a module proxy that it reaches; %w", b.settings["GOPROXY"], err)
 	case saysKilled.MatchString(said):

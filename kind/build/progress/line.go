@@ -18,18 +18,25 @@ type State struct {
 	Unit        string
 }
 
-// Line is the state in one line, after an elapsed time.
-func (s State) Line(elapsed time.Duration) string {
+// Line is the state in one line, after an elapsed time, with what goes on beside it.
+func (s State) Line(elapsed time.Duration, beside State) string {
 	var b strings.Builder
 	if s.Steps > 0 {
 		fmt.Fprintf(&b, "[%d/%d] ", s.Step, s.Steps)
 	}
-	b.WriteString(s.Doing)
-	if s.Done > 0 {
-		fmt.Fprintf(&b, ": %s of %s %s", number(s.Done), number(s.Total), s.Unit)
+	b.WriteString(s.text())
+	if beside.Doing != "" {
+		fmt.Fprintf(&b, "; %s", beside.text())
 	}
 	fmt.Fprintf(&b, ", %s", elapsed.Round(time.Second))
 	return b.String()
+}
+
+func (s State) text() string {
+	if s.Done == 0 {
+		return s.Doing
+	}
+	return fmt.Sprintf("%s: %s of %s %s", s.Doing, number(s.Done), number(s.Total), s.Unit)
 }
 
 // number groups the digits: 2,078.

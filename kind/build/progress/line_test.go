@@ -17,7 +17,19 @@ func TestLine(t *testing.T) {
 		"[6/7] compile, 0s":                           {State{Step: 6, Steps: 7, Doing: "compile", Total: 2078, Unit: "packages at most"}, 0},
 		"[2/7] link: 1,234 of 1,234,567 programs, 0s": {State{Step: 2, Steps: 7, Doing: "link", Done: 1234, Total: 1234567, Unit: "programs"}, 0},
 	} {
-		if got := c.state.Line(c.elapsed); got != want {
+		if got := c.state.Line(c.elapsed, State{}); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
+func TestLineOfWorkSideBySide(t *testing.T) {
+	compile := State{Step: 2, Steps: 3, Doing: "compile", Done: 12, Total: 900, Unit: "packages at most"}
+	for want, beside := range map[string]State{
+		"[2/3] compile: 12 of 900 packages at most; download, 7s":                    {Doing: "download", Total: 310, Unit: "MB"},
+		"[2/3] compile: 12 of 900 packages at most; download: 1,020 of 2,310 MB, 7s": {Doing: "download", Done: 1020, Total: 2310, Unit: "MB"},
+	} {
+		if got := compile.Line(7*time.Second, beside); got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
 	}

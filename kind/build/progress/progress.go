@@ -26,6 +26,7 @@ type Display struct {
 
 	mu     sync.Mutex
 	state  State
+	beside State
 	next   *time.Timer
 	broken bool
 }
@@ -63,6 +64,14 @@ func (d *Display) Update(state State) {
 	d.state = state
 }
 
+// Beside changes what is known about work that goes on at the same time as the steps. The
+// zero State ends it. It is shown with the step, when that is due.
+func (d *Display) Beside(state State) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.beside = state
+}
+
 // Say writes a line that stays.
 func (d *Display) Say(format string, args ...any) {
 	d.mu.Lock()
@@ -92,7 +101,7 @@ func (d *Display) show() {
 	if d.state.Doing == "" {
 		return
 	}
-	line := d.state.Line(time.Since(d.started))
+	line := d.state.Line(time.Since(d.started), d.beside)
 	if d.columns == nil {
 		d.write(line + "\n")
 		return

@@ -176,7 +176,7 @@ func run(t *testing.T, directory, command string) string {
 	run := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	run.Dir = directory
 	// With the flags that everything else is compiled with, or all of Kubernetes' libraries would be compiled again.
-	run.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath -buildvcs=false", "CGO_ENABLED=0", "GIT_CONFIG_GLOBAL="+os.DevNull)
+	run.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath -buildvcs=false -gcflags=all=-dwarf=false", "CGO_ENABLED=0", "GIT_CONFIG_GLOBAL="+os.DevNull)
 	out, err := run.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)

@@ -35,6 +35,9 @@ type record struct {
 	ModTime time.Time `json:"modTime"`
 	// SHA256 is the digest of the file, in hexadecimal.
 	SHA256 string `json:"sha256"`
+	// Origin is the address that the program was downloaded from; empty means that it was
+	// compiled. `make doctor` and the benchmarks read it.
+	Origin string `json:"origin,omitempty"`
 	// Inputs are the facts that the key stands for, for a person who wonders why
 	// the program was built again.
 	Inputs []string `json:"inputs"`
@@ -78,10 +81,48 @@ func (s Store) Check(name string) error {
 	return nil
 }
 
+// Has reports whether a program of that name is there, damaged or not.
+func (s Store) Has(name string) bool {
+	_, err := os.Stat(s.recordOf(name))
+	return err == nil
+}
+
+// Link puts a program of this store into a directory, without taking up space a second time
+// where the file system can do that. It returns the program's origin.
+func (s Store) Link(name, dir string) (origin string, err error) {
+	var r record
+	data, err := os.ReadFile(s.recordOf(name))
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err != nil {
+		return "", err
+	}
+	to := filepath.Join(dir, name)
+	if os.Link(s.file(name), to) == nil {
+		return r.Origin, nil
+	}
+	return r.Origin, copyFile(s.file(name), to)
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
 // Add moves a finished program from a directory on the same file system into the
-// store, in the place of a damaged one that may be there. Only the holder of the
-// lock may call it.
-func (s Store) Add(work, name string, inputs []string) error {
+// store, in the place of a damaged one that may be there. The origin is the address that it
+// was downloaded from, or empty. Only the holder of the lock may call it.
+func (s Store) Add(work, name, origin string, inputs []string) error {
 	finished, written := filepath.Join(work, name), filepath.Join(work, name+".json")
 	sum, err := digest(finished)
 	if err != nil {
@@ -94,7 +135,7 @@ func (s Store) Add(work, name string, inputs []string) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(record{info.Size(), info.ModTime(), sum, inputs}, "", "  ")
+	data, err := json.MarshalIndent(record{info.Size(), info.ModTime(), sum, origin, inputs}, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func add(t *testing.T, s Store) {
 	if err := os.WriteFile(filepath.Join(work, "alpha"), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Add(work, "alpha", []string{"a fact"}); err != nil {
+	if err := s.Add(work, "alpha", "https://example.com/alpha", []string{"a fact"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -117,7 +117,7 @@ func TestFailedAddLeavesNothingHalfWritten(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(work, "alpha.json"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Add(work, "alpha", nil); err == nil {
+	if err := s.Add(work, "alpha", "", nil); err == nil {
 		t.Error("Add does not fail")
 	}
 	if left, err := os.ReadDir(string(s)); err != nil || len(left) > 0 {
@@ -132,5 +132,30 @@ func TestCheckWritesNothing(t *testing.T) {
 	}
 	if _, err := os.Lstat(nowhere); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("Check has made the store's directory")
+	}
+}
+
+func TestLink(t *testing.T) {
+	s, dir := withAlpha(t), t.TempDir()
+	if s.Has("beta") || !s.Has("alpha") {
+		t.Error("Has does not say what is there")
+	}
+	origin, err := s.Link("alpha", dir)
+	if err != nil || origin != "https://example.com/alpha" {
+		t.Errorf("the origin is %q, %v", origin, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "alpha")); err != nil || string(data) != content {
+		t.Errorf("the link is %q, %v", data, err)
+	}
+	// Where the file system has no links.
+	copied := filepath.Join(dir, "copied")
+	if err := copyFile(s.file("alpha"), copied); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(copied); err != nil || info.Mode().Perm()&0o100 == 0 {
+		t.Errorf("the copy is %v, %v", info, err)
+	}
+	if _, err := s.Link("beta", dir); err == nil {
+		t.Error("a program that is not there is linked")
 	}
 }

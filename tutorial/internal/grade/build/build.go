@@ -94,7 +94,7 @@ func Build(ctx context.Context, c Cell, o Options) (string, isolation.Usage, err
 	binary := filepath.Join(out, "operator")
 	var said bytes.Buffer
 	usage, err := c.Run(ctx, isolation.Command{
-		Args:     []string{filepath.Join(o.Root, "bin", "go"), "build", atOnce, "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "./cmd"},
+		Args:     []string{filepath.Join(o.Root, "bin", "go"), "build", atOnce, "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", binary, "./cmd"},
 		Dir:      source,
 		Env:      o.environment(temporary),
 		Stdout:   &said,

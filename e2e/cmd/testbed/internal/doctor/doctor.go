@@ -32,6 +32,8 @@ type Facts struct {
 
 	// KubernetesBuilt says that the cache holds Kubernetes already.
 	KubernetesBuilt bool
+	// KubernetesFrom is where it was downloaded from, a host, or "" if it was compiled.
+	KubernetesFrom string
 	// Cache, State, Temp, GoBuild and GoModules are the directories that fill up.
 	Cache, State, Temp, GoBuild, GoModules Directory
 

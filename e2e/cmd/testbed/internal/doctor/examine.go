@@ -89,8 +89,8 @@ func Examine(f Facts) []Finding {
 		checkGoSettings(f.GoSettings),
 		// A read-only cache may be one that a classroom shares, which is good when Kubernetes is in it.
 		checkDirectory("cache", f.Cache, cacheToBuild, elsewhere,
-			rule{f.KubernetesBuilt && f.Cache.Writable, OK, f.Cache.Path + ", Kubernetes is built", ""},
-			rule{f.KubernetesBuilt, OK, f.Cache.Path + ", Kubernetes is built, read-only", ""},
+			rule{f.KubernetesBuilt && f.Cache.Writable, OK, f.Cache.Path + ", Kubernetes is " + made(f.KubernetesFrom), ""},
+			rule{f.KubernetesBuilt, OK, f.Cache.Path + ", Kubernetes is " + made(f.KubernetesFrom) + ", read-only", ""},
 			rule{!f.Cache.Writable, Lacking, f.Cache.Path + " is read-only and holds no Kubernetes", elsewhere + ", or ask its owner to run make up once"}),
 		checkDirectory("state", f.State, stateToRun, `export TESTBED_STATE="$HOME/.testbed-state" (any directory of yours with a short path)`),
 		checkDirectory("TMPDIR", f.Temp, building*tempToBuild, "export TMPDIR=/another/directory",
@@ -122,6 +122,14 @@ func Examine(f Facts) []Finding {
 	}
 	// A subject that is fine unless there is something to say, or that this system does not have, has nothing to show.
 	return slices.DeleteFunc(findings, func(f Finding) bool { return f.Found == "" })
+}
+
+// made says how Kubernetes got into the cache.
+func made(from string) string {
+	if from == "" {
+		return "compiled"
+	}
+	return "downloaded from " + from
 }
 
 // elsewhere moves the cache.

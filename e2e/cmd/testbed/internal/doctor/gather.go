@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/kind/home"
@@ -48,7 +50,7 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 		State:          lookAtDirectory(state),
 		Temp:           lookAtDirectory(os.TempDir()),
 	}
-	facts.KubernetesBuilt = kubernetesBuilt(cache)
+	facts.KubernetesBuilt, facts.KubernetesFrom = kubernetesIn(cache)
 	goEnv := func(name string) string { return output(ctx, "go", "env", name) }
 	facts.GoBuild = lookAtDirectory(goEnv("GOCACHE"))
 	facts.GoModules = lookAtDirectory(goEnv("GOMODCACHE"))
@@ -94,15 +96,23 @@ func goSettings(ctx context.Context) []GoSetting {
 	return settings
 }
 
-// kubernetesBuilt looks for an API server in the directories that kind/kubernetes
-// makes, <cache>/kubernetes/assets/<what it was built from>/. It may be that of
-// another version, so this is a hint about the size of the work ahead, no more.
-func kubernetesBuilt(cache string) bool {
-	servers, _ := filepath.Glob(filepath.Join(cache, "kubernetes", "assets", "*", "kube-apiserver"))
-	return slices.ContainsFunc(servers, func(path string) bool {
-		_, err := os.Stat(path) // a link may point to what somebody deleted
-		return err == nil
-	})
+// kubernetesIn looks for API servers in the directories that kind/kubernetes
+// makes, <cache>/kubernetes/assets/<what it was made from>/. They may be those of
+// another version, so this is a hint about the size of the work ahead, no more. A
+// compiled one is used rather than one that was downloaded from a host.
+func kubernetesIn(cache string) (built bool, from string) {
+	servers, _ := filepath.Glob(filepath.Join(cache, "kubernetes", "assets", "*", embedded.KubeAPIServer))
+	for _, server := range servers {
+		if _, err := os.Stat(server); err != nil {
+			continue // a link may point to what somebody deleted
+		}
+		origin, err := url.Parse(embedded.Origin(filepath.Dir(server)))
+		if err != nil || origin.Host == "" {
+			return true, ""
+		}
+		built, from = true, origin.Host
+	}
+	return built, from
 }
 
 func firstOnPath(names ...string) string {

@@ -69,6 +69,30 @@ func TestGatherFindsKubernetesInTheCache(t *testing.T) {
 	}
 }
 
+func TestGatherFindsHowKubernetesWasMade(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv("TESTBED_CACHE", cache)
+	add := func(key, record string) {
+		directory := filepath.Join(cache, "kubernetes", "assets", key)
+		err := errors.Join(os.MkdirAll(directory, 0o755), os.WriteFile(filepath.Join(directory, "kube-apiserver"), nil, 0o755),
+			os.WriteFile(filepath.Join(directory, "kube-apiserver.json"), []byte(record), 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(from string) {
+		t.Helper()
+		facts, err := doctor.Gather(t.Context(), false)
+		if err != nil || !facts.KubernetesBuilt || facts.KubernetesFrom != from {
+			t.Errorf("built %v, from %q, %v; expected %q", facts.KubernetesBuilt, facts.KubernetesFrom, err, from)
+		}
+	}
+	add("a", `{"origin": "https://dl.k8s.io/release/v1.37.0/bin/linux/amd64/kube-apiserver"}`)
+	expect("dl.k8s.io")
+	add("b", `{"size": 1}`)
+	expect("")
+}
+
 func TestGatherAsksTheFirstProxy(t *testing.T) {
 	var asked string
 	status := http.StatusOK
