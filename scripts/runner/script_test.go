@@ -77,7 +77,7 @@ func TestScript(t *testing.T) {
 	}
 	hello := func() {
 		t.Helper()
-		if out, err := run("progress", "greeting", "sh", "-c", `echo "hello $GOFLAGS"`); err != nil || out != "hello -trimpath -buildvcs=false\n" {
+		if out, err := run("progress", "greeting", "sh", "-c", `echo "hello $GOFLAGS"`); err != nil || out != "hello -trimpath -buildvcs=false -gcflags=all=-dwarf=false\n" {
 			t.Fatalf("%q, %v", out, err)
 		}
 	}

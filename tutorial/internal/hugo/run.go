@@ -78,7 +78,7 @@ func (s Site) output(ctx context.Context, name string, args ...string) ([]byte, 
 	command := exec.CommandContext(ctx, filepath.FromSlash(name), args...)
 	command.Dir = s.Root
 	// As the Makefile has it: with other flags, the Go command would compile Hugo again.
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath -buildvcs=false")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath -buildvcs=false -gcflags=all=-dwarf=false")
 	command.Stderr = s.Progress
 	// So that it ends what it has started.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
