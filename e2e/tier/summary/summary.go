@@ -321,7 +321,7 @@ func (r Run) Proven() string {
 	line := "Proven: " + enumerate(counts)
 	var more []string
 	if r.cached > 0 {
-		more = append(more, fmt.Sprintf("the result of %d packages is from Go's test cache", r.cached))
+		more = append(more, fmt.Sprintf("packages from Go's test cache: %d", r.cached))
 	}
 	if len(r.failed) > 0 {
 		more = append(more, fmt.Sprintf("%d failed", len(r.failed)))

@@ -92,7 +92,7 @@ func TestProven(t *testing.T) {
 		},
 		"what Go remembers": {
 			[]summary.Event{run("TestA"), pass("TestA"), output("", "ok  \t"+pkg+"\t(cached)\n"), {Action: "pass"}},
-			"Proven: 1 test (the result of 1 packages is from Go's test cache).",
+			"Proven: 1 test (packages from Go's test cache: 1).",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
