@@ -258,9 +258,13 @@ func (r Run) Skips() []Skip { return slices.Clone(r.skips) }
 func (r Run) Skipped() []string {
 	left := map[string][]string{}
 	var lines, reasons []string
+	parts := map[Skip]int{} // of a test that were skipped for the same reason
 	for _, s := range r.skips {
 		if s.Tier == "" {
-			reasons = append(reasons, "Skipped: "+s.String())
+			s.Test, _, _ = strings.Cut(s.Test, "/")
+			if parts[s]++; parts[s] == 1 {
+				reasons = append(reasons, s.String())
+			}
 			continue
 		}
 		test := s.Test
@@ -275,7 +279,16 @@ func (r Run) Skipped() []string {
 			lines = append(lines, "Left to "+t.command+": "+strings.Join(left[t.name], "; "))
 		}
 	}
-	return append(lines, reasons...)
+	for s, n := range parts {
+		if n > 1 {
+			i := slices.Index(reasons, s.String())
+			reasons[i] = fmt.Sprintf("%s %s, %d parts: %s", s.Package, s.Test, n, s.Reason)
+		}
+	}
+	for _, reason := range reasons {
+		lines = append(lines, "Skipped: "+reason)
+	}
+	return lines
 }
 
 // Failed returns the tests that failed, without those of which a subtest did, and the packages that failed without a test.
@@ -308,7 +321,7 @@ func (r Run) Proven() string {
 	line := "Proven: " + enumerate(counts)
 	var more []string
 	if r.cached > 0 {
-		more = append(more, fmt.Sprintf("the result of %d packages is from Go's test cache", r.cached))
+		more = append(more, fmt.Sprintf("packages from Go's test cache: %d", r.cached))
 	}
 	if len(r.failed) > 0 {
 		more = append(more, fmt.Sprintf("%d failed", len(r.failed)))

@@ -92,7 +92,7 @@ func TestProven(t *testing.T) {
 		},
 		"what Go remembers": {
 			[]summary.Event{run("TestA"), pass("TestA"), output("", "ok  \t"+pkg+"\t(cached)\n"), {Action: "pass"}},
-			"Proven: 1 test (the result of 1 packages is from Go's test cache).",
+			"Proven: 1 test (packages from Go's test cache: 1).",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,11 +152,15 @@ func TestSkipped(t *testing.T) {
 	g.Expect(read(t, events(
 		attr("TestNight", summary.TierKey, "nightly"), skip("TestNight"), attr("TestA", summary.TierKey, "all"), skip("TestA"), attr("TestB/part", summary.TierKey, "all"), skip("TestB/part"),
 		output("TestOdd", "    a_test.go:1: there is no moon\n"), skip("TestOdd"),
+		output("TestParts/a", "    a_test.go:1: no such part\n"), skip("TestParts/a"), output("TestParts/b", "    a_test.go:1: no such part\n"), skip("TestParts/b"),
+		output("TestParts/c", "    a_test.go:1: another reason\n"), skip("TestParts/c"),
 		summary.Event{Action: "attr", Package: "docs", Test: "TestC", Key: summary.TierKey, Value: "all"}, summary.Event{Action: "skip", Package: "docs", Test: "TestC"},
 	)).Skipped()).To(Equal([]string{
 		"Left to make test-all: docs TestC; e2e/memcached TestA, TestB/part",
 		"Left to make nightly: e2e/memcached TestNight",
 		"Skipped: e2e/memcached TestOdd: there is no moon",
+		"Skipped: e2e/memcached TestParts, 2 parts: no such part",
+		"Skipped: e2e/memcached TestParts: another reason",
 	}))
 }
 
