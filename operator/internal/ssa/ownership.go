@@ -11,13 +11,15 @@ import (
 )
 
 // takeOver returns the JSON patch of metadata.managedFields that must precede a server-side apply by the owner, or nil if none is
-// needed. Elements that others have added to the exclusive lists become the owner's.
+// needed. Elements that others have added to the exclusive lists become the owner's. sameFields is whether the apply sets the fields
+// that the owner set before. If so, and if there are no such elements, nothing has to go away, and it does not matter that some of
+// the fields belong to the owner by an update as well.
 //
 // The patch tests the entries that it changes instead of the resource version, so that the Deployment's controller can write the
 // status at the same time, as it does throughout a rollout. Only if such a write moves the owner's entry within the list, which
 // is sorted by time in seconds, does the API server refuse the patch as invalid. client-go's csaupgrade changes the operation of
 // the owner's entry too, but fails with a conflict after any write in between.
-func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fieldpath.Path) ([]byte, error) {
+func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fieldpath.Path, sameFields bool) ([]byte, error) {
 	var (
 		ours = -1                       // the index of the owner's entry
 		sets = map[int]*fieldpath.Set{} // the fields of each entry that may change, by index
@@ -42,7 +44,11 @@ func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fie
 		all = all.Union(taken)
 		kept[i] = set.Difference(taken)
 	}
-	if ours < 0 {
+	foreignStay := true
+	for i, set := range kept {
+		foreignStay = foreignStay && set.Equals(sets[i])
+	}
+	if ours < 0 || sameFields && foreignStay {
 		return nil, nil
 	}
 
