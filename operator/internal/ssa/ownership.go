@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -108,4 +109,50 @@ func below(paths []fieldpath.Path, set *fieldpath.Set) *fieldpath.Set {
 		}
 	}
 	return result
+}
+
+// Managers returns the sorted names of the field managers, other than owner, of the fields at the paths, which are in the form of
+// Drift.
+func Managers(entries []metav1.ManagedFieldsEntry, owner string, paths []string) (names []string) {
+	for _, entry := range entries {
+		set := fieldpath.NewSet()
+		if entry.Manager == owner || entry.Subresource == "status" || entry.FieldsV1 == nil || set.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
+			continue
+		}
+		for member := range set.Leaves().All() { // which can't be left early
+			if slices.ContainsFunc(paths, func(path string) bool { return overlap(path, pathOf(member)) }) {
+				names = append(names, entry.Manager)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// pathOf returns a path in the form of Drift, as far as that goes: a list that is replaced as a whole is a leaf.
+func pathOf(path fieldpath.Path) (result string) {
+	for _, element := range path {
+		switch {
+		case element.FieldName != nil:
+			result = join(result, *element.FieldName)
+		case element.Key != nil:
+			var values []string
+			for _, field := range *element.Key {
+				values = append(values, fmt.Sprint(field.Value.Unstructured()))
+			}
+			result += "[" + strings.Join(values, ",") + "]"
+		default:
+			return result
+		}
+	}
+	return result
+}
+
+// overlap reports whether one of two paths is the other one or below it.
+func overlap(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	rest, found := strings.CutPrefix(b, a)
+	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

@@ -125,6 +125,38 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+func TestManagers(t *testing.T) {
+	entry := func(manager, subresource, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	entries := []metav1.ManagedFieldsEntry{
+		entry("ours", "", `{"f:spec":{"f:replicas":{}}}`),
+		entry("kubectl", "scale", `{"f:spec":{"f:replicas":{}}}`),
+		entry("autoscaler", "", `{"f:spec":{"f:replicas":{},"f:replicasToo":{}}}`),
+		entry("controller", "status", `{"f:spec":{"f:replicas":{}}}`),
+		entry("edit", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{".":{},"f:args":{},`+
+			`"f:ports":{"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}}}}}`),
+		entry("broken", "", `{`),
+		{Manager: "none"},
+	}
+	const container = "spec.template.spec.containers[memcached]"
+	for path, want := range map[string][]string{
+		"spec.replicas":                     {"autoscaler", "kubectl"},
+		"spec.replicasToo":                  {"autoscaler"},
+		"spec.paused":                       nil,
+		container + ".args":                 {"edit"},
+		container + ".args[0]":              {"edit"},
+		container + ".ports":                {"edit"},
+		container + ".ports[9999,TCP].name": {"edit"},
+		container + ".ports[11211,TCP]":     nil,
+		"spec.template.spec":                {"edit"},
+	} {
+		if diff := cmp.Diff(want, Managers(entries, "ours", []string{"metadata.labels.x", path})); diff != "" {
+			t.Errorf("managers of %s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
 // apply applies a JSON patch of an object to its managed fields.
 func apply(patch []byte, entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	object := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: entries}}
