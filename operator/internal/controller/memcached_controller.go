@@ -55,6 +55,9 @@ type MemcachedReconciler struct {
 	Recorder events.EventRecorder
 
 	lastWrites lastWrites
+
+	// retries limits how often Memcacheds are reconciled again because of something that no event reports. SetupWithManager sets it.
+	retries *retryLimiter
 }
 
 // The reconciler reads through watches. It needs "get" only for a Deployment that is about to be changed, and for a Memcached
@@ -122,7 +125,7 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	}
 	progressing := meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionProgressing)
 	if overwritten := new(overwrittenError); errors.As(failure, &overwritten) {
-		return ctrl.Result{RequeueAfter: overwritten.retry}, nil
+		return ctrl.Result{RequeueAfter: r.retries.recheck(overwritten.retry)}, nil
 	}
 	return r.next(observed, progressing, failure)
 }
@@ -145,7 +148,7 @@ func (r *MemcachedReconciler) ensureDeploymentInTime(ctx context.Context, mc *ca
 func (r *MemcachedReconciler) next(s snapshot, progressing *metav1.Condition, err error) (ctrl.Result, error) {
 	switch {
 	case errors.Is(err, errNameTaken), err == nil && s.deployment.uid == "":
-		return ctrl.Result{RequeueAfter: r.RecheckInterval}, nil
+		return ctrl.Result{RequeueAfter: r.retries.recheck(r.RecheckInterval)}, nil
 	case errors.Is(err, errInvalidSpec):
 		return ctrl.Result{}, reconcile.TerminalError(err)
 	case err != nil:
