@@ -151,7 +151,7 @@ func TestFieldsThatAnotherProgramKeepsChanging(t *testing.T) {
 		}
 		expectEvents(t, f, "Warning FieldsOverwritten")
 
-		// The other program ends. Whether it does shows only after a while.
+		// The other program stops, which shows only after a while.
 		f.controlDeployment()
 		f.reconcile()
 		expectEvents(t, f, "Warning FieldsOverwritten")
