@@ -14,12 +14,12 @@ import (
 )
 
 // maxRepairs is how many times in a row the operator repairs the same fields at once. If they differ again, another program keeps
-// changing them, and both would go on as fast as they can. So few repairs are also the work of people who try what happens.
+// changing them, and both would go on as fast as they can. People who try out a change rarely repeat it as often.
 const maxRepairs = 5
 
 // repairs are the last repairs of one Deployment: changes of fields that differed although the operator had set them.
 type repairs struct {
-	// generation and image are those that the Deployment was repaired for. Others are a new beginning.
+	// generation and image are those that the Deployment was repaired for. With another of them, the count starts again.
 	generation int64
 	image      string
 	// paths are the fields that have differed each time, count is how many times in a row, and last is when they were last repaired.
