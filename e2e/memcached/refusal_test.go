@@ -287,10 +287,24 @@ func onlyNamespace(s *framework.Scope) *metav1.LabelSelector {
 // else at the end of the test.
 func inForce(ctx context.Context, s *framework.Scope, words string, objects ...client.Object) (lift func()) {
 	s.Helper()
+	tried := unowned(s, s.NewName("tried"))
+	return inForceWhen(ctx, s, func(ctx context.Context) error {
+		err := s.Client.Create(ctx, tried.DeepCopy(), client.DryRunAll)
+		if err == nil || !strings.Contains(err.Error(), words) {
+			return fmt.Errorf("expected it to be refused with %q; last seen: %w", words, cmp.Or(err, errors.New("it was taken")))
+		}
+		return nil
+	}, objects...)
+}
+
+// inForceWhen creates objects that the API server acts on, and returns when check says that it does. They are deleted by lift, or else
+// at the end of the test.
+func inForceWhen(ctx context.Context, s *framework.Scope, check func(context.Context) error, objects ...client.Object) (lift func()) {
+	s.Helper()
 	lift = sync.OnceFunc(func() {
 		for _, object := range objects {
 			if err := s.Client.Delete(context.WithoutCancel(ctx), object); err != nil {
-				s.Errorf("deleting what refuses Deployments: %v", err)
+				s.Errorf("deleting what acts on Deployments: %v", err)
 			}
 		}
 	})
@@ -298,14 +312,7 @@ func inForce(ctx context.Context, s *framework.Scope, words string, objects ...c
 		add(ctx, s, object)
 	}
 	s.Cleanup(lift)
-	tried := unowned(s, s.NewName("tried"))
-	framework.WaitFor(ctx, s, "a Deployment", func(ctx context.Context) error {
-		err := s.Client.Create(ctx, tried.DeepCopy(), client.DryRunAll)
-		if err == nil || !strings.Contains(err.Error(), words) {
-			return fmt.Errorf("expected it to be refused with %q; last seen: %w", words, cmp.Or(err, errors.New("it was taken")))
-		}
-		return nil
-	})
+	framework.WaitFor(ctx, s, "a Deployment", check)
 	return lift
 }
 

@@ -77,7 +77,7 @@ func TestRepair(t *testing.T) {
 				s.Fatal(err)
 			}
 			earlier.WithLabels(map[string]string{"example.com/earlier": "label"})
-			earlier.WithAnnotations(map[string]string{cachev1alpha1.AnnotationConfigurationHash: "earlier"})
+			earlier.WithAnnotations(map[string]string{cachev1alpha1.AnnotationFieldsHash: "earlier"})
 			earlier.Spec.WithMinReadySeconds(1)
 			earlier.Spec.Template.Spec.WithPriorityClassName("system-node-critical")
 			if err := s.Client.Apply(ctx, earlier, client.FieldOwner(cachev1alpha1.FieldManager), client.ForceOwnership); err != nil {
@@ -85,7 +85,7 @@ func TestRepair(t *testing.T) {
 			}
 			framework.WaitForObject(ctx, s, made, And(
 				HaveField("Labels", Not(HaveKey("example.com/earlier"))),
-				HaveField("Annotations", HaveKeyWithValue(cachev1alpha1.AnnotationConfigurationHash, Not(Equal("earlier")))),
+				HaveField("Annotations", HaveKeyWithValue(cachev1alpha1.AnnotationFieldsHash, Not(Equal("earlier")))),
 				HaveField("Spec.MinReadySeconds", BeZero()),
 				HaveField("Spec.Template.Spec.PriorityClassName", BeEmpty()),
 			))

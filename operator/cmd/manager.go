@@ -29,7 +29,7 @@ func managerOptions(o options, c certificate, scheme *runtime.Scheme, log logr.L
 		NewCache:               lenient.NewCache,
 		HealthProbeBindAddress: o.healthProbeAddress,
 		Metrics:                metricsOptions(o, c),
-		WebhookServer:          webhook.NewServer(webhook.Options{Host: o.webhooks.host, Port: o.webhooks.port, TLSOpts: c.tlsOptions()}),
+		WebhookServer:          &drainingServer{Server: webhook.NewServer(webhook.Options{Host: o.webhooks.host, Port: o.webhooks.port, TLSOpts: c.tlsOptions()})},
 		Controller: config.Controller{
 			MaxConcurrentReconciles: o.maxConcurrentReconciles,
 			ReconciliationTimeout:   o.reconciliationTimeout,

@@ -94,7 +94,7 @@ func TestManagerOptions(t *testing.T) {
 func TestServers(t *testing.T) {
 	o, c := parsed(t, everyFlagSet...)
 	got := managerOptions(o, c, runtime.NewScheme(), logr.Discard())
-	server := got.WebhookServer.(*webhook.DefaultServer).Options
+	server := got.WebhookServer.(*drainingServer).Server.(*webhook.DefaultServer).Options
 	if server.Host != "127.0.0.1" || server.Port != 3 {
 		t.Errorf("webhooks are served at %s:%d, want 127.0.0.1:3", server.Host, server.Port)
 	}

@@ -19,21 +19,26 @@ func writes(user string) audit.Filter {
 // countRequests fills in how often a subject has made requests for its objects.
 func countRequests(r *Result, events []auditv1.Event) {
 	r.Requests = map[string]int{}
-	written := map[string]int{}
 	for i := range events {
 		e := &events[i]
 		r.Requests[e.Verb]++
-		if audit.Writes(e) && e.ObjectRef != nil && e.ObjectRef.Namespace == namespace {
-			written[e.ObjectRef.Name]++ // a Memcached and its Deployment have the same name
-		}
 		if e.ResponseStatus != nil && e.ResponseStatus.Code == 409 {
 			r.Conflicts++
 		}
 	}
+	r.WritesMean, r.WritesMax = writesPerObject(events, r.Objects)
+}
+
+// writesPerObject returns how many of the requests are writes for one of n objects: the mean and the largest number.
+func writesPerObject(events []auditv1.Event, n int) (mean float64, most int) {
+	written := map[string]int{}
 	total := 0
-	for _, count := range written {
-		total += count
-		r.WritesMax = max(r.WritesMax, count)
+	for i := range events {
+		if e := &events[i]; audit.Writes(e) && e.ObjectRef != nil && e.ObjectRef.Namespace == namespace {
+			written[e.ObjectRef.Name]++ // a Memcached and its Deployment have the same name
+			most = max(most, written[e.ObjectRef.Name])
+			total++
+		}
 	}
-	r.WritesMean = float64(total) / float64(r.Objects)
+	return float64(total) / float64(n), most
 }

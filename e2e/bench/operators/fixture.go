@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,14 +80,14 @@ func newMemcached(name string) *unstructured.Unstructured {
 	return object
 }
 
-// waitForAvailable waits until so many Deployments and Memcacheds are recorded as Available.
-func (f *fixture) waitForAvailable(ctx context.Context, recorder *record.Recorder, count int) error {
+// waitForAvailable waits until so many Deployments and Memcacheds are recorded as Available, as wanted.
+func (f *fixture) waitForAvailable(ctx context.Context, recorder *record.Recorder, count int, want target) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	seen := map[types.UID]bool{}
 	reported := time.Now()
 	err := recorder.Until(ctx, 0, func(v record.Version) bool {
-		if available(v.Object) && !v.Deleted {
+		if want.isReached(v.Object) && !v.Deleted {
 			seen[v.Object.GetUID()] = true
 		} else {
 			delete(seen, v.Object.GetUID())
@@ -103,12 +104,31 @@ func (f *fixture) waitForAvailable(ctx context.Context, recorder *record.Recorde
 	return nil
 }
 
-// available reports whether a Memcached says that it is Available, or whether a Deployment has all of its pods.
-func available(object *unstructured.Unstructured) bool {
+// target is what all Deployments are to become.
+type target struct {
+	size int64
+	// restarted is whether their pods are those after restartPods.
+	restarted bool
+}
+
+// isReached reports whether a Memcached says that it is Available, for its current spec if it says for which, or whether a Deployment
+// has all of its pods, of its current template.
+func (t target) isReached(object *unstructured.Unstructured) bool {
 	if object.GetKind() == memcached.Kind {
-		return framework.IsTrue(object, "Available")
+		conditions, err := framework.ConditionsOf(object)
+		condition := meta.FindStatusCondition(conditions, "Available")
+		return err == nil && condition != nil && condition.Status == metav1.ConditionTrue &&
+			(condition.ObservedGeneration == 0 || condition.ObservedGeneration == object.GetGeneration())
 	}
 	observed, _, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
-	replicas, _, _ := unstructured.NestedInt64(object.Object, "status", "availableReplicas")
-	return observed >= object.GetGeneration() && replicas == size
+	_, restarted, _ := unstructured.NestedString(object.Object, "spec", "template", "metadata", "annotations", restartedAt)
+	if observed < object.GetGeneration() || restarted != t.restarted {
+		return false
+	}
+	for _, field := range []string{"replicas", "updatedReplicas", "availableReplicas"} {
+		if count, _, _ := unstructured.NestedInt64(object.Object, "status", field); count != t.size {
+			return false
+		}
+	}
+	return true
 }

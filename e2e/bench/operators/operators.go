@@ -19,6 +19,7 @@ import (
 const (
 	namespace = "bench"
 	size      = 3
+	grown     = 5 // the size after a change
 	port      = 11211
 )
 
@@ -39,9 +40,14 @@ type Options struct {
 	Quiet time.Duration
 	// PodsReadyAfter is how long each pod takes until it is ready.
 	PodsReadyAfter time.Duration
+	// Late are the numbers of objects that are also measured with pods that take lateAfter until they are ready.
+	Late []int
 	// Progress gets a line for each step.
 	Progress io.Writer
 }
+
+// lateAfter is how long a pod takes until it is ready, in measurements of their own: as long as it may take to pull an image.
+const lateAfter = 5 * time.Second
 
 // Subject is an operator that is measured. Its custom resource is Memcached of cache.example.com/v1alpha1, with spec.size and
 // spec.containerPort.
@@ -64,6 +70,17 @@ func Measure(ctx context.Context, o Options) ([]Result, error) {
 	if len(o.Subjects) == 0 || len(o.Objects) == 0 {
 		return nil, errors.New("measure operators: name at least one and a number of objects")
 	}
+	results, err := o.measureAll(ctx)
+	if err != nil || len(o.Late) == 0 {
+		return results, err
+	}
+	o.Objects, o.PodsReadyAfter, o.Quiet, o.Repairs, o.Foreign = o.Late, lateAfter, 0, 0, 0
+	late, err := o.measureAll(ctx)
+	return append(results, late...), err
+}
+
+// measureAll measures the floor and all subjects with each number of objects.
+func (o Options) measureAll(ctx context.Context) ([]Result, error) {
 	var results []Result
 	for _, n := range o.Objects {
 		for _, subject := range slices.Insert(slices.Clone(o.Subjects), 0, Subject{Name: floor, Manifests: o.Subjects[0].Manifests}) {

@@ -33,6 +33,7 @@ var colors = []string{"#9aa0a6", "#d98e04", "#1a73e8"}
 
 // WritePlot draws the results with the largest number of objects as an SVG: what an operator costs beside the floor.
 func WritePlot(w io.Writer, results []Result, title string) error {
+	results, _ = byReadiness(results)
 	most := slices.MaxFunc(results, func(a, b Result) int { return a.Objects - b.Objects }).Objects
 	shown := slices.DeleteFunc(slices.Clone(results), func(r Result) bool { return r.Objects != most })
 	panels := []panel{

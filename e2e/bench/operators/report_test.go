@@ -20,15 +20,19 @@ import (
 
 var results = []Result{
 	{Subject: "ours", Objects: 1, Requests: map[string]int{"create": 1}, Heap: 3, Foreign: 5000, ForeignHeap: 2},
-	{Subject: floor, Objects: 101, Available: 10 * time.Second},
+	{Subject: floor, Objects: 101, Available: 10 * time.Second, Scale: Phase{Time: 10 * time.Second, WritesMean: 2, WritesMax: 2}, Rollout: Phase{Time: 4 * time.Second}},
 	{
-		Subject: "scaffold", Objects: 101, Requests: map[string]int{"create": 101}, CPU: 4 * time.Second,
+		Subject: "scaffold", Objects: 101, Requests: map[string]int{"create": 101}, CPU: 4 * time.Second, PeakMemory: 40,
 	},
 	{
 		Subject: "ours", Objects: 101, Available: 15 * time.Second, Requests: map[string]int{"create": 101, "patch": 202, "list": 3},
 		WritesMean: 3, WritesMax: 6, Heap: 4, CPU: 3 * time.Second, PeakMemory: 50, Reconciles: 6.5,
 		Repairs: []time.Duration{3 * time.Millisecond, time.Millisecond, 2 * time.Millisecond},
+		Scale:   Phase{Time: 15 * time.Second, WritesMean: 2.5, WritesMax: 4}, Rollout: Phase{Time: 5 * time.Second, WritesMean: 2, WritesMax: 2},
 	},
+	{Subject: floor, Objects: 7, PodsReadyAfter: lateAfter, Scale: Phase{Time: time.Second}},
+	{Subject: "scaffold", Objects: 7, PodsReadyAfter: lateAfter, Requests: map[string]int{"create": 7}, Scale: Phase{Time: 10 * time.Second}},
+	{Subject: "ours", Objects: 7, PodsReadyAfter: lateAfter, Requests: map[string]int{"create": 7}, Scale: Phase{Time: 9 * time.Second}},
 }
 
 func TestAims(t *testing.T) {
@@ -43,6 +47,12 @@ func TestAims(t *testing.T) {
 	g.Expect(verdicts).To(HaveKeyWithValue("reconciles per object with 101 objects", "missed by 1.50 (30 %)"))
 	g.Expect(verdicts).To(HaveKeyWithValue("CPU time to the scaffold's with 101 objects", "missed by 0.05 (7 %)"))
 	g.Expect(verdicts).To(HaveKeyWithValue("peak memory with 101 objects", "met"))
+	g.Expect(verdicts).To(HaveKeyWithValue("writes per object for another size, mean, with 101 objects", "met"))
+	g.Expect(verdicts).To(HaveKeyWithValue("writes per object for another size, most, with 101 objects", "missed by 1.00 (33 %)"))
+	g.Expect(verdicts).To(HaveKeyWithValue("time for another size to the floor's with 101 objects", "missed by 0.30 (25 %)"))
+	g.Expect(verdicts).To(HaveKeyWithValue("time for a rollout to the floor's with 101 objects", "met"))
+	g.Expect(verdicts).To(HaveKeyWithValue("peak memory to the scaffold's with 101 objects", "missed by 0.25 (25 %)"))
+	g.Expect(verdicts).To(HaveKeyWithValue("time for another size to the scaffold's with 7 objects, pods ready after 5s", "met"))
 	g.Expect(verdicts).To(HaveKeyWithValue("heap per object", "missed by 0 KiB (2 %)"))
 	g.Expect(verdicts).To(HaveKeyWithValue("heap for 5000 Deployments of others", "missed by 1 MiB (100 %)"))
 }
@@ -53,6 +63,9 @@ func TestWriteMarkdown(t *testing.T) {
 	g.Expect(WriteMarkdown(&b, results, "ours")).To(Succeed())
 	g.Expect(b.String()).To(ContainSubstring("\n| floor | 101 | 10.0 s |  |  |"))
 	g.Expect(b.String()).To(ContainSubstring("| ours | 101 | 15.0 s | 3 | 101 | 202 | 3.0 (max 6) | 0 | 0 | 0 | 0 | 6.5 | 3.0 s | 50 MiB | 2, 3 ms |\n"))
+	g.Expect(b.String()).NotTo(ContainSubstring("| ours | 7 | 0.0 s |"), "what takes longer is in the second table")
+	g.Expect(b.String()).To(ContainSubstring("\n| ours | 101 | 0s | 15.0 s | 2.50 (max 4) | 5.0 s | 2.00 (max 2) |\n"))
+	g.Expect(b.String()).To(ContainSubstring("\n| ours | 7 | 5s | 9.0 s | 0.00 (max 0) | 0.0 s | 0.00 (max 0) |\n"))
 	g.Expect(b.String()).To(ContainSubstring("| heap per object | 10.24 KiB | 10 KiB | missed by 0 KiB (2 %) |\n"))
 }
 
@@ -106,6 +119,46 @@ func TestCountRequests(t *testing.T) {
 	g.Expect(r.WritesMean).To(Equal(1.5))
 	g.Expect(r.WritesMax).To(Equal(2))
 	g.Expect(r.Conflicts).To(Equal(1))
+}
+
+func TestTargetIsReached(t *testing.T) {
+	deployment := func(generation, observed, replicas, updated, available int64, annotations map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"kind": "Deployment", "metadata": map[string]any{"generation": generation},
+			"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{"annotations": annotations}}},
+			"status": map[string]any{
+				"observedGeneration": observed, "replicas": replicas, "updatedReplicas": updated, "availableReplicas": available,
+			},
+		}}
+	}
+	memcached := func(generation int64, condition map[string]any) *unstructured.Unstructured {
+		condition["type"] = "Available"
+		return &unstructured.Unstructured{Object: map[string]any{
+			"kind": "Memcached", "metadata": map[string]any{"generation": generation}, "status": map[string]any{"conditions": []any{condition}},
+		}}
+	}
+	restarted := map[string]any{restartedAt: "now"}
+	for name, tc := range map[string]struct {
+		object *unstructured.Unstructured
+		want   target
+		is     bool
+	}{
+		"all pods":                {deployment(2, 2, 5, 5, 5, nil), target{size: 5}, true},
+		"not observed":            {deployment(2, 1, 5, 5, 5, nil), target{size: 5}, false},
+		"too few":                 {deployment(2, 2, 5, 5, 3, nil), target{size: 5}, false},
+		"old ones left":           {deployment(2, 2, 6, 5, 5, nil), target{size: 5}, false},
+		"old ones only":           {deployment(2, 2, 5, 0, 5, nil), target{size: 5}, false},
+		"not yet restarted":       {deployment(2, 2, 5, 5, 5, nil), target{size: 5, restarted: true}, false},
+		"restarted":               {deployment(3, 3, 5, 5, 5, restarted), target{size: 5, restarted: true}, true},
+		"of an earlier spec":      {memcached(2, map[string]any{"status": "True", "observedGeneration": int64(1)}), target{size: 5}, false},
+		"of the current spec":     {memcached(2, map[string]any{"status": "True", "observedGeneration": int64(2)}), target{size: 5}, true},
+		"of whatever spec":        {memcached(2, map[string]any{"status": "True"}), target{size: 5}, true},
+		"a Memcached without any": {memcached(2, map[string]any{"status": "False"}), target{size: 5}, false},
+	} {
+		if got := tc.want.isReached(tc.object); got != tc.is {
+			t.Errorf("%s: %t, want %t", name, got, tc.is)
+		}
+	}
 }
 
 func TestFalseAvailable(t *testing.T) {

@@ -8,8 +8,13 @@ type Result struct {
 	Subject string `json:"subject"`
 	// Objects is how many were created, all at once.
 	Objects int `json:"objects"`
+	// PodsReadyAfter is how long each pod took until it was ready; zero if the nodes did not wait.
+	PodsReadyAfter time.Duration `json:"podsReadyAfter,omitempty"`
 	// Available is the time from the first request until all of them were Available.
 	Available time.Duration `json:"available"`
+	// Scale is a change of all sizes at once, and Rollout one of all pod templates, as kubectl rollout restart makes it.
+	Scale   Phase `json:"scale"`
+	Rollout Phase `json:"rollout"`
 
 	// The rest is of operators: a floor has none of it.
 
@@ -29,7 +34,7 @@ type Result struct {
 	// FalseAvailable is how many times a status said Available=True with fewer ready pods than asked for, or with fewer that the
 	// Deployment had counted.
 	FalseAvailable int `json:"falseAvailable"`
-	// CPU is the processor time that the operator took until quiet.
+	// CPU is the processor time that the operator took for all of this, until it was restarted.
 	CPU time.Duration `json:"cpu"`
 	// PeakMemory is the most resident memory that it was seen with, in MiB.
 	PeakMemory float64 `json:"peakMemory"`
@@ -40,6 +45,15 @@ type Result struct {
 	Foreign     int     `json:"foreign,omitempty"`
 	// Repairs are the times from a change of a Deployment until it was undone.
 	Repairs []time.Duration `json:"repairs,omitempty"`
+}
+
+// Phase is what one change of all objects took.
+type Phase struct {
+	// Time is from the first request until all Deployments had their pods, and no Memcached was behind.
+	Time time.Duration `json:"time"`
+	// WritesMean and WritesMax are those of the operator, or of the floor, for one object.
+	WritesMean float64 `json:"writesMean"`
+	WritesMax  int     `json:"writesMax"`
 }
 
 // operator says that the result is of an operator, not of the floor.

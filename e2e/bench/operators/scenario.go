@@ -42,10 +42,10 @@ func (f *fixture) measureOperator(ctx context.Context, subject Subject) (Result,
 	if err != nil {
 		return Result{}, err
 	}
-	s := &scenario{f, operator, Result{Subject: subject.Name, Objects: f.n}}
+	s := &scenario{f, operator, Result{Subject: subject.Name, Objects: f.n, PodsReadyAfter: f.options.PodsReadyAfter}}
 	peak := s.watchMemory(ctx)
 	defer peak()
-	for _, step := range []func(context.Context) error{s.create, s.doNothing, s.repair} {
+	for _, step := range []func(context.Context) error{s.create, s.scale, s.rollOut, s.doNothing, s.repair, s.measureCPU} {
 		if err := step(ctx); err != nil {
 			return Result{}, err
 		}
@@ -69,7 +69,7 @@ func (s *scenario) create(ctx context.Context) error {
 	start := time.Now()
 	err = each(ctx, s.n, func(ctx context.Context, name string) error { return s.client.Create(ctx, newMemcached(name)) })
 	if err == nil {
-		err = s.waitForAvailable(ctx, recorder, 2*s.n)
+		err = s.waitForAvailable(ctx, recorder, 2*s.n, target{size: size})
 	}
 	s.result.Available = time.Since(start)
 	if err == nil {
@@ -89,7 +89,28 @@ func (s *scenario) create(ctx context.Context) error {
 	}
 	countRequests(&s.result, events)
 	metrics, err := scrape(ctx, s.operator.MetricsAddress())
-	s.result.Reconciles, s.result.CPU = metrics.reconciles/float64(s.n), metrics.cpu
+	s.result.Reconciles = metrics.reconciles / float64(s.n)
+	return err
+}
+
+// scale changes the size of all Memcacheds at once.
+func (s *scenario) scale(ctx context.Context) (err error) {
+	s.say("changing the size from %d to %d", size, grown)
+	s.result.Scale, err = s.phase(ctx, target{size: grown}, s.resize)
+	return err
+}
+
+// rollOut changes the pod template of all Deployments at once.
+func (s *scenario) rollOut(ctx context.Context) (err error) {
+	s.say("rolling out all Deployments")
+	s.result.Rollout, err = s.phase(ctx, target{size: grown, restarted: true}, s.restartPods)
+	return err
+}
+
+// measureCPU reads how much processor time the operator has taken so far.
+func (s *scenario) measureCPU(ctx context.Context) error {
+	metrics, err := scrape(ctx, s.operator.MetricsAddress())
+	s.result.CPU = metrics.cpu
 	return err
 }
 
@@ -139,9 +160,10 @@ func (s *scenario) repair(ctx context.Context) error {
 		return err
 	}
 	defer recorder.Stop()
-	random := rand.New(rand.NewPCG(1, 2)) // the same ones in every run
-	for range s.options.Repairs {
-		deployment := watch.NewDeployment(namespace, nameOf(random.IntN(s.n)), size)
+	order := rand.New(rand.NewPCG(1, 2)).Perm(s.n) // the same one in every run
+	// An operator may well take more changes of one Deployment in a row for a fight with another program, and back off.
+	for i := range min(s.options.Repairs, 3*s.n) {
+		deployment := watch.NewDeployment(namespace, nameOf(order[i%s.n]), grown)
 		if err := s.client.Patch(bounded, deployment, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":4}}`))); err != nil {
 			return err
 		}
@@ -150,7 +172,7 @@ func (s *scenario) repair(ctx context.Context) error {
 		if err == nil {
 			err = recorder.Until(bounded, 0, func(v record.Version) bool {
 				replicas, _, _ := unstructured.NestedInt64(v.Object.Object, "spec", "replicas")
-				return v.Object.GetName() == deployment.Name && v.Revision > patched && !v.Deleted && replicas == size
+				return v.Object.GetName() == deployment.Name && v.Revision > patched && !v.Deleted && replicas == grown
 			})
 		}
 		if err != nil {

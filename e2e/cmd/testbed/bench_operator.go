@@ -22,7 +22,7 @@ import (
 // benchOperatorFlags are what can be chosen about the benchmark of operators.
 type benchOperatorFlags struct {
 	scaffold         string
-	objects          []int
+	objects, late    []int
 	repairs, foreign int
 	quiet            time.Duration
 	podsReadyAfter   time.Duration
@@ -34,14 +34,17 @@ func newBenchOperator() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "operator",
 		Short: "Measure the operator against a floor, and against kubebuilder's scaffold",
-		Long: `Measures how long Memcacheds take until all are Available, and what the operator
-asks of the API server for that, counted in the audit log, each on a cluster of
-its own. A target that is missed is not a failure.`,
+		Long: `Measures how long Memcacheds take until all are Available, until all have
+another size and until all have other pods, and what the operator asks of the API
+server for that, counted in the audit log, each on a cluster of its own. A target
+that is missed is not a failure.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			for _, n := range flags.objects {
-				if n < 1 {
-					return usageError{fmt.Errorf("--objects=%d measures nothing: use 1 or more", n)}
+			for name, numbers := range map[string][]int{"objects": flags.objects, "late": flags.late} {
+				for _, n := range numbers {
+					if n < 1 {
+						return usageError{fmt.Errorf("--%s=%d measures nothing: use 1 or more", name, n)}
+					}
 				}
 			}
 			results, err := benchOperator(command.Context(), flags)
@@ -59,6 +62,7 @@ its own. A target that is missed is not a failure.`,
 	set := command.Flags()
 	set.StringVar(&flags.scaffold, "scaffold", "", "directory that scripts/scaffold made; if empty, the scaffold is not measured")
 	set.IntSliceVar(&flags.objects, "objects", []int{1, 100, 1000}, "numbers of objects")
+	set.IntSliceVar(&flags.late, "late", []int{100}, "numbers of objects that are also measured with pods that take 5s until they are ready; empty for none")
 	set.IntVar(&flags.repairs, "repairs", 100, "how many Deployments are changed to see them repaired")
 	set.IntVar(&flags.foreign, "foreign", 5000, "how many foreign Deployments are created at the end")
 	set.DurationVar(&flags.quiet, "quiet", 65*time.Second, "how long nothing is done, to count writes")
@@ -102,6 +106,7 @@ func benchOperator(ctx context.Context, flags benchOperatorFlags) ([]operators.R
 	return operators.Measure(ctx, operators.Options{
 		Subjects: subjects, Objects: flags.objects, Repairs: flags.repairs, Foreign: flags.foreign, Quiet: flags.quiet,
 		PodsReadyAfter: flags.podsReadyAfter,
+		Late:           flags.late,
 		Progress:       os.Stderr,
 	})
 }

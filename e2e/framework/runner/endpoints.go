@@ -26,6 +26,8 @@ type endpoint struct {
 	Process string `json:"process"`
 	Webhook string `json:"webhook"` // host:port
 	Health  string `json:"health"`  // host:port
+	// Leaving is whether the process is about to get a SIGTERM. Connections go to it as before, whether or not it is ready.
+	Leaving bool `json:"leaving,omitempty"`
 }
 
 type settleArgs struct {
@@ -87,7 +89,7 @@ func (o *Operator) settle(ctx context.Context) error {
 	args := settleArgs{Forwarder: o.forwarder()}
 	for _, r := range o.replicas {
 		if r.serving {
-			args.Endpoints = append(args.Endpoints, endpoint{Process: r.name, Webhook: r.at.webhook, Health: r.at.health})
+			args.Endpoints = append(args.Endpoints, endpoint{Process: r.name, Webhook: r.at.webhook, Health: r.at.health, Leaving: r.leaving})
 		}
 	}
 	if err := o.options.Supervisor.RunTask(ctx, o.forwarder()+"-endpoints", settleTask, args, nil); err != nil {

@@ -87,11 +87,14 @@ func (f *forwarder) forward(ctx context.Context, client *net.TCPConn) {
 func (f *forwarder) connect(ctx context.Context, client *net.TCPConn) (*link, error) {
 	err := errors.New("no replica is ready")
 	for _, e := range f.inTurn() {
-		if !f.ready(ctx, e) {
+		if !e.Leaving && !f.ready(ctx, e) {
 			continue
 		}
 		dialer := net.Dialer{Timeout: f.probing}
 		replica, dialErr := dialer.DialContext(ctx, "tcp", e.Webhook)
+		if dialErr != nil && e.Leaving {
+			return nil, fmt.Errorf("%s does not serve webhooks any more, and is still an endpoint: %w", e.Process, dialErr)
+		}
 		if dialErr != nil {
 			err = fmt.Errorf("%s is ready but does not serve webhooks: %w", e.Process, dialErr)
 			continue
@@ -148,7 +151,14 @@ func (f *forwarder) cutUnready(ctx context.Context) {
 	for l, e := range f.links {
 		byEndpoint[e] = append(byEndpoint[e], l)
 	}
-	current := f.endpoints
+	current := slices.Clone(f.endpoints)
+	for i := range current {
+		if current[i].Leaving {
+			delete(byEndpoint, current[i])
+			current[i].Leaving = false
+			delete(byEndpoint, current[i])
+		}
+	}
 	f.mu.Unlock()
 	var all sync.WaitGroup
 	for e, links := range byEndpoint {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
@@ -181,14 +182,44 @@ func (o *Operator) AddReplica(ctx context.Context, changes ...Change) (*Replica,
 }
 
 // Stop stops every replica as a kubelet does (SIGTERM, then SIGKILL after a grace period), and waits until they have exited.
-func (o *Operator) Stop(ctx context.Context) error {
-	for _, replica := range o.replicas {
-		replica.serving = false
+func (o *Operator) Stop(ctx context.Context) error { return o.stop(ctx, o.replicas...) }
+
+// stop stops replicas, and withdraws their endpoints a while after the signal.
+func (o *Operator) stop(ctx context.Context, replicas ...*Replica) error {
+	for _, replica := range replicas {
+		process, found, err := o.options.Supervisor.Find(ctx, replica.name)
+		if err != nil {
+			return err
+		}
+		replica.leaving = found && process.State == supervisor.Running
 	}
+	defer func() {
+		for _, replica := range replicas {
+			replica.leaving = false
+		}
+	}()
 	if err := o.settle(ctx); err != nil {
 		return err
 	}
-	return o.each(ctx, (*Replica).end)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- o.each(ctx, func(r *Replica, ctx context.Context) error {
+			if !slices.Contains(replicas, r) {
+				return nil
+			}
+			return r.end(ctx)
+		})
+	}()
+	var err error
+	select {
+	case err = <-ended:
+		ended <- err
+	case <-time.After(withdrawal):
+	}
+	for _, replica := range replicas {
+		replica.serving = false
+	}
+	return errors.Join(o.settle(ctx), <-ended)
 }
 
 // Kill kills every replica, as failing nodes do (SIGKILL). They stay down until [Operator.Restart].

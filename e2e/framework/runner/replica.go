@@ -16,6 +16,7 @@ type Replica struct {
 	name     string
 	at       addresses
 	serving  bool // the API server may call its webhooks, if it is ready
+	leaving  bool // it is being stopped, which does not show in the endpoints yet
 	began    bool // the supervisor has a process of this name
 	earlier  int  // how much of its log is of earlier runs
 }
@@ -46,15 +47,9 @@ func (r *Replica) MetricsAddress() string { return r.at.metrics }
 // HealthAddress returns the host:port of the replica's probes. A restart changes it.
 func (r *Replica) HealthAddress() string { return r.at.health }
 
-// Stop stops the process as a kubelet does (SIGTERM, then SIGKILL after a grace period), and waits until it has exited. From the
-// start of the call, its webhooks get no new requests.
-func (r *Replica) Stop(ctx context.Context) error {
-	r.serving = false
-	if err := r.operator.settle(ctx); err != nil {
-		return err
-	}
-	return r.end(ctx)
-}
+// Stop stops the process as a kubelet does (SIGTERM, then SIGKILL after a grace period), and waits until it has exited. Its webhooks
+// get requests for a short time after the signal, as those of a pod do: an API server learns later that it is going.
+func (r *Replica) Stop(ctx context.Context) error { return r.operator.stop(ctx, r) }
 
 // Kill kills the process, as a failing node does (SIGKILL). It stays down until [Replica.Restart].
 func (r *Replica) Kill(ctx context.Context) error {

@@ -64,6 +64,10 @@ const (
 	// ReasonNameTaken (True): a Deployment that the Memcached does not own has its name. The operator does not change it.
 	ReasonNameTaken = "NameTaken"
 
+	// ReasonFieldsOverwritten (True): another program, or an admission webhook or policy, keeps changing fields of the Deployment
+	// that the operator sets. The operator sets them again after a time.
+	ReasonFieldsOverwritten = "FieldsOverwritten"
+
 	// ReasonInvalid (True): either the spec is outside the API's limits, and the operator waits for another spec; or the API
 	// server or a webhook objects to a field of the Deployment, and the operator retries.
 	ReasonInvalid = "Invalid"
@@ -156,6 +160,8 @@ func ConditionReasons() []ConditionReason {
 			"there was no progress for longer than the progress deadline; Degraded says what is known"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonNameTaken,
 			"there is a Deployment of the same name that the Memcached does not own"},
+		{ConditionDegraded, metav1.ConditionTrue, ReasonFieldsOverwritten,
+			"another program, or an admission webhook or policy, keeps changing fields of the Deployment that the operator sets"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonInvalid,
 			"the spec is invalid, or the API server or a webhook objects to a field of the Deployment"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonQuotaExceeded,

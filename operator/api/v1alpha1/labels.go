@@ -10,10 +10,10 @@ const (
 	// distinguishes pods of the current configuration from earlier ones, and is not part of a selector.
 	LabelTemplateHash = "cache.example.com/template-hash"
 
-	// AnnotationConfigurationHash holds, on the Deployment, the hash of everything that the operator last set there. When a new
-	// version of the operator sets fewer fields, every field that it does set may be unchanged, and only this annotation shows
+	// AnnotationFieldsHash holds, on the Deployment, the hash of the names of all fields that the operator last set there. When a
+	// new version of the operator sets fewer fields, every field that it does set may be unchanged, and only this annotation shows
 	// that something has to be removed.
-	AnnotationConfigurationHash = "cache.example.com/configuration-hash"
+	AnnotationFieldsHash = "cache.example.com/fields-hash"
 )
 
 // FieldManager is the name under which the operator owns fields, as in metadata.managedFields.

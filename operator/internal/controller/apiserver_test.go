@@ -461,10 +461,13 @@ func TestFirstWritesOnAPIServer(t *testing.T) {
 	expectWrites(t, s.reconcile(mc), createByPost, statusByPatch)
 
 	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(3)) })
-	expectWrites(t, s.reconcile(mc), takeOverByPatch, applyByPatch, statusByPatch)
+	expectWrites(t, s.reconcile(mc), applyByPatch, statusByPatch)
 	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(int32(5)) })
 	expectWrites(t, s.reconcile(mc), applyByPatch, statusByPatch)
+	// The port identifies an element of a list, so the old one has to go away.
 	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(22122)) })
+	expectWrites(t, s.reconcile(mc), takeOverByPatch, applyByPatch, statusByPatch)
+	s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.ContainerPort = new(int32(33133)) })
 	expectWrites(t, s.reconcile(mc), applyByPatch, statusByPatch)
 	expectWrites(t, s.reconcile(mc))
 }
@@ -495,7 +498,7 @@ func TestUnsetFieldsAreRemovedOnAPIServer(t *testing.T) {
 	earlier := func(mc *cachev1alpha1.Memcached) *acappsv1.DeploymentApplyConfiguration {
 		desired := desiredDeployment(mc, testImage)
 		desired.WithLabels(map[string]string{"example.com/earlier": "yes"})
-		desired.WithAnnotations(map[string]string{cachev1alpha1.AnnotationConfigurationHash: "earlier"})
+		desired.WithAnnotations(map[string]string{cachev1alpha1.AnnotationFieldsHash: "earlier"})
 		desired.Spec.WithMinReadySeconds(3)
 		desired.Spec.Template.Spec.WithNodeSelector(map[string]string{"example.com/earlier": "yes"})
 		desired.Spec.Template.Spec.Containers[0].WithEnv(accorev1.EnvVar().WithName("EARLIER").WithValue("yes"))

@@ -43,7 +43,7 @@ func CachedKinds() []client.Object {
 func trimDeployment(object any) (any, error) {
 	if deployment, ok := object.(*appsv1.Deployment); ok {
 		deployment.ManagedFields = nil
-		deployment.Annotations = only(deployment.Annotations, cachev1alpha1.AnnotationConfigurationHash)
+		deployment.Annotations = only(deployment.Annotations, cachev1alpha1.AnnotationFieldsHash)
 		deployment.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: deployment.Status.ObservedGeneration,
 			ReadyReplicas:      deployment.Status.ReadyReplicas,

@@ -17,6 +17,7 @@ import (
 	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
 const (
@@ -61,7 +62,7 @@ func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.Depl
 					WithMaxSurge(intstr.FromInt32(1)).
 					WithMaxUnavailable(intstr.FromInt32(0)))).
 			WithTemplate(template))
-	return deployment.WithAnnotations(map[string]string{cachev1alpha1.AnnotationConfigurationHash: hash(deployment)})
+	return deployment.WithAnnotations(map[string]string{cachev1alpha1.AnnotationFieldsHash: hash(ssa.Fields(deployment))})
 }
 
 // desiredPodTemplate returns the template of the pods of mc, without the label for its hash. The pods meet the restricted Pod
@@ -140,12 +141,12 @@ func templateHash(desired *acappsv1.DeploymentApplyConfiguration) string {
 	return desired.Spec.Template.Labels[cachev1alpha1.LabelTemplateHash]
 }
 
-// hash returns a valid label value that is the same for equal apply configurations. They hold pointers, slices and maps with
-// string keys, so their JSON is the same every time.
-func hash(applyConfiguration any) string {
-	text, err := json.Marshal(applyConfiguration)
+// hash returns a valid label value that is the same for equal values, which are apply configurations or lists of strings. They hold
+// pointers, slices and maps with string keys, so their JSON is the same every time.
+func hash(value any) string {
+	text, err := json.Marshal(value)
 	if err != nil {
-		panic(fmt.Sprintf("an apply configuration is always JSON: %v", err))
+		panic(fmt.Sprintf("%T is always JSON: %v", value, err))
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])

@@ -44,6 +44,7 @@ func TestEveryOwnedFieldIsRestored(t *testing.T) {
 					t.Skip("a Deployment that another object controls is that object's")
 				}
 				f.t = t
+				f.restartOperator(testImage) // so many changes of one field in a row would be a program's
 				f.updateDeployment(func(deployment *appsv1.Deployment) {
 					version := deployment.ResourceVersion
 					*deployment = *edit(t, healthy, path, change)

@@ -104,7 +104,7 @@ var failureCases = []statusCase{
 	},
 	degraded("ImagePullFailed", testSnapshot(4, pod("a", unschedulable), pod("b", terminated), pod("c", waiting("RunContainerError")), pod("d", waiting("ErrImagePull")))).
 		named("before all others"),
-	blocked("NameTaken"), blocked("Invalid"), blocked("QuotaExceeded"), blocked("Forbidden"), blocked("WriteFailed"),
+	blocked("NameTaken"), blocked("FieldsOverwritten"), blocked("Invalid"), blocked("QuotaExceeded"), blocked("Forbidden"), blocked("WriteFailed"),
 	{
 		name: "the Deployment cannot be read",
 		snapshot: testSnapshot(3, pod("a", ready), pod("b", ready)).with(func(s *snapshot) {

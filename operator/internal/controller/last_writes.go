@@ -32,6 +32,8 @@ type record struct {
 	// failingSince is when the first of several attempts in a row failed to write the Deployment, or the zero time if the last one
 	// did not fail. Attempts that were refused do not count.
 	failingSince time.Time
+	// repairs are the last repairs of its Deployment.
+	repairs repairs
 	// awaited is whether this process saw the Memcached without a status, and it has not been Available since.
 	awaited bool
 }
@@ -64,6 +66,16 @@ func (w *lastWrites) recordNoFailure(mc *cachev1alpha1.Memcached) {
 	if !w.read(mc).failingSince.IsZero() {
 		w.update(mc, func(r *record) { r.failingSince = time.Time{} })
 	}
+}
+
+// recordRepairs records the last repairs of the Deployment of mc.
+func (w *lastWrites) recordRepairs(mc *cachev1alpha1.Memcached, last repairs) {
+	w.update(mc, func(r *record) { r.repairs = last })
+}
+
+// lastRepairs returns the last repairs of the Deployment of mc for its current spec and that image.
+func (w *lastWrites) lastRepairs(mc *cachev1alpha1.Memcached, image string) repairs {
+	return w.read(mc).repairs.current(mc, image)
 }
 
 // recordStatus records a status that was written, and the resource version of mc after the write.

@@ -55,6 +55,9 @@ type MemcachedReconciler struct {
 	Recorder events.EventRecorder
 
 	lastWrites lastWrites
+
+	// retries limits how often Memcacheds are reconciled again because of something that no event reports. SetupWithManager sets it.
+	retries *retryLimiter
 }
 
 // The reconciler reads through watches. It needs "get" only for a Deployment that is about to be changed, and for a Memcached
@@ -121,6 +124,9 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 		}
 	}
 	progressing := meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionProgressing)
+	if overwritten := new(overwrittenError); errors.As(failure, &overwritten) {
+		return ctrl.Result{RequeueAfter: r.retries.recheck(overwritten.retry)}, nil
+	}
 	return r.next(observed, progressing, failure)
 }
 
@@ -142,7 +148,7 @@ func (r *MemcachedReconciler) ensureDeploymentInTime(ctx context.Context, mc *ca
 func (r *MemcachedReconciler) next(s snapshot, progressing *metav1.Condition, err error) (ctrl.Result, error) {
 	switch {
 	case errors.Is(err, errNameTaken), err == nil && s.deployment.uid == "":
-		return ctrl.Result{RequeueAfter: r.RecheckInterval}, nil
+		return ctrl.Result{RequeueAfter: r.retries.recheck(r.RecheckInterval)}, nil
 	case errors.Is(err, errInvalidSpec):
 		return ctrl.Result{}, reconcile.TerminalError(err)
 	case err != nil:
@@ -175,7 +181,10 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 	switch {
 	case isCached:
 		if isOurs(cached, mc) && (cached.DeletionTimestamp != nil || len(ssa.Drift(desired, cached)) == 0) {
-			return known, nil
+			return known, r.nothingDiffers(mc)
+		}
+		if isOurs(cached, mc) && !r.mayRepair(mc, ssa.Drift(desired, cached)) {
+			return known, r.overwritten(mc)
 		}
 	// A Memcached with a status had a Deployment, or its creation was refused. If the cache has none, only the API server knows
 	// whether it exists.
@@ -226,14 +235,17 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 	}
 	paths := ssa.Drift(desired, live)
 	if len(paths) == 0 {
-		return stateOf(live), nil
+		return stateOf(live), r.nothingDiffers(mc)
+	}
+	if err := r.checkRepair(mc, paths, live); err != nil {
+		return stateOf(live), err
 	}
 	logf.FromContext(ctx).Info("Applying the Deployment", "differences", paths)
 	applied, err := ssa.Apply(ctx, r.Client, cachev1alpha1.FieldManager, live, desired)
 	if err != nil {
 		return stateOf(live), err
 	}
-	return stateOf(applied), nil
+	return stateOf(applied), r.recordRepair(mc, paths, ssa.Drift(desired, applied))
 }
 
 // checkExists returns errGone if mc, which was read from the cache, no longer exists or is being deleted. Its Deployment is

@@ -35,6 +35,8 @@ func TestMetricsCountWrites(t *testing.T) {
 	f.controlDeployment()
 	f.setReady(1, corev1.ConditionTrue)
 	f.reconcile()
+	f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.ContainerPort = 22122 })
+	f.reconcile()
 	f.refuse(patchStatus, errPermission)
 	f.setReady(1, corev1.ConditionFalse)
 	if err := f.reconcileOnce(); err == nil {

@@ -34,6 +34,8 @@ func refusalOf(err error) refusal {
 		return refusal{}
 	case errors.Is(err, errNameTaken):
 		return refusal{cachev1alpha1.ReasonNameTaken, capitalized(sentence(err.Error()))}
+	case isOverwritten(err):
+		return refusal{cachev1alpha1.ReasonFieldsOverwritten, capitalized(sentence(err.Error()))}
 	case errors.Is(err, errInvalidSpec):
 		return refusal{cachev1alpha1.ReasonInvalid, capitalized(sentence(err.Error()))}
 	case isAboutField(err):

@@ -68,7 +68,7 @@ func TestRefusedCreationIsReportedAndRetried(t *testing.T) {
 func TestRefusedChangeIsReportedAndRetried(t *testing.T) {
 	f := newFakeCluster(t, 3)
 	f.start()
-	f.refuse(patchDeployment, errPermission)
+	f.refuse(applyDeployment, errPermission)
 	f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 2 })
 	for range 2 {
 		if err := f.reconcileOnce(); !errors.Is(err, errPermission) {
@@ -86,7 +86,7 @@ func TestRefusedChangeIsReportedAndRetried(t *testing.T) {
 	}
 
 	f.fail = nil
-	expectWrites(t, f.reconcile(), patchDeployment, applyDeployment, patchStatus)
+	expectWrites(t, f.reconcile(), applyDeployment, patchStatus)
 	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 	expectEvents(t, f, "Warning Forbidden", "Normal Recovered")
 }
@@ -223,7 +223,7 @@ func TestLastingFailureIsReported(t *testing.T) {
 				f.start()
 				f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 5 })
 			},
-			fails:   patchDeployment,
+			fails:   applyDeployment,
 			first:   []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
 			lasting: "Available=False/ReplicasNotReady",
 			healed:  []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
@@ -233,7 +233,7 @@ func TestLastingFailureIsReported(t *testing.T) {
 				f.start()
 				f.setSpec(func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 2 })
 			},
-			fails:   patchDeployment,
+			fails:   applyDeployment,
 			first:   []string{"Available=True/AllReplicasReady", "Progressing=True/RemovingReplicas", "Degraded=False/AsExpected"},
 			lasting: "Available=True/AllReplicasReady",
 		},
@@ -244,7 +244,7 @@ func TestLastingFailureIsReported(t *testing.T) {
 				f.setReady(0, corev1.ConditionFalse)
 				f.setReady(1, corev1.ConditionFalse)
 			},
-			fails:   patchDeployment,
+			fails:   applyDeployment,
 			first:   []string{"Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected"},
 			lasting: "Available=False/ReplicasNotReady",
 		},

@@ -32,14 +32,12 @@ const (
 	// readyDelay is the longest time that a reconcile waits after a pod has become ready, because other pods and the Deployment's
 	// count often follow.
 	readyDelay = 100 * time.Millisecond
-
-	// firstRetry is the time between a first failure and the next attempt. It doubles with each further failure.
-	firstRetry = 5 * time.Millisecond
 )
 
 // SetupWithManager registers the reconciler with mgr, and its watches. The manager's own options set how many Memcacheds are
 // reconciled at once, and for how long.
 func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+	r.retries = newRetryLimiter(r.RecheckInterval)
 	for _, object := range indexed() {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, object, memcachedUIDIndex, memcachedUID); err != nil {
 			return err
@@ -60,7 +58,7 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		WithOptions(controller.Options{
 			// A refused write is retried soon at first and then less and less often, but at least as often as a foreign
 			// Deployment is checked, because no event says that a quota was raised or a permission restored.
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, r.RecheckInterval),
+			RateLimiter: r.retries,
 		}).
 		Complete(r)
 }

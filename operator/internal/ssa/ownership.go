@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,13 +12,15 @@ import (
 )
 
 // takeOver returns the JSON patch of metadata.managedFields that must precede a server-side apply by the owner, or nil if none is
-// needed. Elements that others have added to the exclusive lists become the owner's.
+// needed. Elements that others have added to the exclusive lists become the owner's. sameFields is whether the apply sets the fields
+// that the owner set before. If so, and if there are no such elements, nothing has to go away, and it does not matter that some of
+// the fields belong to the owner by an update as well.
 //
 // The patch tests the entries that it changes instead of the resource version, so that the Deployment's controller can write the
 // status at the same time, as it does throughout a rollout. Only if such a write moves the owner's entry within the list, which
 // is sorted by time in seconds, does the API server refuse the patch as invalid. client-go's csaupgrade changes the operation of
 // the owner's entry too, but fails with a conflict after any write in between.
-func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fieldpath.Path) ([]byte, error) {
+func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fieldpath.Path, sameFields bool) ([]byte, error) {
 	var (
 		ours = -1                       // the index of the owner's entry
 		sets = map[int]*fieldpath.Set{} // the fields of each entry that may change, by index
@@ -42,7 +45,11 @@ func takeOver(entries []metav1.ManagedFieldsEntry, owner string, exclusive []fie
 		all = all.Union(taken)
 		kept[i] = set.Difference(taken)
 	}
-	if ours < 0 {
+	foreignStay := true
+	for i, set := range kept {
+		foreignStay = foreignStay && set.Equals(sets[i])
+	}
+	if ours < 0 || sameFields && foreignStay {
 		return nil, nil
 	}
 
@@ -102,4 +109,50 @@ func below(paths []fieldpath.Path, set *fieldpath.Set) *fieldpath.Set {
 		}
 	}
 	return result
+}
+
+// Managers returns the sorted names of the field managers, other than owner, of the fields at the paths, which are in the form of
+// Drift.
+func Managers(entries []metav1.ManagedFieldsEntry, owner string, paths []string) (names []string) {
+	for _, entry := range entries {
+		set := fieldpath.NewSet()
+		if entry.Manager == owner || entry.Subresource == "status" || entry.FieldsV1 == nil || set.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
+			continue
+		}
+		for member := range set.Leaves().All() { // which can't be left early
+			if slices.ContainsFunc(paths, func(path string) bool { return overlap(path, pathOf(member)) }) {
+				names = append(names, entry.Manager)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// pathOf returns a path in the form of Drift, as far as that goes: a list that is replaced as a whole is a leaf.
+func pathOf(path fieldpath.Path) (result string) {
+	for _, element := range path {
+		switch {
+		case element.FieldName != nil:
+			result = join(result, *element.FieldName)
+		case element.Key != nil:
+			var values []string
+			for _, field := range *element.Key {
+				values = append(values, fmt.Sprint(field.Value.Unstructured()))
+			}
+			result += "[" + strings.Join(values, ",") + "]"
+		default:
+			return result
+		}
+	}
+	return result
+}
+
+// overlap reports whether one of two paths is the other one or below it.
+func overlap(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	rest, found := strings.CutPrefix(b, a)
+	return found && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

@@ -36,12 +36,24 @@ func TestTakeOver(t *testing.T) {
 
 	for _, test := range []struct {
 		name         string
+		sameFields   bool
 		before, want []metav1.ManagedFieldsEntry
 	}{
 		{
 			name:   "created by us",
 			before: []metav1.ManagedFieldsEntry{entry("kubectl", updated, image), entry(ours, updated, replicas)},
 			want:   []metav1.ManagedFieldsEntry{entry("kubectl", updated, image), entry(ours, applied, replicas)},
+		},
+		{
+			name:       "created by us, with the same fields",
+			sameFields: true,
+			before:     []metav1.ManagedFieldsEntry{entry("kubectl", updated, image), entry(ours, updated, replicas)},
+		},
+		{
+			name:       "created by us, with the same fields, and ports put into our container",
+			sameFields: true,
+			before:     []metav1.ManagedFieldsEntry{entry(ours, updated, replicas), entry("kubectl-edit", updated, portsToo)},
+			want:       []metav1.ManagedFieldsEntry{entry(ours, applied, withPorts), entry("kubectl-edit", updated, image)},
 		},
 		{
 			name:   "applied by us",
@@ -84,7 +96,7 @@ func TestTakeOver(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			patch, err := takeOver(test.before, ours, exclusive)
+			patch, err := takeOver(test.before, ours, exclusive, test.sameFields)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +113,7 @@ func TestTakeOver(t *testing.T) {
 			if diff := cmp.Diff(asJSON(t, test.want), asJSON(t, got)); diff != "" {
 				t.Errorf("managed fields (-want +got):\n%s", diff)
 			}
-			if again, err := takeOver(got, ours, exclusive); again != nil || err != nil {
+			if again, err := takeOver(got, ours, exclusive, test.sameFields); again != nil || err != nil {
 				t.Errorf("a second time: %s, %v, want nothing to do", again, err)
 			}
 
@@ -110,6 +122,38 @@ func TestTakeOver(t *testing.T) {
 				t.Error("the patch changes entries that have moved since")
 			}
 		})
+	}
+}
+
+func TestManagers(t *testing.T) {
+	entry := func(manager, subresource, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	entries := []metav1.ManagedFieldsEntry{
+		entry("ours", "", `{"f:spec":{"f:replicas":{}}}`),
+		entry("kubectl", "scale", `{"f:spec":{"f:replicas":{}}}`),
+		entry("autoscaler", "", `{"f:spec":{"f:replicas":{},"f:replicasToo":{}}}`),
+		entry("controller", "status", `{"f:spec":{"f:replicas":{}}}`),
+		entry("edit", "", `{"f:spec":{"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"memcached\"}":{".":{},"f:args":{},`+
+			`"f:ports":{"k:{\"containerPort\":9999,\"protocol\":\"TCP\"}":{".":{},"f:name":{}}}}}}}}}`),
+		entry("broken", "", `{`),
+		{Manager: "none"},
+	}
+	const container = "spec.template.spec.containers[memcached]"
+	for path, want := range map[string][]string{
+		"spec.replicas":                     {"autoscaler", "kubectl"},
+		"spec.replicasToo":                  {"autoscaler"},
+		"spec.paused":                       nil,
+		container + ".args":                 {"edit"},
+		container + ".args[0]":              {"edit"},
+		container + ".ports":                {"edit"},
+		container + ".ports[9999,TCP].name": {"edit"},
+		container + ".ports[11211,TCP]":     nil,
+		"spec.template.spec":                {"edit"},
+	} {
+		if diff := cmp.Diff(want, Managers(entries, "ours", []string{"metadata.labels.x", path})); diff != "" {
+			t.Errorf("managers of %s (-want +got):\n%s", path, diff)
+		}
 	}
 }
 

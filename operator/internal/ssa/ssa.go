@@ -6,7 +6,8 @@
 //     configuration no longer sets, and that nobody else owns. All other fields stay.
 //     (https://kubernetes.io/docs/reference/using-api/server-side-apply/, as of Kubernetes v1.37)
 //   - A POST is not an apply: what a manager set by creating the object, it owns by an "Update". A later apply removes none of
-//     that, unless its ownership is first changed to "Apply".
+//     that, unless its ownership is first changed to "Apply". Apply does so only if a field is to go away, which an annotation of
+//     the Deployment shows (see Fields).
 //   - Elements of some lists are merged by keys (x-kubernetes-list-map-keys in the OpenAPI schema). A port that somebody edits gets
 //     another key, so to server-side apply it is an element that somebody added. The API server refuses two ports of one name.
 //   - An apply with a UID fails if the object is gone. Without one, it would create the object.
@@ -36,7 +37,7 @@ var ErrOwnershipMoved = errors.New("take over the fields of the Deployment")
 // and desired does not set; all other fields stay. It returns the Deployment as the API server stored it, and changes neither
 // live nor desired.
 func Apply(ctx context.Context, c client.Client, owner client.FieldOwner, live *appsv1.Deployment, desired *acappsv1.DeploymentApplyConfiguration) (*appsv1.Deployment, error) {
-	patch, err := takeOver(live.ManagedFields, string(owner), exclusiveLists(desired))
+	patch, err := takeOver(live.ManagedFields, string(owner), exclusiveLists(desired), setsSameFields(live, desired))
 	if err != nil {
 		return nil, err
 	}
