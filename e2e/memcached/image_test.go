@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -69,4 +70,40 @@ func TestFailingImage(t *testing.T) {
 			settled(ctx, s, mc)
 		}).
 		TestAlone(t)
+}
+
+// TestFailingSidecar adds containers to the pods of a Memcached as an injector does. Degraded names the container that fails, and its
+// image, instead of memcached.
+func TestFailingSidecar(t *testing.T) {
+	const image = "registry.example.com/no-such-image:v1"
+	security := `"securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}`
+	memcached.Feature("failing sidecar").
+		WithLabel("contract", "8").
+		Assess("is named, with its image", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
+			settled(ctx, s, mc)
+			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"containers":[{"name":"side","image":"`+image+`",`+security+`}]}}}}`)
+			failsWith(ctx, s, mc, fmt.Sprintf("The image %q of the container %q cannot be pulled", image, "side"))
+			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"containers":[{"name":"side","$patch":"delete"}]}}}}`)
+			settled(ctx, s, mc)
+		}).
+		Assess("and so is an init container, long before the progress deadline", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
+			settled(ctx, s, mc)
+			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"initContainers":[{"name":"setup","image":"`+image+`",`+security+`}]}}}}`)
+			failsWith(ctx, s, mc, fmt.Sprintf("The image %q of the init container %q cannot be pulled", image, "setup"))
+			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"initContainers":null}}}}`)
+			settled(ctx, s, mc)
+		}).
+		Test(t)
+}
+
+// failsWith waits until the Memcached, which stays Available, is Degraded because of an image, with that message.
+func failsWith(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, message string) {
+	s.Helper()
+	framework.WaitForConditions(ctx, s, mc,
+		framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonImagePullFailed, Message: message},
+		framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
+	)
+	framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonImagePullFailed, Note: message})
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -99,11 +100,11 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 		return ctrl.Result{}, nil
 	}
 
-	observed, err := r.observe(ctx, mc)
+	observed, err := r.observe(ctx, mc, deployment)
 	if err != nil {
 		return ctrl.Result{}, errors.Join(failure, err)
 	}
-	observed.deployment, observed.templateHash = deployment, templateHash(desired)
+	observed.templateHash = templateHash(r.keepSelector(desired, mc, deployment.selectorUID))
 	observed.refused = r.refusalOf(observed, failure)
 	if deployment.unknown && observed.refused.reason == "" {
 		// There is nothing to report yet. The next attempt follows soon.
@@ -168,6 +169,7 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 	isCached := err == nil
 	if isCached && isOurs(cached, mc) {
 		known = stateOf(cached)
+		desired = r.keepSelector(desired, mc, known.selectorUID)
 	}
 	if err := checkSpec(mc.Spec); err != nil {
 		return known, err
@@ -197,7 +199,8 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 }
 
 // repairDeployment makes the Deployment of mc as desired, based on the live objects instead of the cache. If it can't read the
-// Deployment, it returns the state known from the cache, or an unknown one if the cache does not have it.
+// Deployment, it returns the state known from the cache, or an unknown one if the cache does not have it. It adopts a Deployment
+// that was restored from a backup.
 func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration, known deploymentState) (deploymentState, error) {
 	live := &appsv1.Deployment{}
 	switch err := r.APIReader.Get(ctx, nameOf(mc), live); {
@@ -210,11 +213,15 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 		known.unknown = known.uid == ""
 		return known, err
 	}
+	adoptable, err := r.isAdoptable(ctx, live, mc)
+	if err != nil {
+		return known, err
+	}
 	switch {
 	case belongsToPredecessor(live, mc):
 		// The garbage collector deletes it, or is already doing so.
 		return deploymentState{terminating: true}, nil
-	case !isOurs(live, mc):
+	case !isOurs(live, mc) && !adoptable:
 		return deploymentState{}, nameTaken(mc)
 	case live.DeletionTimestamp != nil:
 		return stateOf(live), nil
@@ -224,6 +231,7 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 			return stateOf(live), err
 		}
 	}
+	desired = r.keepSelector(desired, mc, selectorUID(live))
 	paths := ssa.Drift(desired, live)
 	if len(paths) == 0 {
 		return stateOf(live), nil
@@ -283,12 +291,12 @@ func belongsToPredecessor(deployment *appsv1.Deployment, mc *cachev1alpha1.Memca
 		strings.HasPrefix(controller.APIVersion, cachev1alpha1.GroupVersion.Group+"/")
 }
 
-// observe reads the pods of mc, and the ReplicaSets that may own them, from the cache. The caller adds the state of the
-// Deployment, its refusal, and the hash of its template.
-func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (snapshot, error) {
+// observe reads the pods of mc, and the ReplicaSets that may own them, from the cache. The caller adds why the Deployment is
+// refused, and the hash of its template.
+func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached, deployment deploymentState) (snapshot, error) {
 	ofMemcached := []client.ListOption{
 		client.InNamespace(mc.Namespace),
-		client.MatchingFields{memcachedUIDIndex: string(mc.UID)},
+		client.MatchingFields{memcachedUIDIndex: string(cmp.Or(deployment.selectorUID, mc.UID))},
 	}
 	replicaSets := &metav1.PartialObjectMetadataList{}
 	replicaSets.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSetList"))
@@ -301,29 +309,35 @@ func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Mem
 	}
 	return snapshot{
 		memcached:        mc,
+		deployment:       deployment,
 		replicaSets:      replicaSets.Items,
 		pods:             pods.Items,
-		previous:         r.lastWrites.lastStatus(mc),
-		image:            r.Image,
+		previous:         r.lastWrites.reportedStatus(mc),
+		stored:           r.lastWrites.lastStatus(mc),
 		now:              time.Now(),
 		progressDeadline: r.ProgressDeadline,
 	}, nil
 }
 
-// ensureStatus writes the status of the snapshot's Memcached, unless it is the same as before. It returns how long the write is
-// held back, if the change is mere progress.
+// ensureStatus writes the status of the snapshot's Memcached, unless it is stored already. It returns how long the write is held
+// back, if the change is mere progress, or if others keep editing the status.
 func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, status cachev1alpha1.MemcachedStatus) (heldBack time.Duration, err error) {
-	if sameStatus(status, s.previous) {
+	if sameStatus(status, s.stored) {
 		r.lastWrites.nothingHeldBack(s.memcached)
+		r.lastWrites.recordStored(s.memcached, s.stored)
 		return 0, nil
 	}
-	if isMereProgress(s.previous, status) && s.refused.reason == "" {
-		if heldBack := r.lastWrites.holdBack(s.memcached, s.now, r.ProgressInterval); heldBack > 0 {
-			return heldBack, nil
-		}
+	switch {
+	case sameStatus(status, s.previous):
+		heldBack = r.lastWrites.holdBackRepair(s.memcached, s.now, r.ProgressInterval, r.RecheckInterval)
+	case isMereProgress(s.previous, status) && s.refused.reason == "":
+		heldBack = r.lastWrites.holdBack(s.memcached, s.now, r.ProgressInterval)
+	}
+	if heldBack > 0 {
+		return heldBack, nil
 	}
 	status = withTransitionTimes(status, s.previous, metav1.NewTime(s.now))
-	patch, err := statusPatch(s.memcached, status)
+	patch, err := statusPatch(s.memcached, s.stored, status)
 	if err != nil {
 		return 0, err
 	}
@@ -340,7 +354,7 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, stat
 	if err != nil {
 		return 0, err
 	}
-	r.lastWrites.recordStatus(s.memcached, status, written.ResourceVersion)
+	r.lastWrites.recordStatus(s.memcached, written.Status, written.ResourceVersion)
 	metrics.StatusWrites.Inc()
 	if r.lastWrites.recordAvailability(s.memcached, s.previous, status) {
 		metrics.TimeToAvailable.Observe(time.Since(s.memcached.CreationTimestamp.Time).Seconds())

@@ -40,10 +40,8 @@ const (
 // SetupWithManager registers the reconciler with mgr, and its watches. The manager's own options set how many Memcacheds are
 // reconciled at once, and for how long.
 func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
-	for _, object := range indexed() {
-		if err := mgr.GetFieldIndexer().IndexField(ctx, object, memcachedUIDIndex, memcachedUID); err != nil {
-			return err
-		}
+	if err := indexFields(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	if r.Recorder == nil {
 		r.Recorder = mgr.GetEventRecorder(cachev1alpha1.FieldManager)
@@ -53,7 +51,7 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	}
 	toMemcached := handler.EnqueueRequestsFromMapFunc(memcachedOf)
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isRelevantMemcached})).
+		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.isRelevantMemcached})).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{CreateFunc: isObserved, UpdateFunc: isRelevantChange})).
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isRelevantChange})).
 		Watches(&corev1.Pod{}, podHandler{toMemcached, min(readyDelay, r.ProgressInterval)}, builder.WithPredicates(predicate.Funcs{CreateFunc: isRelevantCreation, UpdateFunc: isRelevantUpdate})).
@@ -72,10 +70,21 @@ func isSpecChange(update event.UpdateEvent) bool {
 	return update.ObjectOld.GetUID() != update.ObjectNew.GetUID() || update.ObjectOld.GetGeneration() != update.ObjectNew.GetGeneration()
 }
 
-// isRelevantMemcached reports whether an update of a Memcached changes its spec, or whether it can be decoded: a change of the status,
-// which is not the operator's, can make that impossible, and another one possible again.
-func isRelevantMemcached(update event.UpdateEvent) bool {
-	return isSpecChange(update) || lenient.IsUndecodable(update.ObjectOld) != lenient.IsUndecodable(update.ObjectNew)
+// isRelevantMemcached reports whether an update of a Memcached changes its spec, or its status to one that the operator did not write,
+// or whether it can be decoded. An edit of the status by others can make that impossible, and another one possible again.
+func (r *MemcachedReconciler) isRelevantMemcached(update event.UpdateEvent) bool {
+	return isSpecChange(update) || lenient.IsUndecodable(update.ObjectOld) != lenient.IsUndecodable(update.ObjectNew) ||
+		r.isStatusEdit(update)
+}
+
+// isStatusEdit reports whether an update of a Memcached leaves a status that the operator did not write. Updates by the operator
+// itself are recognized by their resource version, without decoding them.
+func (r *MemcachedReconciler) isStatusEdit(update event.UpdateEvent) bool {
+	if r.lastWrites.isOwn(update.ObjectNew) {
+		return false
+	}
+	mc, err := lenient.Decoded(update.ObjectNew)
+	return err == nil && mc != nil && r.lastWrites.isEdited(mc)
 }
 
 // isObserved reports whether a Deployment that is seen for the first time has already been seen by its controller. If not, the
@@ -97,6 +106,10 @@ func relevantFields(object client.Object) client.Object {
 	case *appsv1.Deployment:
 		copied := *object
 		copied.ResourceVersion = ""
+		if object.Status.ObservedGeneration == 0 {
+			// The first revision of a Deployment that was just created comes before its status, and means nothing yet.
+			copied.Annotations = only(object.Annotations, cachev1alpha1.AnnotationConfigurationHash)
+		}
 		if state := stateOf(object); state.ready < state.replicas {
 			// While pods are missing, their own updates are enough; the Deployment's count matters only once all are ready.
 			copied.Status.ReadyReplicas = 0
@@ -150,10 +163,20 @@ func (h podHandler) Update(ctx context.Context, update event.UpdateEvent, queue 
 	}
 }
 
-// failureOf returns the reason of Degraded that a pod shows, or "".
+// failureOf returns the message of the failure that a pod shows, or "".
 func failureOf(pod corev1.Pod) string {
-	reason, _ := firstOf(failures, []corev1.Pod{pod}, "")
-	return reason
+	_, message := firstOf(failures, []corev1.Pod{pod})
+	return message
+}
+
+// indexFields registers the fields that the reconciler lists objects by.
+func indexFields(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, object := range indexed() {
+		if err := indexer.IndexField(ctx, object, memcachedUIDIndex, memcachedUID); err != nil {
+			return err
+		}
+	}
+	return indexer.IndexField(ctx, &cachev1alpha1.Memcached{}, uidIndex, uidOf)
 }
 
 // indexed returns the kinds of objects that are listed by the UID of their Memcached.
