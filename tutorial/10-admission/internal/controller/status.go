@@ -158,7 +158,7 @@ func (r *MemcachedReconciler) record(mc *cachev1alpha1.Memcached, status cachev1
 }
 
 // action returns what the operator was doing when it recorded an event with that message. The recorder does not compare messages: if
-// all else is equal, it counts the event as a repetition and drops its message. So another message has another action.
+// everything else is equal, it counts the event as a repetition and drops its message. So another message has another action.
 func action(message string) string {
 	sum := fnv.New32a()
 	sum.Write([]byte(message))
