@@ -2,9 +2,12 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
@@ -65,4 +68,25 @@ func (r *MemcachedReconciler) keepSelector(desired *acappsv1.DeploymentApplyConf
 		return desired
 	}
 	return desiredDeploymentSelecting(uid, mc, r.Image)
+}
+
+// belongsToPredecessor reports whether the Deployment belongs to an earlier Memcached of the same name.
+func belongsToPredecessor(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
+	controller := metav1.GetControllerOfNoCopy(deployment)
+	return controller != nil && controller.UID != mc.UID && controller.Name == mc.Name && controller.Kind == "Memcached" &&
+		strings.HasPrefix(controller.APIVersion, cachev1alpha1.GroupVersion.Group+"/")
+}
+
+// errGone means that there is no longer a Memcached to keep a Deployment for.
+var errGone = errors.New("the Memcached no longer exists")
+
+// checkExists returns errGone if mc, which was read from the cache, no longer exists or is being deleted. Its Deployment is
+// deleted with it, and the cache may show the Deployment's deletion first.
+func (r *MemcachedReconciler) checkExists(ctx context.Context, mc *cachev1alpha1.Memcached) error {
+	live := &cachev1alpha1.Memcached{}
+	err := r.APIReader.Get(ctx, nameOf(mc), live)
+	if apierrors.IsNotFound(err) || err == nil && (live.UID != mc.UID || live.DeletionTimestamp != nil) {
+		return errGone
+	}
+	return err
 }

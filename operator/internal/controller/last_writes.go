@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -80,14 +79,6 @@ func (w *lastWrites) recordStatus(mc *cachev1alpha1.Memcached, status cachev1alp
 	})
 }
 
-// recordStored records a status that was right when this process saw it first, as if it had written it. An edit by others is then
-// noticed.
-func (w *lastWrites) recordStored(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
-	if w.read(mc).resourceVersion == "" {
-		w.recordStatus(mc, status, mc.ResourceVersion)
-	}
-}
-
 // holdBack returns how much longer mere progress of mc waits before it is written: the rest of the interval that started when the
 // first of it was noticed.
 func (w *lastWrites) holdBack(mc *cachev1alpha1.Memcached, now time.Time, interval time.Duration) (rest time.Duration) {
@@ -96,23 +87,6 @@ func (w *lastWrites) holdBack(mc *cachev1alpha1.Memcached, now time.Time, interv
 			r.heldBackSince = now
 		}
 		rest = interval - now.Sub(r.heldBackSince)
-	})
-	return max(rest, 0)
-}
-
-// holdBackRepair returns how much longer a status that somebody else has edited waits before it is put back. The first time, it does
-// not wait. If others keep editing it, the pause doubles, from the shortest to the longest one.
-func (w *lastWrites) holdBackRepair(mc *cachev1alpha1.Memcached, now time.Time, shortest, longest time.Duration) (rest time.Duration) {
-	w.update(mc, func(r *record) {
-		since := now.Sub(r.repairedAt)
-		if rest = r.repairPause - since; rest > 0 {
-			return
-		}
-		r.repairPause = min(max(2*r.repairPause, shortest), longest)
-		if since > 2*longest {
-			r.repairPause = shortest
-		}
-		r.repairedAt = now
 	})
 	return max(rest, 0)
 }
@@ -144,28 +118,6 @@ func (w *lastWrites) lastStatus(mc *cachev1alpha1.Memcached) cachev1alpha1.Memca
 		return mc.Status
 	}
 	return written.status
-}
-
-// reportedStatus returns the last status that this process wrote for mc, or else the cached one.
-func (w *lastWrites) reportedStatus(mc *cachev1alpha1.Memcached) cachev1alpha1.MemcachedStatus {
-	if written := w.read(mc); written.resourceVersion != "" {
-		return written.status
-	}
-	return mc.Status
-}
-
-// isOwn reports whether a version of a Memcached, from the watch, is the one that this process wrote last.
-func (w *lastWrites) isOwn(object client.Object) bool {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	found := w.records[client.ObjectKeyFromObject(object)]
-	return found.uid == object.GetUID() && found.resourceVersion == object.GetResourceVersion()
-}
-
-// isEdited reports whether the status of mc, in a version from the watch, is not the one that this process wrote.
-func (w *lastWrites) isEdited(mc *cachev1alpha1.Memcached) bool {
-	written := w.read(mc)
-	return written.resourceVersion != "" && !sameStatus(written.status, mc.Status)
 }
 
 // forget drops the record of a Memcached that is gone.

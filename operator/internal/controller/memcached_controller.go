@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -244,17 +243,6 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 	return stateOf(applied), nil
 }
 
-// checkExists returns errGone if mc, which was read from the cache, no longer exists or is being deleted. Its Deployment is
-// deleted with it, and the cache may show the Deployment's deletion first.
-func (r *MemcachedReconciler) checkExists(ctx context.Context, mc *cachev1alpha1.Memcached) error {
-	live := &cachev1alpha1.Memcached{}
-	err := r.APIReader.Get(ctx, nameOf(mc), live)
-	if apierrors.IsNotFound(err) || err == nil && (live.UID != mc.UID || live.DeletionTimestamp != nil) {
-		return errGone
-	}
-	return err
-}
-
 // createDeployment creates the Deployment of mc. It fails if a Deployment of that name exists, no matter whose it is.
 func (r *MemcachedReconciler) createDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
 	deployment, err := ssa.Deployment(desired)
@@ -269,9 +257,6 @@ func (r *MemcachedReconciler) createDeployment(ctx context.Context, mc *cachev1a
 	return stateOf(deployment), nil
 }
 
-// errGone means that there is no longer a Memcached to keep a Deployment for.
-var errGone = errors.New("the Memcached no longer exists")
-
 func isOwnershipMoved(err error) bool { return errors.Is(err, ssa.ErrOwnershipMoved) }
 
 // isOurs reports whether the Deployment belongs to mc: mc is its controller, or it has no controller now and selects pods by the
@@ -282,13 +267,6 @@ func isOurs(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
 	}
 	return deployment.Spec.Selector != nil &&
 		deployment.Spec.Selector.MatchLabels[cachev1alpha1.LabelMemcachedUID] == string(mc.UID)
-}
-
-// belongsToPredecessor reports whether the Deployment belongs to an earlier Memcached of the same name.
-func belongsToPredecessor(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
-	controller := metav1.GetControllerOfNoCopy(deployment)
-	return controller != nil && controller.UID != mc.UID && controller.Name == mc.Name && controller.Kind == "Memcached" &&
-		strings.HasPrefix(controller.APIVersion, cachev1alpha1.GroupVersion.Group+"/")
 }
 
 // observe reads the pods of mc, and the ReplicaSets that may own them, from the cache. The caller adds why the Deployment is

@@ -77,16 +77,6 @@ func (r *MemcachedReconciler) isRelevantMemcached(update event.UpdateEvent) bool
 		r.isStatusEdit(update)
 }
 
-// isStatusEdit reports whether an update of a Memcached leaves a status that the operator did not write. Updates by the operator
-// itself are recognized by their resource version, without decoding them.
-func (r *MemcachedReconciler) isStatusEdit(update event.UpdateEvent) bool {
-	if r.lastWrites.isOwn(update.ObjectNew) {
-		return false
-	}
-	mc, err := lenient.Decoded(update.ObjectNew)
-	return err == nil && mc != nil && r.lastWrites.isEdited(mc)
-}
-
 // isObserved reports whether a Deployment that is seen for the first time has already been seen by its controller. If not, the
 // operator has just created it, and an update is about to follow.
 func isObserved(creation event.CreateEvent) bool {
