@@ -1,11 +1,15 @@
 package controller
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -13,7 +17,52 @@ import (
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 	accachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/metrics"
 )
+
+// ensureStatus writes the status of the snapshot's Memcached, unless it is stored already. It returns how long the write is held
+// back, if the change is mere progress, or if others keep editing the status.
+func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, status cachev1alpha1.MemcachedStatus) (heldBack time.Duration, err error) {
+	if sameStatus(status, s.stored) {
+		r.lastWrites.nothingHeldBack(s.memcached)
+		r.lastWrites.recordStored(s.memcached, s.stored)
+		return 0, nil
+	}
+	switch {
+	case sameStatus(status, s.previous):
+		heldBack = r.lastWrites.holdBackRepair(s.memcached, s.now, r.ProgressInterval, r.RecheckInterval)
+	case isMereProgress(s.previous, status) && s.refused.reason == "":
+		heldBack = r.lastWrites.holdBack(s.memcached, s.now, r.ProgressInterval)
+	}
+	if heldBack > 0 {
+		return heldBack, nil
+	}
+	status = withTransitionTimes(status, s.previous, metav1.NewTime(s.now))
+	patch, err := statusPatch(s.memcached, s.stored, status)
+	if err != nil {
+		return 0, err
+	}
+	written := s.memcached.DeepCopy()
+	err = r.Status().Patch(ctx, written, patch, client.FieldOwner(cachev1alpha1.FieldManager))
+	if apierrors.IsInvalid(err) {
+		// The UID is usually another one, because the Memcached was deleted and created again under the same name.
+		err = errors.Join(err, r.checkExists(ctx, s.memcached))
+	}
+	if apierrors.IsNotFound(err) || errors.Is(err, errGone) {
+		// The Memcached whose status this is no longer exists.
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	r.lastWrites.recordStatus(s.memcached, written.Status, written.ResourceVersion)
+	metrics.StatusWrites.Inc()
+	if r.lastWrites.recordAvailability(s.memcached, s.previous, status) {
+		metrics.TimeToAvailable.Observe(time.Since(s.memcached.CreationTimestamp.Time).Seconds())
+	}
+	announce(r.Recorder, s.memcached, s.previous, status)
+	return 0, nil
+}
 
 // statusPatch returns the patch that makes status the status of mc, whose newest known status is stored. It changes only what the
 // operator owns, so the conditions of others survive. It tests the UID first: a Memcached that was deleted and created again under
