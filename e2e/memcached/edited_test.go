@@ -25,10 +25,8 @@ func TestEditedStatus(t *testing.T) {
 		Assess("is put back", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			settled(ctx, s, mc)
 			framework.WaitForObject(ctx, s, mc, HaveField("Status.ReadyReplicas", Equal(*mc.Spec.Size)))
-			for _, edit := range []string{
-				`{"readyReplicas":99}`, `{"nodes":["ghost"]}`, `{"selector":"a=b"}`, `{"replicas":0}`, `{"conditions":[]}`,
-				`{"readyReplicas":99,"nodes":["ghost"],"selector":"a=b","conditions":[]}`,
-			} {
+			// With more edits, the operator would wait longer and longer before it puts the next one back.
+			for _, edit := range []string{`{"readyReplicas":99,"replicas":0,"nodes":["ghost"],"selector":"a=b"}`, `{"conditions":[]}`} {
 				editStatus(ctx, s, mc, `{"status":`+edit+`}`)
 				framework.WaitFor(ctx, s, "the Memcached "+mc.Name, func(ctx context.Context) error {
 					found := named(s, mc.Name)
