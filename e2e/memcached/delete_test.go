@@ -73,10 +73,11 @@ func TestDelete(t *testing.T) {
 		Test(t)
 }
 
-// TestOrphan shows that who asks to keep the pods keeps them: the operator takes nothing back.
+// TestOrphan shows that a Deployment which a user keeps stays as it is, until there is a Memcached of its name again.
 func TestOrphan(t *testing.T) {
 	memcached.Feature("orphan").
 		WithLabel("contract", "10").
+		WithLabel("contract", "5").
 		Assess("keeps the Deployment and its pods, without an owner", func(ctx context.Context, s *framework.Scope) {
 			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
 			settled(ctx, s, mc)
@@ -89,6 +90,19 @@ func TestOrphan(t *testing.T) {
 			framework.VerifyWrites(ctx, s, 0, s.Writes(mark, notThe(canary)))
 			framework.WaitForObject(ctx, s, deploymentOf(mc), And(HaveField("UID", kept.UID), HaveField("OwnerReferences", BeEmpty())))
 			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
+		}).
+		Assess("until another Memcached of that name adopts it, as after a restore", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
+			settled(ctx, s, mc)
+			kept := deploymentOf(mc)
+			framework.WaitForObject(ctx, s, kept, Not(BeNil()))
+			pods := podUIDs(ctx, s, kept)
+			remove(ctx, s, mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+			framework.WaitForDeletion(ctx, s, mc)
+			again := create(ctx, s, mc.Name, *mc.Spec.Size)
+			adopted(ctx, s, again, kept)
+			settled(ctx, s, again)
+			framework.WaitForObjects(ctx, s, podsOfDeployment(kept, ConsistOf(pods)))
 		}).
 		Test(t)
 }

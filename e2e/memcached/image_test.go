@@ -2,12 +2,15 @@ package memcached
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -70,4 +73,66 @@ func TestFailingImage(t *testing.T) {
 			settled(ctx, s, mc)
 		}).
 		TestAlone(t)
+}
+
+// TestFailingSidecar adds containers to the pods of a Memcached as an injector does. Degraded names the container that fails, and its
+// image, instead of memcached.
+func TestFailingSidecar(t *testing.T) {
+	const image = "registry.example.com/no-such-image:v1"
+	security := `"securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}`
+	memcached.Feature("failing sidecar").
+		WithLabel("contract", "8").
+		Assess("is named, with its image", func(ctx context.Context, s *framework.Scope) {
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
+			settled(ctx, s, mc)
+			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"containers":[{"name":"side","image":"`+image+`",`+security+`}]}}}}`)
+			failsWith(ctx, s, mc, fmt.Sprintf("The image %q of the container %q cannot be pulled", image, "side"))
+			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"containers":[{"name":"side","$patch":"delete"}]}}}}`)
+			settled(ctx, s, mc)
+		}).
+		Assess("and so is an init container, long before the progress deadline", func(ctx context.Context, s *framework.Scope) {
+			s.NeedsSimulation("their kubelets say how an init container is")
+			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
+			settled(ctx, s, mc)
+			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"initContainers":[{"name":"setup","image":"`+image+`",`+security+`}]}}}}`)
+			framework.WaitFor(ctx, s, "a pod with the init container", func(ctx context.Context) error { return failInit(ctx, s, mc) })
+			failsWith(ctx, s, mc, fmt.Sprintf("The image %q of the init container %q cannot be pulled", image, "setup"))
+			damage(ctx, s, mc, `{"spec":{"template":{"spec":{"initContainers":null}}}}`)
+			settled(ctx, s, mc)
+		}).
+		Test(t)
+}
+
+// failInit reports for a pod with an init container, as a kubelet does, that its image cannot be pulled. The simulated kubelets leave
+// such a pod alone.
+func failInit(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) error {
+	pods := &corev1.PodList{}
+	if err := s.Client.List(ctx, pods, client.InNamespace(mc.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if len(pod.Spec.InitContainers) == 0 {
+			continue
+		}
+		before := pod.DeepCopy()
+		for _, container := range pod.Spec.InitContainers {
+			pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, corev1.ContainerStatus{
+				Name: container.Name, Image: container.Image,
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
+			})
+		}
+		return s.Client.Status().Patch(ctx, pod, client.MergeFrom(before))
+	}
+	return errors.New("expected one; last seen: none")
+}
+
+// failsWith waits until the Memcached, which stays Available, is Degraded because of an image, with that message.
+func failsWith(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, message string) {
+	s.Helper()
+	framework.WaitForConditions(ctx, s, mc,
+		framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonImagePullFailed, Message: message},
+		framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue},
+	)
+	framework.WaitForEvent(ctx, s, mc, framework.Event{Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonImagePullFailed, Note: message})
 }

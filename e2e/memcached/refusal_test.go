@@ -23,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fieldvalidation "k8s.io/apimachinery/pkg/util/validation/field"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,16 +71,40 @@ func TestStranger(t *testing.T) {
 			settled(ctx, s, r.mc)
 			framework.WaitForEvent(ctx, s, r.mc, framework.Event{Type: corev1.EventTypeNormal, Reason: cachev1alpha1.ReasonRecovered})
 		}).
-		Assess("so is what another Memcached of that name has left", func(ctx context.Context, s *framework.Scope, r rivals) {
-			orphan := deploymentOf(r.mc)
-			framework.WaitForObject(ctx, s, orphan, Not(BeNil()))
-			remove(ctx, s, r.mc, client.PropagationPolicy(metav1.DeletePropagationOrphan))
-			framework.WaitForDeletion(ctx, s, r.mc)
-			mc := create(ctx, s, r.mc.Name, s.Size(2, 3))
-			degraded(ctx, s, mc, cachev1alpha1.ReasonNameTaken, "")
-			framework.WaitForObject(ctx, s, deploymentOf(mc), And(HaveField("UID", orphan.UID), HaveField("OwnerReferences", BeEmpty())))
+		Assess("so is a copy of a Memcached's Deployment that the operator did not create", func(ctx context.Context, s *framework.Scope, r rivals) {
+			leftAlone(ctx, s, copyOf(ctx, s, deploymentOf(r.mc), "gone"), "kubectl-create")
+		}).
+		Assess("and one whose selector has the UID of a Memcached that exists", func(ctx context.Context, s *framework.Scope, r rivals) {
+			leftAlone(ctx, s, copyOf(ctx, s, deploymentOf(r.mc), r.mc.UID), cachev1alpha1.FieldManager)
 		}).
 		TestAlone(t)
+}
+
+// copyOf returns a copy of a Deployment under another name, without an owner. It selects its pods by a UID.
+func copyOf(ctx context.Context, s *framework.Scope, deployment *appsv1.Deployment, uid types.UID) *appsv1.Deployment {
+	s.Helper()
+	framework.WaitForObject(ctx, s, deployment, Not(BeNil()))
+	copied := withoutServerFields(deployment)
+	copied.Name = s.NewName("cache")
+	copied.Spec.Selector.MatchLabels[cachev1alpha1.LabelMemcachedUID] = string(uid)
+	for _, labels := range []map[string]string{copied.Labels, copied.Spec.Template.Labels} {
+		labels["app.kubernetes.io/instance"] = copied.Name
+		labels[cachev1alpha1.LabelMemcachedUID] = string(uid)
+	}
+	return copied
+}
+
+// leftAlone creates a Deployment as a field manager does, and waits until a Memcached of its name reports that the name is taken.
+func leftAlone(ctx context.Context, s *framework.Scope, deployment *appsv1.Deployment, manager client.FieldOwner) {
+	s.Helper()
+	if err := s.Client.Create(ctx, deployment, manager); err != nil {
+		s.Fatalf("creating the Deployment %s: %v", deployment.Name, err)
+	}
+	mc := create(ctx, s, deployment.Name, s.Size(1, 2))
+	degraded(ctx, s, mc, cachev1alpha1.ReasonNameTaken, "")
+	framework.WaitForObject(ctx, s, deploymentOf(mc), And(HaveField("UID", deployment.UID), HaveField("OwnerReferences", BeEmpty())))
+	remove(ctx, s, mc)
+	remove(ctx, s, deployment)
 }
 
 // TestRefusals owns the operator, for its recheck interval. What a namespace does not allow shows in Degraded with the
@@ -360,6 +385,34 @@ func TestLaxDefinition(t *testing.T) {
 		TestAlone(t)
 }
 
+// TestLongName shows that the message of a refusal has no part that differs between two attempts. The API server generates a name for
+// each pod that it refuses, and cuts long ones, so that they have no dash before the generated part.
+func TestLongName(t *testing.T) {
+	memcached.Feature("a long name whose pods are refused").
+		WithLabel("contract", "6").
+		WithLabel("contract", "8").
+		Assess("is reported without the generated part of the pods' names", func(ctx context.Context, s *framework.Scope) {
+			full := inNamespace(s, namespaceWithout(ctx, s, corev1.ResourcePods))
+			for _, length := range []int{20, 50, 63} {
+				mc := named(full, s.NewName("cache")+"-")
+				mc.Name += strings.Repeat("n", length-len(mc.Name))
+				mc.Spec.Size = new(s.Size(2, 3))
+				add(ctx, full, mc)
+				degraded(ctx, full, mc, cachev1alpha1.ReasonQuotaExceeded, "exceeded quota")
+				replicaSets := &appsv1.ReplicaSetList{}
+				if err := s.Client.List(ctx, replicaSets, client.InNamespace(full.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}); err != nil || len(replicaSets.Items) != 1 {
+					s.Fatalf("listing the ReplicaSet of the Memcached %s: %d found, %v", mc.Name, len(replicaSets.Items), err)
+				}
+				generated := replicaSets.Items[0].Name + "-"
+				generated = generated[:min(len(generated), 58)]
+				framework.WaitForConditions(ctx, full, mc, framework.Condition{
+					Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Message: fmt.Sprintf("pods %q is forbidden", generated),
+				})
+			}
+		}).
+		Test(t)
+}
+
 // createDespite creates a Memcached that the definition refuses, under a laxer one, and returns what puts the definition back.
 func createDespite(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*apiextensionsv1.JSONSchemaProps)) (tighten func()) {
 	s.Helper()
@@ -416,6 +469,15 @@ func TestRights(t *testing.T) {
 			resize(ctx, s, served, s.Size(1, 5))
 			framework.WaitForEvent(ctx, s, served, framework.Event{
 				Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonForbidden, Note: `cannot patch resource "deployments"`, Times: 2,
+			})
+			giveBack()
+			settled(ctx, s, served)
+		}).
+		Assess("and other ones in another event", func(ctx context.Context, s *framework.Scope, served *cachev1alpha1.Memcached) {
+			giveBack := revoke(ctx, s, "apps", "deployments", "create")
+			remove(ctx, s, deploymentOf(served))
+			framework.WaitForEvent(ctx, s, served, framework.Event{
+				Type: corev1.EventTypeWarning, Reason: cachev1alpha1.ReasonForbidden, Note: `cannot create resource "deployments"`,
 			})
 			giveBack()
 			settled(ctx, s, served)

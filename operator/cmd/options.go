@@ -209,7 +209,7 @@ func bindWebhooks(flags *flag.FlagSet, o *webhookOptions) {
 	flags.DurationVar(&o.certificateDuration, "webhook-certificate-duration", 7*24*time.Hour,
 		"How long a certificate of that authority is valid. Both are replaced after two thirds of their validity.")
 	flags.Int64Var(&o.maxTotalSize, "max-total-size-per-namespace", 0,
-		"The limit for the sum of the sizes of all Memcacheds in a namespace; 0 means no limit.")
+		"The limit for the sum of the sizes of all Memcacheds in a namespace; 0 means no limit. Requests at the same moment may exceed it together.")
 }
 
 func bindLeaderElection(flags *flag.FlagSet, o *leaderElectionOptions) {

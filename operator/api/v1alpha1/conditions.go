@@ -36,7 +36,7 @@ const (
 	// left.
 	ReasonStartingReplicas = "StartingReplicas"
 
-	// ReasonRollingOut (True): replicas of an earlier configuration are being replaced.
+	// ReasonRollingOut (True): replicas of an earlier configuration, or from before a restart by kubectl, are being replaced.
 	ReasonRollingOut = "RollingOut"
 
 	// ReasonRemovingReplicas (True): there are more replicas than spec.size.
@@ -61,7 +61,8 @@ const ReasonDeploymentTerminating = "DeploymentTerminating"
 
 // The reasons of ConditionDegraded. When several apply, the first in this list is reported.
 const (
-	// ReasonNameTaken (True): a Deployment that the Memcached does not own has its name. The operator does not change it.
+	// ReasonNameTaken (True): a Deployment that the Memcached does not own has its name, and is not one of the operator's that was
+	// restored from a backup. The operator does not change it.
 	ReasonNameTaken = "NameTaken"
 
 	// ReasonFieldsOverwritten (True): another program, or an admission webhook or policy, keeps changing fields of the Deployment
@@ -87,13 +88,13 @@ const (
 	// level of the namespace.
 	ReasonPodsRefused = "PodsRefused"
 
-	// ReasonImagePullFailed (True): a pod cannot get the memcached image.
+	// ReasonImagePullFailed (True): a pod cannot get the image of a container: memcached's, or one that others have added.
 	ReasonImagePullFailed = "ImagePullFailed"
 
-	// ReasonContainerStartFailed (True): the container of a pod cannot be created or started.
+	// ReasonContainerStartFailed (True): a container of a pod cannot be created or started.
 	ReasonContainerStartFailed = "ContainerStartFailed"
 
-	// ReasonCrashLoop (True): memcached exited in a pod, and has not been ready since.
+	// ReasonCrashLoop (True): a container of a pod exited, and has not been ready since. An init container counts if it failed.
 	ReasonCrashLoop = "CrashLoop"
 
 	// ReasonUnschedulable (True): no node can take a pod.
@@ -102,10 +103,11 @@ const (
 	// ReasonDeploymentPaused (True): a rollout is due, and somebody has paused the Deployment.
 	ReasonDeploymentPaused = "DeploymentPaused"
 
-	// ReasonContainerCreationStuck (True): the progress deadline has passed, and the container of a pod is still being created.
+	// ReasonContainerCreationStuck (True): the progress deadline has passed, and a container of a pod is still being created, or waits
+	// for an init container.
 	ReasonContainerCreationStuck = "ContainerCreationStuck"
 
-	// ReasonProbeFailed (True): the progress deadline has passed, and memcached runs in a pod that is not ready.
+	// ReasonProbeFailed (True): the progress deadline has passed, and a container runs in a pod that is not ready.
 	ReasonProbeFailed = "ProbeFailed"
 
 	// ReasonAsExpected (False): nothing is refused, and no pod of the current configuration reports a failure.
@@ -147,7 +149,7 @@ func ConditionReasons() []ConditionReason {
 		{ConditionProgressing, metav1.ConditionTrue, ReasonStartingReplicas,
 			"fewer than spec.size replicas are ready"},
 		{ConditionProgressing, metav1.ConditionTrue, ReasonRollingOut,
-			"replicas of an earlier configuration are being replaced"},
+			"replicas of an earlier configuration, or from before kubectl rollout restart, are being replaced"},
 		{ConditionProgressing, metav1.ConditionTrue, ReasonRemovingReplicas,
 			"there are more replicas than spec.size"},
 		{ConditionProgressing, metav1.ConditionTrue, ReasonDeploymentTerminating,
@@ -173,19 +175,19 @@ func ConditionReasons() []ConditionReason {
 		{ConditionDegraded, metav1.ConditionTrue, ReasonPodsRefused,
 			"the API server refuses the pods, for example because of a LimitRange or of Pod Security admission"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonImagePullFailed,
-			"a pod cannot get the memcached image"},
+			"a pod cannot get the image of a container: memcached's, or one that others have added"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonContainerStartFailed,
-			"the container of a pod cannot be created or started"},
+			"a container of a pod cannot be created or started"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonCrashLoop,
-			"memcached exited in a pod, and has not been ready since"},
+			"a container of a pod exited, and has not been ready since; an init container counts if it failed"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonUnschedulable,
 			"no node can take a pod"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonDeploymentPaused,
 			"a rollout is due, and somebody has paused the Deployment"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonContainerCreationStuck,
-			"the progress deadline has passed, and the container of a pod is still being created"},
+			"the progress deadline has passed, and a container of a pod is still being created, or waits for an init container"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonProbeFailed,
-			"the progress deadline has passed, and memcached runs in a pod that is not ready"},
+			"the progress deadline has passed, and a container runs in a pod that is not ready"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonProgressDeadlineExceeded,
 			"the progress deadline has passed, and no pod shows why"},
 		{ConditionDegraded, metav1.ConditionFalse, ReasonAsExpected,

@@ -2,8 +2,9 @@ package v1alpha1
 
 // The labels and annotations that the operator sets, in addition to the recommended labels of app.kubernetes.io.
 const (
-	// LabelMemcachedUID holds the UID of the Memcached that a pod, ReplicaSet or Deployment belongs to. It is the Deployment's
-	// whole selector, so two Memcacheds never share pods, even if one takes the name of the other.
+	// LabelMemcachedUID holds the UID of the Memcached that a pod, ReplicaSet or Deployment was created for. It is the Deployment's
+	// whole selector, so two Memcacheds never share pods, even if one takes the name of the other. After a restore from a backup,
+	// the Memcached that owns them has another UID.
 	LabelMemcachedUID = "cache.example.com/memcached-uid"
 
 	// LabelTemplateHash holds, on pods and ReplicaSets, the hash of the pod template that they were created from. It

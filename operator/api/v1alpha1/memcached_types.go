@@ -39,7 +39,8 @@ type MemcachedSpec struct {
 // Deployment's pods. A pod is ready here when the Deployment owns it (through a ReplicaSet), it runs the current
 // configuration, its Ready condition is true and it is not being deleted.
 type MemcachedStatus struct {
-	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it is about.
+	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it is about. Conditions of
+	// other types belong to other writers.
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be a time such as 2006-01-02T15:04:05Z"
 	// +listType=map
 	// +listMapKey=type

@@ -129,9 +129,7 @@ func newSiteAs(t *testing.T, config *rest.Config) *site {
 	var err error
 	s.cache, err = cache.New(config, options)
 	s.do(err)
-	for _, object := range indexed() {
-		s.do(s.cache.IndexField(t.Context(), object, memcachedUIDIndex, memcachedUID))
-	}
+	s.do(indexFields(t.Context(), s.cache))
 	for _, object := range []client.Object{&cachev1alpha1.Memcached{}, &appsv1.Deployment{}} {
 		_, err = s.cache.GetInformer(t.Context(), object)
 		s.do(err)

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -43,7 +44,7 @@ func CachedKinds() []client.Object {
 func trimDeployment(object any) (any, error) {
 	if deployment, ok := object.(*appsv1.Deployment); ok {
 		deployment.ManagedFields = nil
-		deployment.Annotations = only(deployment.Annotations, cachev1alpha1.AnnotationFieldsHash)
+		deployment.Annotations = only(deployment.Annotations, cachev1alpha1.AnnotationFieldsHash, annotationRevision)
 		deployment.Status = appsv1.DeploymentStatus{
 			ObservedGeneration: deployment.Status.ObservedGeneration,
 			ReadyReplicas:      deployment.Status.ReadyReplicas,
@@ -57,7 +58,11 @@ func trimDeployment(object any) (any, error) {
 
 func trimReplicaSet(object any) (any, error) {
 	if replicaSet, ok := object.(*metav1.PartialObjectMetadata); ok {
+		revision, isThere := replicaSet.Annotations[annotationRevision]
 		replicaSet.ObjectMeta = trimMeta(replicaSet.ObjectMeta)
+		if isThere {
+			replicaSet.Annotations = map[string]string{annotationRevision: revision}
+		}
 	}
 	return object, nil
 }
@@ -66,6 +71,12 @@ func trimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
+	}
+	images := map[string]string{}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for _, container := range containers {
+			images[container.Name] = container.Image
+		}
 	}
 	pod.ObjectMeta = trimMeta(pod.ObjectMeta)
 	pod.Spec = corev1.PodSpec{}
@@ -76,16 +87,24 @@ func trimPod(object any) (any, error) {
 			status.Conditions = append(status.Conditions, condition)
 		}
 	}
-	for _, container := range pod.Status.ContainerStatuses {
-		if container.Ready && isReady(*pod) {
-			continue // it has no failure
+	trim := func(all []corev1.ContainerStatus) (trimmed []corev1.ContainerStatus) {
+		for _, container := range all {
+			if container.Ready && isReady(*pod) {
+				continue // it has no failure
+			}
+			trimmed = append(trimmed, corev1.ContainerStatus{
+				Name: container.Name,
+				// A user recognizes the image as the template has it. The kubelet may report another name for it.
+				Image:                cmp.Or(images[container.Name], container.Image),
+				Ready:                container.Ready,
+				State:                container.State,
+				LastTerminationState: container.LastTerminationState,
+			})
 		}
-		status.ContainerStatuses = append(status.ContainerStatuses, corev1.ContainerStatus{
-			Ready:                container.Ready,
-			State:                container.State,
-			LastTerminationState: container.LastTerminationState,
-		})
+		return trimmed
 	}
+	status.InitContainerStatuses = trim(pod.Status.InitContainerStatuses)
+	status.ContainerStatuses = trim(pod.Status.ContainerStatuses)
 	pod.Status = status
 	return pod, nil
 }

@@ -15,16 +15,8 @@ import (
 func TestTrimmedObjectsReadTheSame(t *testing.T) {
 	for _, test := range everyCase() {
 		t.Run(test.name, func(t *testing.T) {
-			trimmed := test.snapshot
-			trimmed.pods, trimmed.replicaSets = nil, nil
-			for _, full := range test.snapshot.pods {
-				trimmed.pods = append(trimmed.pods, *trim(t, trimPod, full.DeepCopy()))
-			}
-			for _, full := range test.snapshot.replicaSets {
-				trimmed.replicaSets = append(trimmed.replicaSets, *trim(t, trimReplicaSet, full.DeepCopy()))
-			}
 			want, _ := computeStatus(test.snapshot)
-			got, _ := computeStatus(trimmed)
+			got, _ := computeStatus(trimmed(t, test.snapshot))
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("status (-whole objects +trimmed):\n%s", diff)
 			}
@@ -53,6 +45,35 @@ func TestTrimmedObjectsReadTheSame(t *testing.T) {
 			t.Errorf("drift = %q, want none", paths)
 		}
 	})
+}
+
+// trimmed returns the snapshot with objects as the cache holds them.
+func trimmed(t *testing.T, s snapshot) snapshot {
+	t.Helper()
+	pods, replicaSets := s.pods, s.replicaSets
+	s.pods, s.replicaSets = nil, nil
+	for _, full := range pods {
+		s.pods = append(s.pods, *trim(t, trimPod, full.DeepCopy()))
+	}
+	for _, full := range replicaSets {
+		s.replicaSets = append(s.replicaSets, *trim(t, trimReplicaSet, full.DeepCopy()))
+	}
+	return s
+}
+
+// A container has the image of the pod's template, even if the kubelet reports another name for it.
+func TestTrimmedPodNamesItsImages(t *testing.T) {
+	full := pod("a", waiting("CrashLoopBackOff"), waitingInit("ErrImagePull"))
+	full.Spec.Containers = []corev1.Container{{Name: containerName, Image: "memcached"}}
+	full.Spec.InitContainers = []corev1.Container{{Name: "setup", Image: "setup"}}
+	got := trim(t, trimPod, &full)
+	var images []string
+	for _, status := range append(got.Status.InitContainerStatuses, got.Status.ContainerStatuses...) {
+		images = append(images, status.Image)
+	}
+	if diff := cmp.Diff([]string{"setup", "memcached"}, images); diff != "" {
+		t.Errorf("images (-of the template +cached):\n%s", diff)
+	}
 }
 
 func TestTrimmedObjectsAreSmall(t *testing.T) {

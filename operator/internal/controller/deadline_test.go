@@ -37,7 +37,7 @@ func created(ago time.Duration) func(*corev1.Pod) {
 }
 
 func running(p *corev1.Pod) {
-	container(func(status *corev1.ContainerStatus) { status.State.Running = &corev1.ContainerStateRunning{} })(p)
+	inContainer(func(status *corev1.ContainerStatus) { status.State.Running = &corev1.ContainerStateRunning{} })(p)
 }
 
 func overdueRollout(s *snapshot) { s.deployment.overdue = true }
@@ -164,6 +164,7 @@ func TestRequeuedAtTheDeadline(t *testing.T) {
 		if err := f.api.Status().Update(t.Context(), mc); err != nil {
 			t.Fatal(err)
 		}
+		f.restartOperator(testImage) // which reads the times from the API
 	}
 	setStarted(testDeadline / 2)
 	expectWrites(t, f.reconcile())

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
@@ -39,11 +40,17 @@ const (
 // desiredDeployment returns the Deployment for mc, with memcached from image. It sets every field that the operator owns, and no
 // other. The spec of mc must have its defaults (see setDefaults).
 func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.DeploymentApplyConfiguration {
-	template := desiredPodTemplate(mc, image)
+	return desiredDeploymentSelecting(mc.UID, mc, image)
+}
+
+// desiredDeploymentSelecting returns the Deployment for mc with pods that are selected by a UID. For an adopted Deployment, that is
+// the UID of an earlier Memcached.
+func desiredDeploymentSelecting(uid types.UID, mc *cachev1alpha1.Memcached, image string) *acappsv1.DeploymentApplyConfiguration {
+	template := desiredPodTemplate(uid, mc, image)
 	template.WithLabels(map[string]string{cachev1alpha1.LabelTemplateHash: hash(template)})
 
 	deployment := acappsv1.Deployment(mc.Name, mc.Namespace).
-		WithLabels(commonLabels(mc)).
+		WithLabels(commonLabels(uid, mc)).
 		WithOwnerReferences(acmetav1.OwnerReference().
 			WithAPIVersion(cachev1alpha1.GroupVersion.String()).
 			WithKind("Memcached").
@@ -54,7 +61,7 @@ func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.Depl
 		WithSpec(acappsv1.DeploymentSpec().
 			WithReplicas(*mc.Spec.Size).
 			WithRevisionHistoryLimit(2).
-			WithSelector(acmetav1.LabelSelector().WithMatchLabels(selectorLabels(mc))).
+			WithSelector(acmetav1.LabelSelector().WithMatchLabels(selectorLabels(uid))).
 			// A replacement is ready before the old pod is removed, so a rollout never reduces capacity.
 			WithStrategy(acappsv1.DeploymentStrategy().
 				WithType(appsv1.RollingUpdateDeploymentStrategyType).
@@ -67,7 +74,7 @@ func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.Depl
 
 // desiredPodTemplate returns the template of the pods of mc, without the label for its hash. The pods meet the restricted Pod
 // Security Standard.
-func desiredPodTemplate(mc *cachev1alpha1.Memcached, image string) *accorev1.PodTemplateSpecApplyConfiguration {
+func desiredPodTemplate(uid types.UID, mc *cachev1alpha1.Memcached, image string) *accorev1.PodTemplateSpecApplyConfiguration {
 	port := *mc.Spec.ContainerPort
 	probe := func(periodSeconds int32) *accorev1.ProbeApplyConfiguration {
 		return accorev1.Probe().
@@ -75,7 +82,7 @@ func desiredPodTemplate(mc *cachev1alpha1.Memcached, image string) *accorev1.Pod
 			WithPeriodSeconds(periodSeconds)
 	}
 	return accorev1.PodTemplateSpec().
-		WithLabels(commonLabels(mc)).
+		WithLabels(commonLabels(uid, mc)).
 		WithSpec(accorev1.PodSpec().
 			WithAutomountServiceAccountToken(false).
 			WithEnableServiceLinks(false).
@@ -115,24 +122,25 @@ func desiredPodTemplate(mc *cachev1alpha1.Memcached, image string) *accorev1.Pod
 					WithCapabilities(accorev1.Capabilities().WithDrop("ALL")))))
 }
 
-// selectorLabels returns the labels that select the pods of mc. A Deployment's selector is immutable.
-func selectorLabels(mc *cachev1alpha1.Memcached) map[string]string {
-	return map[string]string{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}
+// selectorLabels returns the labels that select pods by the UID of the Memcached that their Deployment was created for. A
+// Deployment's selector is immutable.
+func selectorLabels(uid types.UID) map[string]string {
+	return map[string]string{cachev1alpha1.LabelMemcachedUID: string(uid)}
 }
 
 // selector returns selectorLabels in the form of status.selector.
-func selector(mc *cachev1alpha1.Memcached) string {
-	return labels.SelectorFromSet(selectorLabels(mc)).String()
+func selector(uid types.UID) string {
+	return labels.SelectorFromSet(selectorLabels(uid)).String()
 }
 
-// commonLabels returns the labels of the Deployment of mc and of its pods.
-func commonLabels(mc *cachev1alpha1.Memcached) map[string]string {
+// commonLabels returns the labels of the Deployment of mc and of its pods, which are selected by the UID.
+func commonLabels(uid types.UID, mc *cachev1alpha1.Memcached) map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/name":        "memcached",
 		labelInstance:                   mc.Name,
 		"app.kubernetes.io/part-of":     "operator-testbed",
 		"app.kubernetes.io/managed-by":  cachev1alpha1.FieldManager,
-		cachev1alpha1.LabelMemcachedUID: string(mc.UID),
+		cachev1alpha1.LabelMemcachedUID: string(uid),
 	}
 }
 

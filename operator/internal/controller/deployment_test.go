@@ -91,13 +91,13 @@ func TestDesiredDeployment(t *testing.T) {
 func TestSelector(t *testing.T) {
 	one, other := testMemcached(1), testMemcached(1)
 	other.UID = "other-uid"
-	if selector(one) == selector(other) {
-		t.Errorf("two Memcacheds share the selector %s", selector(one))
+	if selector(one.UID) == selector(other.UID) {
+		t.Errorf("two Memcacheds share the selector %s", selector(one.UID))
 	}
 	later := testMemcached(5)
 	later.Spec.ContainerPort = new(int32(22122))
-	if selector(one) != selector(later) {
-		t.Errorf("the selector changes with the spec, from %s to %s", selector(one), selector(later))
+	if selector(one.UID) != selector(later.UID) {
+		t.Errorf("the selector changes with the spec, from %s to %s", selector(one.UID), selector(later.UID))
 	}
 }
 

@@ -10,8 +10,13 @@ import (
 	"github.com/example/operator-testbed/operator/internal/lenient"
 )
 
-// eventAction is what the operator was doing when it recorded an event. The events API requires an action.
-const eventAction = "Reconcile"
+// eventAction returns what the operator was doing when it recorded an event with that note. The events API requires an action.
+//
+// The recorder counts an event as a repetition of an earlier one if everything but the note is equal, and then drops the note (as of
+// client-go v0.37, getKey in k8s.io/client-go/tools/events). The action is different for another note, so that users read it.
+func eventAction(note string) string {
+	return "Reconcile-" + hash(note)
+}
 
 // announcement is an event about a Memcached.
 type announcement struct {
@@ -19,11 +24,11 @@ type announcement struct {
 }
 
 // announcementOf returns the event for the change from one status to the next, and whether there is one. There is an
-// event when something fails, when something else fails instead, and when nothing fails anymore.
+// event when something fails, when something else fails instead or the message says more, and when nothing fails anymore.
 func announcementOf(previous, current cachev1alpha1.MemcachedStatus) (announcement, bool) {
 	before, now := degradedOf(previous), degradedOf(current)
 	switch {
-	case now.Status == metav1.ConditionTrue && (before.Status != metav1.ConditionTrue || before.Reason != now.Reason):
+	case now.Status == metav1.ConditionTrue && (before.Status != metav1.ConditionTrue || before.Reason != now.Reason || before.Message != now.Message):
 		return announcement{corev1.EventTypeWarning, now.Reason, now.Message}, true
 	case now.Status == metav1.ConditionFalse && before.Status == metav1.ConditionTrue:
 		return announcement{corev1.EventTypeNormal, cachev1alpha1.ReasonRecovered, now.Message}, true
@@ -46,13 +51,13 @@ func announce(recorder events.EventRecorder, mc *cachev1alpha1.Memcached, previo
 	if !found {
 		return
 	}
-	recorder.Eventf(referenceTo(mc), nil, event.eventType, event.reason, eventAction, "%s", event.note)
+	recorder.Eventf(referenceTo(mc), nil, event.eventType, event.reason, eventAction(event.note), "%s", event.note)
 }
 
 // announceUndecodable records the event for a Memcached that can't be decoded, which has no status to say so.
 func announceUndecodable(recorder events.EventRecorder, err *lenient.UndecodableError) {
-	recorder.Eventf(referenceTo(&err.Object), nil, corev1.EventTypeWarning, cachev1alpha1.ReasonUndecodable, eventAction,
-		"%s", capitalized(sentence(err.Error())))
+	note := capitalized(sentence(err.Error()))
+	recorder.Eventf(referenceTo(&err.Object), nil, corev1.EventTypeWarning, cachev1alpha1.ReasonUndecodable, eventAction(note), "%s", note)
 }
 
 // referenceTo refers to a Memcached. The reference has no resource version, so that an event which occurs again is counted instead of

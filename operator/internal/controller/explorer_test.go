@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -725,6 +726,37 @@ func TestFaultExplorer(t *testing.T) {
 	}
 }
 
+// wholeStatus returns a patch of a status as one that sets the status as a whole, for whatever has the name.
+func wholeStatus(object client.Object, patch client.Patch) (client.Patch, error) {
+	text, err := patch.Data(object)
+	if err != nil {
+		return nil, err
+	}
+	var operations []struct {
+		Op, Path string
+		Value    any
+	}
+	if err := json.Unmarshal(text, &operations); err != nil {
+		return nil, err
+	}
+	status, conditions := map[string]any{}, []any{}
+	for _, operation := range operations {
+		field, isField := strings.CutPrefix(operation.Path, "/status/")
+		switch {
+		case operation.Op == "test" || operation.Path == "/status/conditions":
+		case strings.HasPrefix(field, "conditions/"):
+			conditions = append(conditions, operation.Value)
+		case isField:
+			status[field] = operation.Value
+		case operation.Path == "/status":
+			return edited(object, patch, `[{"op": "remove", "path": "/0"}]`)
+		}
+	}
+	status["conditions"] = conditions
+	whole, err := json.Marshal([]map[string]any{{"op": "add", "path": "/status", "value": status}})
+	return client.RawPatch(patch.Type(), whole), err
+}
+
 // edited returns a JSON patch after another JSON patch has changed it.
 func edited(object client.Object, patch client.Patch, edits string) (client.Patch, error) {
 	operations, err := patch.Data(object)
@@ -869,7 +901,7 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 						return err
 					},
 					SubResourcePatch: func(ctx context.Context, c client.Client, subResource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-						patch, err := edited(object, patch, `[{"op": "remove", "path": "/0"}]`)
+						patch, err := wholeStatus(object, patch)
 						if err != nil {
 							return err
 						}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,11 +33,11 @@ func (c statusCase) named(name string) statusCase {
 }
 
 var (
-	terminated = container(func(status *corev1.ContainerStatus) {
+	terminated = inContainer(func(status *corev1.ContainerStatus) {
 		status.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
 	})
 
-	restarted = container(func(status *corev1.ContainerStatus) {
+	restarted = inContainer(func(status *corev1.ContainerStatus) {
 		status.State.Running = &corev1.ContainerStateRunning{}
 		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
 		status.RestartCount = 1
@@ -44,7 +45,7 @@ var (
 
 	// flapping is a container that restarted long ago, and whose readiness probe fails now.
 	flapping = func(p *corev1.Pod) {
-		container(func(status *corev1.ContainerStatus) {
+		inContainer(func(status *corev1.ContainerStatus) {
 			status.State.Running = &corev1.ContainerStateRunning{StartedAt: at(10)}
 			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: at(9)}
 		})(p)
@@ -53,14 +54,14 @@ var (
 
 	// crashing is a container that terminated, which turned its pod unready, and runs again.
 	crashing = func(p *corev1.Pod) {
-		container(func(status *corev1.ContainerStatus) {
+		inContainer(func(status *corev1.ContainerStatus) {
 			status.State.Running = &corev1.ContainerStateRunning{StartedAt: at(10)}
 			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: at(9)}
 		})(p)
 		turnedUnready(at(10))(p)
 	}
 
-	recovered = container(func(status *corev1.ContainerStatus) {
+	recovered = inContainer(func(status *corev1.ContainerStatus) {
 		status.State.Running = &corev1.ContainerStateRunning{}
 		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
 		status.Ready = true
@@ -177,6 +178,106 @@ func TestMessageOfAFailureIsStable(t *testing.T) {
 				status, _ := computeStatus(next)
 				if !sameStatus(first, status) {
 					t.Errorf("snapshot %d reads %+v, want %+v", i+1, status, first)
+				}
+			}
+		})
+	}
+}
+
+// inInit is inContainer for an init container.
+func inInit(change func(*corev1.ContainerStatus)) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		status := corev1.ContainerStatus{Name: "setup", Image: "example.com/setup"}
+		change(&status)
+		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, status)
+	}
+}
+
+func waitingInit(reason string) func(*corev1.Pod) {
+	return inInit(func(status *corev1.ContainerStatus) {
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: reason}
+	})
+}
+
+func exitedInit(code int32) func(*corev1.Pod) {
+	return inInit(func(status *corev1.ContainerStatus) {
+		status.State.Terminated, status.Ready = &corev1.ContainerStateTerminated{ExitCode: code}, code == 0
+	})
+}
+
+// runningInit is an init container that runs, for the second time if it has exited with the code before.
+func runningInit(codes ...int32) func(*corev1.Pod) {
+	return inInit(func(status *corev1.ContainerStatus) {
+		status.State.Running = &corev1.ContainerStateRunning{}
+		for _, code := range codes {
+			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: code}
+		}
+	})
+}
+
+// sidecar is a container that others have added to a pod.
+func sidecar(change func(*corev1.ContainerStatus)) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		status := corev1.ContainerStatus{Name: "side", Image: "no-such-image"}
+		change(&status)
+		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, status)
+	}
+}
+
+// Degraded names the container that fails, and its image: memcached's, or one that others have added.
+func TestFailuresNameTheContainer(t *testing.T) {
+	pulling := func(status *corev1.ContainerStatus) {
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}
+	}
+	exited := func(status *corev1.ContainerStatus) {
+		status.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
+	}
+	initializing := waiting("PodInitializing")
+	for _, test := range []struct {
+		name   string
+		pods   []corev1.Pod
+		late   bool
+		reason string
+		names  []string
+	}{
+		{"memcached's image", []corev1.Pod{pod("a", waiting("ErrImagePull"))}, false, "ImagePullFailed", []string{` container "` + containerName, testImage}},
+		{"a sidecar's image", []corev1.Pod{pod("a", running, sidecar(pulling))}, false, "ImagePullFailed", []string{` container "` + "side", "no-such-image"}},
+		{"a sidecar that exits", []corev1.Pod{pod("a", running, sidecar(exited))}, false, "CrashLoop", []string{` container "` + "side", "no-such-image"}},
+		{"an init container's image", []corev1.Pod{pod("a", waitingInit("ImagePullBackOff"), initializing)}, false, "ImagePullFailed", []string{` init container "` + "setup", "example.com/setup"}},
+		{"an init container that cannot start", []corev1.Pod{pod("a", waitingInit("RunContainerError"), initializing)}, false, "ContainerStartFailed", []string{` init container "` + "setup", "example.com/setup"}},
+		{"an init container that exits with an error", []corev1.Pod{pod("a", exitedInit(1), initializing)}, false, "CrashLoop", []string{` init container "` + "setup", "example.com/setup"}},
+		{"an init container that runs again after an error", []corev1.Pod{pod("a", runningInit(1), initializing)}, false, "CrashLoop", []string{` init container "` + "setup", "example.com/setup"}},
+		{"an init container that does not finish", []corev1.Pod{pod("a", runningInit(), initializing)}, true, "ContainerCreationStuck", []string{` init container "` + "setup", "example.com/setup"}},
+		{"memcached after an init container", []corev1.Pod{pod("a", exitedInit(0), waiting("ErrImagePull"))}, false, "ImagePullFailed", []string{` container "` + containerName, testImage}},
+		{"an init container that has done its work", []corev1.Pod{pod("a", exitedInit(0), initializing)}, false, "AsExpected", nil},
+		{"an init container that runs again after another start", []corev1.Pod{pod("a", runningInit(0), initializing)}, false, "AsExpected", nil},
+		{"an init container that runs", []corev1.Pod{pod("a", runningInit(), initializing)}, false, "AsExpected", nil},
+		{
+			"different containers in two pods, whatever their order",
+			[]corev1.Pod{pod("a", sidecar(pulling)), pod("b", waiting("ErrImagePull"))}, false,
+			"ImagePullFailed", []string{` container "side`, "no-such-image"},
+		},
+		{
+			"the same pods in another order",
+			[]corev1.Pod{pod("b", waiting("ErrImagePull")), pod("a", sidecar(pulling))}, false,
+			"ImagePullFailed", []string{` container "side`, "no-such-image"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := testSnapshot(int32(len(test.pods)), test.pods...)
+			if test.late {
+				overdueRollout(&s)
+				underWay(2 * testDeadline)(&s)
+				s.deployment.created = metav1.NewTime(s.now.Add(-2 * testDeadline))
+			}
+			for form, snapshot := range map[string]snapshot{"whole": s, "as cached": trimmed(t, s)} {
+				status, _ := computeStatus(snapshot)
+				got := degradedOf(status)
+				if got.Reason != test.reason {
+					t.Errorf("%s: got %s: %s, want %s", form, got.Reason, got.Message, test.reason)
+				}
+				if missing := slices.DeleteFunc(slices.Clone(test.names), func(name string) bool { return strings.Contains(got.Message, name) }); len(missing) > 0 {
+					t.Errorf("%s: %s does not contain %q", form, got.Message, missing)
 				}
 			}
 		})

@@ -116,6 +116,7 @@ func newFakeCluster(t *testing.T, size int32) *fakeCluster {
 	for _, object := range indexed() {
 		builder.WithIndex(object, memcachedUIDIndex, memcachedUID)
 	}
+	builder.WithIndex(&cachev1alpha1.Memcached{}, uidIndex, uidOf)
 	f := &fakeCluster{t: t, api: builder.Build()}
 	f.afterStatus = f.checkTruth
 	f.restartOperator(testImage)

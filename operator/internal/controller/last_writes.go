@@ -24,7 +24,8 @@ type record struct {
 	// hasDeployment is whether a Deployment of its name was created, or was there already. If so, a cache without one may just be
 	// behind.
 	hasDeployment bool
-	// status is the last status written, and resourceVersion is the Memcached's resource version after that write.
+	// status is the last status written, with the conditions of others, and resourceVersion is the Memcached's resource version
+	// after that write.
 	status          cachev1alpha1.MemcachedStatus
 	resourceVersion string
 	// heldBackSince is when progress was first noticed that is not written yet, or the zero time if there is none.
@@ -34,6 +35,10 @@ type record struct {
 	failingSince time.Time
 	// repairs are the last repairs of its Deployment.
 	repairs repairs
+	// repairedAt is when the status was last written only because somebody else had edited it, and repairPause is how long the
+	// next such write waits after that.
+	repairedAt  time.Time
+	repairPause time.Duration
 	// awaited is whether this process saw the Memcached without a status, and it has not been Available since.
 	awaited bool
 }

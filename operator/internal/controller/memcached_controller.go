@@ -1,9 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -102,11 +102,11 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 		return ctrl.Result{}, nil
 	}
 
-	observed, err := r.observe(ctx, mc)
+	observed, err := r.observe(ctx, mc, deployment)
 	if err != nil {
 		return ctrl.Result{}, errors.Join(failure, err)
 	}
-	observed.deployment, observed.templateHash = deployment, templateHash(desired)
+	observed.templateHash = templateHash(r.keepSelector(desired, mc, deployment.selectorUID))
 	observed.refused = r.refusalOf(observed, failure)
 	if deployment.unknown && observed.refused.reason == "" {
 		// There is nothing to report yet. The next attempt follows soon.
@@ -174,6 +174,7 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 	isCached := err == nil
 	if isCached && isOurs(cached, mc) {
 		known = stateOf(cached)
+		desired = r.keepSelector(desired, mc, known.selectorUID)
 	}
 	if err := checkSpec(mc.Spec); err != nil {
 		return known, err
@@ -206,7 +207,8 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 }
 
 // repairDeployment makes the Deployment of mc as desired, based on the live objects instead of the cache. If it can't read the
-// Deployment, it returns the state known from the cache, or an unknown one if the cache does not have it.
+// Deployment, it returns the state known from the cache, or an unknown one if the cache does not have it. It adopts a Deployment
+// that was restored from a backup.
 func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration, known deploymentState) (deploymentState, error) {
 	live := &appsv1.Deployment{}
 	switch err := r.APIReader.Get(ctx, nameOf(mc), live); {
@@ -219,11 +221,15 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 		known.unknown = known.uid == ""
 		return known, err
 	}
+	adoptable, err := r.isAdoptable(ctx, live, mc)
+	if err != nil {
+		return known, err
+	}
 	switch {
 	case belongsToPredecessor(live, mc):
 		// The garbage collector deletes it, or is already doing so.
 		return deploymentState{terminating: true}, nil
-	case !isOurs(live, mc):
+	case !isOurs(live, mc) && !adoptable:
 		return deploymentState{}, nameTaken(mc)
 	case live.DeletionTimestamp != nil:
 		return stateOf(live), nil
@@ -233,6 +239,7 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 			return stateOf(live), err
 		}
 	}
+	desired = r.keepSelector(desired, mc, selectorUID(live))
 	paths := ssa.Drift(desired, live)
 	if len(paths) == 0 {
 		return stateOf(live), r.nothingDiffers(mc)
@@ -246,17 +253,6 @@ func (r *MemcachedReconciler) repairDeployment(ctx context.Context, mc *cachev1a
 		return stateOf(live), err
 	}
 	return stateOf(applied), r.recordRepair(mc, paths, ssa.Drift(desired, applied))
-}
-
-// checkExists returns errGone if mc, which was read from the cache, no longer exists or is being deleted. Its Deployment is
-// deleted with it, and the cache may show the Deployment's deletion first.
-func (r *MemcachedReconciler) checkExists(ctx context.Context, mc *cachev1alpha1.Memcached) error {
-	live := &cachev1alpha1.Memcached{}
-	err := r.APIReader.Get(ctx, nameOf(mc), live)
-	if apierrors.IsNotFound(err) || err == nil && (live.UID != mc.UID || live.DeletionTimestamp != nil) {
-		return errGone
-	}
-	return err
 }
 
 // createDeployment creates the Deployment of mc. It fails if a Deployment of that name exists, no matter whose it is.
@@ -273,9 +269,6 @@ func (r *MemcachedReconciler) createDeployment(ctx context.Context, mc *cachev1a
 	return stateOf(deployment), nil
 }
 
-// errGone means that there is no longer a Memcached to keep a Deployment for.
-var errGone = errors.New("the Memcached no longer exists")
-
 func isOwnershipMoved(err error) bool { return errors.Is(err, ssa.ErrOwnershipMoved) }
 
 // isOurs reports whether the Deployment belongs to mc: mc is its controller, or it has no controller now and selects pods by the
@@ -288,19 +281,12 @@ func isOurs(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
 		deployment.Spec.Selector.MatchLabels[cachev1alpha1.LabelMemcachedUID] == string(mc.UID)
 }
 
-// belongsToPredecessor reports whether the Deployment belongs to an earlier Memcached of the same name.
-func belongsToPredecessor(deployment *appsv1.Deployment, mc *cachev1alpha1.Memcached) bool {
-	controller := metav1.GetControllerOfNoCopy(deployment)
-	return controller != nil && controller.UID != mc.UID && controller.Name == mc.Name && controller.Kind == "Memcached" &&
-		strings.HasPrefix(controller.APIVersion, cachev1alpha1.GroupVersion.Group+"/")
-}
-
-// observe reads the pods of mc, and the ReplicaSets that may own them, from the cache. The caller adds the state of the
-// Deployment, its refusal, and the hash of its template.
-func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached) (snapshot, error) {
+// observe reads the pods of mc, and the ReplicaSets that may own them, from the cache. The caller adds why the Deployment is
+// refused, and the hash of its template.
+func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Memcached, deployment deploymentState) (snapshot, error) {
 	ofMemcached := []client.ListOption{
 		client.InNamespace(mc.Namespace),
-		client.MatchingFields{memcachedUIDIndex: string(mc.UID)},
+		client.MatchingFields{memcachedUIDIndex: string(cmp.Or(deployment.selectorUID, mc.UID))},
 	}
 	replicaSets := &metav1.PartialObjectMetadataList{}
 	replicaSets.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSetList"))
@@ -313,50 +299,12 @@ func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Mem
 	}
 	return snapshot{
 		memcached:        mc,
+		deployment:       deployment,
 		replicaSets:      replicaSets.Items,
 		pods:             pods.Items,
-		previous:         r.lastWrites.lastStatus(mc),
-		image:            r.Image,
+		previous:         r.lastWrites.reportedStatus(mc),
+		stored:           r.lastWrites.lastStatus(mc),
 		now:              time.Now(),
 		progressDeadline: r.ProgressDeadline,
 	}, nil
-}
-
-// ensureStatus writes the status of the snapshot's Memcached, unless it is the same as before. It returns how long the write is
-// held back, if the change is mere progress.
-func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, status cachev1alpha1.MemcachedStatus) (heldBack time.Duration, err error) {
-	if sameStatus(status, s.previous) {
-		r.lastWrites.nothingHeldBack(s.memcached)
-		return 0, nil
-	}
-	if isMereProgress(s.previous, status) && s.refused.reason == "" {
-		if heldBack := r.lastWrites.holdBack(s.memcached, s.now, r.ProgressInterval); heldBack > 0 {
-			return heldBack, nil
-		}
-	}
-	status = withTransitionTimes(status, s.previous, metav1.NewTime(s.now))
-	patch, err := statusPatch(s.memcached, status)
-	if err != nil {
-		return 0, err
-	}
-	written := s.memcached.DeepCopy()
-	err = r.Status().Patch(ctx, written, patch, client.FieldOwner(cachev1alpha1.FieldManager))
-	if apierrors.IsInvalid(err) {
-		// The UID is usually another one, because the Memcached was deleted and created again under the same name.
-		err = errors.Join(err, r.checkExists(ctx, s.memcached))
-	}
-	if apierrors.IsNotFound(err) || errors.Is(err, errGone) {
-		// The Memcached whose status this is no longer exists.
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	r.lastWrites.recordStatus(s.memcached, status, written.ResourceVersion)
-	metrics.StatusWrites.Inc()
-	if r.lastWrites.recordAvailability(s.memcached, s.previous, status) {
-		metrics.TimeToAvailable.Observe(time.Since(s.memcached.CreationTimestamp.Time).Seconds())
-	}
-	announce(r.Recorder, s.memcached, s.previous, status)
-	return 0, nil
 }

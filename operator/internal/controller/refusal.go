@@ -65,9 +65,10 @@ func (r *MemcachedReconciler) refusalOf(s snapshot, err error) refusal {
 	return refusal{}
 }
 
-// podsRefusal returns the refusal for the message with which the Deployment's controller reports that it cannot create pods. An
-// empty message is not a refusal.
-func podsRefusal(message string) refusal {
+// podsRefusal returns the refusal for the message with which the Deployment's controller reports that it cannot create pods of the
+// Deployment of that name. An empty message is not a refusal.
+func podsRefusal(message, deployment string) refusal {
+	message = withoutPodNames(message, deployment)
 	switch {
 	case message == "":
 		return refusal{}
@@ -89,13 +90,14 @@ func isAboutField(err error) bool {
 
 func isAboutQuota(message string) bool { return strings.Contains(message, "exceeded quota") }
 
-// generatedPod matches the name of a pod in the API server's error messages, which differs with every attempt. quotaUsed matches how
-// much of a quota is in use, which changes with other workloads. localPort matches the port from which the API server connected to a
-// webhook, which differs with every connection.
+// quotaUsed matches how much of a quota is in use, which changes with other workloads. localPort matches the port from which the API
+// server connected to a webhook, which differs with every connection. word matches what may be the name of an object.
 var (
-	generatedPod = regexp.MustCompile(`pods "([a-z0-9.-]+-)[a-z0-9]{5}"`)
 	quotaUsed    = regexp.MustCompile(`, used: .*?, limited: `)
 	localPort    = regexp.MustCompile(`(?::[0-9]+)+->`)
+	word         = regexp.MustCompile(`[a-z0-9.-]+`)
+	generated    = regexp.MustCompile(`^[` + generatedRunes + `]{1,10}-$`)
+	allGenerated = regexp.MustCompile(`^[` + generatedRunes + `]{5}$`)
 )
 
 // maxMessage is the longest message that the API server accepts in an event.
@@ -104,10 +106,36 @@ const maxMessage = 1024
 // stable returns the API server's error message as a sentence, without the parts that change while the cause stays the same.
 // Otherwise each attempt would change the status.
 func stable(message string) string {
-	message = generatedPod.ReplaceAllString(message, `pods "$1"`)
 	message = quotaUsed.ReplaceAllString(message, ", limited: ")
 	message = localPort.ReplaceAllString(message, "->")
 	return sentence(message)
+}
+
+// The API server generates the name of a pod: the name of its ReplicaSet and a dash, cut to a length, and five random characters.
+// See k8s.io/apiserver/pkg/storage/names and k8s.io/apimachinery/pkg/util/rand.
+const (
+	generatedRunes  = "bcdfghjklmnpqrstvwxz2456789"
+	randomLength    = 5
+	maxGeneratedFor = 63 - randomLength
+)
+
+// withoutPodNames returns a message without the random characters in names of pods of a Deployment, wherever they stand. They differ
+// with every attempt to create a pod.
+func withoutPodNames(message, deployment string) string {
+	return word.ReplaceAllStringFunc(message, func(name string) string {
+		end := len(name) - randomLength
+		if end <= 0 || !allGenerated.MatchString(name[end:]) {
+			return name
+		}
+		// A pod's ReplicaSet is called like its Deployment, with a dash and a hash.
+		base, prefix := name[:end], deployment+"-"
+		hash, isLong := strings.CutPrefix(base, prefix)
+		if isLong && generated.MatchString(hash) ||
+			end == maxGeneratedFor && strings.HasPrefix(base, prefix[:min(len(prefix), end)]) {
+			return base
+		}
+		return name
+	})
 }
 
 // sentence returns the text of an error as a message that ends with a period and is not too long.

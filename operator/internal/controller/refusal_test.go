@@ -83,19 +83,45 @@ func TestRefusalOf(t *testing.T) {
 // The Deployment's controller keeps retrying, with another pod name each time, while the use of the quota changes.
 func TestPodsRefusalIsStable(t *testing.T) {
 	quota := `pods "sessions-755d5f57d7-%s" is forbidden: exceeded quota: small, requested: pods=1, used: pods=%d, limited: pods=3`
-	first, second := podsRefusal(fmt.Sprintf(quota, "8js7t", 3)), podsRefusal(fmt.Sprintf(quota, "x6qc9", 4))
+	first, second := podsRefusal(fmt.Sprintf(quota, "8js7t", 3), testName), podsRefusal(fmt.Sprintf(quota, "x6qc9", 4), testName)
 	want := refusal{cachev1alpha1.ReasonQuotaExceeded,
 		`pods "sessions-755d5f57d7-" is forbidden: exceeded quota: small, requested: pods=1, limited: pods=3.`}
 	if first != want || second != want {
 		t.Errorf("got %+v and %+v, want both to be %+v", first, second, want)
 	}
 
-	security := podsRefusal(`pods "a-1-8js7t" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false`)
-	if security.reason != cachev1alpha1.ReasonPodsRefused || !strings.HasPrefix(security.message, `pods "a-1-" is forbidden`) {
+	security := podsRefusal(`pods "a-4-8js7t" is forbidden: violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false`, "a")
+	if security.reason != cachev1alpha1.ReasonPodsRefused || !strings.HasPrefix(security.message, `pods "a-4-" is forbidden`) {
 		t.Errorf("got %+v, want %s", security, cachev1alpha1.ReasonPodsRefused)
 	}
-	if none := podsRefusal(""); none != (refusal{}) {
+	if none := podsRefusal("", testName); none != (refusal{}) {
 		t.Errorf("got %+v, want none", none)
+	}
+}
+
+// The API server cuts the generated name of a pod to 63 characters, so a long one has no dash before the random characters. A webhook
+// may name the pod anywhere in its message.
+func TestWithoutPodNames(t *testing.T) {
+	const (
+		long   = "cache-for-the-sessions-of-the-web-shop-in-eu-north" // 50 characters
+		cut    = long + "-755d5f5"                                    // 58
+		longer = "cache-for-the-sessions-of-the-big-web-shop-in-europe-north1-abc"
+	)
+	for _, test := range []struct{ name, deployment, message, want string }{
+		{"short", "a", `pods "a-755d5f57d7-8js7t" is forbidden`, `pods "a-755d5f57d7-" is forbidden`},
+		{"cut within the hash", long, `pods "` + cut + `8js7t" is forbidden`, `pods "` + cut + `" is forbidden`},
+		{"cut within the name", longer, `pods "` + longer[:58] + `x6qc9" is forbidden`, `pods "` + longer[:58] + `" is forbidden`},
+		{"elsewhere", "a", "pod team/a-755d5f57d7-8js7t (a-755d5f57d7-x6qc9) is not wanted.", "pod team/a-755d5f57d7- (a-755d5f57d7-) is not wanted."},
+		{"at the end", "a", "no to a-755d5f57d7-8js7t", "no to a-755d5f57d7-"},
+		{"a pod of another Deployment", "b", `pods "a-755d5f57d7-8js7t"`, `pods "a-755d5f57d7-8js7t"`},
+		{"a name that is not generated", "a", `quota "a-eu-north"`, `quota "a-eu-north"`},
+		{"the ReplicaSet", "a", `replicasets "a-755d5f57d7"`, `replicasets "a-755d5f57d7"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := withoutPodNames(test.message, test.deployment); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
 	}
 }
 
@@ -114,11 +140,11 @@ func FuzzMessages(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := stable(text)
+		got := stable(withoutPodNames(text, "a"))
 		if len(got) > maxMessage || !utf8.ValidString(got) {
 			t.Errorf("stable(%q) = %q: %d bytes, valid UTF-8: %t", text, got, len(got), utf8.ValidString(got))
 		}
-		if again := stable(got); again != got {
+		if again := stable(withoutPodNames(got, "a")); again != got {
 			t.Errorf("stable(%q) = %q, and of that %q", text, got, again)
 		}
 		if strings.TrimSpace(text) != "" && got == "" {

@@ -147,18 +147,18 @@ func TestRefusedPodsAreReported(t *testing.T) {
 		deployment := f.deployment()
 		deployment.Status.Conditions = []appsv1.DeploymentCondition{{
 			Type: appsv1.DeploymentReplicaFailure, Status: status, Reason: "FailedCreate",
-			Message: `pods "sessions-1-` + pod + `" is forbidden: exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3`,
+			Message: `pods "sessions-755d5f57d7-` + pod + `" is forbidden: exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3`,
 		}}
 		if err := f.api.Status().Update(t.Context(), deployment); err != nil {
 			t.Fatal(err)
 		}
 	}
-	fail(corev1.ConditionTrue, "aaaaa")
+	fail(corev1.ConditionTrue, "8js7t")
 	expectWrites(t, f.reconcile(), patchStatus)
 	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=True/QuotaExceeded")
-	fail(corev1.ConditionTrue, "bbbbb")
+	fail(corev1.ConditionTrue, "x6qc9")
 	expectWrites(t, f.reconcile())
-	fail(corev1.ConditionFalse, "bbbbb")
+	fail(corev1.ConditionFalse, "x6qc9")
 	expectWrites(t, f.reconcile(), patchStatus)
 	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 	expectEvents(t, f, "Warning QuotaExceeded", "Normal Recovered")

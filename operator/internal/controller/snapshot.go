@@ -21,22 +21,30 @@ type snapshot struct {
 	replicaSets []metav1.PartialObjectMetadata
 	pods        []corev1.Pod
 
-	// previous is the last status.
+	// previous is the last status that the operator reported.
 	previous cachev1alpha1.MemcachedStatus
 
-	// templateHash is the hash in the label of pods of the current configuration, and image is the image that they run.
+	// stored is the newest known status in the API, which somebody else may have edited.
+	stored cachev1alpha1.MemcachedStatus
+
+	// templateHash is the hash in the label of pods of the current configuration.
 	templateHash string
-	image        string
 
 	// now is when the snapshot was taken. progressDeadline is how long the pods may go without progress.
 	now              time.Time
 	progressDeadline time.Duration
 }
 
+// annotationRevision is the annotation in which the Deployment's controller numbers the templates of a Deployment: on the Deployment,
+// that of the current one, and on each ReplicaSet, its own.
+const annotationRevision = "deployment.kubernetes.io/revision"
+
 // deploymentState is the part of a Deployment that a status depends on.
 type deploymentState struct {
 	uid     types.UID
 	created metav1.Time
+	// selectorUID is the UID by which it selects its pods. An adopted Deployment has that of an earlier Memcached.
+	selectorUID types.UID
 	// unknown is whether the Deployment could not be read, so that the rest says nothing about it.
 	unknown bool
 	// replicas is spec.replicas.
@@ -51,6 +59,9 @@ type deploymentState struct {
 	terminating bool
 	// paused is whether spec.paused keeps the Deployment's controller from rolling out.
 	paused bool
+	// revision is the number that the Deployment's controller has given to the current template, as its newest ReplicaSet has it.
+	// It is empty until the controller has seen the Deployment.
+	revision string
 	// overdue is whether the Deployment's controller reports that a rollout has exceeded spec.progressDeadlineSeconds.
 	overdue bool
 	// podsRefused is the message with which the Deployment's controller reports that it cannot create pods.
@@ -62,10 +73,12 @@ func stateOf(deployment *appsv1.Deployment) deploymentState {
 	state := deploymentState{
 		uid:         deployment.UID,
 		created:     deployment.CreationTimestamp,
+		selectorUID: selectorUID(deployment),
 		paused:      deployment.Spec.Paused,
 		ready:       deployment.Status.ReadyReplicas,
 		observed:    deployment.Status.ObservedGeneration >= deployment.Generation,
 		terminating: deployment.DeletionTimestamp != nil,
+		revision:    deployment.Annotations[annotationRevision],
 	}
 	if deployment.Spec.Replicas != nil {
 		state.replicas = *deployment.Spec.Replicas
@@ -93,9 +106,10 @@ type podCounts struct {
 	// ready are the sorted names of the ready pods. Pods of an earlier configuration are included, because they serve until they
 	// are replaced.
 	ready []string
-	// current are all pods of the current configuration, ready or not.
+	// current are all pods of the current template, ready or not.
 	current []corev1.Pod
-	// outdated is the number of pods of earlier configurations.
+	// outdated is the number of pods of earlier templates: those with an earlier configuration by the operator, and those from
+	// before a change of the template by others, such as "kubectl rollout restart".
 	outdated int
 	// unclear is the number of ready pods whose ReplicaSet is not in the cache yet. Each kind has a watch of its own, and one
 	// watch may be ahead of another.
@@ -104,9 +118,11 @@ type podCounts struct {
 
 // countPods counts the pods of the snapshot.
 func (s snapshot) countPods() podCounts {
-	isOwner := map[types.UID]bool{}
+	isOwner, isOutdated := map[types.UID]bool{}, map[types.UID]bool{}
 	for i := range s.replicaSets {
-		isOwner[s.replicaSets[i].UID] = isControlledBy(&s.replicaSets[i], s.deployment.uid)
+		replicaSet := &s.replicaSets[i]
+		isOwner[replicaSet.UID] = isControlledBy(replicaSet, s.deployment.uid)
+		isOutdated[replicaSet.UID] = s.isOutdated(replicaSet)
 	}
 	var counts podCounts
 	for _, pod := range s.pods {
@@ -124,7 +140,7 @@ func (s snapshot) countPods() podCounts {
 		if isReady(pod) {
 			counts.ready = append(counts.ready, pod.Name)
 		}
-		if pod.Labels[cachev1alpha1.LabelTemplateHash] != s.templateHash {
+		if isOutdated[controller.UID] || pod.Labels[cachev1alpha1.LabelTemplateHash] != s.templateHash {
 			counts.outdated++
 			continue
 		}
@@ -132,6 +148,13 @@ func (s snapshot) countPods() podCounts {
 	}
 	slices.Sort(counts.ready)
 	return counts
+}
+
+// isOutdated reports whether a ReplicaSet has another revision than the Deployment. It may be an earlier template with the same
+// configuration by the operator.
+func (s snapshot) isOutdated(replicaSet *metav1.PartialObjectMetadata) bool {
+	revision := replicaSet.Annotations[annotationRevision]
+	return revision != "" && s.deployment.revision != "" && revision != s.deployment.revision
 }
 
 func isControlledBy(object metav1.Object, uid types.UID) bool {

@@ -1,19 +1,15 @@
 package controller
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
-	accachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
 )
 
 // conditionTypes are the conditions that the operator owns, in the order in which it writes them.
@@ -42,7 +38,7 @@ func computeStatus(s snapshot) (cachev1alpha1.MemcachedStatus, bool) {
 		// that adds nothing to nodes.
 		Replicas:      s.deployment.replicas,
 		ReadyReplicas: int32(len(pods.ready)),
-		Selector:      selector(s.memcached),
+		Selector:      selector(cmp.Or(s.deployment.selectorUID, s.memcached.UID)),
 	}, true
 }
 
@@ -57,7 +53,7 @@ func (s snapshot) unknownStatus() cachev1alpha1.MemcachedStatus {
 		progressing,
 		s.degraded(podCounts{}, progressing),
 	}
-	status.Selector = selector(s.memcached)
+	status.Selector = cmp.Or(s.previous.Selector, selector(s.memcached.UID))
 	return status
 }
 
@@ -146,7 +142,7 @@ func (s snapshot) remainingWork(pods podCounts) (reason, message string) {
 	case s.deployment.terminating:
 		return cachev1alpha1.ReasonDeploymentTerminating, "A new Deployment is created when this one is gone."
 	case pods.outdated > 0:
-		return cachev1alpha1.ReasonRollingOut, "Replicas of an earlier configuration are being replaced."
+		return cachev1alpha1.ReasonRollingOut, "Replicas of an earlier revision are being replaced."
 	case s.readyReplicas(pods) < size:
 		return cachev1alpha1.ReasonStartingReplicas, "Waiting for replicas to become ready."
 	case len(pods.current) > int(size):
@@ -167,12 +163,12 @@ func (s snapshot) degraded(pods podCounts, progressing metav1.Condition) metav1.
 // degradation returns the first problem, or two empty strings. It looks for what keeps the Deployment from being as desired, then
 // for what keeps it from having pods, then for what keeps the pods from running.
 func (s snapshot) degradation(pods podCounts, progressing metav1.Condition) (reason, message string) {
-	for _, refused := range []refusal{s.refused, podsRefusal(s.deployment.podsRefused)} {
+	for _, refused := range []refusal{s.refused, podsRefusal(s.deployment.podsRefused, s.memcached.Name)} {
 		if refused.reason != "" {
 			return refused.reason, refused.message
 		}
 	}
-	if reason, message = firstOf(failures, pods.current, s.image); reason != "" {
+	if reason, message = firstOf(failures, pods.current); reason != "" {
 		return reason, message
 	}
 	switch progressing.Reason {
@@ -180,7 +176,7 @@ func (s snapshot) degradation(pods podCounts, progressing metav1.Condition) (rea
 		return cachev1alpha1.ReasonDeploymentPaused,
 			fmt.Sprintf("A rollout is due, and the Deployment is paused: kubectl rollout resume deployment %s.", s.memcached.Name)
 	case cachev1alpha1.ReasonProgressDeadlineExceeded:
-		if reason, message = firstOf(stalls, pods.current, s.image); reason != "" {
+		if reason, message = firstOf(stalls, pods.current); reason != "" {
 			return reason, message
 		}
 		return cachev1alpha1.ReasonProgressDeadlineExceeded, "There was no progress within the progress deadline, and no pod shows why."
@@ -234,31 +230,4 @@ func withTransitionTimes(status, previous cachev1alpha1.MemcachedStatus, now met
 		}
 	}
 	return status
-}
-
-// statusPatch returns the patch that makes status the status of mc. It tests the UID first: a Memcached that was deleted and
-// created again under the same name does not get its predecessor's status. A server-side apply can't do that: the API server
-// takes the metadata of the live object, UID included, before it compares anything (PrepareForUpdate in
-// k8s.io/apiextensions-apiserver/pkg/registry/customresource/status_strategy.go).
-func statusPatch(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) (client.Patch, error) {
-	// Unlike a MemcachedStatus, the apply configuration keeps zero values, so that a user sees "0" and not nothing.
-	full := accachev1alpha1.MemcachedStatus().
-		WithNodes(status.Nodes...).
-		WithReplicas(status.Replicas).
-		WithReadyReplicas(status.ReadyReplicas).
-		WithSelector(status.Selector)
-	for _, condition := range status.Conditions {
-		full.WithConditions(acmetav1.Condition().
-			WithType(condition.Type).
-			WithStatus(condition.Status).
-			WithObservedGeneration(condition.ObservedGeneration).
-			WithLastTransitionTime(condition.LastTransitionTime).
-			WithReason(condition.Reason).
-			WithMessage(condition.Message))
-	}
-	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": "/metadata/uid", "value": mc.UID},
-		{"op": "add", "path": "/status", "value": full},
-	})
-	return client.RawPatch(types.JSONPatchType, patch), err
 }

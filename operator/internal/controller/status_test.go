@@ -21,6 +21,7 @@ import (
 const (
 	deploymentUID        = types.UID("deployment-uid")
 	replicaSetUID        = types.UID("replicaset-uid")
+	nextReplicaSetUID    = types.UID("next-replicaset-uid")
 	foreignReplicaSetUID = types.UID("strange-replicaset-uid")
 	currentHash          = "current"
 )
@@ -37,7 +38,6 @@ func testSnapshot(size int32, pods ...corev1.Pod) snapshot {
 		replicaSets:  []metav1.PartialObjectMetadata{replicaSet(replicaSetUID, deploymentUID), replicaSet(foreignReplicaSetUID, "predecessor-uid")},
 		pods:         pods,
 		templateHash: currentHash,
-		image:        testImage,
 
 		now:              time.Unix(10_000, 0),
 		progressDeadline: testDeadline,
@@ -67,6 +67,24 @@ func pod(name string, options ...func(*corev1.Pod)) corev1.Pod {
 	return result
 }
 
+// revisions gives the Deployment a revision, and its ReplicaSets theirs. The second one is that of pods with ownedByNext.
+func revisions(deployment string, replicaSets ...string) func(*snapshot) {
+	return func(s *snapshot) {
+		s.deployment.revision = deployment
+		for i, revision := range replicaSets {
+			replicaSet := *s.replicaSets[0].DeepCopy()
+			if i > 0 {
+				replicaSet.UID = nextReplicaSetUID
+			}
+			replicaSet.Annotations = map[string]string{annotationRevision: revision}
+			s.replicaSets = append(s.replicaSets, replicaSet)
+		}
+		s.replicaSets = s.replicaSets[1:]
+	}
+}
+
+func ownedByNext(p *corev1.Pod) { p.OwnerReferences[0].UID = nextReplicaSetUID }
+
 func ready(p *corev1.Pod) {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
 }
@@ -92,16 +110,16 @@ func phase(phase corev1.PodPhase) func(*corev1.Pod) {
 }
 
 // container adds the status of a container that is not ready.
-func container(change func(*corev1.ContainerStatus)) func(*corev1.Pod) {
+func inContainer(change func(*corev1.ContainerStatus)) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		status := corev1.ContainerStatus{Name: containerName}
+		status := corev1.ContainerStatus{Name: containerName, Image: testImage}
 		change(&status)
 		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, status)
 	}
 }
 
 func waiting(reason string) func(*corev1.Pod) {
-	return container(func(status *corev1.ContainerStatus) {
+	return inContainer(func(status *corev1.ContainerStatus) {
 		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: reason, Message: "for now"}
 	})
 }
@@ -195,6 +213,36 @@ var statusCases = []statusCase{
 		snapshot: testSnapshot(1, pod("a", ready, outdated), pod("b", ready)),
 		want:     []string{"Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected"},
 		nodes:    []string{"a", "b"},
+	},
+	{
+		name:     "restart, whose ReplicaSet is not in the cache yet",
+		snapshot: testSnapshot(2, pod("a", ready), pod("b", ready)).with(revisions("2", "1")),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected"},
+		nodes:    []string{"a", "b"},
+	},
+	{
+		name:     "restart, between two pods",
+		snapshot: testSnapshot(2, pod("a", ready), pod("b", ready, ownedByNext)).with(revisions("2", "1", "2")),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=False/AsExpected"},
+		nodes:    []string{"a", "b"},
+	},
+	{
+		name:     "restart that fails",
+		snapshot: testSnapshot(1, pod("a", ready), pod("b", waiting("ErrImagePull"), ownedByNext)).with(revisions("2", "1", "2")),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=True/RollingOut", "Degraded=True/ImagePullFailed"},
+		nodes:    []string{"a"},
+	},
+	{
+		name:     "restart is complete",
+		snapshot: testSnapshot(2, pod("a", ready, ownedByNext), pod("b", ready, ownedByNext), pod("c", ready, deleting)).with(revisions("2", "1", "2")),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected"},
+		nodes:    []string{"a", "b"},
+	},
+	{
+		name:     "no revision yet",
+		snapshot: testSnapshot(1, pod("a", ready)).with(revisions("", "1")),
+		want:     []string{"Available=True/AllReplicasReady", "Progressing=False/Converged", "Degraded=False/AsExpected"},
+		nodes:    []string{"a"},
 	},
 	{
 		name:     "the Deployment is being deleted",

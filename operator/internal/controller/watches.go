@@ -38,10 +38,8 @@ const (
 // reconciled at once, and for how long.
 func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	r.retries = newRetryLimiter(r.RecheckInterval)
-	for _, object := range indexed() {
-		if err := mgr.GetFieldIndexer().IndexField(ctx, object, memcachedUIDIndex, memcachedUID); err != nil {
-			return err
-		}
+	if err := indexFields(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	if r.Recorder == nil {
 		r.Recorder = mgr.GetEventRecorder(cachev1alpha1.FieldManager)
@@ -51,7 +49,7 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 	}
 	toMemcached := handler.EnqueueRequestsFromMapFunc(memcachedOf)
 	return ctrl.NewControllerManagedBy(mgr).
-		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: isRelevantMemcached})).
+		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.isRelevantMemcached})).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{CreateFunc: isObserved, UpdateFunc: isRelevantChange})).
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isRelevantChange})).
 		Watches(&corev1.Pod{}, podHandler{toMemcached, min(readyDelay, r.ProgressInterval)}, builder.WithPredicates(predicate.Funcs{CreateFunc: isRelevantCreation, UpdateFunc: isRelevantUpdate})).
@@ -70,10 +68,11 @@ func isSpecChange(update event.UpdateEvent) bool {
 	return update.ObjectOld.GetUID() != update.ObjectNew.GetUID() || update.ObjectOld.GetGeneration() != update.ObjectNew.GetGeneration()
 }
 
-// isRelevantMemcached reports whether an update of a Memcached changes its spec, or whether it can be decoded: a change of the status,
-// which is not the operator's, can make that impossible, and another one possible again.
-func isRelevantMemcached(update event.UpdateEvent) bool {
-	return isSpecChange(update) || lenient.IsUndecodable(update.ObjectOld) != lenient.IsUndecodable(update.ObjectNew)
+// isRelevantMemcached reports whether an update of a Memcached changes its spec, or its status to one that the operator did not write,
+// or whether it can be decoded. An edit of the status by others can make that impossible, and another one possible again.
+func (r *MemcachedReconciler) isRelevantMemcached(update event.UpdateEvent) bool {
+	return isSpecChange(update) || lenient.IsUndecodable(update.ObjectOld) != lenient.IsUndecodable(update.ObjectNew) ||
+		r.isStatusEdit(update)
 }
 
 // isObserved reports whether a Deployment that is seen for the first time has already been seen by its controller. If not, the
@@ -95,6 +94,10 @@ func relevantFields(object client.Object) client.Object {
 	case *appsv1.Deployment:
 		copied := *object
 		copied.ResourceVersion = ""
+		if object.Status.ObservedGeneration == 0 {
+			// The first revision of a Deployment that was just created comes before its status, and means nothing yet.
+			copied.Annotations = only(object.Annotations, cachev1alpha1.AnnotationFieldsHash)
+		}
 		if state := stateOf(object); state.ready < state.replicas {
 			// While pods are missing, their own updates are enough; the Deployment's count matters only once all are ready.
 			copied.Status.ReadyReplicas = 0
@@ -148,10 +151,20 @@ func (h podHandler) Update(ctx context.Context, update event.UpdateEvent, queue 
 	}
 }
 
-// failureOf returns the reason of Degraded that a pod shows, or "".
+// failureOf returns the message of the failure that a pod shows, or "".
 func failureOf(pod corev1.Pod) string {
-	reason, _ := firstOf(failures, []corev1.Pod{pod}, "")
-	return reason
+	_, message := firstOf(failures, []corev1.Pod{pod})
+	return message
+}
+
+// indexFields registers the fields that the reconciler lists objects by.
+func indexFields(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, object := range indexed() {
+		if err := indexer.IndexField(ctx, object, memcachedUIDIndex, memcachedUID); err != nil {
+			return err
+		}
+	}
+	return indexer.IndexField(ctx, &cachev1alpha1.Memcached{}, uidIndex, uidOf)
 }
 
 // indexed returns the kinds of objects that are listed by the UID of their Memcached.

@@ -59,12 +59,19 @@ func TestIsRelevantChange(t *testing.T) {
 		before, after client.Object
 		want          bool
 	}{
-		"nothing that is cached":      {before, deployment(func(d *appsv1.Deployment) { d.ResourceVersion = "2" }), false},
-		"a label":                     {before, deployment(func(d *appsv1.Deployment) { d.Labels = nil }), true},
-		"the size":                    {before, deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(1)) }), true},
-		"one pod more that is ready":  {before, deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }), false},
-		"the last pod that is ready":  {before, deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 2 }), true},
-		"all observed":                {before, deployment(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }), true},
+		"nothing that is cached":     {before, deployment(func(d *appsv1.Deployment) { d.ResourceVersion = "2" }), false},
+		"a label":                    {before, deployment(func(d *appsv1.Deployment) { d.Labels = nil }), true},
+		"the size":                   {before, deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(1)) }), true},
+		"one pod more that is ready": {before, deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }), false},
+		"the last pod that is ready": {before, deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 2 }), true},
+		"all observed":               {before, deployment(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }), true},
+		"the first revision":         {before, deployment(func(d *appsv1.Deployment) { d.Annotations = map[string]string{annotationRevision: "1"} }), false},
+		"another revision": {
+			deployment(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }),
+			deployment(func(d *appsv1.Deployment) {
+				d.Status.ObservedGeneration, d.Annotations = 1, map[string]string{annotationRevision: "2"}
+			}), true,
+		},
 		"a ReplicaSet's status":       {replicaSet("1", "a"), replicaSet("2", "a"), false},
 		"a ReplicaSet's owner":        {replicaSet("1", "a"), replicaSet("2", "b"), true},
 		"an object of any other kind": {&corev1.Secret{}, &corev1.Secret{Data: map[string][]byte{"a": nil}}, true},
@@ -195,13 +202,13 @@ func TestIsRelevantMemcached(t *testing.T) {
 		before, after string
 		want          bool
 	}{{good, better, false}, {good, bad, true}, {bad, good, true}, {bad, bad, false}} {
-		if got := isRelevantMemcached(event.UpdateEvent{ObjectOld: raw(test.before), ObjectNew: raw(test.after)}); got != test.want {
+		if got := new(MemcachedReconciler).isRelevantMemcached(event.UpdateEvent{ObjectOld: raw(test.before), ObjectNew: raw(test.after)}); got != test.want {
 			t.Errorf("from %s to %s: %t, want %t", test.before, test.after, got, test.want)
 		}
 	}
 	resized := raw(good)
 	resized.SetGeneration(2)
-	if !isRelevantMemcached(event.UpdateEvent{ObjectOld: raw(good), ObjectNew: resized}) {
+	if !new(MemcachedReconciler).isRelevantMemcached(event.UpdateEvent{ObjectOld: raw(good), ObjectNew: resized}) {
 		t.Error("another spec does not count")
 	}
 }

@@ -203,7 +203,7 @@ func memcachedCalled(name string) *cachev1alpha1.Memcached {
 func TestWatches(t *testing.T) {
 	ownedBy := func(mc string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{
-			Namespace: testNamespace, Name: "of-" + mc, ResourceVersion: "1", Labels: commonLabels(memcachedCalled(mc)),
+			Namespace: testNamespace, Name: "of-" + mc, ResourceVersion: "1", Labels: commonLabels(types.UID(mc), memcachedCalled(mc)),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(memcachedCalled(mc), memcachedKind)},
 		}
 	}
@@ -389,7 +389,7 @@ func TestEventAsRecorded(t *testing.T) {
 	announce(got, mc, cachev1alpha1.MemcachedStatus{}, degraded(metav1.ConditionTrue, "Forbidden", "100%d of it."))
 	want := &recordedEvent{
 		regarding: &corev1.ObjectReference{APIVersion: "cache.example.com/v1alpha1", Kind: "Memcached", Namespace: testNamespace, Name: "sessions", UID: "sessions"},
-		eventType: corev1.EventTypeWarning, reason: "Forbidden", action: "Reconcile", note: "100%d of it.",
+		eventType: corev1.EventTypeWarning, reason: "Forbidden", action: eventAction("100%d of it."), note: "100%d of it.",
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(recordedEvent{})); diff != "" {
 		t.Errorf("event (-want +got):\n%s", diff)

@@ -45,13 +45,19 @@ func Decode(raw *unstructured.Unstructured) (*cachev1alpha1.Memcached, error) {
 	return mc, nil
 }
 
+// Decoded returns a Memcached from an event of a watch, decoded if the cache holds it as it is. It returns nil for an object of
+// another kind.
+func Decoded(object runtime.Object) (*cachev1alpha1.Memcached, error) {
+	if raw, ok := object.(*unstructured.Unstructured); ok {
+		return Decode(raw)
+	}
+	mc, _ := object.(*cachev1alpha1.Memcached)
+	return mc, nil
+}
+
 // IsUndecodable reports whether an object is a Memcached, as the cache holds it, that can't be decoded.
 func IsUndecodable(object runtime.Object) bool {
-	raw, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		return false
-	}
-	_, err := Decode(raw)
+	_, err := Decoded(object)
 	return err != nil
 }
 

@@ -52,7 +52,7 @@ func main() {
 	flag.DurationVar(&o.leaseDuration, "leader-election-lease-duration", 15*time.Second, "How long the others wait for a leader that is silent.")
 	flag.StringVar(&o.webhookAddress, "webhook-bind-address", ":9443", "The address of the webhooks. ENABLE_WEBHOOKS=false turns them off.")
 	flag.StringVar(&o.certificatePath, "webhook-cert-path", "", "The directory with the certificate of the webhooks: tls.crt and tls.key.")
-	flag.Int64Var(&o.maxTotalSize, "max-total-size-per-namespace", 0, "The sum that the sizes of all Memcacheds of a namespace may have; 0 means no limit.")
+	flag.Int64Var(&o.maxTotalSize, "max-total-size-per-namespace", 0, "The sum that the sizes of all Memcacheds of a namespace may have; 0 means no limit. Requests at the same moment may exceed it together.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()

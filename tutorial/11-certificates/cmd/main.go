@@ -54,7 +54,7 @@ func main() {
 	flag.StringVar(&o.webhookAddress, "webhook-bind-address", ":9443", "The address of the webhooks. ENABLE_WEBHOOKS=false turns them off.")
 	flag.DurationVar(&o.authorityDuration, "webhook-ca-duration", 365*24*time.Hour, "How long the operator's certificate authority is valid.")
 	flag.DurationVar(&o.certificateDuration, "webhook-certificate-duration", 7*24*time.Hour, "How long its certificates are valid. Both are replaced after two thirds of their time.")
-	flag.Int64Var(&o.maxTotalSize, "max-total-size-per-namespace", 0, "The sum that the sizes of all Memcacheds of a namespace may have; 0 means no limit.")
+	flag.Int64Var(&o.maxTotalSize, "max-total-size-per-namespace", 0, "The sum that the sizes of all Memcacheds of a namespace may have; 0 means no limit. Requests at the same moment may exceed it together.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()

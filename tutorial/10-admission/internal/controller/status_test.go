@@ -93,11 +93,14 @@ func TestTheSameStatusIsEqual(t *testing.T) {
 	g.Expect(computeStatus(mc, deploymentWith(2, 1, 1, 1), []corev1.Pod{readyPod("a")}, nil)).To(Equal(mc.Status))
 }
 
-// recorded are the objects that events were recorded about.
-type recorded []runtime.Object
+// recorded are the objects that events were recorded about, and the actions.
+type recorded struct {
+	objects []runtime.Object
+	actions []string
+}
 
-func (r *recorded) Eventf(about, _ runtime.Object, _, _, _, _ string, _ ...any) {
-	*r = append(*r, about)
+func (r *recorded) Eventf(about, _ runtime.Object, _, _, action, _ string, _ ...any) {
+	r.objects, r.actions = append(r.objects, about), append(r.actions, action)
 }
 
 // An event that names a version is another event for each version, and none is ever counted.
@@ -107,6 +110,18 @@ func TestEventsNameNoVersion(t *testing.T) {
 	status := cachev1alpha1.MemcachedStatus{Conditions: []metav1.Condition{{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}}}
 	var events recorded
 	(&MemcachedReconciler{Recorder: &events}).record(mc, status)
-	g.Expect(events).To(HaveExactElements(And(HaveField("Name", "cache"), HaveField("ResourceVersion", ""))))
+	g.Expect(events.objects).To(HaveExactElements(And(HaveField("Name", "cache"), HaveField("ResourceVersion", ""))))
 	g.Expect(mc.ResourceVersion).To(Equal("7"), "expected the Memcached to be left as it is")
+}
+
+// The recorder counts an event with another message as a repetition, and drops the message, unless something else differs.
+func TestEventsWithOtherMessagesHaveOtherActions(t *testing.T) {
+	g := NewWithT(t)
+	var events recorded
+	for _, message := range []string{"no create", "no patch", "no create"} {
+		(&MemcachedReconciler{Recorder: &events}).record(&cachev1alpha1.Memcached{}, cachev1alpha1.MemcachedStatus{Conditions: []metav1.Condition{
+			{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Message: message},
+		}})
+	}
+	g.Expect(events.actions).To(HaveExactElements(HavePrefix("Reconcile-"), Not(Equal(events.actions[0])), Equal(events.actions[0])))
 }

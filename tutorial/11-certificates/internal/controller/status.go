@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -151,7 +152,15 @@ func (r *MemcachedReconciler) record(mc *cachev1alpha1.Memcached, status cachev1
 	} {
 		if isTrue(status.Conditions, conditionType) && !isTrue(mc.Status.Conditions, conditionType) {
 			now := meta.FindStatusCondition(status.Conditions, conditionType)
-			r.Recorder.Eventf(about, nil, eventType, now.Reason, "Reconcile", "%s", now.Message)
+			r.Recorder.Eventf(about, nil, eventType, now.Reason, action(now.Message), "%s", now.Message)
 		}
 	}
+}
+
+// action returns what the operator was doing when it recorded an event with that message. The recorder does not compare messages: if
+// everything else is equal, it counts the event as a repetition and drops its message. So another message has another action.
+func action(message string) string {
+	sum := fnv.New32a()
+	sum.Write([]byte(message))
+	return fmt.Sprintf("Reconcile-%08x", sum.Sum32())
 }

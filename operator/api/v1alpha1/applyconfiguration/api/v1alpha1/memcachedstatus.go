@@ -13,7 +13,8 @@ import (
 // Deployment's pods. A pod is ready here when the Deployment owns it (through a ReplicaSet), it runs the current
 // configuration, its Ready condition is true and it is not being deleted.
 type MemcachedStatusApplyConfiguration struct {
-	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it is about.
+	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it is about. Conditions of
+	// other types belong to other writers.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// nodes are the names of the ready pods, sorted.
 	Nodes []string `json:"nodes,omitempty"`

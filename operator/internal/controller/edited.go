@@ -1,0 +1,68 @@
+package controller
+
+import (
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/lenient"
+)
+
+// isStatusEdit reports whether an update of a Memcached leaves a status that the operator did not write. Updates by the operator
+// itself are recognized by their resource version, without decoding them.
+func (r *MemcachedReconciler) isStatusEdit(update event.UpdateEvent) bool {
+	if r.lastWrites.isOwn(update.ObjectNew) {
+		return false
+	}
+	mc, err := lenient.Decoded(update.ObjectNew)
+	return err == nil && mc != nil && r.lastWrites.isEdited(mc)
+}
+
+// recordStored records a status that was right when this process saw it first, as if it had written it. An edit by others is then
+// noticed.
+func (w *lastWrites) recordStored(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
+	if w.read(mc).resourceVersion == "" {
+		w.recordStatus(mc, status, mc.ResourceVersion)
+	}
+}
+
+// reportedStatus returns the last status that this process wrote for mc, or else the cached one.
+func (w *lastWrites) reportedStatus(mc *cachev1alpha1.Memcached) cachev1alpha1.MemcachedStatus {
+	if written := w.read(mc); written.resourceVersion != "" {
+		return written.status
+	}
+	return mc.Status
+}
+
+// isOwn reports whether a version of a Memcached, from the watch, is the one that this process wrote last.
+func (w *lastWrites) isOwn(object client.Object) bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	found := w.records[client.ObjectKeyFromObject(object)]
+	return found.uid == object.GetUID() && found.resourceVersion == object.GetResourceVersion()
+}
+
+// isEdited reports whether the status of mc, in a version from the watch, is not the one that this process wrote.
+func (w *lastWrites) isEdited(mc *cachev1alpha1.Memcached) bool {
+	written := w.read(mc)
+	return written.resourceVersion != "" && !sameStatus(written.status, mc.Status)
+}
+
+// holdBackRepair returns how much longer a status that somebody else has edited waits before it is put back. The first time, it does
+// not wait. If others keep editing it, the pause doubles, from the shortest to the longest one.
+func (w *lastWrites) holdBackRepair(mc *cachev1alpha1.Memcached, now time.Time, shortest, longest time.Duration) (rest time.Duration) {
+	w.update(mc, func(r *record) {
+		since := now.Sub(r.repairedAt)
+		if rest = r.repairPause - since; rest > 0 {
+			return
+		}
+		r.repairPause = min(max(2*r.repairPause, shortest), longest)
+		if since > 2*longest {
+			r.repairPause = shortest
+		}
+		r.repairedAt = now
+	})
+	return max(rest, 0)
+}
