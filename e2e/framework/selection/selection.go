@@ -46,11 +46,11 @@ func Read(path string) (*Selection, error) {
 		}
 		for suite, tests := range group.Features {
 			for _, test := range tests {
-				if name := suite + " " + test; seen[name] {
+				name := suite + " " + test
+				if seen[name] {
 					return nil, fmt.Errorf("%s: %s of the suite %s is in two groups: leave it in one", path, test, suite)
-				} else {
-					seen[name] = true
 				}
+				seen[name] = true
 			}
 		}
 	}
