@@ -3,7 +3,7 @@
 // The Go command keeps the result of a test that has passed, with the names of the files that the test has opened in its module, and of the
 // environment variables that it has read with os.Getenv. It reuses the result while the test binary, these files (by size and time) and these
 // variables are the same. But it does not see what other processes read, such as the compiler of the operator under test, nor what was read
-// before the tests began, which is when a suite starts its cluster. A [Set] opens these files once more, during a test.
+// before the tests began, which is when a suite starts its cluster. A [Set] opens these files again, during a test.
 package inputs
 
 import (
