@@ -78,5 +78,9 @@ func borrow(ctx context.Context, dir string, crds []string) (_ *Loan, err error)
 // Lost returns a channel that is closed when the pool has ended, and with it the cluster, or the loan was returned.
 func (l *Loan) Lost() <-chan struct{} { return l.lost }
 
-// Return gives the cluster back.
-func (l *Loan) Return() error { return l.connection.Close() }
+// Return gives the cluster back, and returns when the pool has it.
+func (l *Loan) Return() error {
+	_ = l.connection.(*net.UnixConn).CloseWrite() // it fails where the pool has ended
+	<-l.lost
+	return l.connection.Close()
+}

@@ -141,6 +141,9 @@ func (p *Pool) lend(connection net.Conn) {
 
 // take returns a cluster as new, which it removes from the idle ones.
 func (p *Pool) take(ctx context.Context, crds []string) (*embedded.Provider, error) {
+	if err := embedded.CheckCRDs(crds...); err != nil {
+		return nil, err // no other cluster would help
+	}
 	for cluster := p.free(); cluster != nil; cluster = p.free() {
 		err := cluster.Renew(ctx, crds...)
 		if err == nil {
