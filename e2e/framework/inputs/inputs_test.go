@@ -196,7 +196,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := newProject(t)
 	p.write(t, "operator/internal/controller/changing.go", "package controller\n")
-	meanwhile := "MEANWHILE=" + filepath.Join(p.dir, "operator/internal/controller/changing.go")
+	meanwhile := "MEANWHILE=" + filepath.Join(p.dir, "operator", "internal", "controller", "changing.go")
 	p.expect(t, false, "nothing", meanwhile)
 	p.expect(t, false, "a change during the last run")
 	p.expect(t, true, "no change")
