@@ -26,6 +26,8 @@ type Capabilities struct {
 	AuditLog string
 	// Kept is a sentence on how to reach the cluster that Destroy leaves up, and how to take it down.
 	Kept string
+	// Lost is closed when a cluster that somebody else owns has gone, before Destroy gives it back.
+	Lost <-chan struct{}
 	// Processes supervises the cluster's processes on this machine. Others can run beside them.
 	Processes *supervisor.Supervisor
 	// Control acts on a component of the control plane, such as KubeAPIServer.
@@ -76,12 +78,17 @@ const (
 	Resume Action = "resume"
 )
 
-type embeddedCluster struct{ *embedded.Provider }
+type embeddedCluster struct {
+	*embedded.Provider
+
+	lost <-chan struct{} // nil where it is ours
+}
 
 // Capabilities of host processes: their control plane is within reach, and their pods run nothing.
 func (c embeddedCluster) Capabilities() Capabilities {
 	return Capabilities{
 		Own: true, CallsHost: true, AuditLog: c.AuditLog(), Processes: c.Supervisor(), Control: c.control, Compact: c.Compact,
+		Lost: c.lost,
 	}
 }
 

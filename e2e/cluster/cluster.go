@@ -31,7 +31,12 @@ type Options struct {
 	// Attached is the name of a cluster to use instead of a new one, if it is not empty. That cluster must be up, stays up, and keeps
 	// its CustomResourceDefinitions. An embedded one is reset first.
 	Attached string
+	// Pool is the directory of a pool that lends embedded clusters, if it is not empty.
+	Pool string
 }
+
+// Embedded is the kind of cluster that is made of host processes, which are built from source.
+const Embedded = embedded.Kind
 
 // New returns a provider for the kind of cluster, which is "embedded", "kind" or "existing".
 func New(which string, o Options) (Provider, error) {
@@ -42,10 +47,15 @@ func New(which string, o Options) (Provider, error) {
 	case embedded.Kind:
 		p := embedded.NewProvider()
 		p.WithOpts(embedded.WithCRDs(o.CRDs...), embedded.WithProgress(o.Progress))
-		if o.Attached != "" {
+		switch {
+		case o.Attached != "":
 			p.WithOpts(embedded.Attached(o.Attached))
+		case o.Pool != "":
+			loan := &borrowed{pool: o.Pool, lost: make(chan struct{})}
+			p.WithOpts(embedded.Borrowed(loan.borrow))
+			return embeddedCluster{Provider: p, lost: loan.lost}, nil
 		}
-		return embeddedCluster{p}, nil
+		return embeddedCluster{Provider: p}, nil
 	case kind.Kind:
 		p := kind.NewProvider()
 		p.WithOpts(kind.Temporary(), kind.WithProgress(o.Progress))

@@ -28,6 +28,7 @@
 //     selection.
 //   - TESTBED_CLUSTER names a cluster that is up and stays up, so that several suites can run on it, one after another. An embedded
 //     cluster is reset before each suite, except for the CustomResourceDefinitions, which the next suite upgrades in place.
+//   - TESTBED_POOL is set by `testbed pool with`: an embedded cluster is borrowed from that pool, instead of created for this suite.
 //
 // Ctrl-C ends the tests and takes down what is up.
 //
@@ -81,6 +82,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/inputs"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/framework/selection"
 	"github.com/example/operator-testbed/e2e/interrupt"
@@ -117,6 +119,9 @@ type Options struct {
 	// Sample is the directory of a kustomization with one object. It is sent to the operator's webhooks, without being stored, to
 	// find out whether they answer yet. Empty means that the operator has no webhooks.
 	Sample string
+	// Inputs are more files and directories that the results depend on: what the tests compile or run, besides the operator and its
+	// manifests. Files that the tests read themselves need not be listed.
+	Inputs []string
 	// Nodes is the file of a kind configuration, for a suite about nodes, which is skipped on other clusters.
 	Nodes string
 	// Progress gets a line for each step of the cluster's start; nil means none, except for a kind cluster, which takes long.
@@ -145,10 +150,15 @@ type Suite struct {
 	// skip says why no feature runs; empty means they do.
 	skip string
 
+	inputs  inputs.Set
+	pinned  bool      // the inputs contain what the cluster is made of
+	showing sync.Once // of the inputs, in the first test
+
 	// Set once, before the first test.
 	reports   *reporter
 	cluster   cluster.Provider
-	created   bool // the cluster
+	created   bool                    // the cluster
+	lose      context.CancelCauseFunc // ends the run when the cluster has gone
 	config    *rest.Config
 	foreign   *foreign // nil where the testbed has created the cluster
 	client    client.WithWatch
@@ -210,11 +220,17 @@ func (s *Suite) Run(m *testing.M) int {
 	ctx, stop := signal.NotifyContext(context.Background(), interrupt.Signals()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal is not waited for
+	ctx, s.lose = context.WithCancelCause(ctx)
+	defer s.lose(nil)
 	if s.env, err = s.setUp(ctx, which); err != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, err)
 		return 1
 	}
 	code := s.env.Run(m)
+	if err := s.discardUnlessReusable(); err != nil {
+		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, err)
+		code = max(code, 1)
+	}
 	if s.unclean {
 		code = max(code, 1)
 	}
@@ -238,6 +254,7 @@ func (s *Suite) left() []string {
 
 func (s *Suite) test(t *testing.T, parallel bool, feature types.Feature, r *result) {
 	t.Helper()
+	s.showing.Do(s.showInputs)
 	if s.skip != "" {
 		r.note(NotTried, "", s.skip)
 		t.Skip(s.skip)
@@ -320,7 +337,7 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 		}
 		crds = append(crds, crd)
 	}
-	options := cluster.Options{CRDs: crds, Keep: os.Getenv("KEEP") == "1", Attached: os.Getenv(sharedVariable), Progress: s.options.Progress}
+	options := cluster.Options{CRDs: crds, Keep: os.Getenv("KEEP") == "1", Attached: os.Getenv(sharedVariable), Pool: cluster.Pool(), Progress: s.options.Progress}
 	if which == kind.Kind { // it takes long, and says which images it uses
 		options.Progress = os.Stderr
 	}
@@ -368,9 +385,15 @@ func (s *Suite) reported(start env.Func) env.Func {
 // start creates the cluster while the operator is being compiled, and then runs the one on the other.
 func (s *Suite) start(name string) env.Func {
 	return func(ctx context.Context, cfg *envconf.Config) (context.Context, error) {
+		if err := s.addFiles(); err != nil { // before anything reads them
+			return ctx, err
+		}
 		var binary string
 		var building errgroup.Group
 		building.Go(func() (err error) {
+			if err := s.addProgram(ctx); err != nil {
+				return err
+			}
 			binary, err = s.binary(ctx)
 			return err
 		})
@@ -383,6 +406,7 @@ func (s *Suite) start(name string) env.Func {
 		}
 		ctx, createErr := create(ctx, cfg)
 		s.created = createErr == nil
+		s.watchLoan(ctx)
 		if err := errors.Join(createErr, building.Wait()); err != nil {
 			return ctx, err
 		}
@@ -397,6 +421,22 @@ func (s *Suite) start(name string) env.Func {
 		}
 		return ctx, s.runOperator(ctx, binary)
 	}
+}
+
+// watchLoan ends the run when a cluster goes that another process owns: nothing could pass any more.
+func (s *Suite) watchLoan(ctx context.Context) {
+	lost := s.cluster.Capabilities().Lost
+	if !s.created || lost == nil {
+		return
+	}
+	go func() {
+		select {
+		case <-lost:
+			fmt.Fprintf(os.Stderr, "the suite %s: the pool that its cluster is from has ended\n", s.options.Name)
+			s.lose(errors.New("the pool that the cluster is from has ended"))
+		case <-ctx.Done():
+		}
+	}()
 }
 
 // defaultTimeout is how long an assertion waits unless told otherwise: pods that really run take a small machine long.

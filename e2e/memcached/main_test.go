@@ -29,7 +29,11 @@ var memcached = framework.New(framework.Options{
 	Project:       "../../operator",
 	Patience:      longLeaseArgs,
 	Sample:        "../../operator/config/samples",
-	Operand:       framework.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
+	Inputs: []string{
+		"../../operator", "internal", // its Makefile and chart; and a program for a pod
+		"../../scripts/outside-root.mk", "../../scripts/go-settings.mk", "../../scripts/protected.mk", "../../scripts/helm",
+	},
+	Operand: framework.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Record: []schema.GroupVersionKind{
 		cachev1alpha1.GroupVersion.WithKind("Memcached"),
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),

@@ -143,3 +143,29 @@ func (p *Provider) leave(ctx context.Context) error {
 	}
 	return nil
 }
+
+// attachBorrowed does the work of Create for a cluster that is Borrowed.
+func (p *Provider) attachBorrowed(ctx context.Context) (string, error) {
+	name, giveBack, err := p.options.borrow(ctx, p.options.crds)
+	if err != nil {
+		return "", err
+	}
+	p.name, p.giveBack = name, giveBack
+	if err := p.attach(); err != nil {
+		return "", errors.Join(err, p.giveItBack())
+	}
+	return p.GetKubeconfig(), nil
+}
+
+// giveItBack does the work of Destroy for a cluster that is Borrowed.
+func (p *Provider) giveItBack() error {
+	if p.giveBack == nil {
+		return nil
+	}
+	err := p.giveBack()
+	p.sup, p.config, p.giveBack = nil, nil, nil
+	if err != nil {
+		return fmt.Errorf("give the embedded cluster %s back: %w", p.name, err)
+	}
+	return nil
+}

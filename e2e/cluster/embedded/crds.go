@@ -17,6 +17,12 @@ import (
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
+// CheckCRDs returns why [WithCRDs] can't use these files and directories.
+func CheckCRDs(paths ...string) error {
+	_, err := readCRDs(paths)
+	return err
+}
+
 // readCRDs reads the CustomResourceDefinitions in YAML files and in the YAML files of directories, but not of directories in them.
 // It skips other objects.
 func readCRDs(paths []string) ([]*apiextensionsv1.CustomResourceDefinition, error) {

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"io"
 
 	"sigs.k8s.io/e2e-framework/support"
@@ -17,6 +18,7 @@ type options struct {
 	nodes    int
 	detached bool
 	attached bool
+	borrow   Borrow
 	progress io.Writer
 	port     func() (int, error)
 	stores   string // a directory; empty means the one in the cache
@@ -46,6 +48,15 @@ func Detached() support.ClusterOpts {
 // [*InUseError] while another program is attached to it. [Provider.Destroy] leaves it up.
 func Attached(name string) support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.name, p.options.attached = name, true })
+}
+
+// Borrow returns the name of a cluster that is up, and as [Provider.Create] would return it with the CustomResourceDefinitions in these
+// files and directories. giveBack is called when the cluster is no longer used.
+type Borrow func(ctx context.Context, crds []string) (name string, giveBack func() error, err error)
+
+// Borrowed makes [Provider.Create] borrow a cluster instead of creating one, and [Provider.Destroy] give it back.
+func Borrowed(borrow Borrow) support.ClusterOpts {
+	return provider.Option(func(p *Provider) { p.options.borrow = borrow })
 }
 
 // WithProgress makes [Provider.Create] write a short line to w for each step.

@@ -27,12 +27,13 @@ const DefaultName = "testbed"
 // Provider creates and destroys one embedded cluster. It implements
 // e2e-framework's support.E2EClusterProvider.
 type Provider struct {
-	name    string
-	options options
-	layout  layout
-	sup     *supervisor.Supervisor // nil while the cluster is not up
-	config  *rest.Config           // the administrator's; nil likewise
-	inUse   *os.File               // locked while it is Attached
+	name     string
+	options  options
+	layout   layout
+	sup      *supervisor.Supervisor // nil while the cluster is not up
+	config   *rest.Config           // the administrator's; nil likewise
+	inUse    *os.File               // locked while it is Attached
+	giveBack func() error           // gives a Borrowed cluster back; nil while there is none
 }
 
 var _ support.E2EClusterProviderWithImageLoader = &Provider{}
@@ -75,10 +76,13 @@ func (p *Provider) AuditLog() string { return p.layout.auditLog() }
 // SetDefaults returns the provider: [NewProvider] has set its defaults.
 func (p *Provider) SetDefaults() support.E2EClusterProvider { return p }
 
+// Name returns the cluster's name.
+func (p *Provider) Name() string { return p.name }
+
 // WithName sets the cluster's name, a DNS label that is unique per user and state directory. It has no effect on a provider that is
-// [Attached].
+// [Attached] or [Borrowed].
 func (p *Provider) WithName(name string) support.E2EClusterProvider {
-	if !p.options.attached {
+	if !p.options.attached && p.options.borrow == nil {
 		p.name = name
 	}
 	return p
@@ -112,6 +116,9 @@ func (p *Provider) Create(ctx context.Context, args ...string) (string, error) {
 	}
 	if p.options.attached {
 		return p.attachAndReset(ctx)
+	}
+	if p.options.borrow != nil {
+		return p.attachBorrowed(ctx)
 	}
 	if err := p.create(ctx); err != nil {
 		if up := new(AlreadyUpError); errors.As(err, &up) {
@@ -188,10 +195,13 @@ func (p *Provider) refuseImage(what string) error {
 // Destroy stops the cluster of the provider's name, whichever program created it, with everything that its supervisor runs, and
 // removes its directory. It does nothing if no such cluster is up, and cleans up after one whose processes were killed.
 //
-// A cluster that is [Attached] stays up; only what others run beside it is stopped.
+// A cluster that is [Attached] stays up; only what others run beside it is stopped. One that is [Borrowed] is given back.
 func (p *Provider) Destroy(ctx context.Context) error {
 	if p.options.attached {
 		return p.leave(ctx)
+	}
+	if p.options.borrow != nil {
+		return p.giveItBack()
 	}
 	if p.sup == nil {
 		if err := p.attach(); errors.As(err, new(*NotUpError)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"time"
@@ -27,13 +28,14 @@ func (p *Provider) Reset(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, resetLimit, fmt.Errorf("it took longer than %v", resetLimit))
 	defer cancel()
-	if err := p.reset(ctx); err != nil {
+	if err := p.reset(ctx, keepKinds); err != nil {
 		return fmt.Errorf("reset the embedded cluster %s: %w", p.name, err)
 	}
 	return nil
 }
 
-func (p *Provider) reset(ctx context.Context) error {
+// reset does the work of Reset, with what else is to be done about CustomResourceDefinitions.
+func (p *Provider) reset(ctx context.Context, kinds kinds) error {
 	baseline, err := readBaseline(p.layout)
 	if err != nil {
 		return err
@@ -46,28 +48,49 @@ func (p *Provider) reset(ctx context.Context) error {
 		return err
 	}
 	etcd, touched, stopped := newEtcdClient(p.layout.etcd()), map[string]bool{}, outlived(processes)
-	clean := func(ctx context.Context) error { return p.clean(ctx, etcd, baseline, touched) }
+	stays := staysAfterReset
+	if kinds.replace {
+		stopped = withControllerManager(stopped)
+		stays = staysAfterRenewal
+		maps.DeleteFunc(baseline, func(key string, _ stored) bool { return strings.HasPrefix(key, crdKeys) })
+	}
+	clean := func(ctx context.Context) error { return p.clean(ctx, etcd, baseline, touched, stays) }
 	return inOrder(ctx,
 		p.running(processes, Etcd), etcd.untilUp,
 		func(ctx context.Context) error { return p.stop(ctx, stopped) },
+		unlessKept(kinds, func(ctx context.Context) error { return p.sup.StopTask(ctx, lateCRDs) }),
 		// Before kube-apiserver is asked: a webhook may keep it from becoming ready.
 		func(ctx context.Context) error {
-			_, _, err := cleanStore(ctx, etcd, baseline, touched)
+			_, _, err := cleanStore(ctx, etcd, baseline, touched, stays)
 			return err
 		},
 		p.running(processes, KubeAPIServer),
 		func(ctx context.Context) error { return untilOK(ctx, p.config, "/readyz") },
 		clean,
 		func(ctx context.Context) error {
-			kinds := sentinelsOf(touched)
-			if len(kinds)+len(stopped) == 0 {
+			sentinels := sentinelsOf(touched)
+			if len(sentinels)+len(stopped) == 0 {
 				return nil
 			}
-			return inOrder(ctx, p.admissionForgets(kinds), p.restart(stopped), clean)
+			return inOrder(ctx, p.admissionForgets(sentinels), unlessKept(kinds, func(ctx context.Context) error {
+				stays = staysAfterReset // for the last clean
+				return p.install(ctx, kinds.crds, touched)
+			}), p.restart(stopped), clean)
 		},
 		// kube-apiserver appends to it, so what it is just writing is written whole.
 		func(context.Context) error { return os.Truncate(p.AuditLog(), 0) },
 	)
+}
+
+// StopOthers stops what others run under the cluster's supervisor, such as operators and the forwarders of their webhooks.
+func (p *Provider) StopOthers(ctx context.Context) error {
+	if p.sup == nil {
+		return fmt.Errorf("stop what runs beside it: %w", &NotUpError{Name: p.name})
+	}
+	if err := p.endOthers(ctx); err != nil {
+		return fmt.Errorf("stop what runs beside the embedded cluster %s: %w", p.name, err)
+	}
+	return nil
 }
 
 // endOthers ends what runs under the supervisor and is not part of the cluster.
@@ -94,14 +117,14 @@ func (p *Provider) endOthers(ctx context.Context) error {
 // clean undoes what was changed since the baseline, until kube-apiserver sees
 // that and etcd still holds nothing else: a controller that was about to write
 // may still do so. It adds the keys that it has changed to touched.
-func (p *Provider) clean(ctx context.Context, etcd etcdClient, baseline contents, touched map[string]bool) error {
+func (p *Provider) clean(ctx context.Context, etcd etcdClient, baseline contents, touched map[string]bool, stays stays) error {
 	for changed := true; changed; {
-		revision, _, err := cleanStore(ctx, etcd, baseline, touched)
+		revision, _, err := cleanStore(ctx, etcd, baseline, touched, stays)
 		if err == nil {
 			err = p.catchUp(ctx, revision, touched)
 		}
 		if err == nil {
-			_, changed, err = cleanStore(ctx, etcd, baseline, touched)
+			_, changed, err = cleanStore(ctx, etcd, baseline, touched, stays)
 		}
 		if err != nil {
 			return err
@@ -118,13 +141,13 @@ type store interface {
 
 // cleanStore makes the contents the baseline's. It returns the revision at which
 // they are, and whether it had to change them, and adds the keys to touched.
-func cleanStore(ctx context.Context, etcd store, baseline contents, touched map[string]bool) (revision int64, changed bool, err error) {
+func cleanStore(ctx context.Context, etcd store, baseline contents, touched map[string]bool, stays stays) (revision int64, changed bool, err error) {
 	left := "something"
 	for {
 		now, at, err := etcd.read(ctx)
 		var plan []change
 		if err == nil {
-			plan = resetPlan(baseline, now)
+			plan = resetPlan(baseline, now, stays)
 			left = describe(plan)
 			err = context.Cause(ctx)
 		}

@@ -77,7 +77,7 @@ func TestResetPlan(t *testing.T) {
 		},
 	} {
 		var got []string
-		for _, change := range resetPlan(c.baseline, c.now) {
+		for _, change := range resetPlan(c.baseline, c.now, staysAfterReset) {
 			sign := "-"
 			if change.value != nil {
 				sign = "+"
@@ -128,19 +128,19 @@ func TestCleanStore(t *testing.T) {
 	touched := map[string]bool{}
 	etcd := &fakeStore{contents: dirty()}
 	for _, dirty := range []bool{true, false} {
-		_, changed, err := cleanStore(t.Context(), etcd, baseline, touched)
-		if err != nil || changed != dirty || len(resetPlan(baseline, etcd.contents)) > 0 || len(touched) != 3 {
+		_, changed, err := cleanStore(t.Context(), etcd, baseline, touched, staysAfterReset)
+		if err != nil || changed != dirty || len(resetPlan(baseline, etcd.contents, staysAfterReset)) > 0 || len(touched) != 3 {
 			t.Errorf("expected the baseline after three changes, got %v, %t, %v, touched %v", etcd.contents, changed, err, touched)
 		}
 	}
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	refused := func() { cancel(errors.New("too long")) }
-	_, _, err := cleanStore(ctx, &fakeStore{contents: dirty(), stubborn: "/registry/configmaps/default/stays", refused: refused}, baseline, touched)
+	_, _, err := cleanStore(ctx, &fakeStore{contents: dirty(), stubborn: "/registry/configmaps/default/stays", refused: refused}, baseline, touched, staysAfterReset)
 	if want := "configmaps/default/stays is left: too long"; err == nil || err.Error() != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}
-	_, _, err = cleanStore(ctx, &fakeStore{contents: dirty()}, baseline, touched) // which has no time at all
+	_, _, err = cleanStore(ctx, &fakeStore{contents: dirty()}, baseline, touched, staysAfterReset) // which has no time at all
 	if want := "configmaps/default/stays, services/specs/default/goes, configmaps/default/kept is left: too long"; err == nil || err.Error() != want {
 		t.Errorf("expected %q, got %v", want, err)
 	}

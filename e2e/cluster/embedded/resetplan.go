@@ -17,15 +17,15 @@ type change struct {
 // goes in the order in which things came into being, so that a controller that
 // follows sees the end of an owner before that of what it owns, and does not
 // make it again; and the parts of an aggregated ClusterRole before the whole.
-func resetPlan(baseline, now contents) []change {
+func resetPlan(baseline, now contents, stays stays) []change {
 	var gone, back []string
 	for key, is := range now {
-		if _, known := baseline[key]; !staysAfterReset(key, is.Value) && (!known || terminatingKind(key, is.Value)) {
+		if _, known := baseline[key]; !stays(key, is.Value) && (!known || terminatingKind(key, is.Value)) {
 			gone = append(gone, key)
 		}
 	}
 	for key, was := range baseline { // events expire
-		if !strings.HasPrefix(key, eventKeys) && !staysAfterReset(key, was.Value) && !bytes.Equal(now[key].Value, was.Value) {
+		if !strings.HasPrefix(key, eventKeys) && !stays(key, was.Value) && !bytes.Equal(now[key].Value, was.Value) {
 			back = append(back, key)
 		}
 	}
@@ -52,6 +52,14 @@ const (
 	leaseKeys      = registry + "leases/"
 	peerKeys       = registry + "peerserverleases/"
 )
+
+// stays reports whether something in etcd is left as it is.
+type stays func(key string, value []byte) bool
+
+// staysAfterRenewal is staysAfterReset for a reset that replaces the CustomResourceDefinitions.
+func staysAfterRenewal(key string, value []byte) bool {
+	return !strings.HasPrefix(key, crdKeys) && staysAfterReset(key, value)
+}
 
 // staysAfterReset reports whether something is left as it is, whether it is in
 // the baseline or not.

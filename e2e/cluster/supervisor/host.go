@@ -123,7 +123,7 @@ func (h *host) close(graceful context.Context) error {
 	// a while; it must not keep us.
 	ctx, cancel := context.WithTimeout(context.Background(), killLimit)
 	defer cancel()
-	err := each(children, func(c *child) error { return c.stop(ctx, 0) })
+	err := errors.Join(each(children, func(c *child) error { return c.stop(ctx, 0) }), h.tasksEnded(ctx))
 	return errors.Join(err, remove(h.dir))
 }
 

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -155,6 +156,14 @@ func (h *host) taskNames() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Sorted(maps.Keys(h.tasks))
+}
+
+// tasksEnded waits for the tasks, which have been asked to end: what they do last is part of what they are for.
+func (h *host) tasksEnded(ctx context.Context) (err error) {
+	for _, name := range h.taskNames() {
+		err = errors.Join(err, h.stopTask(ctx, name))
+	}
+	return err
 }
 
 // protect turns a panic into an error: a task that breaks must not take the
