@@ -118,11 +118,3 @@ func ownState(t *testing.T) string {
 	t.Setenv(home.StateVariable, state)
 	return state
 }
-
-// needsClusters skips the test unless the suites are asked to run on embedded clusters.
-func needsClusters(t *testing.T) {
-	t.Helper()
-	if os.Getenv("CLUSTER") != embedded.Kind {
-		t.Skip("this test brings clusters up: run it with `make test`")
-	}
-}

@@ -20,6 +20,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/pool"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/kind/home"
 )
 
@@ -62,7 +63,8 @@ func absolute(t *testing.T, path string) string {
 
 // TestPool lends clusters to suites that end in every way.
 func TestPool(t *testing.T) {
-	needsClusters(t)
+	tier.All(t)
+	tier.NeedsEmbedded(t)
 	state := ownState(t)
 	p := startPool(t, state)
 	crds := absolute(t, "../embedded/testdata/crds")
@@ -155,7 +157,8 @@ func TestPool(t *testing.T) {
 
 // TestKilledOwner kills the process that owns the clusters: a suite learns it, and nothing is left.
 func TestKilledOwner(t *testing.T) {
-	needsClusters(t)
+	tier.All(t)
+	tier.NeedsEmbedded(t)
 	state := ownState(t)
 	owner := start(t, "owner", "sh", "-c", "sleep 1000 & echo started; wait")
 	dir := owner.line(t)
