@@ -76,7 +76,7 @@ func (s *Suite) addProgram(ctx context.Context) error {
 
 // mayBeReused reports whether the Go command keeps the result, and the variables let it be reused.
 func (s *Suite) mayBeReused() bool {
-	if !inputs.Wanted() || os.Getenv("CLUSTER") != cluster.Embedded || s.reports != nil {
+	if !inputs.Wanted() || os.Getenv("CLUSTER") != cluster.Embedded || s.reports != nil && (s.reports.path != "" || s.reports.channel != nil) {
 		return false
 	}
 	for _, name := range chosen {

@@ -91,10 +91,11 @@ func TestReusable(t *testing.T) {
 		want   bool
 	}{
 		"on an embedded cluster": {want: true},
+		"without a report":       {change: func(s *Suite) { s.reports = &reporter{} }, want: true},
 		"on a kind cluster":      {env: map[string]string{"CLUSTER": "kind"}},
 		"an executable":          {env: map[string]string{operatorVariable: "/operator"}},
 		"a copy of manifests":    {env: map[string]string{"MANIFESTS": "/config"}},
-		"a report":               {change: func(s *Suite) { s.reports = &reporter{} }},
+		"a report":               {change: func(s *Suite) { s.reports = &reporter{path: "/report"} }},
 		"a cluster that stays":   {env: map[string]string{sharedVariable: "stay"}},
 		"other executables":      {env: map[string]string{"TESTBED_ASSETS": "/assets"}},
 		"another module":         {change: func(s *Suite) { s.pinned = false }},

@@ -196,8 +196,13 @@ func (s *Set) Changed() []string {
 }
 
 // Wanted reports whether the Go command is going to keep the result of this process. It isn't with -count=1, and where the test binary is
-// executed by another program. The flags must have been parsed.
-func Wanted() bool { return log() != "" }
+// executed by another program. It parses the flags, which the testing package does only when the tests begin: define yours before.
+func Wanted() bool {
+	if !flag.Parsed() {
+		flag.Parse()
+	}
+	return log() != ""
+}
 
 // log is the file in which the testing package writes down what a test reads; empty if it doesn't.
 func log() string {

@@ -49,6 +49,7 @@ var allowed = []Allowance{
 	{Package: "tutorial/06-watches/test/e2e", Reason: "real nodes may have other work to do", Why: onKind},
 	{Package: "tutorial/10-admission/test/e2e", Reason: "need a certificate that they get on an embedded cluster only", Why: onKind},
 	{Package: "tutorial/11-certificates/test/e2e", Reason: "can't call webhooks of a process on this machine", Why: onKind},
+	{Package: "tutorial/00-control-loop/test/e2e", Test: "TestJob", Reason: "docker.io/library/busybox", Why: machine},
 	{Package: "e2e/memcached", Test: "TestNetworkPolicy", Reason: "the network of this cluster enforces no NetworkPolicy", Why: machine},
 
 	{Package: "kind/bundle", Reason: "macOS trusts what its keychain has", Why: system},
