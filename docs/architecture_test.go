@@ -64,7 +64,7 @@ var parts = map[string]part{
 	"e2e/confirm":     {why: "commands that ask may import it"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},
-	"e2e/tier":        {why: "all tests may import it"},
+	"e2e/tier":        {tests: []string{"e2e/reaper"}, why: "all tests may import it"},
 	"e2e/reaper": {
 		imports: []string{"e2e/cluster/supervisor/lock", "kind/home"},
 		tests:   []string{"e2e/cluster/supervisor/leftover"},

@@ -27,6 +27,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(reaper.Run(m))
 }
 
 // engine does what `make docker-buildx` asks Docker for, with images that hold a single file.

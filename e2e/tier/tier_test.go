@@ -9,9 +9,12 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/e2e/tier/summary"
 )
+
+func TestMain(m *testing.M) { os.Exit(reaper.Run(m)) }
 
 // marked makes this test's executable run TestMarked.
 const marked = "TIER_TEST_MARKED"

@@ -14,6 +14,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/pool"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/kind/home"
 )
 
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 	case "suite":
 		err = borrow(os.Args[1:])
 	default:
-		os.Exit(m.Run())
+		os.Exit(reaper.Run(m))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/framework/inputs"
+	"github.com/example/operator-testbed/e2e/reaper"
 )
+
+func TestMain(m *testing.M) { os.Exit(reaper.Run(m)) }
 
 // suite is a test that does with a Set what a suite does.
 const suite = `package suite

@@ -14,11 +14,14 @@ const largestPackage = "operator/internal/controller"
 // nightly is make nightly: everything that takes too long for a change, with nothing remembered from an earlier run. Each part takes at most
 // an hour, and a part that fails stops only what needs it. .github/workflows/nightly.yml runs each part on a machine.
 func nightly(r Request) (Plan, error) {
-	suites, err := everySuite(r.Root)
+	packages, err := defaultPackages(r.Root)
 	if err != nil {
 		return Plan{}, err
 	}
-	suites.Name = "suites"
+	suites := Part{
+		Name: "suites", Needs: []string{kubernetes}, Env: of("test"), In: inPool,
+		Tests: &Tests{Flags: []string{"-count=1", "-vet=off", atOnce()}, Packages: packages},
+	}
 	finished, chapters, err := withMutants(r.Root)
 	if err != nil {
 		return Plan{}, err

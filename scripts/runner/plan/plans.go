@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/example/operator-testbed/e2e/tier/summary"
 	"github.com/example/operator-testbed/e2e/tier/tree"
@@ -28,7 +29,8 @@ var plans = map[string]func(Request) (Plan, error){
 const (
 	kubernetes = "Kubernetes is built"
 	site       = "the site is made"
-	suites     = "unit tests, and the suites on embedded clusters"
+	suites     = "the suites on embedded clusters"
+	units      = "unit tests"
 )
 
 // buildKubernetes comes first, because it takes minutes the first time and shows progress, which a test can't. It keeps every core busy, so
@@ -54,8 +56,9 @@ func test(r Request) (Plan, error) {
 		return testStage(p, r)
 	}
 	p.About = []string{"make test: " + summary.Proves("test") + ". " + times.Sentence("make test")}
-	part, err := everySuite(r.Root)
-	p.Parts = []Part{buildKubernetes, part}
+	parts, err := everySuite(r.Root)
+	p.Parts = append([]Part{buildKubernetes}, parts...)
+	p.AtOnce = 2
 	return p, err
 }
 
@@ -82,28 +85,62 @@ func testStage(p Plan, r Request) (Plan, error) {
 	return p, nil
 }
 
-// everySuite is the part with the tests of the default tier.
-func everySuite(root string) (Part, error) {
+// inPool has suites borrow clusters from a pool.
+var inPool = []string{"bin/testbed", "pool", "with"}
+
+// everySuite returns the parts with the tests of the default tier, which run side by side: suites wait for their clusters, and unit tests
+// compute.
+func everySuite(root string) ([]Part, error) {
+	packages, err := defaultPackages(root)
+	if err != nil {
+		return nil, err
+	}
+	var withSuite, without []string
+	for _, pkg := range packages {
+		if hasSuite(pkg) {
+			withSuite = append(withSuite, pkg)
+		} else {
+			without = append(without, pkg)
+		}
+	}
+	// make lint does what vet does, and more.
+	flags := []string{"-vet=off", "-ldflags=-s -w"}
+	return []Part{
+		{
+			// The Go command reuses the result of a suite until something changes that it depends on: see e2e/framework/inputs.
+			Name: suites, Needs: []string{kubernetes}, Env: of("test"), In: inPool,
+			Tests: &Tests{Flags: append(flags, atOnce()), Packages: withSuite},
+		},
+		{
+			// The Go command does not know what programs read that a test starts, so it must not reuse a result.
+			Name: units, Needs: []string{kubernetes}, Env: of("test"),
+			Tests: &Tests{Flags: append([]string{"-count=1"}, flags...), Packages: without},
+		},
+	}, nil
+}
+
+// defaultPackages returns the packages with tests of the default tier. Tests run in this order. The first packages take longest, and would
+// run alone at the end if they kept their place in the alphabet.
+func defaultPackages(root string) ([]string, error) {
 	selections, err := selected(root, "test")
 	if err != nil {
-		return Part{}, err
+		return nil, err
 	}
 	if len(selections) != 1 || selections[0].Module != "." {
-		return Part{}, fmt.Errorf("the tests of the default tier are in more than the root module: %+v", selections)
+		return nil, fmt.Errorf("the tests of the default tier are in more than the root module: %+v", selections)
 	}
-	// Tests run in the order of this list. The first packages take longest, and would run alone at the end if they kept their place in the
-	// alphabet.
 	packages := []string{"./e2e/memcached", "./operator/internal/controller"}
 	for _, pkg := range selections[0].Packages {
 		if !slices.Contains(packages, pkg) {
 			packages = append(packages, pkg)
 		}
 	}
-	return Part{Name: suites, Needs: []string{kubernetes}, Env: of("test"), Tests: &Tests{
-		// The Go command does not know that a suite runs the operator, so it must not reuse a cached result when only the suite is
-		// unchanged. make lint does what vet does, and more.
-		Flags: []string{"-count=1", "-vet=off", atOnce()}, Packages: packages,
-	}}, nil
+	return packages, nil
+}
+
+// hasSuite reports whether a package is a suite: that of the finished operator, or of a chapter.
+func hasSuite(pkg string) bool {
+	return pkg == "./e2e/memcached" || strings.HasPrefix(pkg, "./tutorial/") && strings.HasSuffix(pkg, "/test/e2e")
 }
 
 // atOnce says how many packages are tested at the same time. A suite waits for its cluster as much as it computes: one more than there are
@@ -124,7 +161,7 @@ func testAll(r Request) (Plan, error) {
 	p.About = []string{"make test-all: what make test runs, and " + summary.Proves("all") + ". " + times.Sentence("make test-all")}
 	more := slices.DeleteFunc(p.Parts, func(part Part) bool { return part.Name == kubernetes })
 	for i := range more {
-		more[i].Needs = append(more[i].Needs, suites)
+		more[i].Needs = append(more[i].Needs, suites, units)
 	}
 	p.Parts = slices.Concat(first.Parts, more)
 	return p, nil
