@@ -39,10 +39,10 @@ func TestWebhooksAreServedUntilNoMoreRequestsCome(t *testing.T) {
 				plain := &plainServer{hooks: map[string]http.Handler{}}
 				server := &drainingServer{Server: plain}
 				server.Register("/mutate", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
-				request := func() *http.Response {
+				request := func() *httptest.ResponseRecorder {
 					recorder := httptest.NewRecorder()
 					plain.hooks["/mutate"].ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/mutate", http.NoBody))
-					return recorder.Result()
+					return recorder
 				}
 				ctx, signal := context.WithCancel(t.Context())
 				stopped := make(chan time.Time, 1)
@@ -52,18 +52,18 @@ func TestWebhooksAreServedUntilNoMoreRequestsCome(t *testing.T) {
 					}
 					stopped <- time.Now()
 				}()
-				time.Sleep(time.Minute)
-				if response := request(); response.StatusCode != http.StatusTeapot || response.Header.Get("Connection") != "" {
-					t.Errorf("response %d with %q, want the hook's, and the connection kept", response.StatusCode, response.Header)
+				<-time.After(time.Minute)
+				if response := request(); response.Code != http.StatusTeapot || response.Header().Get("Connection") != "" {
+					t.Errorf("response %d with %q, want the hook's, and the connection kept", response.Code, response.Header())
 				}
-				time.Sleep(time.Minute)
+				<-time.After(time.Minute)
 
 				signaled := time.Now()
 				signal()
 				for range test.requests {
-					time.Sleep(100 * time.Millisecond)
-					if response := request(); response.StatusCode != http.StatusTeapot || response.Header.Get("Connection") != "close" {
-						t.Errorf("response %d with %q, want the hook's, and the connection closed", response.StatusCode, response.Header)
+					<-time.After(100 * time.Millisecond)
+					if response := request(); response.Code != http.StatusTeapot || response.Header().Get("Connection") != "close" {
+						t.Errorf("response %d with %q, want the hook's, and the connection closed", response.Code, response.Header())
 					}
 				}
 				if took := (<-stopped).Sub(signaled); took != test.want {

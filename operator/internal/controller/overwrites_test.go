@@ -73,7 +73,7 @@ func TestFieldsThatAPolicyRewrites(t *testing.T) {
 
 		before := len(f.writes)
 		for range 20 { // pods are deleted, and so on
-			time.Sleep(testRecheck / 10)
+			<-time.After(testRecheck / 10)
 			if err := f.reconcileOnce(); err != nil {
 				t.Error(err)
 			}
@@ -100,11 +100,11 @@ func TestFieldsThatAPolicyRewrites(t *testing.T) {
 		f.reconcile()
 
 		stop()
-		time.Sleep(testRecheck)
+		<-time.After(testRecheck)
 		if got := applies(f.reconcile()); got != 1 {
 			t.Errorf("%d applies after the policy has gone, want 1", got)
 		}
-		time.Sleep(testRecheck)
+		<-time.After(testRecheck)
 		f.controlDeployment()
 		f.reconcile()
 		if got := degradedOf(f.memcached().Status).Reason; got != cachev1alpha1.ReasonAsExpected {
@@ -143,7 +143,7 @@ func TestFieldsThatAnotherProgramKeepsChanging(t *testing.T) {
 			t.Errorf("message = %q, want the field and its manager", message)
 		}
 		for range 3 {
-			time.Sleep(testRecheck)
+			<-time.After(testRecheck)
 			scaled()
 			if got := applies(f.reconcile()); got != 1 {
 				t.Errorf("%d applies after %s, want 1", got, testRecheck)
@@ -158,7 +158,7 @@ func TestFieldsThatAnotherProgramKeepsChanging(t *testing.T) {
 		if f.recheck != testRecheck {
 			t.Errorf("the operator comes back after %s, want %s", f.recheck, testRecheck)
 		}
-		time.Sleep(testRecheck)
+		<-time.After(testRecheck)
 		expectWrites(t, f.reconcile(), patchStatus)
 		expectEvents(t, f, "Warning FieldsOverwritten", "Normal Recovered")
 	})
@@ -172,7 +172,7 @@ func TestOrdinaryRepairs(t *testing.T) {
 		for i := range 20 {
 			f.updateDeployment(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(3)) })
 			expectWrites(t, f.reconcile(), applyDeployment)
-			time.Sleep(testRecheck + 1)
+			<-time.After(testRecheck + 1)
 			f.updateDeployment(func(d *appsv1.Deployment) { d.Labels["app.kubernetes.io/name"] = fmt.Sprint(i) })
 			expectWrites(t, f.reconcile(), applyDeployment)
 		}

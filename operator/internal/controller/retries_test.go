@@ -41,7 +41,7 @@ func TestAllRetriesTogetherHaveALimit(t *testing.T) {
 			if most := busiest(times); most > retryBurst+quickRate {
 				t.Errorf("attempt %d: %d retries within a second, want at most %d", attempt, most, retryBurst+quickRate)
 			}
-			time.Sleep(slices.Max(times) + retryBurst*time.Second/quickRate)
+			<-time.After(slices.Max(times) + retryBurst*time.Second/quickRate)
 		}
 		var times []time.Duration
 		for i := range objects {
@@ -73,7 +73,7 @@ func TestRetriesOfOneMemcached(t *testing.T) {
 			if delay := limiter.When(requestNamed(1)); delay != want {
 				t.Errorf("attempt %d comes after %s, want %s", attempt, delay, want)
 			}
-			time.Sleep(want)
+			<-time.After(want)
 			want = min(2*want, longest)
 		}
 		limiter.Forget(requestNamed(1))
