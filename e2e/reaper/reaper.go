@@ -168,7 +168,9 @@ func (s *Started) Directory() string { return s.directory }
 // outlive it.
 func (s *Started) UseTemporaryFiles() error {
 	directory := filepath.Join(s.directory, temporaryFiles)
-	return errors.Join(os.Mkdir(directory, 0o700), os.Setenv(home.TemporaryVariable, home.Temporary()), os.Setenv("TMPDIR", directory))
+	// Like /tmp, for programs that a test runs as another user.
+	return errors.Join(os.Mkdir(directory, 0o700), os.Chmod(directory, 0o777|os.ModeSticky), os.Chmod(s.directory, 0o711),
+		os.Setenv(home.TemporaryVariable, home.Temporary()), os.Setenv("TMPDIR", directory))
 }
 
 // End ends what is left of the run, and returns when nothing is.
