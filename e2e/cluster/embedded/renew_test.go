@@ -18,11 +18,13 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/tier"
 )
 
 // TestRenew makes a mess of a cluster with CustomResourceDefinitions of all kinds, and renews it with others: it must be as one that was
 // created with those.
 func TestRenew(t *testing.T) {
+	tier.All(t)
 	needsCluster(t)
 	b := ownBed(t, "renew", embedded.WithCRDs("testdata/crds"))
 	baseline := withoutKinds(b.stored(t))
