@@ -80,7 +80,7 @@ var allowed = []Allowance{
 func Allowances() []Allowance { return slices.Clone(allowed) }
 
 // Unexpected returns the tests that were skipped although they do not belong to another tier, and no list allows that. They are
-// failures, because otherwise a test that has stopped to prove anything would go unnoticed.
+// failures, because otherwise a test that no longer proves anything would go unnoticed.
 func (r Run) Unexpected() []Skip {
 	var unexpected []Skip
 	for _, s := range r.skips {
