@@ -29,7 +29,7 @@ func (s *Scope) NeedsImage(ctx context.Context, image string) {
 	if s.Cluster.StockAs != nil {
 		err := s.Cluster.StockAs(ctx, image)
 		if err != nil {
-			s.Skipf("the image %s is not to be had: %v", image, err)
+			s.Skipf("can't get the image %s: %v", image, err)
 		}
 	}
 }

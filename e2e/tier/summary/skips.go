@@ -19,7 +19,7 @@ type Allowance struct {
 }
 
 const (
-	parts    = "it holds parts of another test, which runs them in a process of its own"
+	parts    = "it holds parts of another test, which runs them in its own process"
 	machine  = "the machine can't do it; .ci/run and the workflows run where it can"
 	system   = "it is about another operating system than this"
 	variants = "the combination does not exist"
