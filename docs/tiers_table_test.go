@@ -89,7 +89,7 @@ func TestNightlyTable(t *testing.T) {
 		if part.Tests != nil {
 			runs = "every test of `make test`, with another seed each night"
 			if slices.Contains(part.Env, "CLUSTER=kind") {
-				runs = "every feature of these suites, on kind: `" + strings.Join(part.Tests.Packages, "`, `") + "`"
+				runs = "every feature, on kind: `go test " + strings.Join(part.Tests.Packages, " ") + "`"
 			}
 			for _, flag := range part.Tests.Flags {
 				if pattern, found := strings.CutPrefix(flag, "-run="); found {
