@@ -223,11 +223,11 @@ e2e: legal-cluster legal-stage $(TESTBED) ## What only real nodes can show, on k
 	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run $(if $(ALL),e2e-all,e2e) $(STAGE)
 
 .PHONY: test-all
-test-all: embedded-cluster $(TESTBED) $(LEARNER) ## make test, and everything else that needs no Docker: pages, starts, solutions, labs, mutants, the site in a browser.
+test-all: embedded-cluster $(TESTBED) $(LEARNER) ## make test, and what else needs no Docker and takes minutes: commands of pages, starts, solutions, labs, mutants, the site in a browser.
 	@scripts/run test-all
 
 .PHONY: nightly
-nightly: $(TESTBED) $(LEARNER) ## Everything else, with nothing remembered: a run of hours, or PART=name of it. Shows when each part has last passed.
+nightly: $(TESTBED) $(LEARNER) ## Everything that takes longer, without reusing results; takes hours, and PART=name runs one part. Shows when each part last passed.
 	@scripts/run nightly $(if $(PART),-part='$(PART)')
 
 .PHONY: mutants
@@ -257,7 +257,7 @@ conformance: $(TESTBED) ## Check any operator, point by point: OPERATOR=its exec
 	@$(TESTBED) conformance $(if $(OPERATOR),--operator='$(OPERATOR)') $(if $(MANIFESTS),--manifests='$(MANIFESTS)') $(if $(MAPPING),--mapping='$(MAPPING)') $(if $(SAMPLE),--sample='$(SAMPLE)') $(if $(CRDS),--crds='$(CRDS)') $(ARGS)
 
 .PHONY: test-race
-test-race: ## Look for data races, in what needs no cluster and in the operator under its suite. Needs a C compiler. Takes an hour.
+test-race: ## Look for data races, in what needs no cluster and in the operator under its suite. Needs a C compiler. Takes a while.
 	@scripts/race
 
 .PHONY: lint
@@ -313,7 +313,7 @@ bundle: bin/bundle bundled-sites ## Pack what this needs from the network into B
 		go -C kind/kubernetes run . -platform=$$platform >/dev/null || exit; done
 	@scripts/run progress 'packing $(BUNDLE)' bin/bundle pack -platforms='$(PLATFORMS)' -images='$(IMAGES)' '$(BUNDLE)'
 
-# Below a path, too: without a network, make test compares both.
+# Below a path, too: without a network, make test-all compares both.
 .PHONY: bundled-sites
 bundled-sites: $(LEARNER)
 	@$(LEARNER) publish --out=bin/site

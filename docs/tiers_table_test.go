@@ -88,6 +88,9 @@ func TestNightlyTable(t *testing.T) {
 		runs := "`" + strings.Join(part.Command, " ") + "`"
 		if part.Tests != nil {
 			runs = "every test of `make test`, with another seed each night"
+			if slices.Contains(part.Env, "CLUSTER=kind") {
+				runs = "every feature, on kind: `go test " + strings.Join(part.Tests.Packages, " ") + "`"
+			}
 			for _, flag := range part.Tests.Flags {
 				if pattern, found := strings.CutPrefix(flag, "-run="); found {
 					runs = "`" + strings.ReplaceAll(strings.Trim(pattern, "^()$"), "|", "`, `") + "`"

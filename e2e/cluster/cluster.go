@@ -35,7 +35,7 @@ type Options struct {
 	Pool string
 }
 
-// Embedded is the kind of cluster that is made of host processes, which are built from source.
+// Embedded is the kind of cluster that is made of host processes.
 const Embedded = embedded.Kind
 
 // New returns a provider for the kind of cluster, which is "embedded", "kind" or "existing".

@@ -19,7 +19,7 @@ import (
 // NeedsKubelet skips the test where pods are only simulated. The reason says what real pods are needed for.
 func (s *Scope) NeedsKubelet(reason string) {
 	s.Helper()
-	s.needs(s.Cluster.RunsPods, "pods are only said to run on this cluster: %s; make e2e shows it", reason)
+	s.needs(s.Cluster.RunsPods, "pods are only simulated on this cluster: %s; make e2e shows it", reason)
 }
 
 // NeedsImage brings an image that a manifest names to the nodes, where nodes don't pull images themselves. It skips the test where the
@@ -29,7 +29,7 @@ func (s *Scope) NeedsImage(ctx context.Context, image string) {
 	if s.Cluster.StockAs != nil {
 		err := s.Cluster.StockAs(ctx, image)
 		if err != nil {
-			s.Skipf("the image %s is not to be had: %v", image, err)
+			s.Skipf("can't get the image %s: %v", image, err)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func legalTogether(labels types.Labels, parallel bool) error {
 func gate(labels types.Labels, can cluster.Capabilities) (reason string, by tier.Tier) {
 	switch {
 	case slices.Contains(labels[Disruptive], DisruptsCluster) && !can.Own:
-		return "this changes what all users of the cluster share, and the testbed did not create this cluster: make e2e runs it on a kind cluster, and make e2e CLUSTER=embedded without Docker", ""
+		return "this changes what all users of the cluster share, and the testbed did not create this cluster: make test runs it on an embedded cluster, and make e2e ALL=yes on a kind cluster", ""
 	case slices.Contains(labels[Needs], Kubelet) && !can.RunsPods:
 		return "pods are only simulated on this cluster, and this is about pods that really run: make e2e runs it on a kind cluster", tier.InE2E
 	default:

@@ -127,7 +127,7 @@ func TestLabelsAreGates(t *testing.T) {
 		"misspelled": NotTried, "beside others": NotTried, "without a cluster": NotTried,
 	}))
 	for _, want := range []string{
-		"--- SKIP: TestLabeled/breaks_the_cluster", "the testbed did not create this cluster: make e2e runs it on a kind cluster",
+		"--- SKIP: TestLabeled/breaks_the_cluster", "the testbed did not create this cluster: make test runs it on an embedded cluster",
 		"--- SKIP: TestLabeled/needs_pods", "pods are only simulated on this cluster", "=== ATTR  TestLabeled/needs_pods testbed.tier e2e",
 		"--- FAIL: TestLabeled/misspelled", `unknown value "clutser" of the label "disruptive": use one of operator, cluster`,
 		"--- FAIL: TestLabeled/beside_others", `a feature with the label "disruptive" disturbs those that run at the same time: use TestAlone`,

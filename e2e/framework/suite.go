@@ -16,7 +16,7 @@
 // These environment variables configure a suite:
 //
 //   - CLUSTER names the cluster: embedded, kind or existing. A suite without it is skipped, because plain `go test ./...` must not
-//     compile Kubernetes.
+//     download or compile Kubernetes.
 //   - TESTBED_ARTIFACTS is the directory for the evidence of failures; by default it is testbed-artifacts-UID among the temporary
 //     files, for the user with this number. The path of each failure's own directory is printed last.
 //   - TESTBED_REPORT is a file, given by its absolute path, to which the suite appends a line of JSON for each feature: see [Result]. fd:3
@@ -206,7 +206,7 @@ func (s *Suite) Run(m *testing.M) int {
 		return m.Run()
 	}
 	if s.options.Nodes != "" && which != kind.Kind {
-		s.skip = "this suite is about real nodes, which this cluster has none of that a test may stop: make nightly runs it"
+		s.skip = "this suite stops real nodes, and this cluster has none that a test may stop: make nightly runs it"
 		return m.Run()
 	}
 	defer reaper.Begin().End()

@@ -5,7 +5,7 @@
 //
 //	func TestMain(m *testing.M) { os.Exit(reaper.Run(m)) }
 //
-// The reaper is the program itself, executed a second time, in a session of its own. The program holds one end of a pipe, and the reaper
+// The reaper is the program itself, executed a second time, in its own session. The program holds one end of a pipe, and the reaper
 // the other. Everything that the program starts inherits an environment variable, by which the reaper finds it, also what has detached
 // from the program, such as the supervisor of a cluster that `make up` has started. What the operating system does not know as a
 // process of the program, such as a container, is registered with [Guard].
@@ -95,7 +95,7 @@ type Tests interface {
 	Run() int
 }
 
-// Run runs the tests of a package in a run of their own, with their own temporary files, and returns the exit code.
+// Run runs the tests of a package in their own run, with their own temporary files, and returns the exit code.
 func Run(m Tests) int {
 	Main()
 	defer Begin().End()

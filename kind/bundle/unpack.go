@@ -70,7 +70,7 @@ func unpack(ctx context.Context, bundle string) error {
 	}
 	say("%d files of modules are in %s, and %d of the cluster's programs in %s; what was there already was left as it is", fetched.placed, moduleCache, built.placed, cache)
 	if built.placed > 0 {
-		say("this machine need not compile Kubernetes, which takes 8 to 15 minutes on 2 cores")
+		say("this machine need not compile Kubernetes")
 	}
 	if pages.placed > 0 {
 		say("make site need not compile Hugo")

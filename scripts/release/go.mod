@@ -1,6 +1,6 @@
 // What a release has beside the bundles, pinned exactly: a list of what the operator is made of (SBOM), a check for known
 // vulnerabilities, and the tests of what SECURITY.md promises. It is a module of its own because of the library that writes the
-// list, and apart from scripts/lint because bundles carry its modules: `make test` runs what is here.
+// list, and apart from scripts/lint because bundles carry its modules: `make test-all` runs what is here.
 module github.com/example/operator-testbed/scripts/release
 
 go 1.26.0

@@ -1,5 +1,6 @@
-// Command runner runs what make test, make e2e and .ci/run consist of, and shows that long commands are still running. It uses nothing but
-// the standard library, because it is compiled before anything else: scripts/run does that, and then becomes it.
+// Command runner runs the parts of make test, make test-all, make e2e, make nightly and .ci/run, and shows that long commands are still
+// running. It needs only the standard library, and packages of this repository that do, because it is compiled before anything else:
+// scripts/run does that, and then becomes it.
 package main
 
 import (

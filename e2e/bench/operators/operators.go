@@ -46,7 +46,7 @@ type Options struct {
 	Progress io.Writer
 }
 
-// lateAfter is how long a pod takes until it is ready, in measurements of their own: as long as it may take to pull an image.
+// lateAfter is how long a pod takes until it is ready, in separate measurements: as long as it may take to pull an image.
 const lateAfter = 5 * time.Second
 
 // Subject is an operator that is measured. Its custom resource is Memcached of cache.example.com/v1alpha1, with spec.size and

@@ -52,8 +52,9 @@ func Keep() support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.keep = true })
 }
 
-// Temporary makes the cluster go with this process: where that is killed before it calls Destroy, the next that makes a cluster
-// removes it. Unless it is kept or Complete, it has neither DNS nor a provisioner of volumes, which suites don't use.
+// Temporary ends the cluster with this process. If the process is killed before it calls Destroy, the reaper of its tests removes the
+// cluster, or else the next process that creates one. Unless it is kept or Complete, it has neither DNS nor a provisioner of volumes, which
+// suites don't use.
 func Temporary() support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.temporary = true })
 }

@@ -16,7 +16,7 @@ func init() { supervisor.RegisterTask(killGroup, killGroupAtEnd) }
 // killGroup is the name of the task that ends the command of a pool whose owner was killed.
 const killGroup = "kill-group"
 
-// Run runs a command, in a process group of its own, that suites are started by. When ctx is done, the group gets one SIGINT, and is waited
+// Run runs a command that starts suites, in its own process group. When ctx is done, the group gets one SIGINT, and is waited
 // for. When this process is killed, so is the group.
 func (p *Pool) Run(ctx context.Context, command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -36,7 +36,7 @@ func newBenchOperator() *cobra.Command {
 		Short: "Measure the operator against a floor, and against kubebuilder's scaffold",
 		Long: `Measures how long Memcacheds take until all are Available, until all have
 another size and until all have other pods, and what the operator asks of the API
-server for that, counted in the audit log, each on a cluster of its own. A target
+server for that, counted in the audit log, each on its own cluster. A target
 that is missed is not a failure.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -19,7 +19,7 @@ type Allowance struct {
 }
 
 const (
-	parts    = "it holds parts of another test, which runs them in a process of its own"
+	parts    = "it holds parts of another test, which runs them in its own process"
 	machine  = "the machine can't do it; .ci/run and the workflows run where it can"
 	system   = "it is about another operating system than this"
 	variants = "the combination does not exist"
@@ -80,7 +80,7 @@ var allowed = []Allowance{
 func Allowances() []Allowance { return slices.Clone(allowed) }
 
 // Unexpected returns the tests that were skipped although they do not belong to another tier, and no list allows that. They are
-// failures, because otherwise a test that has stopped to prove anything would go unnoticed.
+// failures, because otherwise a test that no longer proves anything would go unnoticed.
 func (r Run) Unexpected() []Skip {
 	var unexpected []Skip
 	for _, s := range r.skips {

@@ -1,4 +1,4 @@
-// Package plan holds what make test, make e2e and .ci/run consist of: plans.go lists the parts of each.
+// Package plan lists the parts of make test, make test-all, make e2e and .ci/run, in plans.go, and those of make nightly, in nightly.go.
 package plan
 
 import (

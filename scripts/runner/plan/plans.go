@@ -307,7 +307,7 @@ func allOnKind() Plan {
 	clusters := clustersAtOnce()
 	return Plan{
 		Name: "make e2e ALL=yes", Tiers: []string{"e2e"}, Env: append(of("e2e"), "CLUSTER=kind"), AtOnce: clusters,
-		About: []string{fmt.Sprintf("Every feature of the suites, on kind: %d clusters at a time, 25 to 40 minutes on 2 cores.", clusters)},
+		About: []string{fmt.Sprintf("Every feature of the suites, on kind: %d clusters at a time.", clusters)},
 		Parts: imagesFor(everyFeatureOnKind()...),
 	}
 }

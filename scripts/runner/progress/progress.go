@@ -19,7 +19,7 @@ import (
 type Options struct {
 	// What the command is doing, such as "compiling kubectl".
 	What string
-	// Live changes one line in place, which a terminal can do. Else each line of progress is a line of its own.
+	// Live changes one line in place, which a terminal can do. Otherwise, each line of progress is printed on a new line.
 	Live bool
 	// Stdout gets what the command prints there, as it is, and Stderr the progress and what the command prints there.
 	Stdout *os.File
@@ -132,8 +132,8 @@ func (w *words) read(from io.Reader) {
 	}
 }
 
-// latest returns the last line, for a line of progress. Where each of these is a line of its own, one that was shown is not repeated, because
-// it is out of date.
+// latest returns the last line, for a line of progress. Where each of these is printed on a new line, one that was shown is not repeated,
+// because it is out of date.
 func (w *words) latest(again bool) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
