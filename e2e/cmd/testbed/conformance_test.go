@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/example/operator-testbed/e2e/tier"
+	"github.com/example/operator-testbed/kind/home"
 )
 
 // The error about an operator that exits early names its log, which outlives the cluster. Nothing else is left.
@@ -18,7 +19,7 @@ func TestConformanceOfAnOperatorThatExits(t *testing.T) {
 	b := newBed(t)
 	temporary := t.TempDir()
 	command := b.command("testbed", "conformance", "--operator=/bin/true", "--unconfined")
-	command.Env = append(command.Env, "TESTBED_ARTIFACTS=", "TMPDIR="+temporary)
+	command.Env = append(command.Env, "TESTBED_ARTIFACTS=", home.TemporaryVariable+"=", "TMPDIR="+temporary)
 	out, err := command.CombinedOutput()
 	g.Expect(err).To(HaveOccurred())
 	match := regexp.MustCompile(`exited before it was ready: it printed nothing \(log: ([^)]+)\)`).FindSubmatch(out)

@@ -19,6 +19,9 @@ const (
 // temporary is a directory for all tests.
 var temporary string
 
+// asNobody is set where these tests run as a user with no permissions, by TestAsNobody: it holds the directory with the canary.
+const asNobody = "ISOLATION_TEST_AS_NOBODY"
+
 func TestMain(m *testing.M) {
 	Main()
 	if len(os.Args) > 2 {
@@ -35,6 +38,9 @@ func TestMain(m *testing.M) {
 			fmt.Println(err)
 			os.Exit(1)
 		}
+	}
+	if os.Getenv(asNobody) != "" { // part of the run of TestAsNobody
+		os.Exit(run(m))
 	}
 	reaper.Main()
 	reaped := reaper.Begin()

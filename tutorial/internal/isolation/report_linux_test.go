@@ -36,8 +36,9 @@ func testReport(t *testing.T, w Walls) {
 	if want := "printed\ncomplained\n"; printed.String() != want && w.outer != none {
 		t.Errorf("%s: printed %q, expected %q", w.outer, &printed, want)
 	}
-	if !strings.HasPrefix(report.String(), "reported\n") {
-		t.Errorf("%s: the report starts with %q", w.outer, &report)
+	// What is forged may overtake the report, which comes through another pipe.
+	if !strings.Contains(report.String(), "reported\n") {
+		t.Errorf("%s: the report is %q, without what was reported", w.outer, &report)
 	}
 }
 

@@ -22,10 +22,8 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/confinement"
+	"github.com/example/operator-testbed/e2e/reaper"
 )
-
-// asNobody is set where these tests run as a user with no permissions, by TestAsNobody: it holds the directory with the canary.
-const asNobody = "ISOLATION_TEST_AS_NOBODY"
 
 // canary compiles the program that tries what a hostile operator would, once.
 var canary = sync.OnceValues(func() (string, error) {
@@ -657,7 +655,7 @@ func TestAsNobody(t *testing.T) {
 		"TestOuter", "TestInner", "TestInnerLeaves", "TestFiles", "TestLimits", "TestExitCode",
 	}, "|")+")$", "-test.skip=TestLimits/("+none+"|"+bubblewrap+")") // nobody's limits are those of root, except for what the kernel counts
 	run.Dir = dir
-	run.Env = []string{asNobody + "=" + dir, "TMPDIR=" + filepath.Join(dir, "tmp"), "PATH=" + os.Getenv("PATH")}
+	run.Env = []string{asNobody + "=" + dir, reaper.Variable + "=" + reaper.Value(), "TMPDIR=" + filepath.Join(dir, "tmp"), "PATH=" + os.Getenv("PATH")}
 	run.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := run.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestOuter/")) {
