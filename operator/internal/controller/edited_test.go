@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -170,6 +171,22 @@ func TestRepeatedEditsArePutBackLessAndLessOften(t *testing.T) {
 	if pause := w.holdBackRepair(mc, now, time.Second, 5*time.Second); pause != time.Second {
 		t.Errorf("waits for %s after that, want the shortest pause", pause)
 	}
+}
+
+// The same holds where progress is written at once.
+func TestRepeatedEditsAreHeldBackWithoutAProgressInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeCluster(t, 1)
+		f.start()
+		ghost := func(s *cachev1alpha1.MemcachedStatus) { s.Nodes = []string{"ghost"} }
+		f.editStatus(ghost)
+		expectWrites(t, f.reconcile(), patchStatus)
+		f.editStatus(ghost)
+		expectWrites(t, f.reconcile())
+		if f.recheck != firstRetry {
+			t.Errorf("the operator puts it back after %s, want %s", f.recheck, firstRetry)
+		}
+	})
 }
 
 // The first status is written as a whole, with its zero values.
