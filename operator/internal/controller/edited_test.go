@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -175,7 +174,7 @@ func TestRepeatedEditsArePutBackLessAndLessOften(t *testing.T) {
 
 // The same holds where progress is written at once.
 func TestRepeatedEditsAreHeldBackWithoutAProgressInterval(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inFakeTime(t, func(t *testing.T) {
 		f := newFakeCluster(t, 1)
 		f.start()
 		ghost := func(s *cachev1alpha1.MemcachedStatus) { s.Nodes = []string{"ghost"} }

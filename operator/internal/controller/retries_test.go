@@ -89,7 +89,7 @@ func TestRetriesOfOneMemcached(t *testing.T) {
 
 // However often events call the reconciler meanwhile, a Memcached that waits for a recheck takes only one from all of them.
 func TestEventsTakeNoRechecksFromOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inFakeTime(t, func(t *testing.T) {
 		f := newFakeCluster(t, 1)
 		f.reconciler.retries = newRetryLimiter(testRecheck)
 		f.newDeployment(func(*appsv1.Deployment) {})
