@@ -127,7 +127,7 @@ type Started struct {
 // killed.
 func Start() (_ *Started, err error) {
 	temporary := os.TempDir()
-	sweep(temporary)
+	sweep(temporary, os.Getuid())
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -212,10 +212,14 @@ func makeDirectory(temporary string) (directory string, held *os.File, err error
 	return directory, held, nil
 }
 
-// sweep cleans up the runs of a directory whose program and reaper are dead. What can't be cleaned up is left to the next sweep.
-func sweep(temporary string) {
+// sweep cleans up the runs of a directory whose program and reaper are dead. What can't be cleaned up is left to the next sweep. Cleaning up
+// executes the programs that a run names, so only the runs of this user count: all users may write to /tmp.
+func sweep(temporary string, user int) {
 	directories, _ := filepath.Glob(filepath.Join(temporary, directoryPattern+"*"))
 	for _, directory := range directories {
+		if !isDirectoryOf(directory, user) {
+			continue
+		}
 		held, err := lock.Exclusive(filepath.Join(directory, lockFile), 0)
 		if err != nil {
 			continue
@@ -223,6 +227,16 @@ func sweep(temporary string) {
 		_ = reap(directory)
 		_ = held.Close()
 	}
+}
+
+// isDirectoryOf reports whether a path is a directory that belongs to a user, and no link to one.
+func isDirectoryOf(path string, user int) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	owner, known := info.Sys().(*syscall.Stat_t)
+	return known && int(owner.Uid) == user
 }
 
 // reap ends what belongs to the run in a directory, and removes the directory.

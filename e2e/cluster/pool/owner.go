@@ -95,6 +95,8 @@ func (p *Pool) serve() {
 		}
 		p.requests.Go(func() {
 			defer connection.Close()
+			stop := context.AfterFunc(p.life, func() { _ = connection.Close() }) // else lend may wait for a request that never comes
+			defer stop()
 			p.lend(connection)
 		})
 	}

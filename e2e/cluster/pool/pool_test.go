@@ -19,6 +19,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/pool"
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
 	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/kind/home"
@@ -49,6 +50,28 @@ func expectNothing(t *testing.T, state string) {
 			t.Errorf("expected nothing in %s, got %v, %v", directory, entries, err)
 		}
 	}
+}
+
+// TestClose closes a pool while a connection is open on which nothing has been asked for.
+func TestClose(t *testing.T) {
+	state := ownState(t)
+	p, err := pool.Start(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := supervisor.DialUnix(t.Context(), filepath.Join(p.Dir(), "pool.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	// Once this is answered, the pool has accepted the connection before it, too.
+	if _, err := pool.Borrow(t.Context(), p.Dir(), absolute(t, "missing")); err == nil {
+		t.Error("expected no cluster with a file that is missing")
+	}
+	if err := p.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	expectNothing(t, state)
 }
 
 // absolute is the path of a file, as another process may be asked for it.

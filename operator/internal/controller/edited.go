@@ -51,8 +51,9 @@ func (w *lastWrites) isEdited(mc *cachev1alpha1.Memcached) bool {
 }
 
 // holdBackRepair returns how much longer a status that somebody else has edited waits before it is put back. The first time, it does
-// not wait. If others keep editing it, the pause doubles, from the shortest to the longest one.
+// not wait. If others keep editing it, the pause doubles, from the shortest to the longest one. Doubling takes a pause to start from.
 func (w *lastWrites) holdBackRepair(mc *cachev1alpha1.Memcached, now time.Time, shortest, longest time.Duration) (rest time.Duration) {
+	shortest = max(shortest, firstRetry)
 	w.update(mc, func(r *record) {
 		since := now.Sub(r.repairedAt)
 		if rest = r.repairPause - since; rest > 0 {

@@ -39,6 +39,8 @@ type record struct {
 	// next such write waits after that.
 	repairedAt  time.Time
 	repairPause time.Duration
+	// recheckAt is when it is reconciled again because of something that no event reports, or a time that has passed.
+	recheckAt time.Time
 	// awaited is whether this process saw the Memcached without a status, and it has not been Available since.
 	awaited bool
 }
@@ -71,6 +73,16 @@ func (w *lastWrites) recordNoFailure(mc *cachev1alpha1.Memcached) {
 	if !w.read(mc).failingSince.IsZero() {
 		w.update(mc, func(r *record) { r.failingSince = time.Time{} })
 	}
+}
+
+// recordRecheck records when mc is reconciled again because of something that no event reports.
+func (w *lastWrites) recordRecheck(mc *cachev1alpha1.Memcached, at time.Time) {
+	w.update(mc, func(r *record) { r.recheckAt = at })
+}
+
+// nextRecheck returns what recordRecheck has recorded, or the zero time.
+func (w *lastWrites) nextRecheck(mc *cachev1alpha1.Memcached) time.Time {
+	return w.read(mc).recheckAt
 }
 
 // recordRepairs records the last repairs of the Deployment of mc.

@@ -125,7 +125,7 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	}
 	progressing := meta.FindStatusCondition(status.Conditions, cachev1alpha1.ConditionProgressing)
 	if overwritten := new(overwrittenError); errors.As(failure, &overwritten) {
-		return ctrl.Result{RequeueAfter: r.retries.recheck(overwritten.retry)}, nil
+		return ctrl.Result{RequeueAfter: r.recheckAfter(mc, overwritten.retry)}, nil
 	}
 	return r.next(observed, progressing, failure)
 }
@@ -148,7 +148,7 @@ func (r *MemcachedReconciler) ensureDeploymentInTime(ctx context.Context, mc *ca
 func (r *MemcachedReconciler) next(s snapshot, progressing *metav1.Condition, err error) (ctrl.Result, error) {
 	switch {
 	case errors.Is(err, errNameTaken), err == nil && s.deployment.uid == "":
-		return ctrl.Result{RequeueAfter: r.retries.recheck(r.RecheckInterval)}, nil
+		return ctrl.Result{RequeueAfter: r.recheckAfter(s.memcached, r.RecheckInterval)}, nil
 	case errors.Is(err, errInvalidSpec):
 		return ctrl.Result{}, reconcile.TerminalError(err)
 	case err != nil:

@@ -6,6 +6,8 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
 const (
@@ -47,6 +49,18 @@ func (l *retryLimiter) When(request reconcile.Request) time.Duration {
 		overall = l.lasting
 	}
 	return l.TypedRateLimiter.When(request) + overall.Reserve().Delay()
+}
+
+// recheckAfter is recheck for mc. While an earlier recheck of mc is still to come, it takes no other: events may call the reconciler much
+// more often than there may be rechecks, and the queue keeps only the first of several times for one Memcached.
+func (r *MemcachedReconciler) recheckAfter(mc *cachev1alpha1.Memcached, interval time.Duration) time.Duration {
+	now := time.Now()
+	if rest := r.lastWrites.nextRecheck(mc).Sub(now); rest > 0 {
+		return max(rest, interval)
+	}
+	after := r.retries.recheck(interval)
+	r.lastWrites.recordRecheck(mc, now.Add(after))
+	return after
 }
 
 // recheck returns how long to wait for something that no event reports, which is interval unless too many Memcacheds wait for such

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
@@ -82,6 +83,30 @@ func TestRetriesOfOneMemcached(t *testing.T) {
 		}
 		if delay := limiter.recheck(longest); delay != longest {
 			t.Errorf("a recheck comes after %s, want %s", delay, longest)
+		}
+	})
+}
+
+// However often events call the reconciler meanwhile, a Memcached that waits for a recheck takes only one from all of them.
+func TestEventsTakeNoRechecksFromOthers(t *testing.T) {
+	inFakeTime(t, func(t *testing.T) {
+		f := newFakeCluster(t, 1)
+		f.reconciler.retries = newRetryLimiter(testRecheck)
+		f.newDeployment(func(*appsv1.Deployment) {})
+		for range 2 * retryBurst {
+			f.reconcile()
+			if f.recheck != testRecheck {
+				t.Fatalf("the operator checks again after %s, want %s", f.recheck, testRecheck)
+			}
+		}
+		if tokens := f.reconciler.retries.lasting.Tokens(); tokens != retryBurst-1 {
+			t.Errorf("others have %v rechecks left, want %d", tokens, retryBurst-1)
+		}
+
+		<-time.After(testRecheck)
+		f.reconcile()
+		if tokens := f.reconciler.retries.lasting.Tokens(); tokens != retryBurst-1 {
+			t.Errorf("after the recheck, others have %v left, want %d", tokens, retryBurst-1)
 		}
 	})
 }
