@@ -384,3 +384,19 @@ func TestIdleShare(t *testing.T) {
 		}
 	}
 }
+
+// TestEngineIsStoppedFirst has a machine without a container engine: the one that .ci/run starts is stopped before it looks for what is left.
+func TestEngineIsStoppedFirst(t *testing.T) {
+	t.Parallel()
+	at := func(p Plan, name string) int {
+		return slices.IndexFunc(p.Parts, func(part Part) bool { return part.Name == name })
+	}
+	without := landing(Request{Root: t.TempDir()}, false)
+	up, e2e, down, left := at(without, "an engine for containers"), at(without, "make e2e"), at(without, "no engine for containers"), at(without, "nothing is left running")
+	if up < 0 || up > e2e || e2e > down || down > left {
+		t.Errorf("the engine starts at %d, make e2e at %d, the engine stops at %d, and what is left is looked for at %d", up, e2e, down, left)
+	}
+	if with := landing(Request{Root: t.TempDir()}, true); at(with, "an engine for containers") >= 0 || at(with, "no engine for containers") >= 0 {
+		t.Errorf("the machine has an engine, and these are the parts: %+v", with.Parts)
+	}
+}

@@ -321,7 +321,10 @@ func everyFeatureOnKind() []Part {
 }
 
 // ci is .ci/run: what must hold before a change lands.
-func ci(r Request) (Plan, error) {
+func ci(r Request) (Plan, error) { return landing(r, hasEngine()), nil }
+
+// landing is ci on a machine with a container engine, or without. Then it has one for as long as this takes, however it ends.
+func landing(r Request, engine bool) Plan {
 	state := stateOfCI(r.Root)
 	p := Plan{
 		Name: ".ci/run", Tiers: []string{"test", "all", "e2e"},
@@ -341,14 +344,20 @@ func ci(r Request) (Plan, error) {
 			{Name: "the rest of make test-all", Needs: []string{"make test"}, Command: []string{"scripts/run", "rest"}},
 		},
 	}
-	// A machine without a container engine has one for as long as this takes, however it ends.
-	if !hasEngine() {
-		p.Parts = append(p.Parts, Part{Name: "an engine for containers", Command: []string{"make", "docker-up"}, Finally: []string{"make", "docker-down"}})
+	e2e, down := Part{Name: "make e2e", Command: []string{"make", "e2e"}}, []string{"make", "docker-down"}
+	if engine {
+		p.Parts = append(p.Parts, e2e)
+	} else {
+		p.Parts = append(p.Parts,
+			Part{Name: "an engine for containers", Command: []string{"make", "docker-up"}, Finally: down},
+			e2e,
+			// What is left is looked for afterwards, and its daemon is in the state directory.
+			Part{Name: "no engine for containers", Command: down},
+		)
 	}
 	p.Parts = append(p.Parts,
-		Part{Name: "make e2e", Command: []string{"make", "e2e"}},
 		Part{Name: "the working tree is as committed", Do: nothingChanged(r.Root)},
 		Part{Name: "nothing is left running", Do: nothingLeft(state)},
 	)
-	return p, nil
+	return p
 }
