@@ -819,7 +819,7 @@ func TestFaultExplorerFindsFaultyOperators(t *testing.T) {
 			bug: func(_ *scenarioRun, cluster client.WithWatch) client.WithWatch {
 				return interceptor.NewClient(cluster, interceptor.Funcs{
 					SubResourcePatch: func(ctx context.Context, c client.Client, subResource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-						patch, err := edited(object, patch, `[{"op": "replace", "path": "/2/value/conditions/0/status", "value": "True"}]`)
+						patch, err := edited(object, patch, `[{"op": "replace", "path": "/1/value/conditions/0/status", "value": "True"}]`)
 						if err != nil {
 							return err
 						}

@@ -74,10 +74,6 @@ func statusPatch(mc *cachev1alpha1.Memcached, stored, status cachev1alpha1.Memca
 	add := func(path string, value any) {
 		operations = append(operations, map[string]any{"op": "add", "path": path, "value": value})
 	}
-	if len(stored.Conditions) == 0 {
-		// What follows replaces all conditions, so there must be none yet.
-		operations = append(operations, map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": mc.ResourceVersion})
-	}
 	var conditions []*acmetav1.ConditionApplyConfiguration
 	for _, condition := range status.Conditions {
 		if slices.Contains(conditionTypes, condition.Type) {
