@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// drainQuiet is how long no request must have come until the webhook server stops. While there are requests, some API server does
-	// not know yet that this replica is going.
-	drainQuiet = 300 * time.Millisecond
+	// drainLeast is how long the webhook server goes on at least, and drainQuiet how long after the last request. While there are
+	// requests, some API server does not know yet that this replica is going.
+	drainLeast = 300 * time.Millisecond
+	drainQuiet = time.Second
 
 	// drainLimit is the longest time for which the webhook server goes on, half of the grace period of the pod.
 	drainLimit = 5 * time.Second
@@ -56,11 +57,8 @@ func (s *drainingServer) drain() {
 	s.draining.Store(true)
 	start := time.Now()
 	for {
-		quietSince := start
-		if last := time.Unix(0, s.last.Load()); last.After(start) {
-			quietSince = last
-		}
-		rest := min(time.Until(quietSince.Add(drainQuiet)), time.Until(start.Add(drainLimit)))
+		least, quiet := start.Add(drainLeast), time.Unix(0, s.last.Load()).Add(drainQuiet)
+		rest := min(max(time.Until(least), time.Until(quiet)), time.Until(start.Add(drainLimit)))
 		if rest <= 0 {
 			return
 		}

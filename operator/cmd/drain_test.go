@@ -30,7 +30,7 @@ func TestWebhooksAreServedUntilNoMoreRequestsCome(t *testing.T) {
 		requests int
 		want     time.Duration
 	}{
-		"no requests":           {0, drainQuiet},
+		"no requests":           {0, drainLeast},
 		"requests for a second": {10, time.Second + drainQuiet},
 		"requests all the time": {1000, drainLimit},
 	} {
