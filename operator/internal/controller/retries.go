@@ -26,8 +26,8 @@ const (
 )
 
 // retryLimiter says when a Memcached whose reconcile has failed is reconciled again: soon at first and then less and less often, and
-// not more often than all retries together may be. A Memcached waits longer than its longest wait
-// only if so many fail that the overall limit takes longer.
+// not more often than all retries together may be. A Memcached waits longer than its longest wait only if so many fail that the
+// overall limit takes longer.
 type retryLimiter struct {
 	workqueue.TypedRateLimiter[reconcile.Request]
 	quick, lasting *rate.Limiter

@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/example/operator-testbed/scripts/runner/git"
 )
 
 // entry is the last result of a part on a commit.
@@ -42,14 +43,15 @@ type Record struct {
 // Open reads the record in a file, which may be missing, for a run on the commit that is checked out in root. A tree with changes has the
 // name of its commit with a plus sign.
 func Open(ctx context.Context, root, path string) (*Record, error) {
-	commit, err := git(ctx, root, "rev-parse", "--short=12", "HEAD")
+	commit, err := git.Output(ctx, root, "rev-parse", "--short=12", "HEAD")
 	if err != nil {
 		return nil, err
 	}
-	changed, err := git(ctx, root, "status", "--porcelain")
+	changed, err := git.Output(ctx, root, "status", "--porcelain")
 	if err != nil {
 		return nil, err
 	}
+	commit = strings.TrimSpace(commit)
 	if changed != "" {
 		commit += "+"
 	}
@@ -69,16 +71,6 @@ func open(path, commit string) (*Record, error) {
 		return nil, fmt.Errorf("read the record of nightly runs, %s: %w", path, err)
 	}
 	return r, nil
-}
-
-func git(ctx context.Context, root string, arguments ...string) (string, error) {
-	command := exec.CommandContext(ctx, "git", arguments...)
-	command.Dir = root
-	out, err := command.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w", strings.Join(arguments, " "), err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }
 
 // Ended notes the result of a part, at once, because a run takes hours.

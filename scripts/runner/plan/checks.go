@@ -11,6 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/example/operator-testbed/scripts/runner/git"
+	"github.com/example/operator-testbed/scripts/runner/process"
 )
 
 // largest is the size in bytes that no source has.
@@ -20,7 +23,7 @@ const largest = 1_000_000
 // then stays in the history.
 func noBinary(root string) func(context.Context, io.Writer) error {
 	return func(ctx context.Context, out io.Writer) error {
-		list, err := git(ctx, root, "ls-files", "-z")
+		list, err := git.Output(ctx, root, "ls-files", "-z")
 		if err != nil {
 			return err
 		}
@@ -41,24 +44,13 @@ func noBinary(root string) func(context.Context, io.Writer) error {
 // nothingChanged checks that the working tree is what was committed.
 func nothingChanged(root string) func(context.Context, io.Writer) error {
 	return func(ctx context.Context, out io.Writer) error {
-		changed, err := git(ctx, root, "status", "--porcelain")
+		changed, err := git.Output(ctx, root, "status", "--porcelain")
 		if err == nil && changed != "" {
 			fmt.Fprint(out, changed)
 			err = errors.New("the working tree is not what was committed")
 		}
 		return err
 	}
-}
-
-// git returns what git prints.
-func git(ctx context.Context, root string, arguments ...string) (string, error) {
-	command := exec.CommandContext(ctx, "git", arguments...)
-	command.Dir = root
-	out, err := command.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w", strings.Join(arguments, " "), err)
-	}
-	return string(out), nil
 }
 
 // stateOfCI returns the directory of the clusters of .ci/run in this clone. It is the same at each run, because Go's cache holds a test's
@@ -71,8 +63,8 @@ func stateOfCI(root string) string {
 
 // emptyState makes the directory for clusters, and removes what an earlier run has left there unless it still runs.
 func emptyState(state string) func(context.Context, io.Writer) error {
-	return func(ctx context.Context, out io.Writer) error {
-		running, err := naming(ctx, state)
+	return func(_ context.Context, out io.Writer) error {
+		running, err := naming(state)
 		if err != nil {
 			return err
 		}
@@ -89,8 +81,8 @@ func emptyState(state string) func(context.Context, io.Writer) error {
 
 // nothingLeft checks that no process and no file is left of the clusters in a directory, and removes it.
 func nothingLeft(state string) func(context.Context, io.Writer) error {
-	return func(ctx context.Context, out io.Writer) error {
-		left, err := naming(ctx, state)
+	return func(_ context.Context, out io.Writer) error {
+		left, err := naming(state)
 		if err != nil {
 			return err
 		}
@@ -112,15 +104,15 @@ func nothingLeft(state string) func(context.Context, io.Writer) error {
 }
 
 // naming returns the processes whose command line names a path, one in each line.
-func naming(ctx context.Context, path string) (string, error) {
-	out, err := exec.CommandContext(ctx, "ps", "-axww", "-o", "pid=,args=").Output()
+func naming(path string) (string, error) {
+	all, err := process.List()
 	if err != nil {
 		return "", fmt.Errorf("list processes: %w", err)
 	}
 	var found strings.Builder
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, path) {
-			found.WriteString(line)
+	for _, p := range all {
+		if strings.Contains(p.Arguments, path) {
+			fmt.Fprintln(&found, p.PID, p.Arguments)
 		}
 	}
 	return found.String(), nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/tier/summary"
 	"github.com/example/operator-testbed/e2e/tier/tree"
+	"github.com/example/operator-testbed/scripts/runner/git"
 )
 
 // repository is the root of this repository.
@@ -283,7 +284,7 @@ func TestChecksOfTheTree(t *testing.T) {
 	root := t.TempDir()
 	run := func(arguments ...string) {
 		t.Helper()
-		if _, err := git(t.Context(), root, arguments...); err != nil {
+		if _, err := git.Output(t.Context(), root, arguments...); err != nil {
 			t.Fatal(err)
 		}
 	}
