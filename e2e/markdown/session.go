@@ -61,9 +61,10 @@ func runPages(ctx context.Context, o Options, pages []*page, directory string, h
 		"KUBECONFIG="+filepath.Join(directory, "kubeconfig"),
 		"GOENV="+filepath.Join(directory, "goenv"),
 		// So that what is compiled in one copy need not be compiled in the next. Vet reads all that a test depends on, which takes
-		// longer than compiling it, and make lint does what it does.
-		"GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath -vet=off"),
-		"TESTBED_GOFLAGS=-vet=off", // make replaces GOFLAGS
+		// longer than compiling it, and make lint does what it does. A busy machine may need longer than the ten minutes that go test
+		// gives the tests of a package.
+		"GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath -vet=off -timeout=0"),
+		"TESTBED_GOFLAGS=-vet=off -timeout=0", // make replaces GOFLAGS
 		// What WSL exports, and what other programs have in many profiles.
 		"NAME=DESKTOP-AB12CD", "STAGE=dev", "DEBUG=true", "ARCH=x86_64", "PORT=8080", "DIR=/nowhere",
 		"LC_ALL=C.UTF-8",

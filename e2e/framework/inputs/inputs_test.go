@@ -133,7 +133,7 @@ func (p *project) age(t *testing.T) {
 // test runs the suite, and reports whether the Go command reused a result.
 func (p *project) test(t *testing.T, env ...string) (cached bool, err error) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", append(append([]string{"test", "-vet=off"}, p.flags...), "./suite")...)
+	command := exec.CommandContext(t.Context(), "go", append(append([]string{"test", "-vet=off", "-timeout=0"}, p.flags...), "./suite")...)
 	command.Dir = p.dir
 	command.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GOFLAGS=") }), "GOWORK=off", "GOFLAGS=-trimpath")
 	command.Env = append(command.Env, env...)
