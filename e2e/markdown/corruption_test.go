@@ -68,7 +68,7 @@ func TestHealthyPage(t *testing.T) {
 	for _, problem := range problemsOf(t, root, p) {
 		t.Error(problem)
 	}
-	if want := 18; len(p.blocks) != want {
+	if want := 19; len(p.blocks) != want {
 		t.Errorf("the page has %d blocks, expected %d", len(p.blocks), want)
 	}
 }
