@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -24,6 +25,8 @@ type Job struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 	err   error
+	// interrupted is set when what the command has left is to be killed anyway, and may be dying.
+	interrupted atomic.Bool
 }
 
 // Start starts a command.
@@ -55,11 +58,13 @@ func (g *Guard) Start(c Command) (*Job, error) {
 func (j *Job) Ended() <-chan struct{} { return j.ended }
 
 // Finish waits until the command has exited, and kills what it has left in its group. It returns the exit code, the processor time of the
-// command and of what it has waited for, and what it has killed.
+// command and of what it has waited for, and what it has killed unless the command was interrupted.
 func (j *Job) Finish() (code int, cpu time.Duration, killed []Info) {
 	<-j.ended
 	if left := members(j.cmd.Process.Pid); len(left) > 0 {
-		killed = left
+		if !j.interrupted.Load() {
+			killed = left
+		}
 		_ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGKILL)
 	}
 	j.guard.forget(j.cmd.Process.Pid)
@@ -75,6 +80,7 @@ func (j *Job) Finish() (code int, cpu time.Duration, killed []Info) {
 // too, after the grace period or as soon as now is closed, with everything that it has started outside the group. It returns what it has
 // killed then.
 func (j *Job) Interrupt(grace time.Duration, now <-chan struct{}) []Info {
+	j.interrupted.Store(true)
 	return end(j.cmd.Process.Pid, j.ended, grace, now)
 }
 

@@ -126,6 +126,38 @@ func TestFinishEndsWhatIsLeft(t *testing.T) {
 	}
 }
 
+// What dies of an interrupt may not be gone when the command is, and was not left by it.
+func TestFinishAfterInterrupt(t *testing.T) {
+	t.Parallel()
+	guard, err := process.NewGuard(time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer guard.Close()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	const command = "for i in $(seq 100); do sleep 1000 & done; echo started; wait"
+	job, err := guard.Start(process.Command{Args: []string{"sh", "-c", command}, Env: os.Environ(), Stdout: writer, Stderr: writer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = writer.Close()
+	output := bufio.NewReader(reader)
+	if line, err := output.ReadString('\n'); err != nil || line != "started\n" {
+		t.Fatalf("the command did not start: %q, %v", line, err)
+	}
+	left := job.Interrupt(time.Minute, nil)
+	if _, _, killed := job.Finish(); len(left) > 0 || len(killed) > 0 {
+		t.Errorf("expected no report of what was interrupted, got %v and %v", left, killed)
+	}
+	if rest, err := io.ReadAll(output); err != nil || len(rest) > 0 {
+		t.Errorf("%q, %v", rest, err)
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	guard, err := process.NewGuard(time.Second)
 	if err != nil {

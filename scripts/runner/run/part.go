@@ -135,6 +135,9 @@ func (r *runner) tests(ctx context.Context, to *result, sets []string, view *vie
 			view.line(line)
 			return
 		}
+		if ctx.Err() != nil { // what a test says while it is interrupted is no result
+			return
+		}
 		_, _ = file.WriteString(line)
 		if view.says(e.Output) {
 			r.happened.Store(true)

@@ -401,7 +401,7 @@ func goModule(t *testing.T, w *scenario, test string) plan.Part {
 	t.Helper()
 	for name, text := range map[string]string{
 		"go.mod":         "module example.com/m\n\ngo 1.26.0\n",
-		"a/a_test.go":    "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n\t\"time\"\n)\n\nvar _, _ = time.Now, os.Getenv\n\n" + test,
+		"a/a_test.go":    "package a\n\nimport (\n\t\"os\"\n\t\"os/signal\"\n\t\"testing\"\n\t\"time\"\n)\n\nvar _, _, _ = time.Now, os.Getenv, signal.Notify\n\n" + test,
 		"none/none.go":   "package none\n",
 		"b/b_test.go":    "package b\n\nimport \"testing\"\n\nfunc TestB(t *testing.T) { t.Skip(\"it needs a real kubelet\") }\n",
 		"wrong/wrong.go": "package wrong\n\nvar x int = \"\"\n",
@@ -436,7 +436,7 @@ a cluster is up
 .*=== FAIL: a TestBad \(0s\)
     a_test.go:\d+: expected 1, got 2
 --- FAIL: TestBad \(0.00s\)
-FAIL  a \([\d.ms]+\)
+.*FAIL  a \([\d.ms]+\)
 .*Skipped:
   b TestB: it needs a real kubelet
 Failed:
@@ -461,6 +461,32 @@ Failed:
 	}
 	kept, err := os.ReadFile(files[0])
 	if err != nil || !strings.Contains(string(kept), `"Action":"fail","Package":"example.com/m/a","Test":"TestBad"`) {
+		t.Errorf("the events are %v\n%s", err, kept)
+	}
+}
+
+// A test that fails because another part has failed is not reported as a failure.
+func TestInterruptedTests(t *testing.T) {
+	t.Parallel()
+	w := newScenario(t)
+	runs := filepath.Join(t.TempDir(), "runs")
+	tests := goModule(t, w, `func TestStays(t *testing.T) {
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
+	if err := os.WriteFile("`+runs+`", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-interrupted
+	t.Error("interrupted")
+}
+`)
+	fails := sh("fails", `until [ -e '`+runs+`' ]; do sleep 0.1; done; exit 3`)
+	code, files := run.Run(context.Background(), plan.Plan{Name: "this", AtOnce: 2, Parts: []plan.Part{tests, fails}}, w.Options)
+	if code != 3 || strings.Contains(w.out.String(), "TestStays") {
+		t.Errorf("exit code %d\n%s", code, w.out)
+	}
+	kept, err := os.ReadFile(files[0])
+	if err != nil || strings.Contains(string(kept), `"Action":"fail"`) {
 		t.Errorf("the events are %v\n%s", err, kept)
 	}
 }
