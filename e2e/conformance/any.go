@@ -45,7 +45,7 @@ func (c Checks) anyPoints() []Point {
 
 // Generation checks that each condition says that it is about the present generation.
 func (c Checks) Generation(ctx context.Context, s *framework.Scope) {
-	object := c.created(ctx, s, "generation", 1)
+	object := c.created(ctx, s, "generation", smallest)
 	c.Barrier(ctx, s)
 	get(ctx, s, object)
 	conditions, err := framework.ConditionsOf(object)
@@ -76,7 +76,7 @@ func (c Checks) Distinct(ctx context.Context, s *framework.Scope) {
 
 // createdWithOwned creates an object, waits until it is available, and returns it and the objects that it owns itself.
 func (c Checks) createdWithOwned(ctx context.Context, s *framework.Scope, prefix string) (object client.Object, children []unstructured.Unstructured) {
-	object = c.created(ctx, s, prefix, 1)
+	object = c.created(ctx, s, prefix, smallest)
 	c.Barrier(ctx, s)
 	return object, owned(c.sample().waitForReady(ctx, s, object), object)
 }
@@ -130,11 +130,12 @@ func damage(ctx context.Context, s *framework.Scope, object *unstructured.Unstru
 			}
 		}
 	}
-	if len(damages) > 0 {
-		_, err := patched(ctx, s, object, damages)
-		must(s, err)
+	if len(damages) == 0 {
+		return nil
 	}
-	return changed
+	damaged, err := patched(ctx, s, object, damages)
+	must(s, err)
+	return slices.DeleteFunc(changed, func(pointer string) bool { return valueAt(damaged, pointer) == valueAt(object, pointer) })
 }
 
 // otherValues returns values of the same type.
