@@ -71,7 +71,10 @@ func (c Checks) Distinct(ctx context.Context, s *framework.Scope) {
 	patch(ctx, s, object, note)
 	c.Barrier(ctx, s)
 	// Objects that get their names from the API server are created by equal requests.
-	framework.VerifyDistinctWrites(ctx, s, writes(s, since, func(e *auditv1.Event) bool { return e.Verb != "create" }))
+	unknown := framework.VerifyDistinctWrites(ctx, s, writes(s, since, func(e *auditv1.Event) bool { return e.Verb != "create" }))
+	if len(unknown) > 0 {
+		s.Skipf("the audit log has no bodies of Secrets, so nothing is known about whether the writes to %s repeat each other", strings.Join(unknown, ", "))
+	}
 }
 
 // createdWithOwned creates an object, waits until it is available, and returns it and the objects that it owns itself.
