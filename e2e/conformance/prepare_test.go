@@ -186,6 +186,18 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
+func TestReadSampleRefuses(t *testing.T) {
+	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: password}\n---\n"
+	for content, why := range map[string]string{
+		"# nothing\n":    "it has no object: add the custom resource that the operator serves",
+		secret + manager: "it has several objects (Secret password, Deployment manager): give a file with only the custom resource that the operator serves",
+	} {
+		path := write(t, "sample.yaml", content, 0o600)
+		_, err := conformance.ReadSample(path)
+		NewWithT(t).Expect(err).To(MatchError("read the sample " + path + ": " + why))
+	}
+}
+
 // foreign are kinds that come with operators, and that a cluster may not have.
 const foreign = `---
 apiVersion: cert-manager.io/v1
