@@ -45,7 +45,7 @@ func (c Checks) anyPoints() []Point {
 
 // Generation checks that each condition says that it is about the present generation.
 func (c Checks) Generation(ctx context.Context, s *framework.Scope) {
-	object := c.created(ctx, s, "generation", 1)
+	object := c.created(ctx, s, "generation", smallest)
 	c.Barrier(ctx, s)
 	get(ctx, s, object)
 	conditions, err := framework.ConditionsOf(object)
@@ -71,12 +71,15 @@ func (c Checks) Distinct(ctx context.Context, s *framework.Scope) {
 	patch(ctx, s, object, note)
 	c.Barrier(ctx, s)
 	// Objects that get their names from the API server are created by equal requests.
-	framework.VerifyDistinctWrites(ctx, s, writes(s, since, func(e *auditv1.Event) bool { return e.Verb != "create" }))
+	unknown := framework.VerifyDistinctWrites(ctx, s, writes(s, since, func(e *auditv1.Event) bool { return e.Verb != "create" }))
+	if len(unknown) > 0 {
+		s.Skipf("the audit log has no bodies of Secrets, so nothing is known about whether the writes to %s repeat each other", strings.Join(unknown, ", "))
+	}
 }
 
 // createdWithOwned creates an object, waits until it is available, and returns it and the objects that it owns itself.
 func (c Checks) createdWithOwned(ctx context.Context, s *framework.Scope, prefix string) (object client.Object, children []unstructured.Unstructured) {
-	object = c.created(ctx, s, prefix, 1)
+	object = c.created(ctx, s, prefix, smallest)
 	c.Barrier(ctx, s)
 	return object, owned(c.sample().waitForReady(ctx, s, object), object)
 }
@@ -130,11 +133,12 @@ func damage(ctx context.Context, s *framework.Scope, object *unstructured.Unstru
 			}
 		}
 	}
-	if len(damages) > 0 {
-		_, err := patched(ctx, s, object, damages)
-		must(s, err)
+	if len(damages) == 0 {
+		return nil
 	}
-	return changed
+	damaged, err := patched(ctx, s, object, damages)
+	must(s, err)
+	return slices.DeleteFunc(changed, func(pointer string) bool { return valueAt(damaged, pointer) == valueAt(object, pointer) })
 }
 
 // otherValues returns values of the same type.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -9,10 +10,12 @@ import (
 	"strings"
 	"time"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/gcustom"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,8 +38,9 @@ type Checks struct {
 const (
 	// defaultPort is memcached's own.
 	defaultPort = 11211
-	// largest is the largest size that the points ask for.
-	largest = 5
+	// smallest is a size that every API allows, medium is one at which pods may become ready one after another, and largest is the largest
+	// size that the points ask for.
+	smallest, medium, largest = 1, 3, 5
 )
 
 // must fails the test when something that a check needs did not work.
@@ -58,7 +62,7 @@ func (a API) within(size int32) int32 {
 // several returns a size of at least 2, unless the API allows none.
 func (c Checks) several(s *framework.Scope) int32 {
 	most := c.Describe().within(largest)
-	return s.Size(min(2, most), most)
+	return s.Size(min(smallest+1, most), most)
 }
 
 // create creates a custom resource whose name starts with the prefix.
@@ -75,10 +79,13 @@ func (c Checks) createNamed(ctx context.Context, s *framework.Scope, name string
 	return object
 }
 
-// change patches an object.
+// change patches an object. It ends the test if that would change nothing.
 func change(ctx context.Context, s *framework.Scope, object client.Object, edit func()) {
 	before := object.DeepCopyObject().(client.Object)
 	edit()
+	if equality.Semantic.DeepEqual(before, object) {
+		unchanged(s, object)
+	}
 	must(s, s.Client.Patch(ctx, object, client.MergeFrom(before)))
 }
 
@@ -87,8 +94,22 @@ func (c Checks) resize(ctx context.Context, s *framework.Scope, object client.Ob
 	change(ctx, s, object, func() { c.Resize(object, size) })
 }
 
-// patch merges into an object.
+// unchanged ends the test because a change that it depends on is what the object is like already: whatever follows would prove nothing.
+func unchanged(s *framework.Scope, object client.Object) {
+	s.Skipf("the change for this check would leave %s as it is", object.GetName())
+}
+
+// patch merges into an object. It ends the test if that would change nothing.
 func patch(ctx context.Context, s *framework.Scope, object client.Object, patch string) {
+	current := object.DeepCopyObject().(client.Object)
+	get(ctx, s, current)
+	before, err := json.Marshal(current)
+	must(s, err)
+	after, err := jsonpatch.MergePatch(before, []byte(patch))
+	must(s, err)
+	if jsonpatch.Equal(before, after) {
+		unchanged(s, object)
+	}
 	must(s, s.Client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
@@ -203,6 +224,9 @@ func (c Checks) crash(ctx context.Context, s *framework.Scope, object client.Obj
 	get(ctx, s, deployment)
 	var pods corev1.PodList
 	must(s, s.Client.List(ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels)))
+	if len(pods.Items) == 0 {
+		s.Fatalf("expected pods that can crash; last seen: none with the labels %v", deployment.Spec.Selector.MatchLabels)
+	}
 	simulate := func(value string) {
 		for i := range pods.Items {
 			patch(ctx, s, &pods.Items[i], `{"metadata":{"annotations":{"testbed.example.com/simulate":`+value+`}}}`)
@@ -221,7 +245,7 @@ func (c Checks) crash(ctx context.Context, s *framework.Scope, object client.Obj
 // limit has a quota allow none of a resource, and returns when it is in force. It is lifted by lift.
 func limit(ctx context.Context, s *framework.Scope, name corev1.ResourceName) (lift func()) {
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "none"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("none")},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{name: resource.MustParse("0")}},
 	}
 	must(s, s.Client.Create(ctx, quota))
@@ -246,8 +270,8 @@ func (c Checks) Barrier(ctx context.Context, s *framework.Scope) {
 		if c.sample() != nil {
 			name = s.NewName(Canary) // what belongs to the last one may still be there
 		}
-		canary := c.createNamed(ctx, s, name, 1)
-		c.waitForAvailable(ctx, s, canary, 1)
+		canary := c.createNamed(ctx, s, name, smallest)
+		c.waitForAvailable(ctx, s, canary, smallest)
 		framework.WaitForRequest(ctx, s, framework.RequestInput{
 			What:   "a write about the canary",
 			Writes: s.Writes(since, audit.About(name)),

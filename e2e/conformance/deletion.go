@@ -14,7 +14,7 @@ import (
 // NoFinalizer checks that an object has no finalizer: garbage collection does the work.
 func (c Checks) NoFinalizer(ctx context.Context, s *framework.Scope) {
 	s.NeedsAudit() // for the barrier: a step that is skipped later would leave the object
-	object := c.created(ctx, s, "plain", 1)
+	object := c.created(ctx, s, "plain", smallest)
 	c.Barrier(ctx, s)
 	get(ctx, s, object)
 	if finalizers := object.GetFinalizers(); len(finalizers) > 0 {

@@ -16,10 +16,10 @@ import (
 
 // ForeignDeployment checks that a Deployment of the same name that belongs to somebody else is left alone, and reported.
 func (c Checks) ForeignDeployment(ctx context.Context, s *framework.Scope) {
-	object := c.New(s.Namespace, "taken", c.several(s), defaultPort)
+	object := c.New(s.Namespace, s.NewName("taken"), c.several(s), defaultPort)
 	foreign := c.deployment(object)
 	foreign.Spec = appsv1.DeploymentSpec{
-		Replicas: new(int32(0)),
+		Replicas: new(int32),
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "foreign"}},
 		Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "foreign"}},
@@ -40,30 +40,30 @@ func (c Checks) ForeignDeployment(ctx context.Context, s *framework.Scope) {
 // Quota checks that a quota that refuses the Deployment is reported, and that the object recovers.
 func (c Checks) Quota(ctx context.Context, s *framework.Scope) {
 	lift := limit(ctx, s, "count/deployments.apps")
-	object := c.create(ctx, s, "refused", 1)
+	object := c.create(ctx, s, "refused", smallest)
 	c.waitForFailure(ctx, s, object, c.Describe().Reasons.Quota)
 	lift()
-	c.waitForSize(ctx, s, object, 1)
+	c.waitForSize(ctx, s, object, smallest)
 }
 
 // RolloutDeadline shortens the Deployment's own deadline, which its controller keeps, while a quota lets no pod in.
 func (c Checks) RolloutDeadline(ctx context.Context, s *framework.Scope) {
 	lift := limit(ctx, s, "pods")
-	object := c.create(ctx, s, "overdue", 1)
+	object := c.create(ctx, s, "overdue", smallest)
 	deployment := c.deployment(object)
 	framework.WaitForObject(ctx, s, deployment, gomega.Not(gomega.BeNil()))
 	patch(ctx, s, deployment, `{"spec":{"progressDeadlineSeconds":1}}`)
 	c.waitForFailure(ctx, s, object, "")
 	waitForNotTrue(ctx, s, object, c.Describe().Conditions.Progressing)
 	lift()
-	c.waitForSettled(ctx, s, object, 1)
+	c.waitForSettled(ctx, s, object, smallest)
 }
 
 // OwnDeadline is about pods that fail when the Deployment's controller no longer looks: it does so in rollouts only. It restarts the
 // operator.
 func (c Checks) OwnDeadline(ctx context.Context, s *framework.Scope) {
-	object := c.create(ctx, s, "late", 1)
-	c.waitForSettled(ctx, s, object, 1)
+	object := c.create(ctx, s, "late", smallest)
+	c.waitForSettled(ctx, s, object, smallest)
 	s.RestartAfterwards(ctx)
 	must(s, s.Operator.Restart(ctx, runner.WithArgs(c.Describe().DeadlineArgs...)))
 	restore := c.crash(ctx, s, object)
@@ -71,12 +71,12 @@ func (c Checks) OwnDeadline(ctx context.Context, s *framework.Scope) {
 	c.waitForFailure(ctx, s, object, "")
 	waitForNotTrue(ctx, s, object, c.Describe().Conditions.Progressing)
 	restore()
-	c.waitForSettled(ctx, s, object, 1)
+	c.waitForSettled(ctx, s, object, smallest)
 }
 
 // Paused pauses the Deployment as `kubectl rollout pause` does. It still scales.
 func (c Checks) Paused(ctx context.Context, s *framework.Scope) {
-	object := c.created(ctx, s, "paused", 1)
+	object := c.created(ctx, s, "paused", smallest)
 	patch(ctx, s, c.deployment(object), `{"spec":{"paused":true}}`)
 	size := c.several(s)
 	c.resize(ctx, s, object, size)

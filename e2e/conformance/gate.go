@@ -33,7 +33,7 @@ func (c Checks) Served(ctx context.Context, s *framework.Scope) {
 		s = sample.open(s)
 	}
 	since := s.Mark()
-	object := c.create(ctx, s, "first", 1)
+	object := c.create(ctx, s, "first", smallest)
 	granted := false
 	framework.WaitFor(ctx, s, object.GetName(), func(ctx context.Context) error {
 		served, refused, err := c.isServed(ctx, s, object, since)
@@ -51,10 +51,10 @@ func (c Checks) Served(ctx context.Context, s *framework.Scope) {
 		if i := slices.IndexFunc(reported, isAboutOwnerPermission); i >= 0 && !granted {
 			granted, since = true, s.Mark()
 			must(s, errors.Join(grantOwnerPermission(ctx, s, reported[i]), s.Operator.Restart(ctx)))
-			object = c.create(ctx, s, "first", 1)
+			object = c.create(ctx, s, "first", smallest)
 		} else if slices.ContainsFunc(refused, isAboutOwnerPermission) {
 			since = s.Mark() // the API server had not yet seen the grant
-			object = c.create(ctx, s, "first", 1)
+			object = c.create(ctx, s, "first", smallest)
 		}
 		return fmt.Errorf("expected it to be served; last seen: it is not. The last errors of the operator, and the object's status:\n%s",
 			strings.Join(append(counted(reported), framework.DescribeConditions(conditions)), "\n"))

@@ -20,7 +20,7 @@ import (
 
 // Port checks that memcached listens on the port, also after a change of it.
 func (c Checks) Port(ctx context.Context, s *framework.Scope) {
-	object := c.created(ctx, s, "port", 1)
+	object := c.created(ctx, s, "port", smallest)
 	c.waitForPort(ctx, s, object, defaultPort)
 	port := s.Port()
 	change(ctx, s, object, func() { c.SetPort(object, port) })
@@ -56,7 +56,7 @@ func values(env []corev1.EnvVar) []string {
 func (c Checks) Selectors(ctx context.Context, s *framework.Scope) {
 	selectors := map[string]labels.Selector{}
 	for _, name := range []string{"one", "two"} {
-		deployment := c.deployment(c.create(ctx, s, name, 1))
+		deployment := c.deployment(c.create(ctx, s, name, smallest))
 		framework.WaitForObject(ctx, s, deployment, gomega.Not(gomega.BeNil()))
 		selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
 		must(s, err)

@@ -2,14 +2,15 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,7 +25,7 @@ type Foreign struct {
 	// Operator is its executable, or its image: anything that image.Open takes.
 	Operator string
 	// Manifests is the directory of the kustomization or of the files that install it, or a file such as install.yaml: its
-	// CustomResourceDefinition, its permissions, and the Deployment or StatefulSet of its manager.
+	// CustomResourceDefinition, its permissions, and the Deployment, StatefulSet or DaemonSet of its manager.
 	Manifests string
 	// CRDs are files of other CustomResourceDefinitions that the operator needs, and directories of such files.
 	CRDs []string
@@ -48,20 +49,11 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	if len(rendered.Select("Deployment")) == 0 {
-		for _, manager := range rendered.Select("StatefulSet") {
-			manager.SetKind("Deployment") // as a process, it is the same
-		}
-	}
-	manager, err := rendered.Manager()
+	rendered, others, err := f.selectManager(rendered)
 	if err != nil {
 		return Prepared{}, err
 	}
-	program, err := f.program(ctx, manager, work)
-	if err != nil {
-		return Prepared{}, err
-	}
-	elects, err := f.configure(rendered, program)
+	elects, program, err := f.configure(ctx, rendered, work)
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -69,7 +61,11 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	if manager, err = rendered.Manager(); err != nil {
+	manager, err := rendered.Manager()
+	if unknown := new(runner.UnknownVariable); errors.As(err, &unknown) {
+		err = fmt.Errorf("%w, for example with ARGS=--env=%s=VALUE", err, unknown.Variable)
+	}
+	if err != nil {
 		return Prepared{}, err
 	}
 	objects, notes := leaveOut(append(definitions, rendered.Objects()...), manager.Certificates)
@@ -77,6 +73,7 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
+	notes = append(others, notes...)
 	if elects {
 		notes = append(notes, "switched leader election off: outside of a pod, nothing says in which namespace the manager runs")
 	}
@@ -147,7 +144,7 @@ func leaveOut(objects []*unstructured.Unstructured, certificates []string) (kept
 }
 
 // program returns the executable, and what its image says of how to run it.
-func (f Foreign) program(ctx context.Context, manager runner.Manager, work string) (image.Program, error) {
+func (f Foreign) program(ctx context.Context, manager *corev1.Container, work string) (image.Program, error) {
 	if image.IsProgram(f.Operator) {
 		path, err := filepath.Abs(f.Operator)
 		return image.Program{Path: path, Args: manager.Command[min(1, len(manager.Command)):]}, err
@@ -162,13 +159,24 @@ func (f Foreign) program(ctx context.Context, manager runner.Manager, work strin
 // configure has the manager's Deployment say what the image and the options say. As for a kubelet, the Deployment prevails over the
 // image, and the options prevail over both. An operator that would elect a leader in its own namespace, but learns only from its
 // pod's files which that is, does not elect one: elects says so.
-func (f Foreign) configure(m runner.Manifests, program image.Program) (elects bool, err error) {
+func (f Foreign) configure(ctx context.Context, m runner.Manifests, work string) (elects bool, program image.Program, err error) {
 	object := m.Select("Deployment")[0]
-	d := &appsv1.Deployment{}
-	if err := k8sruntime.DefaultUnstructuredConverter.FromUnstructured(object.Object, d); err != nil {
-		return false, fmt.Errorf("reading the manager's Deployment %s: %w", object.GetName(), err)
+	d, err := deploymentFrom(object)
+	if err != nil {
+		return false, program, err
 	}
-	container := &d.Spec.Template.Spec.Containers[0]
+	if _, named := d.Spec.Template.Annotations[runner.DefaultContainer]; !named {
+		if runs := containersOf(d, f.Operator); len(runs) == 1 {
+			metav1.SetMetaDataAnnotation(&d.Spec.Template.ObjectMeta, runner.DefaultContainer, runs[0])
+		}
+	}
+	container, err := runner.ManagerContainer(d)
+	if err != nil {
+		return false, program, err
+	}
+	if program, err = f.program(ctx, container, work); err != nil {
+		return false, program, err
+	}
 	container.Args = slices.Concat(program.Args, container.Args)
 	elects = slices.ContainsFunc(container.Args, isElection) && !slices.ContainsFunc(container.Env, isNamespace)
 	if elects {
@@ -177,7 +185,7 @@ func (f Foreign) configure(m runner.Manifests, program image.Program) (elects bo
 	container.Args = append(container.Args, f.Args...)
 	container.Env = slices.Concat(variables(program.Env), container.Env, variables(f.Env))
 	object.Object, err = k8sruntime.DefaultUnstructuredConverter.ToUnstructured(d)
-	return elects, err
+	return elects, program, err
 }
 
 // electionFlag is what kubebuilder calls the flag that has an operator elect a leader.

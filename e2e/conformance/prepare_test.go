@@ -1,14 +1,23 @@
 package conformance_test
 
 import (
+	"cmp"
+	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/crane"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	. "github.com/onsi/gomega"
 
 	"github.com/example/operator-testbed/e2e/conformance"
+	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
@@ -64,6 +73,130 @@ apiVersion: v1
 kind: Secret
 metadata: {name: settings, namespace: system}
 `
+
+// proxied is a manager with a proxy in front of its metrics, as scaffolds had it before 2024.
+const proxied = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: manager, namespace: system}
+spec:
+  template:
+    metadata: {labels: {control-plane: controller-manager}}
+    spec:
+      serviceAccountName: manager
+      containers:
+      - {name: kube-rbac-proxy, image: example.com/proxy:1, args: [--secure-listen-address=0.0.0.0:8443]}
+      - {name: manager, image: example.com/operator:1, args: [--metrics-bind-address=:8080]}
+`
+
+// other is another workload of the manifests.
+const other = `---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: database, namespace: system}
+spec:
+  template:
+    spec:
+      containers: [{name: database, image: example.com/database:1, args: [--data=/data]}]
+`
+
+func TestPrepareFindsTheManager(t *testing.T) {
+	img := imagetest.FromScratch(t, runtime.GOARCH, v1.Config{Entrypoint: []string{"/manager"}}, map[string][]byte{"manager": imagetest.Executable(t, runtime.GOARCH, false)})
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	reference := strings.TrimPrefix(server.URL, "http://") + "/operator:1"
+	if err := crane.Push(img, reference); err != nil {
+		t.Fatal(err)
+	}
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unnamed := strings.ReplaceAll(proxied, "name: manager, image", "name: operator, image")
+	annotated := strings.Replace(unnamed, "metadata: {labels", "metadata: {annotations: {kubectl.kubernetes.io/default-container: operator}, labels", 1)
+	ours := []string{"--metrics-bind-address=:8080"}
+	leftOut := []string{"left out Deployment database: only the manager runs, as a process"}
+	unlabeled := strings.Replace(proxied, "control-plane", "app", 1)
+	for name, tc := range map[string]struct {
+		manifests, operator string
+		args, notes         []string
+	}{
+		"by its name":                       {manifests: proxied, args: ours},
+		"by the annotation":                 {manifests: annotated, args: ours},
+		"by its image":                      {manifests: strings.ReplaceAll(unnamed, "example.com/operator:1", reference), operator: reference, args: ours},
+		"by its image, not by its name":     {manifests: strings.ReplaceAll(proxied, "example.com/proxy:1", reference), operator: reference, args: []string{"--secure-listen-address=0.0.0.0:8443"}},
+		"in a StatefulSet":                  {manifests: strings.Replace(proxied, "kind: Deployment", "kind: StatefulSet", 1), args: ours},
+		"in a DaemonSet":                    {manifests: strings.Replace(proxied, "kind: Deployment", "kind: DaemonSet", 1), args: ours},
+		"in the Deployment with the label":  {manifests: proxied + other, args: ours, notes: leftOut},
+		"in the StatefulSet with the label": {manifests: strings.Replace(proxied, "kind: Deployment", "kind: StatefulSet", 1) + other, args: ours, notes: leftOut},
+		"in the Deployment with the image":  {manifests: strings.ReplaceAll(unlabeled, "example.com/operator:1", reference) + other, operator: reference, args: ours, notes: leftOut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			foreign := conformance.Foreign{Operator: cmp.Or(tc.operator, executable), Manifests: write(t, "install.yaml", tc.manifests, 0o600)}
+			prepared, err := foreign.Prepare(t.Context(), t.TempDir())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(prepared.Notes).To(Equal(tc.notes))
+			manifests, err := runner.Load(prepared.Manifests)
+			g.Expect(err).NotTo(HaveOccurred())
+			m, err := manifests.Manager()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(m.Args).To(Equal(tc.args))
+		})
+	}
+}
+
+func TestPrepareRefuses(t *testing.T) {
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodeName := strings.Replace(manager, "env: [", "env: [{name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}, ", 1)
+	for name, tc := range map[string]struct {
+		manifests string
+		env       []string
+		why       string
+	}{
+		"no workload": {manifests: "apiVersion: v1\nkind: Namespace\nmetadata: {name: system}\n", why: `have no Deployment, StatefulSet or DaemonSet: add the one that runs the operator$`},
+		"several workloads": {
+			manifests: manager + other,
+			why:       `have several workloads, and any of these may run the operator: Deployment manager, Deployment database: give OPERATOR as the image that it runs, or give the pods of one of them the label control-plane$`,
+		},
+		"several containers": {
+			manifests: strings.Replace(proxied, "name: manager, image", "name: operator, image", 1),
+			why:       `^the manager's Deployment manager has the containers \["kube-rbac-proxy" "operator"\], and none is called manager: name the one that runs the operator in the annotation kubectl.kubernetes.io/default-container of its pods$`,
+		},
+		"a container that is not there": {
+			manifests: strings.Replace(proxied, "metadata: {labels", "metadata: {annotations: {kubectl.kubernetes.io/default-container: operator}, labels", 1),
+			why:       `^the manager's Deployment manager has the containers \["kube-rbac-proxy" "manager"\], and its annotation kubectl.kubernetes.io/default-container names "operator": name one of them$`,
+		},
+		"a field that only a pod has": {
+			manifests: nodeName,
+			why:       `^the variable NODE_NAME of the manager's Deployment manager needs its pod's spec.nodeName, which a process does not have: set the variable to a value, for example with ARGS=--env=NODE_NAME=VALUE$`,
+		},
+		"but not one that has a value": {manifests: nodeName, env: []string{"NODE_NAME=node-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := conformance.Foreign{Operator: executable, Env: tc.env, Manifests: write(t, "install.yaml", tc.manifests, 0o600)}.Prepare(t.Context(), t.TempDir())
+			if tc.why == "" {
+				NewWithT(t).Expect(err).NotTo(HaveOccurred())
+			} else {
+				NewWithT(t).Expect(err).To(MatchError(MatchRegexp(tc.why)))
+			}
+		})
+	}
+}
+
+func TestReadSampleRefuses(t *testing.T) {
+	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: password}\n---\n"
+	for content, why := range map[string]string{
+		"# nothing\n":    "it has no object: add the custom resource that the operator serves",
+		secret + manager: "it has several objects (Secret password, Deployment manager): give a file with only the custom resource that the operator serves",
+	} {
+		path := write(t, "sample.yaml", content, 0o600)
+		_, err := conformance.ReadSample(path)
+		NewWithT(t).Expect(err).To(MatchError("read the sample " + path + ": " + why))
+	}
+}
 
 // foreign are kinds that come with operators, and that a cluster may not have.
 const foreign = `---

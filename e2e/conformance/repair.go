@@ -17,16 +17,20 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// drift checks that an operation on the Deployment is undone, which shows at the JSON pointer.
-func (c Checks) drift(ctx context.Context, s *framework.Scope, name string, change operation, pointer string) {
-	deployment := c.deployment(c.created(ctx, s, name, c.several(s)))
+// drift checks that a change of the Deployment is undone, which shows at the JSON pointer. The operation that makes the change depends on
+// what is there.
+func (c Checks) drift(ctx context.Context, s *framework.Scope, prefix, pointer string, change func(was any) operation) {
+	deployment := c.deployment(c.created(ctx, s, prefix, c.several(s)))
 	before := &unstructured.Unstructured{}
 	before.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	before.SetNamespace(deployment.Namespace)
 	before.SetName(deployment.Name)
 	get(ctx, s, before)
-	_, err := patched(ctx, s, before, []operation{change})
+	after, err := patched(ctx, s, before, []operation{change(valueAt(before, pointer))})
 	must(s, err)
+	if valueAt(after, pointer) == valueAt(before, pointer) {
+		unchanged(s, before)
+	}
 	waitForPutBack(ctx, s, before, pointer)
 }
 
@@ -67,7 +71,9 @@ func waitForPutBack(ctx context.Context, s *framework.Scope, before *unstructure
 // Replicas checks that a changed number of replicas is put back.
 func (c Checks) Replicas(ctx context.Context, s *framework.Scope) {
 	const replicas = "/spec/replicas"
-	c.drift(ctx, s, "replicas", operation{"replace", replicas, 4}, replicas)
+	c.drift(ctx, s, "replicas", replicas, func(was any) operation {
+		return operation{"replace", replicas, was.(int64) + 1} // the API server sets it where nobody has
+	})
 }
 
 // container is the first one of a Deployment.
@@ -75,28 +81,38 @@ const container = "/spec/template/spec/containers/0"
 
 // Image checks that a changed image is put back.
 func (c Checks) Image(ctx context.Context, s *framework.Scope) {
-	c.drift(ctx, s, "image", operation{"replace", container + "/image", "example.com/not-memcached:1"}, container+"/image")
+	const image = container + "/image"
+	c.drift(ctx, s, "image", image, func(any) operation {
+		return operation{"replace", image, "example.com/" + s.NewName("other") + ":1"}
+	})
 }
 
 // SecurityContext checks that a changed security context is put back.
 func (c Checks) SecurityContext(ctx context.Context, s *framework.Scope) {
-	const escalation = "allowPrivilegeEscalation"
-	c.drift(ctx, s, "security", operation{"add", container + "/securityContext", map[string]bool{escalation: true}}, container+"/securityContext/"+escalation)
+	const securityContext, escalation = container + "/securityContext", "allowPrivilegeEscalation"
+	c.drift(ctx, s, "security", securityContext+"/"+escalation, func(was any) operation {
+		return operation{"add", securityContext, map[string]bool{escalation: was != true}}
+	})
 }
 
 // Owner checks that a removed owner reference is put back.
 func (c Checks) Owner(ctx context.Context, s *framework.Scope) {
 	const owners = "/metadata/ownerReferences"
-	c.drift(ctx, s, "owned", operation{Op: "remove", Path: owners}, owners+"/0/uid")
+	c.drift(ctx, s, "owned", owners+"/0/uid", func(was any) operation {
+		if was == nil {
+			s.Fatal("expected the Deployment to have an owner reference; last seen: none")
+		}
+		return operation{Op: "remove", Path: owners}
+	})
 }
 
 // DeletedDeployment checks that a Deployment that is deleted comes back.
 func (c Checks) DeletedDeployment(ctx context.Context, s *framework.Scope) {
-	object := c.created(ctx, s, "deleted", 1)
+	object := c.created(ctx, s, "deleted", smallest)
 	deployment := c.deployment(object)
 	get(ctx, s, deployment)
 	deleteAndWait(ctx, s, deployment)
-	c.waitForSize(ctx, s, object, 1)
+	c.waitForSize(ctx, s, object, smallest)
 }
 
 // deleteAndWait deletes an object, and waits until it comes back.
@@ -113,7 +129,7 @@ func deleteAndWait(ctx context.Context, s *framework.Scope, object client.Object
 
 // ForeignFields checks that the operator leaves fields alone that somebody else has set.
 func (c Checks) ForeignFields(ctx context.Context, s *framework.Scope) {
-	object := c.created(ctx, s, "shared", 1)
+	object := c.created(ctx, s, "shared", smallest)
 	deployment := c.deployment(object)
 	const mine = "example.com/mine"
 	patch(ctx, s, deployment, `{"metadata":{"annotations":{"`+mine+`":"yes"},"labels":{"`+mine+`":"yes"}},

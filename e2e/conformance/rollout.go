@@ -44,9 +44,9 @@ func (c Checks) RolloutProgresses(ctx context.Context, s *framework.Scope) {
 // rollout has the port of all pods changed, and returns when they have been replaced. It returns the revision of the change, too. Each
 // simulated pod takes half a second until it is ready, as real ones do, so that no rollout is over before an operator on a busy
 // machine can report it.
-func (c Checks) rollout(ctx context.Context, s *framework.Scope, name string, port int32) (object client.Object, since uint64) {
+func (c Checks) rollout(ctx context.Context, s *framework.Scope, prefix string, port int32) (object client.Object, since uint64) {
 	size := c.Describe().within(rolloutSize)
-	object = c.created(ctx, s, name, size)
+	object = c.created(ctx, s, prefix, size)
 	patch(ctx, s, c.deployment(object), `{"spec":{"template":{"metadata":{"annotations":{"testbed.example.com/ready-after":"500ms"}}}}}`)
 	c.waitForSize(ctx, s, object, size)
 	change(ctx, s, object, func() { c.SetPort(object, port) })

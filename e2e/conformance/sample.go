@@ -40,10 +40,15 @@ func ReadSample(path string) (*Sample, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the sample %s: it is not the YAML of a Kubernetes object: %w", path, err)
 	}
-	if objects := manifests.Objects(); len(objects) == 1 {
+	switch objects := manifests.Objects(); len(objects) {
+	case 0:
+		return nil, fmt.Errorf("read the sample %s: it has no object: add the custom resource that the operator serves", path)
+	case 1:
 		return &Sample{object: objects[0]}, nil
+	default:
+		return nil, fmt.Errorf("read the sample %s: it has several objects (%s): give a file with only the custom resource that the operator serves",
+			path, strings.Join(namesOf(objects), ", "))
 	}
-	return nil, fmt.Errorf("read the sample %s: expected one object, which the operator serves; last seen: %d", path, len(manifests.Objects()))
 }
 
 // Describe returns what all APIs have in common.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"slices"
 
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,10 +14,11 @@ import (
 
 // Size checks that the Deployment follows the size.
 func (c Checks) Size(ctx context.Context, s *framework.Scope) {
-	object := c.create(ctx, s, "size", 1)
-	c.waitForSize(ctx, s, object, 1)
-	for _, size := range []int32{3, largest, 3, 1} {
-		size = c.Describe().within(size)
+	object := c.create(ctx, s, "size", smallest)
+	c.waitForSize(ctx, s, object, smallest)
+	most := c.Describe().within(largest)
+	between := s.Size(smallest+1, max(smallest+1, most-1))
+	for _, size := range slices.Compact([]int32{between, most, between, smallest}) {
 		c.resize(ctx, s, object, size)
 		c.waitForSize(ctx, s, object, size)
 	}
@@ -24,11 +26,11 @@ func (c Checks) Size(ctx context.Context, s *framework.Scope) {
 
 // AvailableNotEarly lets no pod in until the operator has had its chance to be early: until it has served, and let go, another object.
 func (c Checks) AvailableNotEarly(ctx context.Context, s *framework.Scope) {
-	size := c.Describe().within(3)
+	size := c.several(s)
 	lift := limit(ctx, s, "pods")
 	object := c.create(ctx, s, "early", size)
 	framework.WaitForObject(ctx, s, c.deployment(object), gomega.HaveField("Status.UnavailableReplicas", gomega.BeEquivalentTo(size)))
-	other := c.create(ctx, s, "other", 1)
+	other := c.create(ctx, s, "other", smallest)
 	framework.WaitForObject(ctx, s, c.deployment(other), gomega.Not(gomega.BeNil()))
 	c.remove(ctx, s, other)
 	lift()
@@ -42,7 +44,7 @@ func (c Checks) AvailableNotEarly(ctx context.Context, s *framework.Scope) {
 // is: until the controller goes on, the Deployment has not counted that pod. It restarts the operator, and needs the cluster to
 // itself.
 func (c Checks) DeploymentAgrees(ctx context.Context, s *framework.Scope) {
-	object, other := c.created(ctx, s, "uncounted", 1), c.created(ctx, s, "other", 1)
+	object, other := c.created(ctx, s, "uncounted", smallest), c.created(ctx, s, "other", smallest)
 	restore := c.crash(ctx, s, object)
 	waitForCondition(ctx, s, object, c.Describe().Conditions.Available, metav1.ConditionFalse, "")
 	framework.WaitForObject(ctx, s, c.deployment(object), gomega.HaveField("Status.ReadyReplicas", gomega.BeZero()))
@@ -55,12 +57,12 @@ func (c Checks) DeploymentAgrees(ctx context.Context, s *framework.Scope) {
 	// An operator may delay its reaction to a pod that becomes ready. After a restart, it reconciles every object at once, and has
 	// done so when it has reacted to two changes, one after the other.
 	must(s, s.Operator.Restart(ctx))
-	for _, size := range []int32{2, 1} {
+	for _, size := range []int32{c.several(s), smallest} {
 		c.resize(ctx, s, other, size)
 		framework.WaitForObject(ctx, s, c.deployment(other), gomega.HaveField("Spec.Replicas", gomega.HaveValue(gomega.BeEquivalentTo(size))))
 	}
 	s.Control(ctx, cluster.KubeControllerManager, cluster.Resume)
-	c.waitForAvailable(ctx, s, object, 1)
+	c.waitForAvailable(ctx, s, object, smallest)
 
 	for _, early := range c.early(ctx, s, object, framework.CountedBy(c.deployment(object).Name)) {
 		if early.Revision > since {
@@ -75,7 +77,7 @@ func (c Checks) early(ctx context.Context, s *framework.Scope, object client.Obj
 
 // FailureShows checks that an object whose pods crash is not available.
 func (c Checks) FailureShows(ctx context.Context, s *framework.Scope) {
-	object := c.created(ctx, s, "crashing", 2)
+	object := c.created(ctx, s, "crashing", c.several(s))
 	restore := c.crash(ctx, s, object)
 	waitForCondition(ctx, s, object, c.Describe().Conditions.Available, metav1.ConditionFalse, "")
 	c.waitForFailure(ctx, s, object, "")
@@ -88,7 +90,7 @@ func (c Checks) ObservedGeneration(ctx context.Context, s *framework.Scope) {
 	if progressing := c.Describe().Conditions.Progressing; progressing != "" {
 		conditions = append(conditions, framework.Condition{Type: progressing, Status: metav1.ConditionFalse})
 	}
-	object := c.create(ctx, s, "generation", 1)
+	object := c.create(ctx, s, "generation", smallest)
 	framework.WaitForConditions(ctx, s, object, conditions...)
 	c.resize(ctx, s, object, c.several(s))
 	framework.WaitForConditions(ctx, s, object, conditions...)

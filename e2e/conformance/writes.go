@@ -55,7 +55,7 @@ func (c Checks) FewScaleWrites(ctx context.Context, s *framework.Scope) {
 // scaling returns the sizes before and after a change by two, as far as the API allows it.
 func (c Checks) scaling() (from, to int32) {
 	to = c.Describe().within(largest)
-	return max(1, to-2), to
+	return max(smallest, to-2), to
 }
 
 // verifyWrites checks that since the mark there are at most limit writes, and those that report mere progress.
@@ -79,7 +79,7 @@ const note = `{"metadata":{"annotations":{"example.com/note":"does not matter"}}
 
 // Quiet checks that no write follows from a change that does not matter.
 func (c Checks) Quiet(ctx context.Context, s *framework.Scope) {
-	object := c.created(ctx, s, "noted", 1)
+	object := c.created(ctx, s, "noted", smallest)
 	c.Barrier(ctx, s)
 	mark := s.Mark()
 	patch(ctx, s, object, note)
@@ -89,7 +89,7 @@ func (c Checks) Quiet(ctx context.Context, s *framework.Scope) {
 
 // FewDeleteWrites allows one write on deletion.
 func (c Checks) FewDeleteWrites(ctx context.Context, s *framework.Scope) {
-	object := c.created(ctx, s, "removed", 1)
+	object := c.created(ctx, s, "removed", smallest)
 	c.Barrier(ctx, s)
 	mark := s.Mark()
 	c.remove(ctx, s, object)
@@ -100,8 +100,8 @@ func (c Checks) FewDeleteWrites(ctx context.Context, s *framework.Scope) {
 // NoConflict checks that no write is in conflict while the size changes again and again.
 func (c Checks) NoConflict(ctx context.Context, s *framework.Scope) {
 	mark := s.Mark()
-	object := c.create(ctx, s, "restless", 1)
-	for size := int32(1); size <= c.Describe().within(largest); size++ {
+	object := c.create(ctx, s, "restless", smallest)
+	for size := int32(smallest) + 1; size <= c.Describe().within(largest); size++ {
 		c.resize(ctx, s, object, size)
 		c.waitForSize(ctx, s, object, size)
 	}

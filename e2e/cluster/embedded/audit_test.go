@@ -28,6 +28,7 @@ func TestAuditLog(t *testing.T) {
 	b.create(t, owner)
 	b.create(t, d)
 	b.create(t, secret)
+	b.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one"}, Data: map[string]string{"color": "red"}})
 	b.patch(t, d, `{"spec":{"replicas":2}}`)
 	if err := b.Status().Patch(ctx, owner, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"ready":2}}`))); err != nil {
 		t.Fatal(err)
@@ -46,6 +47,7 @@ func TestAuditLog(t *testing.T) {
 		{"create", "owners", "", `"kind":"Owner"`},
 		{"create", "deployments", "", `"image":"memcached:1.6"`},
 		{"create", "secrets", "", ""},
+		{"create", "configmaps", "", `"color":"red"`},
 		{"patch", "deployments", "", `"replicas":2`},
 		{"patch", "owners", "status", `"ready":2`},
 		{"get", "deployments", "", ""},

@@ -66,6 +66,7 @@ program, because nothing here could run a container.`,
 	set.StringVar(&flags.mapping, "mapping", "", "file that says what its API calls what (default: e2e/conformance/mappings/operator-testbed.yaml)")
 	set.StringVar(&flags.sample, "sample", "", "file of a custom resource, for the operator of any kind, in place of a mapping")
 	set.StringArrayVar(&flags.foreign.Args, "arg", nil, "argument that comes behind the operator's own, such as --arg=--leader-elect=false; repeat it for more")
+	set.StringArrayVar(&flags.foreign.Env, "env", nil, "variable that takes precedence over the operator's own, such as --env=NODE_NAME=node-1; repeat it for more")
 	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")
 	set.BoolVar(&flags.unconfined, "unconfined", false, "run the operator with all your permissions: only for one that you trust")
 	set.BoolVar(&flags.markdown, "markdown", false, "print the table in Markdown")
@@ -126,7 +127,7 @@ func (f *conformanceFlags) read(root string) (checks conformance.Checks, err err
 	if err != nil {
 		return checks, err
 	}
-	f.foreign.Args, f.foreign.Env = slices.Concat(mapping.Args, f.foreign.Args), mapping.Env
+	f.foreign.Args, f.foreign.Env = slices.Concat(mapping.Args, f.foreign.Args), slices.Concat(mapping.Env, f.foreign.Env)
 	f.mapping, err = filepath.Abs(f.mapping)
 	return conformance.Checks{Operator: mapping}, err
 }

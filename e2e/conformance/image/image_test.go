@@ -4,8 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"log"
@@ -36,39 +34,12 @@ import (
 // other is an architecture that this machine does not have.
 var other = map[bool]string{true: "arm64", false: "amd64"}[runtime.GOARCH == "amd64"]
 
-var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
-
-// executable is the beginning of an executable of Linux, which is all that is read.
-func executable(t *testing.T, architecture string, interpreter bool) []byte {
-	t.Helper()
-	machine, known := machines[architecture]
-	if !known {
-		t.Skipf("this test has no ELF machine for the architecture %s", architecture)
-	}
-	header := elf.Header64{
-		Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT), Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
-	}
-	copy(header.Ident[:], elf.ELFMAG)
-	header.Ident[elf.EI_CLASS], header.Ident[elf.EI_DATA], header.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
-	program := elf.Prog64{Type: uint32(elf.PT_LOAD)}
-	if interpreter {
-		program.Type = uint32(elf.PT_INTERP)
-	}
-	var file bytes.Buffer
-	for _, part := range []any{header, program} {
-		if err := binary.Write(&file, binary.LittleEndian, part); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return file.Bytes()
-}
-
 // operator is an image like that of operator/Dockerfile.
 func operator(t *testing.T) v1.Image {
 	t.Helper()
 	return imagetest.FromScratch(t, runtime.GOARCH,
 		v1.Config{Entrypoint: []string{"/manager", "--zap-devel"}, Cmd: []string{"--leader-elect"}, Env: []string{"COLOR=red"}},
-		map[string][]byte{"manager": executable(t, runtime.GOARCH, false)})
+		map[string][]byte{"manager": imagetest.Executable(t, runtime.GOARCH, false)})
 }
 
 func reference(t *testing.T, text string) name.Reference {
@@ -200,7 +171,7 @@ func TestProgram(t *testing.T) {
 			g.Expect(program).To(Equal(image.Program{
 				Path: filepath.Join(directory, "manager"), Args: []string{"--zap-devel", "--leader-elect"}, Env: []string{"COLOR=red"},
 			}))
-			g.Expect(os.ReadFile(program.Path)).To(Equal(executable(t, runtime.GOARCH, false)))
+			g.Expect(os.ReadFile(program.Path)).To(Equal(imagetest.Executable(t, runtime.GOARCH, false)))
 			g.Expect(image.IsProgram(program.Path)).To(BeTrue())
 			g.Expect(image.IsProgram(source)).To(BeFalse())
 		})
@@ -211,7 +182,7 @@ func TestProgramOfAPod(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("images hold programs of Linux, which this machine does not run")
 	}
-	program := executable(t, runtime.GOARCH, false)
+	program := imagetest.Executable(t, runtime.GOARCH, false)
 	img := imagetest.FromScratch(t, runtime.GOARCH,
 		v1.Config{
 			Entrypoint: []string{"/ko-app/cmd"}, Cmd: []string{"--from-image"}, WorkingDir: "/ko-app", Env: []string{"PATH=/nowhere:/bin"},
@@ -281,10 +252,10 @@ func TestRefused(t *testing.T) {
 		"two images":                               {saved(t, operator(t), of2(t)), "is not an archive of one image"},
 		"an empty layout":                          {inLayout(t, empty.Index), "holds 0 images for linux/" + runtime.GOARCH},
 		"a layout of two images":                   {inLayout(t, mutate.AppendManifests(only(operator(t)), mutate.IndexAddendum{Add: of2(t)})), "holds 2 images for linux/" + runtime.GOARCH},
-		"another architecture":                     {of(other, run, executable(t, other, false)), "is for linux/" + other + ", and this machine is linux/" + runtime.GOARCH},
+		"another architecture":                     {of(other, run, imagetest.Executable(t, other, false)), "is for linux/" + other + ", and this machine is linux/" + runtime.GOARCH},
 		"only other platforms":                     {inLayout(t, only(forPlatforms(map[string]v1.Image{other: empty.Image, "s390x": empty.Image}))), "holds 0 images for linux/" + runtime.GOARCH},
-		"another than it says":                     {of(runtime.GOARCH, run, executable(t, other, false)), "is for linux/" + other + ", and this machine is linux/" + runtime.GOARCH},
-		"libraries":                                {of(runtime.GOARCH, run, executable(t, runtime.GOARCH, true)), "is linked to libraries of its image"},
+		"another than it says":                     {of(runtime.GOARCH, run, imagetest.Executable(t, other, false)), "is for linux/" + other + ", and this machine is linux/" + runtime.GOARCH},
+		"libraries":                                {of(runtime.GOARCH, run, imagetest.Executable(t, runtime.GOARCH, true)), "is linked to libraries of its image"},
 		"a script":                                 {of(runtime.GOARCH, run, []byte("#!/bin/sh\n")), "is not an executable of Linux, perhaps a script"},
 		"an empty file":                            {of(runtime.GOARCH, run, nil), "is not an executable of Linux"},
 		"nothing to run":                           {of(runtime.GOARCH, v1.Config{}, nil), "names no program to run"},

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	certutil "k8s.io/client-go/util/cert"
 )
@@ -18,19 +19,18 @@ import (
 const certificateFlag = "webhook-cert-path"
 
 // certificates returns where the manager's container expects certificates: see [Manager].
-func (m Manifests) certificates(d *appsv1.Deployment) []string {
-	pod := d.Spec.Template.Spec
+func (m Manifests) certificates(d *appsv1.Deployment, container *corev1.Container) []string {
 	var directories []string
-	if directory, given := flagValue(pod.Containers[0].Args, certificateFlag); given {
+	if directory, given := flagValue(container.Args, certificateFlag); given {
 		directories = append(directories, directory)
 	}
-	for _, volume := range pod.Volumes {
+	for _, volume := range d.Spec.Template.Spec.Volumes {
 		if volume.Secret == nil || slices.ContainsFunc(m.Select("Secret"), func(secret *unstructured.Unstructured) bool {
 			return secret.GetNamespace() == d.Namespace && secret.GetName() == volume.Secret.SecretName
 		}) {
 			continue
 		}
-		for _, mount := range pod.Containers[0].VolumeMounts {
+		for _, mount := range container.VolumeMounts {
 			if mount.Name == volume.Name {
 				directories = append(directories, filepath.Clean(mount.MountPath))
 			}

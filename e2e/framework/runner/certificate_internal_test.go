@@ -71,10 +71,10 @@ func TestCertificates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			m := render(t, "testdata/issued")
-			d, err := m.deployment()
+			d, container, err := m.deployment()
 			g.Expect(err).NotTo(HaveOccurred())
-			d.Spec.Template.Spec.Containers[0].Args = tc.args
-			g.Expect(NewManifests(append(m.Objects(), tc.more...)...).certificates(d)).To(Equal(tc.want))
+			container.Args = tc.args
+			g.Expect(NewManifests(append(m.Objects(), tc.more...)...).certificates(d, container)).To(Equal(tc.want))
 		})
 	}
 }

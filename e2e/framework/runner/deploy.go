@@ -105,11 +105,10 @@ func (d *Deployed) Remove(ctx context.Context) error {
 
 // workload returns the manager's Deployment with what the options say.
 func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
-	deployment, err := o.Manifests.deployment()
+	deployment, container, err := o.Manifests.deployment()
 	if err != nil {
 		return nil, err
 	}
-	container := &deployment.Spec.Template.Spec.Containers[0]
 	container.Image = o.Image
 	if o.Replicas > 0 {
 		deployment.Spec.Replicas = new(int32(o.Replicas))

@@ -167,8 +167,7 @@ type Manager struct {
 	ServiceAccount client.ObjectKey
 	// Command is the program and its first arguments where the manifests say so; else the image does.
 	Command []string
-	// Args are its arguments and Env its environment, of which only literal values and the pod's own namespace can be
-	// had outside a pod.
+	// Args are its arguments and Env its environment, with the values that they would have in a pod.
 	Args []string
 	Env  []string
 	// Ports are those that the containers of its pod declare.
@@ -186,11 +185,14 @@ func (m Manager) UserName() string {
 
 // Manager finds the manager in the manifests: the only Deployment, the way kubebuilder lays a project out.
 func (m Manifests) Manager() (Manager, error) {
-	d, err := m.deployment()
+	d, container, err := m.deployment()
 	if err != nil {
 		return Manager{}, err
 	}
-	container := d.Spec.Template.Spec.Containers[0]
+	environment, err := m.environment(d, container)
+	if err != nil {
+		return Manager{}, err
+	}
 	var ports []string
 	for _, c := range d.Spec.Template.Spec.Containers {
 		for _, p := range c.Ports {
@@ -201,38 +203,53 @@ func (m Manifests) Manager() (Manager, error) {
 		Ports:          ports,
 		Deployment:     client.ObjectKeyFromObject(d),
 		ServiceAccount: client.ObjectKey{Namespace: d.Namespace, Name: d.Spec.Template.Spec.ServiceAccountName},
-		Command:        slices.Clone(container.Command),
-		Args:           slices.Clone(container.Args),
-		Env:            environment(container.Env, d.Namespace),
-		Certificates:   m.certificates(d),
+		Command:        environment.expandAll(container.Command),
+		Args:           environment.expandAll(container.Args),
+		Env:            environment.list,
+		Certificates:   m.certificates(d, container),
 	}, nil
 }
 
-// deployment returns the manager's Deployment, which has a container.
-func (m Manifests) deployment() (*appsv1.Deployment, error) {
+// deployment returns the manager's Deployment, and which of its containers is the manager.
+func (m Manifests) deployment() (*appsv1.Deployment, *corev1.Container, error) {
 	deployments := m.Select("Deployment")
 	if len(deployments) != 1 {
-		return nil, fmt.Errorf("the manifests have %d Deployments where one, the manager's, was expected", len(deployments))
+		return nil, nil, fmt.Errorf("the manifests have %d Deployments where one, the manager's, was expected", len(deployments))
 	}
 	d := &appsv1.Deployment{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(deployments[0].Object, d); err != nil {
-		return nil, fmt.Errorf("reading the manager's Deployment %s: %w", deployments[0].GetName(), err)
+		return nil, nil, fmt.Errorf("reading the manager's Deployment %s: %w", deployments[0].GetName(), err)
 	}
-	if len(d.Spec.Template.Spec.Containers) == 0 {
-		return nil, fmt.Errorf("the manager's Deployment %s has no container", d.Name)
-	}
-	return d, nil
+	container, err := ManagerContainer(d)
+	return d, container, err
 }
 
-func environment(vars []corev1.EnvVar, namespace string) []string {
-	var env []string
-	for _, v := range vars {
-		switch {
-		case v.ValueFrom == nil:
-			env = append(env, v.Name+"="+v.Value)
-		case v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
-			env = append(env, v.Name+"="+namespace)
-		}
+// DefaultContainer is the annotation of pods that names the container which kubectl uses if none is given.
+const DefaultContainer = "kubectl.kubernetes.io/default-container"
+
+// ManagerContainer returns the container of the manager's Deployment that runs the operator: the one that [DefaultContainer] names, or
+// else the only one, or else the one called manager, as kubebuilder calls it. Others may be beside it, such as a proxy in front of its
+// metrics.
+func ManagerContainer(d *appsv1.Deployment) (*corev1.Container, error) {
+	containers := d.Spec.Template.Spec.Containers
+	var names []string
+	for i := range containers {
+		names = append(names, containers[i].Name)
 	}
-	return env
+	name, annotated := d.Spec.Template.Annotations[DefaultContainer]
+	switch {
+	case len(containers) == 0:
+		return nil, fmt.Errorf("the manager's Deployment %s has no container: add the one that runs the operator", d.Name)
+	case annotated && !slices.Contains(names, name):
+		return nil, fmt.Errorf("the manager's Deployment %s has the containers %q, and its annotation %s names %q: name one of them", d.Name, names, DefaultContainer, name)
+	case !annotated && len(containers) == 1:
+		return &containers[0], nil
+	case !annotated:
+		name = "manager"
+	}
+	if i := slices.Index(names, name); i >= 0 {
+		return &containers[i], nil
+	}
+	return nil, fmt.Errorf("the manager's Deployment %s has the containers %q, and none is called manager: name the one that runs the operator in the annotation %s of its pods",
+		d.Name, names, DefaultContainer)
 }

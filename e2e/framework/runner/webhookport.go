@@ -21,11 +21,10 @@ const defaultPort = 443
 // fixedPort returns the port at which the operator serves its webhooks, or "" if the manager's arguments set their address, so that each
 // replica can get another one. The manifests alone decide: asking the executable for its flags would run it.
 func (m Manifests) fixedPort() (string, error) {
-	d, err := m.deployment()
+	_, container, err := m.deployment()
 	if err != nil {
 		return "", err
 	}
-	container := d.Spec.Template.Spec.Containers[0]
 	if _, given := flagValue(container.Args, addressFlag); given {
 		return "", nil
 	}

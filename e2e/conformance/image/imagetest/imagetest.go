@@ -4,6 +4,8 @@ package imagetest
 import (
 	"archive/tar"
 	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"io"
 	"testing"
@@ -43,6 +45,35 @@ func New(architecture string, config v1.Config, files map[string][]byte) (v1.Ima
 		return nil, err
 	}
 	return mutate.AppendLayers(img, layer)
+}
+
+// machines are architectures by their names in Go.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// Executable returns the beginning of an executable of Linux, which is all that package image reads. With an interpreter, it is linked
+// dynamically. It skips a test for an architecture that it does not know.
+func Executable(t testing.TB, architecture string, interpreter bool) []byte {
+	t.Helper()
+	machine, known := machines[architecture]
+	if !known {
+		t.Skipf("this test has no ELF machine for the architecture %s", architecture)
+	}
+	header := elf.Header64{
+		Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT), Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
+	}
+	copy(header.Ident[:], elf.ELFMAG)
+	header.Ident[elf.EI_CLASS], header.Ident[elf.EI_DATA], header.Ident[elf.EI_VERSION] = byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)
+	program := elf.Prog64{Type: uint32(elf.PT_LOAD)}
+	if interpreter {
+		program.Type = uint32(elf.PT_INTERP)
+	}
+	var file bytes.Buffer
+	for _, part := range []any{header, program} {
+		if err := binary.Write(&file, binary.LittleEndian, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file.Bytes()
 }
 
 // archived makes a tar archive of executable files, in the order of their names.
