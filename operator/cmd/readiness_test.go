@@ -8,6 +8,7 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -59,7 +60,7 @@ type readiness struct {
 func newReadiness(t *testing.T, arguments ...string) *readiness {
 	t.Helper()
 	// The certificate in files is made with the real clock.
-	r := &readiness{t: t, clock: clocktesting.NewFakeClock(time.Now()), api: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()}
+	r := &readiness{t: t, clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)), api: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()}
 	o, c := parsed(t, append([]string{"--health-probe-bind-address=0"}, arguments...)...)
 	c.clock = r.clock
 	if c.source != nil {
@@ -101,6 +102,16 @@ func (r *readiness) reconcile() {
 			r.t.Fatal(err)
 		}
 	}
+}
+
+// secret returns the Secret with the authorities.
+func (r *readiness) secret() *corev1.Secret {
+	r.t.Helper()
+	secret := &corev1.Secret{}
+	if err := r.api.Get(r.t.Context(), r.reconciler.Options.Secret, secret); err != nil {
+		r.t.Fatal(err)
+	}
+	return secret
 }
 
 // TestReadiness follows a replica from its start until its certificate has expired, for each source of the certificate. It is ready when,

@@ -75,7 +75,7 @@ func (s *site) install() {
 }
 
 func (s *site) replica() *Reconciler {
-	return &Reconciler{Client: s.client, Options: s.options, Source: &Source{}, Clock: s.clock}
+	return &Reconciler{Client: s.client, Options: s.options, Source: &Source{Clock: s.clock}, Clock: s.clock}
 }
 
 // reconcile runs every replica until none has anything left to do now, and returns the shortest time after which one checks
@@ -296,7 +296,6 @@ func TestNotReadyBeforeItIsTrusted(t *testing.T) {
 	s := newSite(t)
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "mutating"}}
 	s.do(s.client.Delete(t.Context(), mutating))
-	s.clock.SetTime(time.Now()) // Check uses the real clock
 	one := s.replica()
 	for range 3 {
 		if _, err := one.Reconcile(t.Context(), ctrl.Request{}); err != nil {
