@@ -97,9 +97,11 @@ func (l *life) verify(when string) {
 	if !isReady {
 		return
 	}
-	l.past = append(l.past, observed{l.clock.Now(), l.bundles()})
-	l.mustServe(when, 0, l.one)
-	l.mustServe(when, l.options.settling()-time.Second, l.one)
+	l.observe()
+	for _, lag := range []time.Duration{0, l.options.settling() - time.Second} {
+		l.mustServe(when, lag, l.one)
+		l.mustServeMetrics(when, lag, l.one)
+	}
 }
 
 // run runs the life, and returns how many writes it has taken.
