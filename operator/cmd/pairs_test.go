@@ -27,6 +27,7 @@ func (s setting) variable() (name, value string, ok bool) {
 
 // settings returns everything that can be set, with several values where they differ in more than a number.
 func settings(t *testing.T) []setting {
+	t.Helper()
 	directory, _ := certificateFiles(t)
 	return []setting{
 		"--health-probe-bind-address=0", "--health-probe-bind-address=:9443", "--health-probe-bind-address=127.0.0.1:8443",

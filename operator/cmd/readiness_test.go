@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"testing"
@@ -163,7 +162,7 @@ func TestReadiness(t *testing.T) {
 			r := newReadiness(t, source.arguments...)
 			for _, step := range source.steps {
 				step.do(r)
-				request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "/readyz", http.NoBody)
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// A fault is what happens to one write of a reconcile. It gets the write, and returns what the reconciler is answered.
+// writeFaults are what may happen to a write of a reconcile. Each gets the write, and returns the answer that the reconciler gets.
 var writeFaults = map[string]func(write func() error) error{
 	"refused": func(func() error) error { return apierrors.NewInternalError(errors.New("etcd is gone")) },
 	"conflict": func(func() error) error {
@@ -29,7 +29,7 @@ var writeFaults = map[string]func(write func() error) error{
 	},
 }
 
-// life is a replica's life that is a little longer than the validity of its first authority, in which a write fails.
+// life is the life of a replica, in which one write fails. It is a little longer than the validity of the first authority.
 type life struct {
 	*site
 	one *Reconciler
@@ -41,6 +41,7 @@ type life struct {
 }
 
 func newLife(t *testing.T, failing int, fault func(write func() error) error) *life {
+	t.Helper()
 	l := &life{site: newSite(t), failing: failing, fault: fault}
 	l.options.AuthorityDuration, l.options.CertificateDuration = 90*time.Minute, 45*time.Minute
 	l.one = l.replica()
