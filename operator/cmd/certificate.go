@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +31,8 @@ type certificate struct {
 	own    *certificates.Options
 	source *certificates.Source
 	files  *certwatcher.CertWatcher
+	// clock is the real clock if nil. It says whether the certificate in the files has expired.
+	clock clock.PassiveClock
 }
 
 // newCertificate returns the certificate for the options. Without webhooks there is none, and the metrics server creates a
@@ -77,6 +80,19 @@ func (c certificate) tlsOptions() []func(*tls.Config) {
 	}}
 }
 
+// check is for a readiness probe: it fails while no API server would accept the certificate. Whether an API server trusts a
+// certificate from files is known only to what has issued it.
+func (c certificate) check(request *http.Request) error {
+	if c.source != nil {
+		return c.source.Check(request)
+	}
+	current, err := c.files.GetCertificate(nil)
+	if err != nil {
+		return err
+	}
+	return certificates.CheckNotExpired(current, c.clock)
+}
+
 // serveWebhooks adds the webhooks to the manager, with their certificate, and makes it ready only when they can be called.
 func serveWebhooks(manager ctrl.Manager, o options, c certificate) error {
 	if !o.webhooks.enabled {
@@ -85,10 +101,8 @@ func serveWebhooks(manager ctrl.Manager, o options, c certificate) error {
 	// The server completes no TLS handshake before it has a certificate.
 	started := manager.GetWebhookServer().StartedChecker()
 	ready := func(request *http.Request) error {
-		if c.source != nil {
-			if err := c.source.Check(request); err != nil {
-				return err
-			}
+		if err := c.check(request); err != nil {
+			return err
 		}
 		return started(request)
 	}

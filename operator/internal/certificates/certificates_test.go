@@ -22,7 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-const serverName = "operator-webhook-service.operator-system.svc"
+// The names under which an API server calls the webhooks, and under which others read the metrics.
+const (
+	serverName  = "operator-webhook-service.operator-system.svc"
+	metricsName = "operator-controller-manager-metrics-service.operator-system.svc"
+)
 
 // site is a cluster with two webhook configurations, of three webhooks together, and a clock.
 type site struct {
@@ -30,13 +34,21 @@ type site struct {
 	client  client.WithWatch
 	clock   *clocktesting.FakeClock
 	options Options
-	// past records the bundles that the API server had, and when.
+	// past records the bundles that the API server and the Secret had, and when.
 	past []observed
 }
 
 type observed struct {
-	at      time.Time
-	bundles [][]byte
+	at time.Time
+	// bundles are what the webhooks trust, and published is what the Secret offers to other clients.
+	bundles   [][]byte
+	published []byte
+}
+
+// observe records the bundles.
+func (s *site) observe() {
+	s.t.Helper()
+	s.past = append(s.past, observed{s.clock.Now(), s.bundles(), s.secret().Data[bundleKey]})
 }
 
 func newSite(t *testing.T) *site {
@@ -49,7 +61,7 @@ func newSite(t *testing.T) *site {
 			Secret:                         client.ObjectKey{Namespace: "operator-system", Name: "operator-webhook-ca"},
 			MutatingWebhookConfiguration:   "mutating",
 			ValidatingWebhookConfiguration: "validating",
-			DNSNames:                       []string{serverName},
+			DNSNames:                       []string{serverName, metricsName},
 			AuthorityDuration:              90 * time.Minute,
 			CertificateDuration:            12 * time.Minute,
 		},
@@ -75,7 +87,7 @@ func (s *site) install() {
 }
 
 func (s *site) replica() *Reconciler {
-	return &Reconciler{Client: s.client, Options: s.options, Source: &Source{}, Clock: s.clock}
+	return &Reconciler{Client: s.client, Options: s.options, Source: &Source{Clock: s.clock}, Clock: s.clock}
 }
 
 // reconcile runs every replica until none has anything left to do now, and returns the shortest time after which one checks
@@ -96,7 +108,7 @@ func (s *site) reconcile(replicas ...*Reconciler) time.Duration {
 			next = min(next, result.RequeueAfter)
 		}
 	}
-	s.past = append(s.past, observed{s.clock.Now(), s.bundles()})
+	s.observe()
 	return next
 }
 
@@ -113,8 +125,8 @@ func (s *site) bundles() [][]byte {
 	return [][]byte{mutating.Webhooks[0].ClientConfig.CABundle, validating.Webhooks[0].ClientConfig.CABundle, validating.Webhooks[1].ClientConfig.CABundle}
 }
 
-// serves returns why an API server that trusts the bundle would not call the replica, or nil.
-func (s *site) serves(replica *Reconciler, bundle []byte) error {
+// serves returns why a client that trusts the bundle would not call the replica by that name, or nil.
+func (s *site) serves(replica *Reconciler, name string, bundle []byte) error {
 	certificate, err := replica.Source.GetCertificate(nil)
 	if err != nil {
 		return err
@@ -122,7 +134,7 @@ func (s *site) serves(replica *Reconciler, bundle []byte) error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
 	_, err = certificate.Leaf.Verify(x509.VerifyOptions{
-		DNSName: serverName, Roots: roots, CurrentTime: s.clock.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSName: name, Roots: roots, CurrentTime: s.clock.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	})
 	return err
 }
@@ -130,19 +142,34 @@ func (s *site) serves(replica *Reconciler, bundle []byte) error {
 // mustServe fails the test if an API server would not call a replica, or if one whose configuration is lag behind would not.
 func (s *site) mustServe(when string, lag time.Duration, replicas ...*Reconciler) {
 	s.t.Helper()
-	knows := s.past[0]
-	for _, o := range s.past {
-		if !o.at.After(s.clock.Now().Add(-lag)) {
-			knows = o
-		}
-	}
 	for i, replica := range replicas {
-		for _, bundle := range knows.bundles {
-			if err := s.serves(replica, bundle); err != nil {
+		for _, bundle := range s.known(lag).bundles {
+			if err := s.serves(replica, serverName, bundle); err != nil {
 				s.t.Fatalf("%s, replica %d, an API server %s behind: %v", when, i, lag, err)
 			}
 		}
 	}
+}
+
+// mustServeMetrics is mustServe for clients that read metrics, and trust what the Secret publishes.
+func (s *site) mustServeMetrics(when string, lag time.Duration, replicas ...*Reconciler) {
+	s.t.Helper()
+	for i, replica := range replicas {
+		if err := s.serves(replica, metricsName, s.known(lag).published); err != nil {
+			s.t.Fatalf("%s, replica %d, a client of the metrics %s behind: %v", when, i, lag, err)
+		}
+	}
+}
+
+// known returns what a client knows that is lag behind.
+func (s *site) known(lag time.Duration) observed {
+	known := s.past[0]
+	for _, o := range s.past {
+		if !o.at.After(s.clock.Now().Add(-lag)) {
+			known = o
+		}
+	}
+	return known
 }
 
 func (s *site) secret() *corev1.Secret {
@@ -170,8 +197,8 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
-// Three lifetimes of an authority, checked whenever something happens: no admission fails, not even on an API server that lags
-// behind, nor with a replica that starts in the middle.
+// Three lifetimes of an authority, checked whenever something happens: no admission fails, and nobody fails to read metrics, not even if
+// the API server or the reader lags behind, nor with a replica that starts in the middle.
 func TestRotationFailsNoAdmission(t *testing.T) {
 	s := newSite(t)
 	one := s.replica()
@@ -189,10 +216,13 @@ func TestRotationFailsNoAdmission(t *testing.T) {
 		next := s.reconcile(replicas...)
 		s.mustServe("after work", 0, replicas...)
 		s.mustServe("after work", lag, replicas...)
-		if step%50 == 0 {
+		s.mustServeMetrics("after work", 0, replicas...)
+		s.mustServeMetrics("after work", lag, replicas...)
+		if step%10 == 0 {
 			replicas[1] = s.replica()
 			s.reconcile(replicas...)
 			s.mustServe("after a start", lag, replicas...)
+			s.mustServeMetrics("after a start", lag, replicas...)
 		}
 		authorities[string(s.secret().Data[corev1.TLSCertKey])] = true
 		certificates[string(one.Source.current().Leaf.Raw)] = true
@@ -296,7 +326,6 @@ func TestNotReadyBeforeItIsTrusted(t *testing.T) {
 	s := newSite(t)
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "mutating"}}
 	s.do(s.client.Delete(t.Context(), mutating))
-	s.clock.SetTime(time.Now()) // Check uses the real clock
 	one := s.replica()
 	for range 3 {
 		if _, err := one.Reconcile(t.Context(), ctrl.Request{}); err != nil {

@@ -132,6 +132,7 @@ func newScenarioRun(t *testing.T, plan map[int]fault, bug func(*scenarioRun, cli
 	}
 	run.delete(run.memcached())
 	run.afterStatus = run.checkStatus
+	run.unstored = func(event string) { run.violate("I2 truth: %s", event) }
 	run.restart()
 	return run
 }

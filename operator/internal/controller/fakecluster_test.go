@@ -69,6 +69,8 @@ type fakeCluster struct {
 	afterStatus func()
 	// events are the operator's events, in order, such as "Warning NameTaken".
 	events []string
+	// unstored is called with an event that says what the stored status does not. It fails the test if nil.
+	unstored func(event string)
 
 	reconciler *MemcachedReconciler
 }
@@ -76,9 +78,27 @@ type fakeCluster struct {
 // eventRecorder records the events of the operator in a fakeCluster.
 type eventRecorder fakeCluster
 
-// Eventf records an event.
-func (r *eventRecorder) Eventf(_, _ runtime.Object, eventType, reason, _, _ string, _ ...any) {
-	r.events = append(r.events, eventType+" "+reason)
+// Eventf records an event. Whatever a test is about, the API server has stored the status that the event announces.
+func (r *eventRecorder) Eventf(regarding, _ runtime.Object, eventType, reason, _, format string, args ...any) {
+	event := eventType + " " + reason
+	r.events = append(r.events, event)
+	if reason == cachev1alpha1.ReasonUndecodable {
+		return // there is no status then
+	}
+	mc, reference := &cachev1alpha1.Memcached{}, regarding.(*corev1.ObjectReference)
+	err := r.api.Get(r.t.Context(), client.ObjectKey{Namespace: reference.Namespace, Name: reference.Name}, mc)
+	degraded := degradedOf(mc.Status)
+	if degraded.Status == metav1.ConditionFalse {
+		degraded.Reason = cachev1alpha1.ReasonRecovered
+	}
+	if note := fmt.Sprintf(format, args...); err != nil || mc.UID != reference.UID || degraded.Reason != reason || degraded.Message != note {
+		event = fmt.Sprintf("the event %q %q, while the stored condition is %s %s %q (%v)", event, note, degraded.Status, degraded.Reason, degraded.Message, err)
+		if r.unstored == nil {
+			r.t.Error(event)
+			return
+		}
+		r.unstored(event)
+	}
 }
 
 // testScheme has only the types that the tests use, because the fake client goes through all of them for each write.

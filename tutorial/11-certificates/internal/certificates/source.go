@@ -3,13 +3,19 @@ package certificates
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 // Source holds the certificate that a replica's servers present. The zero Source holds none.
 type Source struct {
+	// Clock is the real clock if nil.
+	Clock clock.PassiveClock
+
 	mutex       sync.RWMutex
 	certificate *tls.Certificate
 	trusted     bool
@@ -36,8 +42,18 @@ func (s *Source) Check(*http.Request) error {
 		return errors.New("there is no certificate yet")
 	case !s.trusted:
 		return errors.New("the webhook configurations do not trust the certificate yet")
-	case !time.Now().Before(s.certificate.Leaf.NotAfter):
-		return errors.New("the certificate has expired")
+	}
+	return CheckNotExpired(s.certificate, s.Clock)
+}
+
+// CheckNotExpired returns an error if a certificate, which has been parsed, has expired. The clock is the real one if nil.
+func CheckNotExpired(certificate *tls.Certificate, by clock.PassiveClock) error {
+	now := time.Now
+	if by != nil {
+		now = by.Now
+	}
+	if !now().Before(certificate.Leaf.NotAfter) {
+		return fmt.Errorf("the certificate has expired at %s", certificate.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	return nil
 }
