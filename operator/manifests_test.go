@@ -15,8 +15,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -24,6 +26,7 @@ import (
 func TestInventory(t *testing.T) {
 	inEach := []string{
 		"Deployment operator-controller-manager", "ServiceAccount operator-controller-manager",
+		"PodDisruptionBudget operator-controller-manager",
 		"Role operator-leader-election-role", "RoleBinding operator-leader-election-rolebinding",
 	}
 	inDefault := slices.Concat(inEach, []string{
@@ -64,7 +67,7 @@ func TestManagerStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			manager := one[appsv1.Deployment](t, render(t, name), "Deployment")
 			update := manager.Spec.Strategy.RollingUpdate
-			if *manager.Spec.Replicas < 1 || update == nil || update.MaxUnavailable.String() != "0" || update.MaxSurge.String() == "0" {
+			if *manager.Spec.Replicas != 2 || update == nil || update.MaxUnavailable.String() != "0" || update.MaxSurge.String() == "0" {
 				t.Errorf("%d replicas are replaced by %+v", *manager.Spec.Replicas, manager.Spec.Strategy)
 			}
 			if diff := cmp.Diff(manager.Spec.Template.Labels, manager.Spec.Selector.MatchLabels); diff != "" {
@@ -93,6 +96,35 @@ func TestManagerStays(t *testing.T) {
 				if account.AutomountServiceAccountToken != nil {
 					t.Error("the ServiceAccount says whether pods get its token")
 				}
+			}
+		})
+	}
+}
+
+// A replica stays while a node is drained, whatever the number of replicas: with one, the drain must not wait forever. Replicas of the
+// same version prefer different nodes.
+func TestManagerStaysWhileNodesAreDrained(t *testing.T) {
+	for _, name := range []string{"default", "default-cert-manager", "namespaced"} {
+		t.Run(name, func(t *testing.T) {
+			objects := render(t, name)
+			manager := one[appsv1.Deployment](t, objects, "Deployment")
+			budget := one[policyv1.PodDisruptionBudget](t, objects, "PodDisruptionBudget")
+			if diff := cmp.Diff(manager.Spec.Selector, budget.Spec.Selector); diff != "" || budget.Namespace != manager.Namespace {
+				t.Errorf("the PodDisruptionBudget is about other pods, in %s (-want +got):\n%s", budget.Namespace, diff)
+			}
+			always := policyv1.AlwaysAllow
+			want := policyv1.PodDisruptionBudgetSpec{
+				Selector: manager.Spec.Selector, MaxUnavailable: new(intstr.FromInt32(1)), UnhealthyPodEvictionPolicy: &always,
+			}
+			if diff := cmp.Diff(want, budget.Spec); diff != "" {
+				t.Errorf("the PodDisruptionBudget (-want +got):\n%s", diff)
+			}
+			spread := []corev1.TopologySpreadConstraint{{
+				MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+				LabelSelector: manager.Spec.Selector, MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
+			}}
+			if diff := cmp.Diff(spread, manager.Spec.Template.Spec.TopologySpreadConstraints); diff != "" {
+				t.Errorf("how the pods are spread (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/internal/rollout"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
@@ -30,6 +31,6 @@ func untilAvailable(ctx context.Context, config *rest.Config) error {
 	if err := c.Create(ctx, deployment); err != nil {
 		return err
 	}
-	_, err = watch.Available(ctx, c, client.ObjectKeyFromObject(deployment))
+	_, err = rollout.Available(ctx, config, client.ObjectKeyFromObject(deployment))
 	return err
 }

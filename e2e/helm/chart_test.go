@@ -125,7 +125,7 @@ func TestValues(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0", 64)
 	manifests, err := build(t).Template(t.Context(), chart, "cache", "caches", "--set=namespaces={a,b}",
 		"--set=manager.image.repository=registry.example.com/operator", "--set=manager.image.digest="+digest, "--set=manager.image.pullPolicy=Always",
-		"--set=manager.replicas=2", "--set=manager.resources=null", "--set=manager.memcachedImage=memcached:1",
+		"--set=manager.replicas=3", "--set=manager.resources=null", "--set=manager.memcachedImage=memcached:1",
 		"--set=manager.args={--zap-devel,--max-total-size-per-namespace=9}", "--set=crd.enabled=false")
 	g.Expect(err).NotTo(HaveOccurred())
 	for _, object := range manifests.Objects() {
@@ -133,7 +133,7 @@ func TestValues(t *testing.T) {
 	}
 	d := deployment(t, manifests.Select("Deployment")[0])
 	g.Expect(d.Namespace).To(Equal("caches"))
-	g.Expect(*d.Spec.Replicas).To(Equal(int32(2)))
+	g.Expect(*d.Spec.Replicas).To(Equal(int32(3)))
 	c := d.Spec.Template.Spec.Containers[0]
 	g.Expect(c.Image).To(Equal("registry.example.com/operator@" + digest))
 	g.Expect(c.ImagePullPolicy).To(Equal(corev1.PullAlways))

@@ -44,6 +44,14 @@ var table = template.Must(template.New("table").Funcs(template.FuncMap{"figure":
 | {{.Subject}} | {{.Objects}} | {{.PodsReadyAfter}} |{{range .Phases}} {{printf "%.1f s | %.2f (max %d) |" .Time.Seconds .WritesMean .WritesMax}}{{end}}
 {{- end}}
 
+{{with .Fits -}}
+| subject | peak memory | peak memory | per object | limit of the pod | objects that fit |
+|---|---|---|---|---|---|
+{{- range .}}
+| {{.Subject}} | {{printf "%.0f MiB with %d" .Least.PeakMemory .Least.Objects}} | {{printf "%.0f MiB with %d" .Most.PeakMemory .Most.Objects}} | {{printf "%.0f KiB" .PerObject}} | {{printf "%.0f MiB" .Limit}} | {{.Objects}} |
+{{- end}}
+
+{{end -}}
 | aim, of {{.Ours}} | measured | at most | |
 |---|---|---|---|
 {{range .Aims}}| {{.Name}} | {{figure .Value .Unit}} | {{figure .Limit .Unit}} | {{.Verdict}} |
@@ -82,7 +90,7 @@ func byReadiness(results []Result) (prompt, late []Result) {
 // WriteMarkdown writes the results as a table, and compares the subject that ours names with the aims.
 func WriteMarkdown(w io.Writer, results []Result, ours string) error {
 	prompt, _ := byReadiness(results)
-	return table.Execute(w, map[string]any{"Results": prompt, "Changes": results, "Ours": ours, "Aims": Aims(results, ours)})
+	return table.Execute(w, map[string]any{"Results": prompt, "Changes": results, "Ours": ours, "Aims": Aims(results, ours), "Fits": Fits(results)})
 }
 
 // figure formats a value with as many decimals as it has, two at most.

@@ -16,6 +16,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/example/operator-testbed/e2e/framework/record"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 var results = []Result{
@@ -67,6 +68,29 @@ func TestWriteMarkdown(t *testing.T) {
 	g.Expect(b.String()).To(ContainSubstring("\n| ours | 101 | 0s | 15.0 s | 2.50 (max 4) | 5.0 s | 2.00 (max 2) |\n"))
 	g.Expect(b.String()).To(ContainSubstring("\n| ours | 7 | 5s | 9.0 s | 0.00 (max 0) | 0.0 s | 0.00 (max 0) |\n"))
 	g.Expect(b.String()).To(ContainSubstring("| heap per object | 10.24 KiB | 10 KiB | missed by 0 KiB (2 %) |\n"))
+}
+
+func TestFits(t *testing.T) {
+	g := NewWithT(t)
+	measured := func(subject string, objects int, peak, limit float64) Result {
+		return Result{Subject: subject, Objects: objects, PeakMemory: peak, MemoryLimit: limit, Requests: map[string]int{"create": objects}}
+	}
+	late := measured("ours", 5000, 500, 128)
+	late.PodsReadyAfter = lateAfter
+	results := []Result{
+		{Subject: floor, Objects: 1}, measured("ours", 1, 50, 128), measured("steady", 1, 50, 128), measured("unlimited", 1, 50, 0),
+		measured("ours", 101, 55, 128), measured("steady", 101, 50, 128), measured("ours", 1025, 82, 128), measured("unlimited", 101, 90, 0), late,
+	}
+	fits := Fits(results)
+	g.Expect(fits).To(ConsistOf(And(HaveField("Subject", "ours"), HaveField("PerObject", 32.0), HaveField("Objects", 1+78*32))))
+	var b strings.Builder
+	g.Expect(WriteMarkdown(&b, results, "ours")).To(Succeed())
+	g.Expect(b.String()).To(ContainSubstring("\n\n| subject | peak memory |"))
+	g.Expect(b.String()).To(ContainSubstring("\n| ours | 50 MiB with 1 | 82 MiB with 1025 | 32 KiB | 128 MiB | 2497 |\n\n| aim"))
+
+	manifests, err := runner.Render("../../../operator/config/default")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(memoryLimitOf(manifests)).To(BeNumerically(">", 0))
 }
 
 func TestWritePlot(t *testing.T) {

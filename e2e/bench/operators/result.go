@@ -38,6 +38,8 @@ type Result struct {
 	CPU time.Duration `json:"cpu"`
 	// PeakMemory is the most resident memory that it was seen with, in MiB.
 	PeakMemory float64 `json:"peakMemory"`
+	// MemoryLimit is the memory limit of the manager's container in the operator's manifests, in MiB; zero if it has none.
+	MemoryLimit float64 `json:"memoryLimit,omitempty"`
 	// Heap is what was live on its heap after the restart, in MiB, as the Go runtime reports it.
 	Heap float64 `json:"heap"`
 	// ForeignHeap is how much more was alive, in MiB, when there were Foreign Deployments of others.

@@ -52,6 +52,9 @@ func (f *fixture) measureOperator(ctx context.Context, subject Subject) (Result,
 		}
 	}
 	s.result.PeakMemory = peak()
+	if s.result.MemoryLimit, err = memoryLimitOf(subject.Manifests); err != nil {
+		return Result{}, err
+	}
 	s.result.RestartWrites, s.result.Heap, err = s.restart(ctx)
 	if err == nil && f.n == slices.Min(f.options.Objects) && f.options.Foreign > 0 {
 		err = s.addForeign(ctx)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/internal/rollout"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
@@ -82,7 +83,7 @@ func (p *Provider) restart(names []string) step {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: deployment.Namespace}}
 		err = errors.Join(c.Create(ctx, namespace), c.Create(ctx, deployment))
 		if err == nil {
-			_, err = watch.Available(ctx, c, client.ObjectKeyFromObject(deployment))
+			_, err = rollout.Available(ctx, p.config, client.ObjectKeyFromObject(deployment))
 		}
 		if err != nil {
 			return fmt.Errorf("wait until the Deployment %s is Available: %w", deployment.Name, err)

@@ -1,6 +1,8 @@
 package embedded_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/internal/rollout"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
@@ -143,4 +146,49 @@ func available(status corev1.ConditionStatus) gomegatypes.GomegaMatcher {
 		}
 		return ""
 	}, Equal(status))
+}
+
+// TestWaitEndsWhenNothingCanStart waits for pods that never become available. Each wait ends long before its time.
+func TestWaitEndsWhenNothingCanStart(t *testing.T) {
+	tier.All(t)
+	b := sharedBed(t)
+	d := deployment(b.namespace(t), "stuck", 2)
+	d.Spec.Template.Spec.Containers[0].Image = "registry.example.com/no-such-image:1"
+	b.create(t, d)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	_, err := rollout.Available(ctx, b.cluster.KubernetesRestConfig(), client.ObjectKeyFromObject(d))
+	g := NewWithT(t)
+	g.Expect(ctx.Err()).NotTo(HaveOccurred(), "it waited until its time was over")
+	g.Expect(err).To(MatchError(And(
+		HavePrefix("0 of 2 pods are available: the pod stuck-"),
+		ContainSubstring("the container main waits: ImagePullBackOff (Back-off pulling image"),
+		ContainSubstring("\n  its events:\n    Warning Failed: "),
+	)))
+
+	// An earlier failure does not count if its cause has gone: here, the new template has another image.
+	b.patch(t, d, `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"memcached:1.6"}]}}}}`)
+	_, err = rollout.Available(ctx, b.cluster.KubernetesRestConfig(), client.ObjectKeyFromObject(d))
+	g.Expect(err).NotTo(HaveOccurred())
+}
+
+// TestWaitSaysWhatPodsLack waits for pods that nothing but the time can give up on: no node has room for them.
+func TestWaitSaysWhatPodsLack(t *testing.T) {
+	tier.All(t)
+	b := sharedBed(t)
+	d := deployment(b.namespace(t), "homeless", 1)
+	d.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "gold"}
+	b.create(t, d)
+	b.podThat(t, d, HaveField("Status.Conditions", ContainElement(HaveField("Reason", corev1.PodReasonUnschedulable))))
+	over := errors.New("the time is over")
+	var last *appsv1.Deployment
+	var err error
+	for patience := time.Second; last == nil; patience *= 2 { // a busy API server may not answer in one second
+		ctx, cancel := context.WithTimeoutCause(t.Context(), patience, over)
+		last, err = rollout.Available(ctx, b.cluster.KubernetesRestConfig(), client.ObjectKeyFromObject(d))
+		cancel()
+	}
+	g := NewWithT(t)
+	g.Expect(err).To(MatchError(And(HavePrefix("0 of 1 pods are available: the time is over\nthe pod homeless-"), ContainSubstring("Unschedulable: 0/"))))
+	g.Expect(err).To(MatchError(over))
 }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/provider"
+	"github.com/example/operator-testbed/e2e/internal/rollout"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
@@ -22,7 +23,7 @@ func untilReady(ctx context.Context, config *rest.Config, count int, deployments
 	group.Go(func() error { return provider.WaitForNodes(ctx, c, count) })
 	for _, key := range deployments {
 		group.Go(func() error {
-			if _, err := watch.Available(ctx, c, key); err != nil {
+			if _, err := rollout.Available(ctx, config, key); err != nil {
 				return fmt.Errorf("wait for the Deployment %s: %w", key, err)
 			}
 			return nil

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework/runner"
-	"github.com/example/operator-testbed/e2e/internal/watch"
+	"github.com/example/operator-testbed/e2e/internal/rollout"
 	"github.com/example/operator-testbed/e2e/tier"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -191,7 +191,7 @@ func TestSuiteOnAnExistingCluster(t *testing.T) {
 	refused("it has 1 Memcached in 1 namespace; use a cluster without any")
 	g.Expect(u.client.Delete(t.Context(), precious)).To(Succeed())
 	g.Expect(runner.Apply(t.Context(), u.client, u.manifests.Without("Namespace", "CustomResourceDefinition", "Service", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))).To(Succeed())
-	_, err = watch.Available(t.Context(), u.client, client.ObjectKeyFromObject(u.manifests.Select("Deployment")[0]))
+	_, err = rollout.Available(t.Context(), u.config, client.ObjectKeyFromObject(u.manifests.Select("Deployment")[0]))
 	g.Expect(err).NotTo(HaveOccurred())
 	refused("an operator serves Memcacheds there (Deployment operator-system/operator-controller-manager); use a cluster without one")
 	g.Expect(runner.Remove(t.Context(), u.config, u.manifests.Select("Deployment"))).To(Succeed())
@@ -418,7 +418,7 @@ func TestConfirmNamesWhatElseIsThere(t *testing.T) {
 	u.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "operator-system"}})
 	g.Expect(runner.Apply(t.Context(), u.client, u.manifests.Without("Namespace", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))).To(Succeed())
 	deployment := client.ObjectKeyFromObject(u.manifests.Select("Deployment")[0])
-	_, err := watch.Available(t.Context(), u.client, deployment)
+	_, err := rollout.Available(t.Context(), u.config, deployment)
 	g.Expect(err).NotTo(HaveOccurred())
 	at := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Namespace: "operator-system", Name: name}

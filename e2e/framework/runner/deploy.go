@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/internal/rollout"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
@@ -62,8 +62,8 @@ type Deployed struct {
 	added  []*unstructured.Unstructured
 }
 
-// Deploy deploys an operator, and waits until all its pods are available and its webhooks answer. If that fails, it removes what it
-// has deployed.
+// Deploy deploys an operator, and waits until all its pods are available and its webhooks answer. If that fails, the error says what
+// the pods report, and Deploy removes what it has deployed.
 func Deploy(ctx context.Context, o DeployOptions) (*Deployed, error) {
 	c, err := client.NewWithWatch(o.Config, client.Options{})
 	if err != nil {
@@ -83,7 +83,7 @@ func Deploy(ctx context.Context, o DeployOptions) (*Deployed, error) {
 	defer cancel()
 	err = Apply(ctx, c, objects)
 	if err == nil {
-		err = untilAvailable(ctx, c, deployment)
+		_, err = rollout.Available(ctx, o.Config, deployed.Manager)
 	}
 	if err == nil && o.Trial != nil {
 		err = untilAnswered(ctx, c, o.Trial)
@@ -128,25 +128,6 @@ func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(deployment)
 	return &unstructured.Unstructured{Object: object}, err
-}
-
-// untilAvailable waits until a Deployment has all its pods, all as it wants them now, and they are available.
-func untilAvailable(ctx context.Context, c client.WithWatch, deployment *unstructured.Unstructured) error {
-	last, err := watch.Available(ctx, c, client.ObjectKeyFromObject(deployment))
-	if err != nil && last != nil {
-		err = fmt.Errorf("%d of %d pods are available%s: %w", last.Status.AvailableReplicas, *last.Spec.Replicas, refused(last.Status), err)
-	}
-	return err
-}
-
-// refused says why a Deployment's pods can't be created, where they can't.
-func refused(status appsv1.DeploymentStatus) string {
-	for _, c := range status.Conditions {
-		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			return " (" + c.Message + ")"
-		}
-	}
-	return ""
 }
 
 // untilAnswered tries until webhooks are answered. The way from the API server to a pod that is ready is made by kube-proxy, a

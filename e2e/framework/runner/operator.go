@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
@@ -184,7 +183,7 @@ func (o *Operator) AddReplica(ctx context.Context, changes ...Change) (*Replica,
 // Stop stops every replica as a kubelet does (SIGTERM, then SIGKILL after a grace period), and waits until they have exited.
 func (o *Operator) Stop(ctx context.Context) error { return o.stop(ctx, o.replicas...) }
 
-// stop stops replicas, and withdraws their endpoints a while after the signal.
+// stop stops replicas, and withdraws their endpoints a while after the signal, as Kubernetes does: also where they exit earlier.
 func (o *Operator) stop(ctx context.Context, replicas ...*Replica) error {
 	for _, replica := range replicas {
 		process, found, err := o.options.Supervisor.Find(ctx, replica.name)
@@ -210,11 +209,19 @@ func (o *Operator) stop(ctx context.Context, replicas ...*Replica) error {
 			return r.end(ctx)
 		})
 	}()
-	var err error
+	withdrawn := make(chan struct{})
+	go func() {
+		defer close(withdrawn)
+		withdrawal()
+	}()
 	select {
-	case err = <-ended:
+	case err := <-ended:
 		ended <- err
-	case <-time.After(withdrawal):
+		// Where requests could go to another replica, those that come too late for this one must fail, however fast it exits.
+		if o.served && slices.ContainsFunc(o.replicas, func(r *Replica) bool { return r.serving && !r.leaving }) {
+			<-withdrawn
+		}
+	case <-withdrawn:
 	}
 	for _, replica := range replicas {
 		replica.serving = false

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewClient returns a client for nodes, namespaces, ServiceAccounts, Deployments and CustomResourceDefinitions. It does not ask the API server
-// which kinds it serves, so it can be used before that is ready.
+// NewClient returns a client for nodes, namespaces, ServiceAccounts, Deployments with their ReplicaSets and pods, and
+// CustomResourceDefinitions. It does not ask the API server which kinds it serves, so it can be used before that is ready.
 func NewClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	builder := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme)
@@ -27,6 +27,8 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 		corev1.SchemeGroupVersion.WithKind("Node"):                              meta.RESTScopeRoot,
 		corev1.SchemeGroupVersion.WithKind("Namespace"):                         meta.RESTScopeRoot,
 		corev1.SchemeGroupVersion.WithKind("ServiceAccount"):                    meta.RESTScopeNamespace,
+		corev1.SchemeGroupVersion.WithKind("Pod"):                               meta.RESTScopeNamespace,
+		appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):                        meta.RESTScopeNamespace,
 		appsv1.SchemeGroupVersion.WithKind("Deployment"):                        meta.RESTScopeNamespace,
 		apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"): meta.RESTScopeRoot,
 	} {

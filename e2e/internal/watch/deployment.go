@@ -1,19 +1,10 @@
 package watch
 
 import (
-	"context"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// Available waits until a Deployment has all its pods, all as it wants them now, and they are available. It returns the Deployment as it
-// was last seen, or nil if there was none.
-func Available(ctx context.Context, c client.WithWatch, key client.ObjectKey) (*appsv1.Deployment, error) {
-	return Object(ctx, c, &appsv1.DeploymentList{}, key, Complete)
-}
 
 // Complete reports what `kubectl rollout status` waits for.
 func Complete(d *appsv1.Deployment) bool {
