@@ -167,7 +167,7 @@ type Manager struct {
 	ServiceAccount client.ObjectKey
 	// Command is the program and its first arguments where the manifests say so; else the image does.
 	Command []string
-	// Args are its arguments and Env its environment, of which only literal values and the pod's own namespace can be
+	// Args are its arguments and Env its environment, of which only literal values, the pod's own namespace and its ServiceAccount can be
 	// had outside a pod.
 	Args []string
 	Env  []string
@@ -203,7 +203,7 @@ func (m Manifests) Manager() (Manager, error) {
 		ServiceAccount: client.ObjectKey{Namespace: d.Namespace, Name: d.Spec.Template.Spec.ServiceAccountName},
 		Command:        slices.Clone(container.Command),
 		Args:           slices.Clone(container.Args),
-		Env:            environment(container.Env, d.Namespace),
+		Env:            environment(container.Env, d),
 		Certificates:   m.certificates(d),
 	}, nil
 }
@@ -224,14 +224,18 @@ func (m Manifests) deployment() (*appsv1.Deployment, error) {
 	return d, nil
 }
 
-func environment(vars []corev1.EnvVar, namespace string) []string {
+// environment returns the variables with literal values, and those with fields of the pod that the Deployment d decides.
+func environment(vars []corev1.EnvVar, d *appsv1.Deployment) []string {
+	fields := map[string]string{"metadata.namespace": d.Namespace, "spec.serviceAccountName": d.Spec.Template.Spec.ServiceAccountName}
 	var env []string
 	for _, v := range vars {
 		switch {
 		case v.ValueFrom == nil:
 			env = append(env, v.Name+"="+v.Value)
-		case v.ValueFrom.FieldRef != nil && v.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
-			env = append(env, v.Name+"="+namespace)
+		case v.ValueFrom.FieldRef != nil:
+			if value, ok := fields[v.ValueFrom.FieldRef.FieldPath]; ok {
+				env = append(env, v.Name+"="+value)
+			}
 		}
 	}
 	return env
