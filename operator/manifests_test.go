@@ -49,7 +49,7 @@ func TestInventory(t *testing.T) {
 		},
 		"tenants": {
 			"CustomResourceDefinition memcacheds.cache.example.com",
-			"ClusterRole operator-tenant-manager-role", "ClusterRole operator-tenant-leader-election-role",
+			"ClusterRole operator-tenant-manager-role",
 			"ClusterRole operator-tenant-memcached-viewer-role", "ClusterRole operator-tenant-memcached-editor-role", "ClusterRole operator-tenant-memcached-admin-role",
 		},
 	} {
