@@ -225,7 +225,7 @@ func TestTenantsMayGrantWhatTheOperatorNeeds(t *testing.T) {
 	granted := map[string]bool{}
 	for _, r := range roles(t, render(t, "tenants")) {
 		if r.kind != "ClusterRole" {
-			t.Errorf("%s %s is no ClusterRole", r.kind, r.name)
+			t.Errorf("%s %s is not a ClusterRole", r.kind, r.name)
 		}
 		for _, rule := range r.rules {
 			granted[ruleText(rule)] = true
