@@ -99,18 +99,20 @@ func TestPodsOnNodes(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{corev1.LabelOSStable: string(corev1.Linux)}, pod.NodeSelector); diff != "" {
 		t.Errorf("node selector (-want +got):\n%s", diff)
 	}
+	affinity := pod.Affinity.PodAntiAffinity
+	if len(affinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+		t.Errorf("pods stay pending for %+v", affinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
 	var domains []string
-	for _, constraint := range pod.TopologySpreadConstraints {
-		domains = append(domains, constraint.TopologyKey)
-		if constraint.MaxSkew != 1 || constraint.WhenUnsatisfiable != corev1.ScheduleAnyway {
-			t.Errorf("a skew of %d in %s leads to %s", constraint.MaxSkew, constraint.TopologyKey, constraint.WhenUnsatisfiable)
-		}
-		if diff := cmp.Diff(deployment.Spec.Selector, constraint.LabelSelector); diff != "" {
-			t.Errorf("pods that are spread over %s, which are not those of the Deployment (-want +got):\n%s", constraint.TopologyKey, diff)
+	for _, preferred := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		term := preferred.PodAffinityTerm
+		domains = append(domains, term.TopologyKey)
+		if diff := cmp.Diff(deployment.Spec.Selector, term.LabelSelector); diff != "" {
+			t.Errorf("pods that are kept apart in %s, which are not those of the Deployment (-want +got):\n%s", term.TopologyKey, diff)
 		}
 		// During a rollout, the old pods don't count.
-		if !slices.Equal(constraint.MatchLabelKeys, []string{appsv1.DefaultDeploymentUniqueLabelKey}) {
-			t.Errorf("among them are pods of other revisions, because the keys that must match are %q", constraint.MatchLabelKeys)
+		if !slices.Equal(term.MatchLabelKeys, []string{appsv1.DefaultDeploymentUniqueLabelKey}) {
+			t.Errorf("among them are pods of other revisions, because the keys that must match are %q", term.MatchLabelKeys)
 		}
 	}
 	if diff := cmp.Diff([]string{corev1.LabelHostname, corev1.LabelTopologyZone}, domains); diff != "" {

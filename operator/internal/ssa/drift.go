@@ -14,10 +14,9 @@ import (
 // mapLists are the lists that the operator sets in a Deployment and that server-side apply merges by key, as the OpenAPI schema
 // says (x-kubernetes-list-map-keys). All other lists are replaced as a whole.
 var mapLists = map[string]mapList{
-	"containers":                {keys: []string{"Name"}},
-	"ownerReferences":           {keys: []string{"UID"}},
-	"ports":                     {keys: []string{"ContainerPort", "Protocol"}, exclusive: true},
-	"topologySpreadConstraints": {keys: []string{"TopologyKey", "WhenUnsatisfiable"}},
+	"containers":      {keys: []string{"Name"}},
+	"ownerReferences": {keys: []string{"UID"}},
+	"ports":           {keys: []string{"ContainerPort", "Protocol"}, exclusive: true},
 }
 
 // mapList says how the elements of a list are identified.
