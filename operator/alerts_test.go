@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/model"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -31,13 +30,27 @@ type alert struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
+// scrapedJob returns the job that the ServiceMonitor gives to the metrics.
+func scrapedJob(t *testing.T) string {
+	t.Helper()
+	endpoints, _, err := unstructured.NestedSlice(objectOf(t, render(t, "prometheus"), "ServiceMonitor").Object, "spec", "endpoints")
+	if err != nil || len(endpoints) != 1 {
+		t.Fatalf("endpoints: %v, %v", endpoints, err)
+	}
+	for _, relabeling := range endpoints[0].(map[string]any)["relabelings"].([]any) {
+		if fields := relabeling.(map[string]any); fields["targetLabel"] == "job" {
+			return fields["replacement"].(string)
+		}
+	}
+	t.Fatal("the ServiceMonitor sets no job")
+	return ""
+}
+
 // The alerts use metrics that the operator exports, and labels that these have, in expressions that Prometheus can parse.
 func TestAlerts(t *testing.T) {
 	known := exported(t)
 	known["up"] = nil // set by Prometheus itself
-	job := one[corev1.Service](t, slices.DeleteFunc(render(t, "default"), func(object *unstructured.Unstructured) bool {
-		return !strings.Contains(object.GetName(), "metrics")
-	}), "Service").Name
+	job := scrapedJob(t)
 	asked := map[string]bool{}
 	for _, a := range alerts(t) {
 		t.Run(a.Alert, func(t *testing.T) {
@@ -49,7 +62,7 @@ func TestAlerts(t *testing.T) {
 			}
 			for _, match := range jobs.FindAllStringSubmatch(a.Expr, -1) {
 				if match[1] != job {
-					t.Errorf("it asks for the job %s, where the Service is %s", match[1], job)
+					t.Errorf("it asks for the job %s, where Prometheus scrapes %s", match[1], job)
 				}
 			}
 		})

@@ -356,7 +356,7 @@ func TestCertManagerTakesTheRights(t *testing.T) {
 	}
 }
 
-// Permission to create Roles in a namespace is enough to install the operator there.
+// Permissions in a namespace are enough to install the operator there.
 func TestNamespacedInstallStaysInItsNamespace(t *testing.T) {
 	for _, object := range render(t, "namespaced") {
 		if object.GetNamespace() != "operator-system" {
@@ -404,7 +404,7 @@ func TestPortsAndProbes(t *testing.T) {
 		t.Errorf("Prometheus scrapes %q at %v by %v", scraped, endpoint["path"], endpoint["scheme"])
 	}
 
-	allowed := map[string]int32{}
+	allowed := map[string]string{}
 	for _, policy := range all[networkingv1.NetworkPolicy](t, render(t, "network-policy"), "NetworkPolicy") {
 		pods, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
 		if err != nil || !pods.Matches(labels.Set(manager.Spec.Template.Labels)) || policy.Namespace != manager.Namespace {
@@ -412,11 +412,14 @@ func TestPortsAndProbes(t *testing.T) {
 		}
 		for _, rule := range policy.Spec.Ingress {
 			for _, port := range rule.Ports {
-				allowed[policy.Name] = port.Port.IntVal
+				allowed[policy.Name] = port.Port.StrVal
+				if numbers[port.Port.StrVal] == 0 {
+					t.Errorf("the NetworkPolicy %s opens the port %s, which the manager's pods do not have", policy.Name, port.Port.String())
+				}
 			}
 		}
 	}
-	want := map[string]int32{"operator-allow-metrics-traffic": numbers["metrics"], "operator-allow-webhook-traffic": numbers["webhook"]}
+	want := map[string]string{"operator-allow-metrics-traffic": "metrics", "operator-allow-webhook-traffic": "webhook"}
 	if diff := cmp.Diff(want, allowed); diff != "" {
 		t.Errorf("ports that the NetworkPolicies open (-want +got):\n%s", diff)
 	}

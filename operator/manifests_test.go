@@ -42,10 +42,19 @@ func TestInventory(t *testing.T) {
 			"Role operator-certificates-role", "RoleBinding operator-certificates-rolebinding",
 			"ClusterRole operator-webhook-trust-role", "ClusterRoleBinding operator-webhook-trust-rolebinding",
 		}),
-		"default-cert-manager": slices.Concat(inDefault, []string{"Issuer operator-selfsigned-issuer", "Certificate operator-serving-cert"}),
+		"default-cert-manager": slices.Concat(inDefault, []string{"Issuer memcached-operator-selfsigned-issuer", "Certificate memcached-operator-serving-cert"}),
 		"namespaced":           slices.Concat(inEach, []string{"Role operator-manager-role", "RoleBinding operator-manager-rolebinding"}),
 		"network-policy":       {"NetworkPolicy operator-allow-metrics-traffic", "NetworkPolicy operator-allow-webhook-traffic"},
-		"prometheus":           {"ServiceMonitor operator-controller-manager-metrics-monitor", "PrometheusRule operator-controller-manager-alerts"},
+		"prometheus": {
+			"ServiceMonitor operator-controller-manager-metrics-monitor", "PrometheusRule operator-controller-manager-alerts",
+			"ServiceAccount operator-prometheus", "Secret operator-prometheus-token",
+			"ClusterRole operator-prometheus-role", "ClusterRoleBinding operator-prometheus-rolebinding",
+		},
+		"tenants": {
+			"CustomResourceDefinition memcacheds.cache.example.com",
+			"ClusterRole operator-tenant-manager-role",
+			"ClusterRole operator-tenant-memcached-viewer-role", "ClusterRole operator-tenant-memcached-editor-role", "ClusterRole operator-tenant-memcached-admin-role",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -70,8 +79,14 @@ func TestManagerStays(t *testing.T) {
 			if *manager.Spec.Replicas != 2 || update == nil || update.MaxUnavailable.String() != "0" || update.MaxSurge.String() == "0" {
 				t.Errorf("%d replicas are replaced by %+v", *manager.Spec.Replicas, manager.Spec.Strategy)
 			}
-			if diff := cmp.Diff(manager.Spec.Template.Labels, manager.Spec.Selector.MatchLabels); diff != "" {
-				t.Errorf("the pods' labels, and the selector's:\n%s", diff)
+			want := map[string]string{"control-plane": "controller-manager", "app.kubernetes.io/name": "operator"}
+			if diff := cmp.Diff(want, manager.Spec.Selector.MatchLabels); diff != "" {
+				t.Errorf("the selector's labels (-want +got):\n%s", diff)
+			}
+			for label, value := range want {
+				if manager.Spec.Template.Labels[label] != value {
+					t.Errorf("the pods' labels are %v", manager.Spec.Template.Labels)
+				}
 			}
 			pod := manager.Spec.Template.Spec
 			live, ready := pod.Containers[0].LivenessProbe, pod.Containers[0].ReadinessProbe
@@ -167,11 +182,13 @@ func TestDeployTargets(t *testing.T) {
 		}
 	}
 	// It renders as kubectl does, and records what it should apply or delete.
-	script := fmt.Sprintf("#!/bin/sh\ncase $1 in\nkustomize) cat %s/$(basename $2) ;;\n*) echo \"$1\" >%[2]s; cat >>%[2]s ;;\nesac\n", rendered, written)
+	script := fmt.Sprintf("#!/bin/sh\ncase $1 in\nkustomize) cat %s/$(basename $2) ;;\n*) echo \"$*\" >%[2]s; cat >>%[2]s ;;\nesac\n", rendered, written)
 	if err := os.WriteFile(kubectl, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for target, want := range map[string]string{"install": "apply crd", "uninstall": "delete crd", "deploy": "apply default", "undeploy": "delete default"} {
+	// A large CustomResourceDefinition does not fit into the annotation that kubectl needs without --server-side.
+	const apply, remove = "apply --server-side --force-conflicts -f -", "delete --ignore-not-found=false -f -"
+	for target, want := range map[string]string{"install": apply + " crd", "uninstall": remove + " crd", "deploy": apply + " default", "undeploy": remove + " default"} {
 		t.Run(target, func(t *testing.T) {
 			command := exec.CommandContext(t.Context(), "make", "--file=Makefile", "--silent", "--old-file=manifests", target,
 				"KUBECTL="+kubectl, "IMG=registry.example.com/operator:2", "MEMCACHED_IMAGE=registry.example.com/memcached:3")
@@ -293,7 +310,8 @@ func TestNetworkPolicies(t *testing.T) {
 	}
 }
 
-// Prometheus trusts the operator's certificate authority for the name of the Service, and sends a token.
+// Prometheus trusts the operator's certificate authority for a name that every certificate has, and sends a token that may only read
+// the metrics. It reads no file of its own pod for that, because clusters such as OpenShift forbid it.
 func TestServiceMonitor(t *testing.T) {
 	monitor := objectOf(t, render(t, "prometheus"), "ServiceMonitor")
 	endpoints, _, err := unstructured.NestedSlice(monitor.Object, "spec", "endpoints")
@@ -313,14 +331,28 @@ func TestServiceMonitor(t *testing.T) {
 	}
 	want := map[string]any{
 		"path": "/metrics", "port": "https", "scheme": "https", "honorLabels": true,
-		"bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+		"authorization": map[string]any{"credentials": map[string]any{"name": "operator-prometheus-token", "key": "token"}},
+		"relabelings":   []any{map[string]any{"targetLabel": "job", "replacement": "memcached-operator"}},
 		"tlsConfig": map[string]any{
-			"serverName": "operator-controller-manager-metrics-service.operator-system.svc",
+			"serverName": "metrics.memcached-operator.cache.example.com",
 			"ca":         map[string]any{"secret": map[string]any{"name": named[0], "key": "ca.crt"}},
 		},
 	}
 	if diff := cmp.Diff(want, endpoints[0]); diff != "" {
 		t.Errorf("the endpoint (-want +got):\n%s", diff)
+	}
+	objects := render(t, "prometheus")
+	token, account := one[corev1.Secret](t, objects, "Secret"), one[corev1.ServiceAccount](t, objects, "ServiceAccount")
+	if token.Name != "operator-prometheus-token" || token.Type != corev1.SecretTypeServiceAccountToken || token.Annotations[corev1.ServiceAccountNameKey] != account.Name {
+		t.Errorf("the Secret %s of type %s is for %q", token.Name, token.Type, token.Annotations[corev1.ServiceAccountNameKey])
+	}
+	binding := one[rbacv1.ClusterRoleBinding](t, objects, "ClusterRoleBinding")
+	if subject := binding.Subjects[0]; subject.Name != account.Name || subject.Namespace != account.Namespace || token.Namespace != monitor.GetNamespace() {
+		t.Errorf("the permission is for %+v", subject)
+	}
+	role := one[rbacv1.ClusterRole](t, objects, "ClusterRole")
+	if len(role.Rules) != 1 || ruleText(role.Rules[0]) != "get [/metrics]" || binding.RoleRef.Name != role.Name {
+		t.Errorf("the token may %+v", role.Rules)
 	}
 }
 

@@ -39,6 +39,25 @@ func read(t *testing.T, file string) string {
 }
 
 // A chapter differs from the one that it builds on in the files that it lists, and in all of them.
+// The CustomResourceDefinition of an operator that embeds a pod template is larger than the annotation of a client-side apply may be.
+func TestMakefilesApplyOnTheServer(t *testing.T) {
+	makefiles, err := filepath.Glob("[0-9][0-9]-*/Makefile")
+	if err != nil || len(makefiles) < 9 {
+		t.Fatalf("found %q: %v", makefiles, err)
+	}
+	for _, makefile := range makefiles {
+		content, err := os.ReadFile(makefile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(content)) {
+			if strings.Contains(line, "$(KUBECTL) apply") && !strings.Contains(line, "$(KUBECTL) apply --server-side --force-conflicts ") {
+				t.Errorf("%s applies on the client: %s", makefile, line)
+			}
+		}
+	}
+}
+
 func TestChaptersChangeWhatTheyList(t *testing.T) {
 	all := chapters(t)
 	for _, c := range all {

@@ -1,12 +1,14 @@
 package helm_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -139,7 +141,7 @@ func TestValues(t *testing.T) {
 	g.Expect(c.ImagePullPolicy).To(Equal(corev1.PullAlways))
 	g.Expect(c.Resources).To(BeZero())
 	g.Expect(c.Env).To(ContainElement(corev1.EnvVar{Name: "MEMCACHED_IMAGE", Value: "memcached:1"}))
-	g.Expect(c.Args).To(ContainElements("--name-prefix=cache-", "--namespaces=a,b", "--zap-devel", "--max-total-size-per-namespace=9"))
+	g.Expect(c.Args).To(ContainElements("--namespaces=a,b", "--zap-devel", "--max-total-size-per-namespace=9"))
 
 	// Its permission to work is in the namespaces that it serves.
 	var namespaces []string
@@ -160,6 +162,71 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// With other names, no object of the chart has an old one in any field, apart from the label that says what the operator is part of.
+func TestChartNames(t *testing.T) {
+	tier.All(t)
+	manifests, err := build(t).Template(t.Context(), chart, "cache", "caches")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`[a-z0-9-]+`)
+	found := 0
+	for _, object := range manifests.Objects() {
+		content, err := object.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names.FindAllString(string(content), -1) {
+			if strings.HasPrefix(name, "operator-") && name != "operator-testbed" {
+				t.Errorf("%s %s names %s", object.GetKind(), object.GetName(), name)
+			}
+			if strings.HasPrefix(name, "cache-") {
+				found++
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("found %d new names, want more: is the pattern correct?", found)
+	}
+}
+
+// One value moves the webhooks to another port.
+func TestWebhookPort(t *testing.T) {
+	tier.All(t)
+	g := NewWithT(t)
+	manifests, err := build(t).Template(t.Context(), chart, "operator", "operator-system", "--set=webhook.port=10250")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, object := range manifests.Objects() {
+		content, err := object.MarshalJSON()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(content)).NotTo(ContainSubstring("9443"), object.GetKind()+" "+object.GetName())
+	}
+	c := deployment(t, manifests.Select("Deployment")[0]).Spec.Template.Spec.Containers[0]
+	g.Expect(c.Args).To(ContainElement("--webhook-bind-address=:10250"))
+	g.Expect(c.Ports).To(ContainElement(corev1.ContainerPort{Name: "webhook", ContainerPort: 10250, Protocol: corev1.ProtocolTCP}))
+	for _, service := range manifests.Select("Service") {
+		if service.GetName() == "operator-webhook-service" {
+			ports, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
+			g.Expect(ports).To(ConsistOf(HaveKeyWithValue("targetPort", "webhook")))
+		}
+	}
+}
+
+// One value leaves all users to the cluster.
+func TestOmitRunAsUser(t *testing.T) {
+	tier.All(t)
+	g := NewWithT(t)
+	h := build(t)
+	for value, matcher := range map[string]types.GomegaMatcher{"false": Not(BeNil()), "true": BeNil()} {
+		manifests, err := h.Template(t.Context(), chart, "operator", "operator-system", "--set=omitRunAsUser="+value)
+		g.Expect(err).NotTo(HaveOccurred())
+		pod := deployment(t, manifests.Select("Deployment")[0]).Spec.Template.Spec
+		g.Expect(pod.SecurityContext.RunAsUser).To(matcher, value)
+		g.Expect(pod.SecurityContext.RunAsGroup).To(matcher, value)
+		g.Expect(slices.Contains(pod.Containers[0].Args, "--omit-run-as-user")).To(Equal(value == "true"))
+	}
+}
+
 // A value that can't work is refused before anything is installed, by name.
 func TestInvalidValues(t *testing.T) {
 	tier.All(t)
@@ -169,6 +236,7 @@ func TestInvalidValues(t *testing.T) {
 		{"operator", "manager.replicas=-1", "/manager/replicas"},
 		{"operator", "manager.image.pullPolicy=Sometimes", "/manager/image/pullPolicy"},
 		{"operator", "manager.args={zap-devel}", "/manager/args/0"},
+		{"operator", "webhook.port=0", "/webhook/port"},
 		{"operator", "namespaces={A}", "/namespaces/0"},
 		{"operator", "namePrefix=operator", "/namePrefix"},
 		{strings.Repeat("long-", 6) + "name", "webhook.enabled=true", "set namePrefix"},

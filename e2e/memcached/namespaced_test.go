@@ -10,7 +10,11 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
@@ -19,8 +23,11 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// TestNamespaced owns the operator, which makes way for another one: config/namespaced in the feature's namespace, with no right
-// beyond it.
+// tenant may do in one namespace what the cluster's own role admin allows, and nothing elsewhere.
+const tenant = "tenant@example.com"
+
+// TestNamespaced owns the operator, which makes way for another one: config/namespaced in the feature's namespace, with no permission
+// beyond it. A tenant installs it, after a cluster administrator has applied config/tenants.
 func TestNamespaced(t *testing.T) {
 	type namespaced struct {
 		operator *runner.Operator
@@ -34,9 +41,7 @@ func TestNamespaced(t *testing.T) {
 		passUnchecked(ctx, s) // there are no webhooks in such an install
 		stop(ctx, s)
 		manifests := renderNamespaced(s)
-		if err := runner.Apply(ctx, s.Client, manifests.Without("Deployment")); err != nil {
-			s.Fatal(err)
-		}
+		installAsTenant(ctx, s, manifests)
 		manager, err := manifests.Manager()
 		if err != nil {
 			s.Fatal(err)
@@ -103,6 +108,74 @@ func TestNamespaced(t *testing.T) {
 			}
 		}).
 		TestAlone(t)
+}
+
+// installAsTenant applies the manifests as a tenant, who is refused until a cluster administrator has applied config/tenants. The
+// Deployment is only tried, because the operator runs as a process.
+func installAsTenant(ctx context.Context, s *framework.Scope, manifests runner.Manifests) {
+	s.Helper()
+	asTenant := impersonating(s, tenant)
+	add(ctx, s, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "tenant"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: tenant}},
+	})
+	// The tenant's permissions before are those of an admin, who may create roles.
+	for _, resource := range []string{"roles", "deployments"} {
+		group := map[string]string{"roles": rbacv1.GroupName, "deployments": appsv1.GroupName}[resource]
+		untilMay(ctx, s, tenant, group, resource, "", "create")
+	}
+	err := runner.Apply(ctx, asTenant, manifests.Without("Deployment"))
+	NewWithT(s).Expect(apierrors.IsForbidden(err)).To(BeTrue(), "expected that the tenant may not grant the operator's permissions yet; last seen: %v", err)
+
+	directory, err := memcached.Manifests("../../operator/config/tenants")
+	if err != nil {
+		s.Fatal(err)
+	}
+	once, err := runner.Render(directory)
+	if err != nil {
+		s.Fatal(err)
+	}
+	roles := once.Without("CustomResourceDefinition") // which is there
+	if err := runner.Apply(ctx, s.Client, roles); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		for _, role := range roles {
+			if err := s.Client.Delete(context.WithoutCancel(ctx), role); client.IgnoreNotFound(err) != nil {
+				s.Error(err)
+			}
+		}
+	})
+	// The cluster adds them to the role admin a moment later.
+	untilMay(ctx, s, tenant, cachev1alpha1.GroupVersion.Group, "memcacheds", "status", "patch")
+	untilMay(ctx, s, tenant, cachev1alpha1.GroupVersion.Group, "memcacheds", "finalizers", "update")
+	if err := runner.Apply(ctx, asTenant, manifests.Without("Deployment")); err != nil {
+		s.Fatalf("installing as a tenant: %v", err)
+	}
+	if err := runner.Apply(ctx, client.NewDryRunClient(asTenant), manifests.Select("Deployment")); err != nil {
+		s.Fatalf("installing as a tenant: %v", err)
+	}
+}
+
+// impersonating returns a client that acts as a user without groups.
+func impersonating(s *framework.Scope, user string) client.Client {
+	s.Helper()
+	config := rest.CopyConfig(s.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user}
+	c, err := client.New(config, client.Options{Scheme: s.Client.Scheme()})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return c
+}
+
+// untilMay waits until a user may do something in the feature's namespace.
+func untilMay(ctx context.Context, s *framework.Scope, user, group, resource, subresource, verb string) {
+	s.Helper()
+	untilJudged(ctx, s, authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Namespace: s.Namespace, Group: group, Resource: resource, Subresource: subresource, Verb: verb,
+	}}, true)
 }
 
 // renderNamespaced renders config/namespaced for the feature's namespace, in the way that the comment at its top describes.

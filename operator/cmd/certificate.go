@@ -26,6 +26,10 @@ const (
 	metricsService          = "controller-manager-metrics-service"
 )
 
+// metricsServerName is a name that the certificate has in every installation, whatever the prefix and the namespace are. Prometheus
+// verifies it: see config/prometheus.
+const metricsServerName = "metrics.memcached-operator.cache.example.com"
+
 // certificate is where the servers' certificate comes from: the operator itself, files, or neither.
 type certificate struct {
 	own    *certificates.Options
@@ -58,7 +62,7 @@ func certificatesOptions(o options) *certificates.Options {
 		Secret:                         client.ObjectKey{Namespace: o.namespace, Name: o.namePrefix + authoritySecret},
 		MutatingWebhookConfiguration:   o.namePrefix + mutatingConfiguration,
 		ValidatingWebhookConfiguration: o.namePrefix + validatingConfiguration,
-		DNSNames:                       []string{host(webhookService), host(metricsService)},
+		DNSNames:                       []string{host(webhookService), host(metricsService), metricsServerName},
 		AuthorityDuration:              o.webhooks.authorityDuration,
 		CertificateDuration:            o.webhooks.certificateDuration,
 	}

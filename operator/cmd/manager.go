@@ -58,6 +58,7 @@ func newReconciler(o options, manager ctrl.Manager) *controller.MemcachedReconci
 		Client:          manager.GetClient(),
 		APIReader:       manager.GetAPIReader(),
 		Image:           o.image,
+		OmitRunAsUser:   o.omitRunAsUser,
 		RecheckInterval: o.recheckInterval,
 
 		ProgressDeadline: o.progressDeadline,

@@ -27,7 +27,7 @@ import (
 var everyFlagSet = []string{
 	"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=127.0.0.1:2", "--namespaces=a,b-c", "--name-prefix=p-",
 	"--webhook-bind-address=127.0.0.1:3", "--webhook-ca-duration=5h", "--webhook-certificate-duration=2h",
-	"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=4m", "--progress-deadline=3m", "--progress-interval=4s", "--leader-elect", "--leader-election-namespace=l",
+	"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=4m", "--progress-deadline=3m", "--progress-interval=4s", "--omit-run-as-user", "--leader-elect", "--leader-election-namespace=l",
 	"--leader-election-lease-duration=70s", "--leader-election-renew-deadline=50s", "--leader-election-retry-period=10s",
 }
 
@@ -147,7 +147,7 @@ func TestCertificatesOptions(t *testing.T) {
 	}
 	if got.Secret != (client.ObjectKey{Namespace: "operator-system", Name: "p-webhook-ca"}) ||
 		got.MutatingWebhookConfiguration != "p-mutating-webhook-configuration" || got.ValidatingWebhookConfiguration != "p-validating-webhook-configuration" ||
-		!slices.Equal(got.DNSNames, []string{"p-webhook-service.operator-system.svc", "p-controller-manager-metrics-service.operator-system.svc"}) {
+		!slices.Equal(got.DNSNames, []string{"p-webhook-service.operator-system.svc", "p-controller-manager-metrics-service.operator-system.svc", metricsServerName}) {
 		t.Errorf("the prefix does not reach every name: %+v", got)
 	}
 }
@@ -167,6 +167,9 @@ func TestNewReconciler(t *testing.T) {
 	type named struct{ client.Client }
 	manager := clients{client: &named{}, reader: &named{}}
 	got := newReconciler(o, manager)
+	if !got.OmitRunAsUser {
+		t.Error("memcached's pods get a user, want none")
+	}
 	if got.Image != "example.com/memcached:1" || got.RecheckInterval != 4*time.Minute {
 		t.Errorf("image %q, looked at again after %s; want example.com/memcached:1 and 4m", got.Image, got.RecheckInterval)
 	}

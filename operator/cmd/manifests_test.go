@@ -39,7 +39,7 @@ func TestManifestsAndOptionsAgree(t *testing.T) {
 					t.Errorf("the manifests do not have %q", line)
 				}
 			}
-			for _, dnsName := range c.DNSNames {
+			for _, dnsName := range withoutMetricsServerName(t, c.DNSNames) {
 				if service, _, _ := strings.Cut(dnsName, "."); !strings.Contains(text, "kind: Service\nmetadata:") || !strings.Contains(text, "name: "+service+"\n") {
 					t.Errorf("the manifests have no Service for %s", dnsName)
 				}
@@ -70,8 +70,10 @@ func TestManifestsAndOptionsAgree(t *testing.T) {
 			variables := map[string]string{namespaceVariable: ""}
 			for _, variable := range container.Env {
 				variables[variable.Name] = variable.Value
-				if variable.ValueFrom != nil && variable.ValueFrom.FieldRef.FieldPath == "metadata.namespace" {
-					variables[variable.Name] = manager.Namespace
+				if variable.ValueFrom != nil {
+					variables[variable.Name] = map[string]string{
+						"metadata.namespace": manager.Namespace, "spec.serviceAccountName": manager.Spec.Template.Spec.ServiceAccountName,
+					}[variable.ValueFrom.FieldRef.FieldPath]
 				}
 			}
 			options, err := parseOptions(container.Args, environment(variables), io.Discard)
@@ -88,6 +90,19 @@ func TestManifestsAndOptionsAgree(t *testing.T) {
 	}
 }
 
+// withoutMetricsServerName returns the names of Services. The ServiceMonitor has the other one.
+func withoutMetricsServerName(t *testing.T, dnsNames []string) []string {
+	t.Helper()
+	content, err := build(t, "prometheus").AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(content, []byte("serverName: "+metricsServerName+"\n")) || !slices.Contains(dnsNames, metricsServerName) {
+		t.Errorf("the certificate is for %q, and Prometheus does not verify %s", dnsNames, metricsServerName)
+	}
+	return slices.DeleteFunc(slices.Clone(dnsNames), func(name string) bool { return name == metricsServerName })
+}
+
 // checkEnvironment fails the test unless the operator reads each variable of the container, and each variable for a namespace is
 // set to the pod's own.
 func checkEnvironment(t *testing.T, container corev1.Container) {
@@ -98,6 +113,10 @@ func checkEnvironment(t *testing.T, container corev1.Container) {
 		case namespaceVariable, watchVariable:
 			if variable.ValueFrom == nil || variable.ValueFrom.FieldRef.FieldPath != "metadata.namespace" {
 				t.Errorf("%s does not follow the pod's namespace", variable.Name)
+			}
+		case accountVariable:
+			if variable.ValueFrom == nil || variable.ValueFrom.FieldRef.FieldPath != "spec.serviceAccountName" {
+				t.Errorf("%s does not follow the pod's ServiceAccount", variable.Name)
 			}
 		default:
 			t.Errorf("the operator does not read %s", variable.Name)

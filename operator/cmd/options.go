@@ -35,6 +35,12 @@ const (
 	// namespaceVariable is the environment variable that names the operator's own namespace; its pod sets it.
 	namespaceVariable = "POD_NAMESPACE"
 
+	// accountVariable is the environment variable that names the operator's ServiceAccount; its pod sets it.
+	accountVariable = "POD_SERVICE_ACCOUNT"
+
+	// accountName is the name of the ServiceAccount without the prefix of all names.
+	accountName = "controller-manager"
+
 	// watchVariable is the environment variable with the default of --namespaces. A pod can set it to its own namespace.
 	watchVariable = "WATCH_NAMESPACE"
 
@@ -59,6 +65,8 @@ type options struct {
 	namePrefix string
 	// image is the memcached image, a valid reference.
 	image string
+	// omitRunAsUser is whether the cluster chooses the user of memcached's pods.
+	omitRunAsUser bool
 	// recheckInterval is how long the operator waits before it checks a foreign Deployment or retries a refused write.
 	recheckInterval time.Duration
 	// progressDeadline is how long the pods of a Memcached may go without progress.
@@ -113,8 +121,8 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 		"Serve metrics over HTTPS, and only to clients whose token gives them permission to read them; false serves them over HTTP, to everybody.")
 	flags.StringVar(&namespaces, "namespaces", getenv(watchVariable),
 		"The namespaces to watch, separated by commas; all if empty. The default is $"+watchVariable+".")
-	flags.StringVar(&result.namePrefix, "name-prefix", "operator-",
-		"The prefix of the names of the operator's own objects: the namePrefix of the kustomization that installs it.")
+	flags.StringVar(&result.namePrefix, "name-prefix", "",
+		"The prefix of the names of the operator's own objects. The default is what $"+accountVariable+" has before "+accountName+", or operator- if that is not set.")
 	flags.IntVar(&result.maxConcurrentReconciles, "max-concurrent-reconciles", 8,
 		"How many Memcacheds are reconciled at once. A reconcile computes for less than a millisecond, and waits for the API server only when it writes.")
 	flags.DurationVar(&result.reconciliationTimeout, "reconciliation-timeout", time.Minute,
@@ -125,6 +133,8 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 		"How long the pods of a Memcached may go without progress before it is Degraded. During a rollout, the Deployment's spec.progressDeadlineSeconds applies as well.")
 	flags.DurationVar(&result.progressInterval, "progress-interval", time.Second,
 		"How long mere progress, such as another ready pod, waits until it is written to the status, so that one write covers several pods. A change of a condition is written at once.")
+	flags.BoolVar(&result.omitRunAsUser, "omit-run-as-user", false,
+		"Leave the user and group of memcached's pods to the cluster, for clusters that assign them, such as OpenShift. Elsewhere, the image must name its user by number.")
 	flags.StringVar(&webhooksAt, "webhook-bind-address", ":9443",
 		"The address of the admission webhooks.")
 	bindWebhooks(flags, &result.webhooks)
@@ -137,8 +147,9 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 			fmt.Fprintf(help, "The Memcached operator. It reads these environment variables:\n"+
 				"  %s is the memcached image (default %s)\n"+
 				"  %s=false disables the admission webhooks\n"+
-				"  %s is the namespace that the operator is installed in\n\n",
-				imageVariable, defaultImage, webhooksVariable, namespaceVariable)
+				"  %s is the namespace that the operator is installed in\n"+
+				"  %s is the name of its ServiceAccount\n\n",
+				imageVariable, defaultImage, webhooksVariable, namespaceVariable, accountVariable)
 			flags.SetOutput(help)
 			flags.PrintDefaults()
 			return options{}, err
@@ -183,6 +194,11 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if !given["name-prefix"] {
+		if result.namePrefix, err = prefixOf(cmp.Or(getenv(accountVariable), "operator-"+accountName)); err != nil {
+			return options{}, err
+		}
+	}
 	// Only the first error is reported, because users fix them one at a time.
 	if err := cmp.Or(checkAddresses(result), checkWebhooks(result, given), completeLeaderElection(&result, given)); err != nil {
 		return options{}, err
@@ -223,6 +239,16 @@ func bindLeaderElection(flags *flag.FlagSet, o *leaderElectionOptions) {
 		"How long the leader tries to renew its lease before it exits.")
 	flags.DurationVar(&o.retryPeriod, "leader-election-retry-period", 2*time.Second,
 		"How long a replica waits between attempts to acquire or renew the lease.")
+}
+
+// prefixOf returns the prefix of the names of the operator's objects, which the name of its ServiceAccount has like all others.
+func prefixOf(account string) (string, error) {
+	prefix, ok := strings.CutSuffix(account, accountName)
+	if !ok {
+		return "", fmt.Errorf("%s=%q does not end with %s, so the prefix of the other objects' names is not known: give it with --name-prefix",
+			accountVariable, account, accountName)
+	}
+	return prefix, nil
 }
 
 // parseNamespaces reads names that are separated by commas.

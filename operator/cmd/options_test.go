@@ -37,7 +37,7 @@ func TestParseOptions(t *testing.T) {
 		{"all said",
 			[]string{"--health-probe-bind-address=127.0.0.1:1", "--metrics-bind-address=:2", "--metrics-secure=false", "--namespaces=a,b-c", "--name-prefix=p-",
 				"--webhook-bind-address=127.0.0.1:3", "--webhook-ca-duration=2h", "--webhook-certificate-duration=1h", "--max-total-size-per-namespace=12",
-				"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=5m", "--progress-deadline=8m", "--progress-interval=2s",
+				"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=5m", "--progress-deadline=8m", "--progress-interval=2s", "--omit-run-as-user",
 				"--leader-elect", "--leader-election-namespace=l", "--leader-election-lease-duration=7s", "--leader-election-renew-deadline=5s", "--leader-election-retry-period=1s"},
 			withImage("memcached"),
 			func(o *options) {
@@ -46,6 +46,7 @@ func TestParseOptions(t *testing.T) {
 				o.webhooks = webhookOptions{enabled: true, host: "127.0.0.1", port: 3, authorityDuration: 2 * time.Hour, certificateDuration: time.Hour, maxTotalSize: 12}
 				o.maxConcurrentReconciles, o.reconciliationTimeout = 5, 6*time.Second
 				o.recheckInterval, o.progressDeadline, o.progressInterval = 5*time.Minute, 8*time.Minute, 2*time.Second
+				o.omitRunAsUser = true
 				o.leaderElection = leaderElectionOptions{enabled: true, namespace: "l", leaseDuration: 7 * time.Second, renewDeadline: 5 * time.Second, retryPeriod: time.Second}
 			}},
 		{"both off", []string{"--health-probe-bind-address=0", "--metrics-bind-address=0"}, nil,
@@ -62,6 +63,9 @@ func TestParseOptions(t *testing.T) {
 			func(o *options) { o.webhooks.certPath, o.namespace = "/certs", "" }},
 		{"the namespace of the pod", nil, map[string]string{watchVariable: "a"}, func(o *options) { o.namespaces = []string{"a"} }},
 		{"the flag before the variable", []string{"--namespaces=b"}, map[string]string{watchVariable: "a"}, func(o *options) { o.namespaces = []string{"b"} }},
+		{"the prefix of the ServiceAccount", nil, map[string]string{accountVariable: "team-operator-controller-manager"}, func(o *options) { o.namePrefix = "team-operator-" }},
+		{"no prefix", nil, map[string]string{accountVariable: "controller-manager"}, func(o *options) { o.namePrefix = "" }},
+		{"the flag before the ServiceAccount", []string{"--name-prefix=p-"}, map[string]string{accountVariable: "custom"}, func(o *options) { o.namePrefix = "p-" }},
 		{"image with registry and port", nil, withImage("localhost:5000/memcached"), func(o *options) { o.image = "localhost:5000/memcached" }},
 		{"image with digest", nil, withImage("memcached@" + digest), func(o *options) { o.image = "memcached@" + digest }},
 		{"image with tag and digest", nil, withImage("r.example.com:5000/a/b:1@" + digest), func(o *options) { o.image = "r.example.com:5000/a/b:1@" + digest }},
@@ -95,6 +99,7 @@ func TestWrongOptions(t *testing.T) {
 	}{
 		{"unknown flag", []string{"--no-such-flag"}, nil, "flag provided but not defined: -no-such-flag (--help lists the flags)"},
 		{"argument", []string{"start"}, nil, `unexpected argument "start"`},
+		{"another ServiceAccount", nil, map[string]string{accountVariable: "custom"}, `POD_SERVICE_ACCOUNT="custom" does not end with controller-manager`},
 		{"address", []string{"--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is not an address`},
 		{"address behind one that is off", []string{"--health-probe-bind-address=0", "--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is not an address`},
 		{"the same address twice", []string{"--metrics-bind-address=:8081"}, nil, "--health-probe-bind-address and --metrics-bind-address both listen on port 8081"},

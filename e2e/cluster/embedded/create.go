@@ -37,9 +37,11 @@ func (p *Provider) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := ensureStore(ctx, stores, assets)
-	if err != nil {
-		return err
+	store := "" // of the version that is emulated there is none
+	if p.options.emulated == "" {
+		if store, err = ensureStore(ctx, stores, assets); err != nil {
+			return err
+		}
 	}
 	sup, err := supervisor.Start(ctx, supervisor.Options{Dir: string(l)})
 	if errors.Is(err, supervisor.ErrRunning) {

@@ -22,6 +22,7 @@ type options struct {
 	progress io.Writer
 	port     func() (int, error)
 	stores   string // a directory; empty means the one in the cache
+	emulated string // the older version of Kubernetes that kube-apiserver behaves like, such as 1.36; empty means its own
 }
 
 func defaults() options {
@@ -37,6 +38,12 @@ func WithCRDs(paths ...string) support.ClusterOpts {
 // WithNodes sets the number of simulated nodes, which are called node-0, node-1 and so on. The default is 2.
 func WithNodes(n int) support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.options.nodes = n })
+}
+
+// WithEmulatedVersion makes kube-apiserver behave like an older version, such as one of [EmulatedVersions]: without the APIs, fields and
+// CEL functions that are newer. The other components stay as they are.
+func WithEmulatedVersion(version string) support.ClusterOpts {
+	return provider.Option(func(p *Provider) { p.options.emulated = version })
 }
 
 // Detached lets the cluster outlive the program that creates it. Others find it with [Attach].

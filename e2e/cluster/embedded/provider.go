@@ -21,6 +21,9 @@ const Kind = "embedded"
 // Version is the version of Kubernetes that the cluster runs.
 const Version = "v1.37.0"
 
+// EmulatedVersions are the older versions that [WithEmulatedVersion] takes, the newest first: Kubernetes can emulate three.
+var EmulatedVersions = []string{"1.36", "1.35", "1.34"}
+
 // DefaultName is the name of a cluster that nobody named.
 const DefaultName = "testbed"
 

@@ -117,7 +117,11 @@ func (s *starter) prepare(context.Context) error {
 }
 
 func (s *starter) run(ctx context.Context, component string, port int) error {
-	return s.sup.Run(ctx, process(component, s.assets, s.layout, port))
+	p := process(component, s.assets, s.layout, port)
+	if component == KubeAPIServer && s.options.emulated != "" {
+		p.Args = append(p.Args, "--emulated-version="+s.options.emulated)
+	}
+	return s.sup.Run(ctx, p)
 }
 
 // portAttempts is how many ports are tried, should one be taken between

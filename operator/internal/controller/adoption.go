@@ -67,7 +67,7 @@ func (r *MemcachedReconciler) keepSelector(desired *acappsv1.DeploymentApplyConf
 	if uid == "" || uid == mc.UID {
 		return desired
 	}
-	return desiredDeploymentSelecting(uid, mc, r.Image)
+	return desiredDeploymentSelecting(uid, mc, r.Image, r.podOptions()...)
 }
 
 // belongsToPredecessor reports whether the Deployment belongs to an earlier Memcached of the same name.

@@ -37,16 +37,35 @@ const (
 	cacheMegabytes = 64
 )
 
+// podOption changes the desired pods for all Memcacheds alike.
+type podOption func(*accorev1.PodSpecApplyConfiguration)
+
+// withoutUser leaves the user and group of the pods to the cluster. OpenShift, for example, assigns both, and refuses others.
+func withoutUser(pod *accorev1.PodSpecApplyConfiguration) {
+	pod.SecurityContext.RunAsUser, pod.SecurityContext.RunAsGroup = nil, nil
+}
+
+// podOptions returns the options for the pods of every Memcached.
+func (r *MemcachedReconciler) podOptions() []podOption {
+	if r.OmitRunAsUser {
+		return []podOption{withoutUser}
+	}
+	return nil
+}
+
 // desiredDeployment returns the Deployment for mc, with memcached from image. It sets every field that the operator owns, and no
 // other. The spec of mc must have its defaults (see setDefaults).
-func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.DeploymentApplyConfiguration {
-	return desiredDeploymentSelecting(mc.UID, mc, image)
+func desiredDeployment(mc *cachev1alpha1.Memcached, image string, options ...podOption) *acappsv1.DeploymentApplyConfiguration {
+	return desiredDeploymentSelecting(mc.UID, mc, image, options...)
 }
 
 // desiredDeploymentSelecting returns the Deployment for mc with pods that are selected by a UID. For an adopted Deployment, that is
 // the UID of an earlier Memcached.
-func desiredDeploymentSelecting(uid types.UID, mc *cachev1alpha1.Memcached, image string) *acappsv1.DeploymentApplyConfiguration {
+func desiredDeploymentSelecting(uid types.UID, mc *cachev1alpha1.Memcached, image string, options ...podOption) *acappsv1.DeploymentApplyConfiguration {
 	template := desiredPodTemplate(uid, mc, image)
+	for _, option := range options {
+		option(template.Spec)
+	}
 	template.WithLabels(map[string]string{cachev1alpha1.LabelTemplateHash: hash(template)})
 
 	deployment := acappsv1.Deployment(mc.Name, mc.Namespace).
@@ -81,9 +100,23 @@ func desiredPodTemplate(uid types.UID, mc *cachev1alpha1.Memcached, image string
 			WithTCPSocket(accorev1.TCPSocketAction().WithPort(intstr.FromInt32(port))).
 			WithPeriodSeconds(periodSeconds)
 	}
+	// The scheduler prefers domains without other pods of mc, but keeps no pod pending. This list is replaced as a whole. An edited
+	// topologySpreadConstraint would stay next to the operator's.
+	apart := func(weight int32, domain string) *accorev1.WeightedPodAffinityTermApplyConfiguration {
+		return accorev1.WeightedPodAffinityTerm().
+			WithWeight(weight).
+			WithPodAffinityTerm(accorev1.PodAffinityTerm().
+				WithTopologyKey(domain).
+				WithLabelSelector(acmetav1.LabelSelector().WithMatchLabels(selectorLabels(uid))).
+				// Otherwise, the old pods would count during a rollout, and leave the new ones unevenly spread.
+				WithMatchLabelKeys(appsv1.DefaultDeploymentUniqueLabelKey))
+	}
 	return accorev1.PodTemplateSpec().
 		WithLabels(commonLabels(uid, mc)).
 		WithSpec(accorev1.PodSpec().
+			WithNodeSelector(map[string]string{corev1.LabelOSStable: string(corev1.Linux)}).
+			WithAffinity(accorev1.Affinity().WithPodAntiAffinity(accorev1.PodAntiAffinity().
+				WithPreferredDuringSchedulingIgnoredDuringExecution(apart(100, corev1.LabelHostname), apart(50, corev1.LabelTopologyZone)))).
 			WithAutomountServiceAccountToken(false).
 			WithEnableServiceLinks(false).
 			WithTerminationGracePeriodSeconds(10).

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -85,6 +86,61 @@ func TestDesiredDeployment(t *testing.T) {
 		if probe.TCPSocket.Port.IntValue() != 22122 {
 			t.Errorf("the %s probe knocks at port %s, want 22122", name, probe.TCPSocket.Port.String())
 		}
+	}
+}
+
+// The pods run on Linux nodes only, and where possible on different nodes and in different zones. None stays pending for that.
+func TestPodsOnNodes(t *testing.T) {
+	deployment, err := ssa.Deployment(desiredDeployment(testMemcached(3), testImage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := deployment.Spec.Template.Spec
+	if diff := cmp.Diff(map[string]string{corev1.LabelOSStable: string(corev1.Linux)}, pod.NodeSelector); diff != "" {
+		t.Errorf("node selector (-want +got):\n%s", diff)
+	}
+	affinity := pod.Affinity.PodAntiAffinity
+	if len(affinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+		t.Errorf("pods stay pending for %+v", affinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	var domains []string
+	for _, preferred := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		term := preferred.PodAffinityTerm
+		domains = append(domains, term.TopologyKey)
+		if diff := cmp.Diff(deployment.Spec.Selector, term.LabelSelector); diff != "" {
+			t.Errorf("pods that are kept apart in %s, which are not those of the Deployment (-want +got):\n%s", term.TopologyKey, diff)
+		}
+		// During a rollout, the old pods don't count.
+		if !slices.Equal(term.MatchLabelKeys, []string{appsv1.DefaultDeploymentUniqueLabelKey}) {
+			t.Errorf("among them are pods of other revisions, because the keys that must match are %q", term.MatchLabelKeys)
+		}
+	}
+	if diff := cmp.Diff([]string{corev1.LabelHostname, corev1.LabelTopologyZone}, domains); diff != "" {
+		t.Errorf("domains that the pods are spread over (-want +got):\n%s", diff)
+	}
+}
+
+// By default, the pods run as the user of the official images. A cluster that assigns users gets to choose, and nothing else differs.
+func TestUserOfPods(t *testing.T) {
+	deployment, err := ssa.Deployment(desiredDeployment(testMemcached(1), testImage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &MemcachedReconciler{OmitRunAsUser: true}
+	chosen, err := ssa.Deployment(desiredDeployment(testMemcached(1), testImage, r.podOptions()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := deployment.Spec.Template.Spec
+	if user := want.SecurityContext.RunAsUser; user == nil || *user != 11211 {
+		t.Errorf("the pods run as %v", user)
+	}
+	want.SecurityContext.RunAsUser, want.SecurityContext.RunAsGroup = nil, nil
+	if diff := cmp.Diff(want, chosen.Spec.Template.Spec); diff != "" {
+		t.Errorf("pods without a user (-want +got):\n%s", diff)
+	}
+	if chosen.Spec.Template.Labels[cachev1alpha1.LabelTemplateHash] == deployment.Spec.Template.Labels[cachev1alpha1.LabelTemplateHash] {
+		t.Error("their configuration has the same hash")
 	}
 }
 

@@ -36,6 +36,9 @@ type MemcachedReconciler struct {
 	// Image is the memcached image: any valid reference.
 	Image string
 
+	// OmitRunAsUser leaves the user and group of the pods to the cluster.
+	OmitRunAsUser bool
+
 	// RecheckInterval is how long the reconciler waits before it checks a foreign Deployment again, and the longest wait before
 	// it retries a refused write.
 	RecheckInterval time.Duration
@@ -95,7 +98,7 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	}
 	setDefaults(&mc.Spec)
 
-	desired := desiredDeployment(mc, r.Image)
+	desired := desiredDeployment(mc, r.Image, r.podOptions()...)
 	deployment, failure := r.ensureDeploymentInTime(ctx, mc, desired)
 	if errors.Is(failure, errGone) || apierrors.HasStatusCause(failure, corev1.NamespaceTerminatingCause) {
 		// The Memcached or its namespace is being deleted.

@@ -73,6 +73,7 @@ func nightly(r Request) (Plan, error) {
 			soak,
 			command("race", "make", "test-race"),
 			tests("scaffolds", "^TestScaffolds$", "./e2e/cmd/testbed"),
+			tests("versions", "^TestOlderKubernetes$", "./e2e/cmd/testbed"),
 			command("vulncheck", "make", "vulncheck"),
 			command("offline", "scripts/prove-offline"),
 			prepareImages,
