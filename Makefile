@@ -334,6 +334,10 @@ demo-picture: embedded-cluster $(TESTBED) ## Draw the picture of make demo in th
 	@mkdir -p bin && $(TESTBED) --name=picture demo >bin/demo.txt; code=$$?; $(TESTBED) --name=picture down >/dev/null && exit $$code
 	@go run ./docs/terminal -command='make demo' <bin/demo.txt >bin/demo.svg && mv bin/demo.svg docs/demo.svg
 
+.PHONY: conditions-picture
+conditions-picture: embedded-cluster $(TESTBED) ## Draw how conditions change in chapter 05, docs/conditions.svg, from a run of its operator.
+	@mkdir -p bin && docs/conditions/record | go run ./docs/conditions >bin/conditions.svg && mv bin/conditions.svg docs/conditions.svg
+
 ##@ Measure
 
 .PHONY: bench-cluster
