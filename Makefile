@@ -334,6 +334,10 @@ demo-picture: embedded-cluster $(TESTBED) ## Draw the picture of make demo in th
 	@mkdir -p bin && $(TESTBED) --name=picture demo >bin/demo.txt; code=$$?; $(TESTBED) --name=picture down >/dev/null && exit $$code
 	@go run ./docs/terminal -command='make demo' <bin/demo.txt >bin/demo.svg && mv bin/demo.svg docs/demo.svg
 
+.PHONY: conditions-picture
+conditions-picture: embedded-cluster $(TESTBED) ## Draw how conditions change in chapter 05, docs/conditions.svg, from a run of its operator.
+	@mkdir -p bin && docs/conditions/record | go run ./docs/conditions >bin/conditions.svg && mv bin/conditions.svg docs/conditions.svg
+
 ##@ Measure
 
 .PHONY: bench-cluster
@@ -416,7 +420,7 @@ writable = { mkdir -p bin 2>/dev/null && [ -w bin ] || { echo "$(CURDIR)/bin can
 .PHONY: $(TESTBED)
 $(TESTBED):
 	@command -v go >/dev/null || { echo "Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin directory on PATH" >&2; exit 1; }
-	@$(call up-to-date,e2e kind/gocommand kind/home operator/api) || { $(writable); scripts/run progress "compiling the testbed's command line (a minute or two the first time)" \
+	@$(call up-to-date,e2e kind/gocommand kind/home operator/api) || { $(writable); scripts/run progress "compiling the testbed's command line" \
 		env $(compiling) go build "-ldflags=-s -w" -o $@ ./e2e/cmd/testbed; }
 
 .PHONY: $(LEARNER)

@@ -116,6 +116,7 @@ var executions = map[string]string{
 	"tutorial/internal/isolation/start_linux.go process.root":         system,
 	"tutorial/internal/isolation/start_linux.go process.wait":         system,
 
+	"docs/claims_test.go":                                   goTool,
 	"docs/devcontainer_test.go":                             goTool,
 	"docs/line_endings_test.go":                             system,
 	"docs/pins_test.go":                                     system,

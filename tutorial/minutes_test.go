@@ -19,10 +19,11 @@ const (
 	goAMinute       = 10 // lines
 )
 
-// longest is how many minutes a chapter may take.
-const longest = 40
+// toleratedMinutes returns how far the minutes that a chapter states may be from those that its text takes: a tenth, or what is rounded
+// away.
+func toleratedMinutes(minutes float64) float64 { return max(minutes/10, 2.5) }
 
-// A chapter takes as long as its chapter.yaml says, give or take a quarter.
+// A chapter takes as long as its chapter.yaml and its text say, which is a multiple of 5 minutes.
 func TestMinutes(t *testing.T) {
 	all := chapters(t)
 	var out bytes.Buffer
@@ -34,14 +35,11 @@ func TestMinutes(t *testing.T) {
 		minutes := float64(words)/wordsAMinute + float64(commands)/commandsAMinute + float64(lines)/goAMinute
 		said := all[name].Minutes
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%.0f\t%d\n", name, words, commands, lines, minutes, said)
-		if math.Abs(float64(said)-minutes) > minutes/4 {
-			t.Errorf("%s says that it takes %d minutes, expected about %.0f: %d words, %d commands and %d lines of Go", name, said, minutes, words, commands, lines)
+		if said%5 != 0 || math.Abs(float64(said)-minutes) > toleratedMinutes(minutes) {
+			t.Errorf("%s says that it takes %d minutes, expected %.0f: %d words, %d commands and %d lines of Go take %.1f", name, said, 5*math.Round(minutes/5), words, commands, lines, minutes)
 		}
 		if says := fmt.Sprintf("takes about %d minutes.", said); !strings.Contains(page, says) {
 			t.Errorf("%s/README.md does not say at its beginning that it %s", name, says)
-		}
-		if said > longest {
-			t.Errorf("%s takes %d minutes, expected at most %d: split it", name, said, longest)
 		}
 	}
 	if err := table.Flush(); err != nil {

@@ -160,7 +160,7 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
 		return nil, err
 	}
-	fmt.Fprintln(steps, "compiling the suite, which takes a minute or two the first time")
+	fmt.Fprintln(steps, "compiling the suite")
 	suite, err := runner.BuildSuite(ctx, root, "e2e/conformance")
 	if err != nil {
 		return nil, err
