@@ -86,7 +86,7 @@ func TestChaptersAreIndexed(t *testing.T) {
 			t.Errorf("README.md lacks the row of %s:\n%s", c.Name, row)
 		}
 		text := read(t, c.Name+"/README.md")
-		heading := fmt.Sprintf("# %s %s\n", c.Name[:2], c.Title)
+		heading := fmt.Sprintf("# %s\n", c.Heading())
 		if !strings.HasPrefix(text, heading) {
 			t.Errorf("%s/README.md does not begin with %q", c.Name, heading)
 		}
