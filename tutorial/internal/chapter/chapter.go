@@ -113,7 +113,7 @@ const (
 // name is what a chapter's directory is called. A chapter that is not part of the numbered course has no number.
 var name = regexp.MustCompile(`^([0-9]{2}-)?[a-z]+(-[a-z]+)*$`)
 
-// numbered matches the number that a chapter's name begins with.
+// numbered matches the number that a chapter's name starts with.
 var numbered = regexp.MustCompile(`^[0-9]{2}-`)
 
 // Read reads the chapter in a directory. Its errors name the file and say how to fix it.
@@ -182,7 +182,7 @@ func (c Chapter) validate() error {
 	return nil
 }
 
-// Number returns the two digits that the chapter's name begins with, or "" for a chapter without a number.
+// Number returns the two digits that the chapter's name starts with, or "" for a chapter without a number.
 func (c Chapter) Number() string { return strings.TrimSuffix(numbered.FindString(c.Name), "-") }
 
 // Label returns what to call the chapter where there is little room: its number, or else its name.
