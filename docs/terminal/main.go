@@ -97,8 +97,11 @@ const (
 	wide, high, margin = 8.0, 18, 16
 )
 
+// narrowest is how many characters a picture has room for at least: a page stretches a picture to its width, and the text with it.
+const narrowest = 66
+
 func svg(title string, lines []string) string {
-	width := 0
+	width := narrowest
 	for _, line := range lines {
 		width = max(width, len([]rune(line)))
 	}
