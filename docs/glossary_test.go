@@ -37,8 +37,8 @@ func TestGlossary(t *testing.T) {
 var everyday = []string{"drift", "embedded", "kind (the tool)", "watch"}
 
 // TestFirstUse requires that the chapters, in their order, explain each term where they first use it: it is a link there, or
-// emphasized as a word that is being defined. The index of the chapters, which may be read on its own, has links of its own, except
-// in its tables, which name the topics of the chapters.
+// emphasized as a word that is being defined. So do the quick start and the index of the chapters, which may be read without the others,
+// except in their tables, which name the topics of the chapters.
 func TestFirstUse(t *testing.T) {
 	files := glob(t, "tutorial/[0-9]*/README.md")
 	pages := make([]string, len(files))
@@ -46,6 +46,9 @@ func TestFirstUse(t *testing.T) {
 		pages[i] = proseOf(read(t, file))
 	}
 	verifyFirstUses(t, files, pages)
+	// The quick start is read before them, or not at all.
+	const quickStart = "tutorial/quickstart/README.md"
+	verifyFirstUses(t, []string{quickStart}, []string{row.ReplaceAllString(proseOf(read(t, quickStart)), "")})
 	const index = "tutorial/README.md"
 	verifyFirstUses(t, []string{index}, []string{row.ReplaceAllString(proseOf(read(t, index)), "")})
 }

@@ -1,8 +1,10 @@
 # What each directory with an operator in it has as its GNUmakefile, which make reads before the Makefile: no target reaches a cluster
 # that `make env` has not set, and one that is typed in the wrong directory says where it belongs. A learner's copy has this file,
 # go-settings.mk and protected.mk as its GNUmakefile.
+ifeq ($(wildcard .stage),)
 include $(firstword $(wildcard ../scripts/go-settings.mk ../../scripts/go-settings.mk))
 include $(firstword $(wildcard ../scripts/protected.mk ../../scripts/protected.mk))
+endif
 
 # `make env` sets both variables, and CLUSTER=existing, in the root, sets the second one after it has asked.
 ifeq ($(origin TESTBED_KUBECONFIG)$(KUBECONFIG),environment$(TESTBED_KUBECONFIG))

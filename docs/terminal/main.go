@@ -1,7 +1,9 @@
 // Command terminal draws the output of a command as a picture of a terminal, in SVG: those lines of its input that the README
-// shows below the same command, with the times and names of this run. A test compares the README with another run.
+// shows below the same command, with the times and names of this run. A test compares the README with another run. With -all, it draws
+// every line, of a command whose output a page shows in parts.
 //
 //	bin/testbed demo | go run ./docs/terminal -readme=README.md -command='make demo' >docs/demo.svg
+//	kubectl get memcacheds --watch | head -n 5 | go run ./docs/terminal -all -command='kubectl get memcacheds --watch' >docs/quickstart.svg
 package main
 
 import (
@@ -17,19 +19,31 @@ import (
 
 func main() {
 	readme := flag.String("readme", "README.md", "the page that shows the command")
+	all := flag.Bool("all", false, "draw every line, whatever the page shows")
 	command := flag.String("command", "make demo", "the command, as the page shows it")
 	flag.Parse()
-	page, err := os.ReadFile(*readme)
-	if err == nil {
-		var printed []byte
-		if printed, err = io.ReadAll(os.Stdin); err == nil {
-			err = draw(os.Stdout, *command, string(page), string(printed))
-		}
-	}
-	if err != nil {
+	if err := run(*readme, *command, *all); err != nil {
 		fmt.Fprintln(os.Stderr, "terminal:", err)
 		os.Exit(1)
 	}
+}
+
+// run draws what it reads.
+func run(readme, command string, all bool) error {
+	printed, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	if all {
+		lines := append([]string{"$ " + command}, strings.Split(strings.TrimRight(string(printed), "\n"), "\n")...)
+		_, err := io.WriteString(os.Stdout, svg(command, lines))
+		return err
+	}
+	page, err := os.ReadFile(readme)
+	if err != nil {
+		return err
+	}
+	return draw(os.Stdout, command, string(page), string(printed))
 }
 
 // draw writes the picture.
@@ -83,8 +97,11 @@ const (
 	wide, high, margin = 8.0, 18, 16
 )
 
+// narrowest is how many characters a picture has room for at least: a page stretches a picture to its width, and the text with it.
+const narrowest = 66
+
 func svg(title string, lines []string) string {
-	width := 0
+	width := narrowest
 	for _, line := range lines {
 		width = max(width, len([]rune(line)))
 	}

@@ -62,6 +62,30 @@ func TestPictureOfTheDemo(t *testing.T) {
 	}
 }
 
+// TestPictureOfTheQuickStart compares the picture with what the quick start shows: all but the age of the object, which is the last column.
+func TestPictureOfTheQuickStart(t *testing.T) {
+	picture, err := os.ReadFile("../quickstart.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../tutorial/quickstart/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := words(string(picture))
+	if len(lines) < 5 {
+		t.Errorf("the picture has %d lines, expected a command and what it prints while a Memcached is broken and repaired", len(lines))
+	}
+	for i, line := range lines {
+		if i > 0 { // behind the command
+			line = line[:strings.LastIndex(line, " ")]
+		}
+		if !strings.Contains(string(page), strings.TrimPrefix(line, "$ ")) {
+			t.Errorf("the picture shows %q, expected only what the quick start shows", line)
+		}
+	}
+}
+
 // words returns the lines of text in a picture.
 func words(picture string) []string {
 	var lines []string

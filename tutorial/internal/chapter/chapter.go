@@ -21,7 +21,7 @@ const File = "chapter.yaml"
 
 // Chapter is what a chapter.yaml says.
 type Chapter struct {
-	// Name is the name of the chapter's directory, such as "04-controller".
+	// Name is the name of the chapter's directory, such as "04-controller" or "quickstart".
 	Name string `json:"-"`
 	// Title is the chapter's heading.
 	Title string `json:"title"`
@@ -110,8 +110,11 @@ const (
 	NeedsKind Need = "kind"
 )
 
-// name is what a chapter's directory is called.
-var name = regexp.MustCompile(`^[0-9]{2}-[a-z]+(-[a-z]+)*$`)
+// name is what a chapter's directory is called. A chapter that is not part of the numbered course has no number.
+var name = regexp.MustCompile(`^([0-9]{2}-)?[a-z]+(-[a-z]+)*$`)
+
+// numbered matches the number that a chapter's name starts with.
+var numbered = regexp.MustCompile(`^[0-9]{2}-`)
 
 // Read reads the chapter in a directory. Its errors name the file and say how to fix it.
 func Read(directory string) (Chapter, error) {
@@ -133,7 +136,7 @@ func Read(directory string) (Chapter, error) {
 func (c Chapter) validate() error {
 	switch {
 	case !name.MatchString(c.Name):
-		return fmt.Errorf("its directory is called %q: it must be two digits and words, such as 04-controller", c.Name)
+		return fmt.Errorf("its directory is called %q: it must be words, such as quickstart, or two digits and words, such as 04-controller", c.Name)
 	case c.Title == "":
 		return errors.New("it has no title")
 	case c.Outcome == "":
@@ -148,7 +151,7 @@ func (c Chapter) validate() error {
 		return errors.New("it lists changes, but not what it buildsOn")
 	case len(c.Changes) > 0 && len(c.Steps) > 0:
 		return errors.New("it lists changes, and steps: give each file in one of them")
-	case c.BuildsOn >= c.Name && c.BuildsOn != "":
+	case c.Number() != "" && c.BuildsOn >= c.Name:
 		return fmt.Errorf("it buildsOn %s, which does not come before it", c.BuildsOn)
 	}
 	for i, steps := range c.Hints {
@@ -179,7 +182,34 @@ func (c Chapter) validate() error {
 	return nil
 }
 
-// ReadAll reads the chapters in the tutorial's directory, in their order.
+// Number returns the two digits that the chapter's name starts with, or "" for a chapter without a number.
+func (c Chapter) Number() string { return strings.TrimSuffix(numbered.FindString(c.Name), "-") }
+
+// Label returns what to call the chapter where there is little room: its number, or else its name.
+func (c Chapter) Label() string { return Label(c.Name) }
+
+// Label returns the label of the chapter of that name.
+func Label(name string) string {
+	return cmp.Or(Chapter{Name: name}.Number(), name)
+}
+
+// Heading returns the first heading of the chapter's text.
+func (c Chapter) Heading() string { return strings.TrimSpace(c.Number() + " " + c.Title) }
+
+// inOrder sorts chapters: those with a number by it, and each of the others after the one that it builds on, or first if it builds
+// on none.
+func inOrder(a, b Chapter) int {
+	key := func(c Chapter) []string {
+		if c.Number() != "" {
+			return []string{c.Name}
+		}
+		return []string{c.BuildsOn, c.Name}
+	}
+	return slices.Compare(key(a), key(b))
+}
+
+// ReadAll reads the chapters in the tutorial's directory, in their order: those with a number by it, and each of the others after the
+// one that it builds on, or first if it builds on none.
 func ReadAll(tutorial string) ([]Chapter, error) {
 	files, err := filepath.Glob(filepath.Join(tutorial, "*", File))
 	if err != nil {
@@ -195,13 +225,14 @@ func ReadAll(tutorial string) ([]Chapter, error) {
 		if err != nil {
 			return nil, err
 		}
-		known := func(name string) bool {
-			return slices.ContainsFunc(chapters, func(earlier Chapter) bool { return earlier.Name == name })
-		}
-		if c.BuildsOn != "" && !known(c.BuildsOn) {
-			return nil, fmt.Errorf("%s: it buildsOn %s, which is not a chapter", file, c.BuildsOn)
-		}
 		chapters = append(chapters, c)
+	}
+	slices.SortStableFunc(chapters, inOrder)
+	for i, c := range chapters {
+		before := func(other Chapter) bool { return other.Name == c.BuildsOn }
+		if c.BuildsOn != "" && !slices.ContainsFunc(chapters[:i], before) {
+			return nil, fmt.Errorf("%s: it buildsOn %s, which is not a chapter before it", filepath.Join(tutorial, c.Name, File), c.BuildsOn)
+		}
 	}
 	return chapters, nil
 }

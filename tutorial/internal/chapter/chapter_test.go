@@ -44,11 +44,29 @@ func TestReadAll(t *testing.T) {
 	}))
 }
 
+// A chapter without a number comes after the one that it builds on, and before all others if it builds on none.
+func TestReadAllSorts(t *testing.T) {
+	g := NewWithT(t)
+	tutorial := t.TempDir()
+	for name, text := range map[string]string{
+		"03-api": sound, "04-controller": sound + "buildsOn: 03-api\n", "05-status": sound + "buildsOn: 04-controller\n",
+		"quickstart": sound, "other-ways": sound + "buildsOn: 04-controller\n",
+	} {
+		write(t, filepath.Join(tutorial, name, chapter.File), text)
+	}
+	chapters, err := chapter.ReadAll(tutorial)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(chapters).To(HaveExactElements(HaveField("Name", "quickstart"), HaveField("Name", "03-api"), HaveField("Name", "04-controller"),
+		HaveField("Name", "other-ways"), HaveField("Name", "05-status")))
+	g.Expect(chapters[0]).To(And(HaveField("Number()", ""), HaveField("Label()", "quickstart"), HaveField("Heading()", "The controller")))
+	g.Expect(chapters[1]).To(And(HaveField("Number()", "03"), HaveField("Label()", "03"), HaveField("Heading()", "03 The controller")))
+}
+
 func TestReadAllRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ directory, text, why string }{
 		"an unknown key":             {"04-controller", sound + "minuets: 20\n", `unknown field "minuets"`},
 		"a key twice":                {"04-controller", sound + "minutes: 20\n", `"minutes" already set`},
-		"a directory without number": {"controller", sound, "must be two digits and words"},
+		"a directory with one digit": {"4-controller", sound, "must be words, such as quickstart, or two digits and words"},
 		"no title":                   {"04-controller", strings.Replace(sound, "title", "#", 1), "it has no title"},
 		"no outcome":                 {"04-controller", strings.Replace(sound, "outcome", "#", 1), "it has no outcome"},
 		"too short":                  {"04-controller", strings.Replace(sound, "20", "9", 1), "10 or more"},

@@ -159,7 +159,7 @@ func TestReadRefuses(t *testing.T) {
 		"no name":              {"assignments: [{stage: 05-status}]\n", `the name "" is empty`},
 		"an escape sequence":   {`{name: "\e[2J", assignments: [{stage: 05-status}]}`, `the name "\x1b[2J" is empty, longer`},
 		"no assignments":       {"name: ops\n", "it has no assignments: "},
-		"an unknown chapter":   {"name: ops\nassignments: [{stage: 05-statues}]\n", "assignment 1: there is no chapter 05-statues with a copy to work on: use one of 00-control-loop, "},
+		"an unknown chapter":   {"name: ops\nassignments: [{stage: 05-statues}]\n", "assignment 1: there is no chapter 05-statues with a copy to work on: use one of quickstart, 00-control-loop, "},
 		"an unknown lab":       {"name: ops\nassignments: [{lab: feet-off}]\n", "assignment 1: there is no lab feet-off: use one of hands-off, "},
 		"both":                 {"name: ops\nassignments: [{lab: hands-off, stage: 05-status}]\n", "assignment 1: it needs either a stage or a lab"},
 		"neither":              {"name: ops\nassignments: [{points: 3}]\n", "assignment 1: it needs either a stage or a lab"},
@@ -328,7 +328,7 @@ func TestNew(t *testing.T) {
 	_, err = class.New(t.Context(), root, dir, "hands-off", "", now)
 	g.Expect(err).To(MatchError(HaveSuffix("already: name a directory that is new or empty")))
 	_, err = class.New(t.Context(), root, filepath.Join(above, "b"), "", "", now)
-	g.Expect(err).To(MatchError(HavePrefix("name what the class begins with, STAGE=NN-name or LAB=name: one of 00-control-loop, ")))
+	g.Expect(err).To(MatchError(HavePrefix("name what the class begins with, STAGE=NN-name or LAB=name: one of quickstart, 00-control-loop, ")))
 	students := filepath.Join(t.TempDir(), "students.csv")
 	write(t, roster+roster, students)
 	_, err = class.New(t.Context(), root, filepath.Join(above, "b"), "05-status", students, now)

@@ -86,7 +86,7 @@ func list(root string, out io.Writer) error {
 		width = max(width, len(fault.Name))
 	}
 	for _, fault := range faults {
-		fmt.Fprintf(out, "  %-*s  %s  %s\n", width, fault.Name, fault.Chapter[:2], fault.Symptom)
+		fmt.Fprintf(out, "  %-*s  %s  %s\n", width, fault.Name, chapter.Label(fault.Chapter), fault.Symptom)
 	}
 	fmt.Fprintf(out, "\nEach is the operator of a chapter with one fault in it: make break LAB=%s DIR=directory\n", faults[0].Name)
 	return nil

@@ -82,7 +82,7 @@ func TestStartAndSolutionRefuse(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "mine")
 	for stage, why := range map[string]string{"": "name the chapter, STAGE=NN-name: one of", "99-nothing": "there is no STAGE=99-nothing: use one of"} {
-		refused := MatchError(HavePrefix(why + " 00-control-loop, "))
+		refused := MatchError(HavePrefix(why + " quickstart, 00-control-loop, "))
 		g.Expect(exercises.Start(t.Context(), root, stage, dir, &bytes.Buffer{})).To(refused)
 		g.Expect(exercises.Solution(t.Context(), root, stage, dir, &bytes.Buffer{})).To(refused)
 	}

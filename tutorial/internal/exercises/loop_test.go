@@ -79,7 +79,7 @@ func TestHintWithoutACopy(t *testing.T) {
 	out.Reset()
 	g.Expect(exercises.HintAbout(root, "01-custom-resource", memory, 0, &out)).To(Succeed())
 	g.Expect(out.String()).To(And(HavePrefix("Exercise 1 of 01-custom-resource"), ContainSubstring("Hint 1 of 3"), Not(ContainSubstring("Hint 2 of 3"))))
-	g.Expect(exercises.HintAbout(root, "99-nothing", memory, 0, &out)).To(MatchError(HavePrefix("there is no STAGE=99-nothing: use one of 00-control-loop, ")))
+	g.Expect(exercises.HintAbout(root, "99-nothing", memory, 0, &out)).To(MatchError(HavePrefix("there is no STAGE=99-nothing: use one of quickstart, 00-control-loop, ")))
 }
 
 func TestHintRefuses(t *testing.T) {
@@ -132,7 +132,7 @@ func TestResetLeavesAloneWhatIsNoCopy(t *testing.T) {
 	g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
 	g.Expect(exercises.Reset(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
 	g.Expect(os.WriteFile(filepath.Join(dir, ".stage"), []byte("99-nothing\n"), 0o600)).To(Succeed())
-	g.Expect(exercises.Reset(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("there is no STAGE=99-nothing: use one of 00-control-loop, ")))
+	g.Expect(exercises.Reset(t.Context(), root, dir, &bytes.Buffer{})).To(MatchError(ContainSubstring("there is no STAGE=99-nothing: use one of quickstart, 00-control-loop, ")))
 	g.Expect(mine).To(BeAnExistingFile())
 }
 
@@ -154,7 +154,7 @@ func TestDiff(t *testing.T) {
 		ContainSubstring("\n-  - get\n"),
 		Not(ContainSubstring("cmd/main.go")), // which differs in the chapter's name alone
 	))
-	g.Expect(exercises.Diff(t.Context(), root, "", 0, &out)).To(MatchError(ContainSubstring("one of 00-control-loop, ")))
+	g.Expect(exercises.Diff(t.Context(), root, "", 0, &out)).To(MatchError(ContainSubstring("one of quickstart, 00-control-loop, ")))
 	g.Expect(exercises.Diff(t.Context(), root, "01-custom-resource", 0, &out)).To(MatchError(ContainSubstring("builds on no other chapter")))
 
 	out.Reset()

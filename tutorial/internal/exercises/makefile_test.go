@@ -60,6 +60,19 @@ func TestMakefilesReachTheTestbedsClusterOnly(t *testing.T) {
 	}
 }
 
+// A copy that is made in the repository has everything once: make says nothing about recipes that override others.
+func TestMakeInACopyBesideScripts(t *testing.T) {
+	g := NewWithT(t)
+	beside := t.TempDir()
+	g.Expect(os.CopyFS(filepath.Join(beside, "scripts"), os.DirFS(filepath.Join(root, "scripts")))).To(Succeed())
+	g.Expect(exercises.Start(t.Context(), root, "quickstart", filepath.Join(beside, "mine"), io.Discard)).To(Succeed())
+	command := exec.CommandContext(t.Context(), "make", "-C", filepath.Join(beside, "mine"), "help")
+	command.Env = withoutVariables(os.Environ(), "MAKE", "MFLAGS=")
+	said, err := command.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(said)).To(And(ContainSubstring("Run the unit tests"), Not(ContainSubstring("warning"))))
+}
+
 // A target of the repository's own Makefile that is typed elsewhere in it says where it belongs.
 func TestMakeInTheWrongDirectory(t *testing.T) {
 	g := NewWithT(t)

@@ -476,11 +476,14 @@ func TestProgressAndChapter(t *testing.T) {
 	g := NewWithT(t)
 	f := newFake(t)
 	f.Chapter, f.ProgressDir = "", filepath.Join(t.TempDir(), "state")
-	f.events = []event.Event{{Stage: "00-control-loop", Kind: event.Check, Outcome: event.Pass, Passed: 3, Of: 3}}
+	f.events = []event.Event{
+		{Stage: "quickstart", Kind: event.Check, Outcome: event.Pass, Passed: 4, Of: 4},
+		{Stage: "00-control-loop", Kind: event.Check, Outcome: event.Pass, Passed: 3, Of: 3},
+	}
 	m := f.model(t)
 	s := m.state()
 	g.Expect(s.Chapter).To(Equal("01-custom-resource"), "the first that is not done")
-	g.Expect(s.Progress[0]).To(Equal(Progress{Name: "00-control-loop", Title: "The control loop", Kind: KindChapter, Done: true, Passed: 3, Of: 3}))
+	g.Expect(s.Progress[1]).To(Equal(Progress{Name: "00-control-loop", Title: "The control loop", Kind: KindChapter, Done: true, Passed: 3, Of: 3}))
 	g.Expect(s.Labs).NotTo(BeEmpty())
 
 	// A check in a terminal shows.
@@ -493,7 +496,7 @@ func TestProgressAndChapter(t *testing.T) {
 	file := filepath.Join(f.ProgressDir, "events.jsonl")
 	for watched := false; !watched; { // until the directory is there
 		_, err := event.Append(file, event.Event{Kind: event.Hint})
-		watched = err == nil && m.state().Progress[1].Done
+		watched = err == nil && m.state().Progress[2].Done
 	}
 	stop()
 	g.Expect(<-ended).To(Succeed())

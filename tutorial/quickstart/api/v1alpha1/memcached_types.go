@@ -1,0 +1,62 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// MemcachedSpec is what a user asks for.
+type MemcachedSpec struct {
+	// size is the number of memcached pods.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=5
+	// +required
+	Size int32 `json:"size,omitempty"`
+}
+
+// MemcachedStatus is what the operator reports.
+type MemcachedStatus struct {
+	// readyReplicas is the number of pods that are ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// conditions has one entry, Available: whether as many pods are ready as the user asked for.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Memcached is a number of memcached pods that an operator keeps running.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=mc
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=".spec.size"
+// +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=".status.readyReplicas"
+// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=".status.conditions[?(@.type=='Available')].status"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
+type Memcached struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard metadata of every object.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// spec is what is wanted.
+	// +required
+	Spec MemcachedSpec `json:"spec,omitzero"`
+
+	// status is what was last seen.
+	// +optional
+	Status MemcachedStatus `json:"status,omitzero"`
+}
+
+// MemcachedList is a list of Memcacheds.
+//
+// +kubebuilder:object:root=true
+type MemcachedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	Items []Memcached `json:"items"`
+}
