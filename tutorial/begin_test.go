@@ -40,7 +40,7 @@ func wrongAtTheBeginning(name, page string) []string {
 	if len(headings) < 2 || headings[0] != "Begin" || headings[1] != "The idea" {
 		wrong = append(wrong, `its first sections are not "Begin" and "The idea"`)
 	}
-	if first := comesFirst.FindStringSubmatch(text["Begin"]); first == nil || first[1] != "make up" {
+	if first := comesFirst.FindStringSubmatch(text["Begin"]); len(first) < 2 || first[1] != "make up" {
 		wrong = append(wrong, `the first command of "Begin" is not make up`)
 	}
 	start := fmt.Sprintf("make start STAGE=%s DIR=", name)
@@ -57,6 +57,9 @@ func wrongAtTheBeginning(name, page string) []string {
 // Every chapter begins in the same way.
 func TestChaptersBegin(t *testing.T) {
 	for name := range chapters(t) {
+		if name == "quickstart" { // it explains no idea
+			continue
+		}
 		for _, sentence := range wrongAtTheBeginning(name, read(t, name+"/README.md")) {
 			t.Errorf("%s/README.md: %s", name, sentence)
 		}

@@ -14,7 +14,7 @@ import (
 
 var (
 	// goExcerpt matches the path of an excerpt of Go code, and the code.
-	goExcerpt = regexp.MustCompile("(?ms)^```go file=(\\S+)[^\n]*\n(.*?)^```$")
+	goExcerpt = regexp.MustCompile("(?ms)^```go file=(\\S+)[^\n]*\n(.*?\n)```$")
 	// code matches what a page sets as code within a sentence.
 	code = regexp.MustCompile("`[^`\n]+`")
 	// identifier matches a Go identifier.

@@ -175,8 +175,8 @@ func draw(w io.Writer, t timeline) error {
 // ticks returns the times at which the axis has a number: about five of them.
 func ticks(end time.Duration) []time.Duration {
 	step := time.Second
-	for _, factor := range []time.Duration{1, 2, 5, 10, 20, 30, 60, 120} {
-		if step = factor * time.Second; end/step <= 6 {
+	for _, seconds := range []int{1, 2, 5, 10, 20, 30, 60, 120} {
+		if step = time.Duration(seconds) * time.Second; end/step <= 6 {
 			break
 		}
 	}

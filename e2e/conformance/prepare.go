@@ -62,7 +62,7 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 		return Prepared{}, err
 	}
 	manager, err := rendered.Manager()
-	if unknown := new(runner.UnknownVariable); errors.As(err, &unknown) {
+	if unknown := new(runner.UnknownVariableError); errors.As(err, &unknown) {
 		err = fmt.Errorf("%w, for example with ARGS=--env=%s=VALUE", err, unknown.Variable)
 	}
 	if err != nil {

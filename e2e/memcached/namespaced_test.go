@@ -116,7 +116,7 @@ func installAsTenant(ctx context.Context, s *framework.Scope, manifests runner.M
 	s.Helper()
 	asTenant := impersonating(s, tenant)
 	add(ctx, s, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "tenant"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: tenant},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: tenant}},
 	})
@@ -142,7 +142,7 @@ func installAsTenant(ctx context.Context, s *framework.Scope, manifests runner.M
 	}
 	s.Cleanup(func() {
 		for _, role := range roles {
-			if err := s.Client.Delete(context.WithoutCancel(ctx), role); client.IgnoreNotFound(err) != nil {
+			if err := client.IgnoreNotFound(s.Client.Delete(context.WithoutCancel(ctx), role)); err != nil {
 				s.Error(err)
 			}
 		}

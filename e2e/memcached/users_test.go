@@ -100,7 +100,8 @@ func assignUsers(ctx context.Context, s *framework.Scope) {
 
 // podOf returns a pod of a user, or of none.
 func podOf(s *framework.Scope, user *int64) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("tried")}, Spec: unowned(s, "tried").Spec.Template.Spec}
+	name := s.NewName("pod")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}, Spec: unowned(s, name).Spec.Template.Spec}
 	pod.Spec.SecurityContext.RunAsUser = user
 	return pod
 }

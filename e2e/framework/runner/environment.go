@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// UnknownVariable is the error about a variable of the manager's container whose value only a pod has.
-type UnknownVariable struct {
+// UnknownVariableError is the error about a variable of the manager's container whose value only a pod has.
+type UnknownVariableError struct {
 	// Deployment is the manager's, and Variable the name of the variable.
 	Deployment, Variable string
 	// Source is where a kubelet would take the value from, and why that is not possible here.
@@ -23,7 +23,7 @@ type UnknownVariable struct {
 }
 
 // Error says what to do about it.
-func (e *UnknownVariable) Error() string {
+func (e *UnknownVariableError) Error() string {
 	return fmt.Sprintf("the variable %s of the manager's Deployment %s needs %s: set the variable to a value", e.Variable, e.Deployment, e.Source)
 }
 
@@ -117,7 +117,7 @@ func (e *containerEnvironment) keyOf(variable, kind, name, key string, optional 
 }
 
 func (e *containerEnvironment) unknown(variable, source string) error {
-	return &UnknownVariable{Deployment: e.deployment.Name, Variable: variable, Source: source}
+	return &UnknownVariableError{Deployment: e.deployment.Name, Variable: variable, Source: source}
 }
 
 // labelOrAnnotation is the path of one of a pod's labels or annotations.

@@ -111,7 +111,7 @@ func TestEnvironmentThatOnlyAPodHas(t *testing.T) {
 		t.Run(source, func(t *testing.T) {
 			g := NewWithT(t)
 			_, err := managerWith(t, fields+"\n").Manager()
-			g.Expect(errors.As(err, new(*runner.UnknownVariable))).To(BeTrue(), "%v", err)
+			g.Expect(errors.As(err, new(*runner.UnknownVariableError))).To(BeTrue(), "%v", err)
 			g.Expect(err).To(MatchError("the variable " + source + ": set the variable to a value"))
 		})
 	}

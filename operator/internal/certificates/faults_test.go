@@ -29,7 +29,7 @@ var writeFaults = map[string]func(write func() error) error{
 	},
 }
 
-// life is the life of a replica, in which one write fails. It is a little longer than the validity of the first authority.
+// life is what happens to a replica, of whose writes one fails. It lasts a little longer than the validity of the first authority.
 type life struct {
 	*site
 	one *Reconciler
