@@ -64,6 +64,7 @@ var executions = map[string]string{
 	"e2e/cmd/testbed/kind.go newKindWith":                             users,
 	"e2e/cmd/testbed/pool.go newPoolWith":                             users,
 	"e2e/framework/inputs/inputs.go Set.AddProgram":                   goTool,
+	"e2e/framework/kubectl.go Scope.Kubectl":                          ours,
 	"e2e/framework/runner/build.go compile":                           goTool,
 	"e2e/framework/runner/deploy.go BuildImage":                       users,
 	"e2e/helm/helm.go Helm.Run":                                       ours,

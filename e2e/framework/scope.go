@@ -221,7 +221,12 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, featu
 	if s.deploys() {
 		scope.deploy, scope.Image = s.deploy, s.image()
 	}
+	since, err := s.begin(scope)
+	if err != nil {
+		return ctx, err
+	}
 	t.Cleanup(func() {
+		s.verifyAlways(context.WithoutCancel(ctx), scope, t, since)
 		recorder.Stop()
 		if t.Failed() {
 			s.failed.Store(true)

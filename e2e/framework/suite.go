@@ -128,6 +128,8 @@ type Options struct {
 	Progress io.Writer
 	// Record are the kinds whose every version is recorded in each feature's namespace: see [Scope.History].
 	Record []schema.GroupVersionKind
+	// Always is checked at the end of every feature that has held, whatever the feature is about.
+	Always []Invariant
 }
 
 // Operand is an image that an operator deploys.
@@ -181,11 +183,12 @@ type Suite struct {
 
 	mu        sync.Mutex
 	artifacts []string
+	seen      map[string]int64 // how much of each log of the operator was seen at the end of a feature
 }
 
 // New returns a suite. Nothing is started before [Suite.Run].
 func New(o Options) *Suite {
-	return &Suite{options: o, scheme: runtime.NewScheme()}
+	return &Suite{options: o, scheme: runtime.NewScheme(), seen: map[string]int64{}}
 }
 
 // Run brings up the cluster and the operator, runs the package's tests and takes everything down again. It returns the exit code for

@@ -39,6 +39,7 @@ var memcached = framework.New(framework.Options{
 		appsv1.SchemeGroupVersion.WithKind("Deployment"),
 		corev1.SchemeGroupVersion.WithKind("Pod"),
 	},
+	Always: always,
 })
 
 func TestMain(m *testing.M) {

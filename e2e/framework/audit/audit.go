@@ -50,6 +50,12 @@ func (l *Log) Now() (Mark, error) {
 // Since returns the completed requests that the API server has received since mark and that pass every filter, in the
 // order in which it finished them. A log without a file has none. It is an error if a line is not an audit event.
 func (l *Log) Since(mark Mark, filters ...Filter) ([]auditv1.Event, error) {
+	return l.Containing(mark, "", filters...)
+}
+
+// Containing is [Log.Since] without the requests whose line in the log does not contain text. That is faster than a filter in a long log,
+// because other lines are not decoded.
+func (l *Log) Containing(mark Mark, text string, filters ...Filter) ([]auditv1.Event, error) {
 	file, err := os.Open(l.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -66,7 +72,7 @@ func (l *Log) Since(mark Mark, filters ...Filter) ([]auditv1.Event, error) {
 		if errors.Is(err, io.EOF) {
 			return events, nil
 		}
-		if err == nil && !begun {
+		if err == nil && !begun && bytes.Contains(line, []byte(text)) {
 			events, err = appendEvent(events, line, mark, filters)
 		}
 		if err != nil {

@@ -36,6 +36,12 @@ type Version struct {
 	Object *unstructured.Unstructured
 }
 
+// Before reports whether the API server stored the version before it stored the resource version of another object.
+func (v Version) Before(resourceVersion string) bool {
+	revision, err := strconv.ParseUint(resourceVersion, 10, 64)
+	return err == nil && v.Revision < revision
+}
+
 // Recorder records the objects of some kinds in one namespace. Its methods may be called at the same time.
 type Recorder struct {
 	client    client.WithWatch
@@ -45,6 +51,7 @@ type Recorder struct {
 	mu       sync.Mutex
 	versions []Version
 	news     chan struct{} // closed, and replaced, when there is one more version
+	gaps     bool          // versions may be missing
 
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -67,6 +74,11 @@ func Start(ctx context.Context, c client.WithWatch, namespace string, kinds ...s
 		r.done.Go(func() {
 			defer stop()
 			for state, _, open := next(); open; state, _, open = next() { // an API server that is away is asked again
+				if state.Listed {
+					r.mu.Lock()
+					r.gaps = true
+					r.mu.Unlock()
+				}
 				r.record(state.New)
 			}
 		})
@@ -85,6 +97,14 @@ func (r *Recorder) Stop() {
 func (r *Recorder) Versions() []Version {
 	versions, _ := r.recorded()
 	return versions
+}
+
+// Complete reports whether every version is in the record until now. It is not if the API server has compacted its history while the
+// recorder could not reach it: then versions are missing that nothing can bring back.
+func (r *Recorder) Complete() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.gaps
 }
 
 // Since waits until more than n versions are recorded, and returns those that were recorded after the first n, in the order in

@@ -170,6 +170,9 @@ func TestAWatchThatEndsIsTakenUp(t *testing.T) {
 	if second.from != "12" {
 		t.Errorf("it goes on from %s, expected 12, the last version seen", second.from)
 	}
+	if !r.Complete() {
+		t.Error("the record is not complete, although the watch goes on where it ended")
+	}
 	// The history was compacted: only a new list helps.
 	s.has(pods, list{err: errors.New("the API server is away")})
 	s.has(pods, list{revision: "30", items: []unstructured.Unstructured{*object("Pod", "a", 25)}})
@@ -185,6 +188,9 @@ func TestAWatchThatEndsIsTakenUp(t *testing.T) {
 	}
 	heard(third)
 	expectTold(t, r, "a@12 b@13 a@25 b@30-")
+	if r.Complete() {
+		t.Error("the record is complete, although the API server has compacted its history")
+	}
 }
 
 // TestSince waits for versions in the order in which they come.

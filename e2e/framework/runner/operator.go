@@ -66,6 +66,7 @@ type Operator struct {
 	fixedAt  string // is the port of its webhooks; empty if a flag sets it
 	port     int64  // of the forwarder to them; zero while there is none
 	replicas []*Replica
+	logs     []string   // the names of all processes that there have been
 	moving   sync.Mutex // held by a replica that chooses other ports while others start
 }
 
@@ -167,6 +168,15 @@ func (o *Operator) Replicas() []*Replica { return slices.Clone(o.replicas) }
 
 // LogFile returns the path of the log of the first replica.
 func (o *Operator) LogFile() string { return o.replicas[0].LogFile() }
+
+// LogFiles returns the paths of the logs of all processes that there have been, those of replicas that were removed included.
+func (o *Operator) LogFiles() []string {
+	var files []string
+	for _, name := range o.logs {
+		files = append(files, o.options.Supervisor.LogFile(name))
+	}
+	return files
+}
 
 // MetricsAddress returns the host:port of the first replica's metrics; empty if the manifests enable none.
 func (o *Operator) MetricsAddress() string { return o.replicas[0].MetricsAddress() }

@@ -32,6 +32,9 @@ func (o *Operator) newReplica() *Replica {
 	}
 	replica := &Replica{operator: o, name: name}
 	o.replicas = append(o.replicas, replica)
+	if !slices.Contains(o.logs, name) {
+		o.logs = append(o.logs, name)
+	}
 	return replica
 }
 

@@ -35,6 +35,8 @@ type Version struct {
 type State struct {
 	// New are the versions since the State before: one that was watched, or all that a list has brought.
 	New []Version
+	// Listed is true if New is what a list has brought. Any list but the first comes after a gap: versions may have been lost.
+	Listed bool
 
 	known map[types.UID]client.Object
 }
@@ -81,7 +83,7 @@ func (f *follower) once(ctx context.Context) bool {
 		if err != nil {
 			return f.yield(State{}, fmt.Errorf("listing failed: %w", err))
 		}
-		if !f.yield(State{New: versions, known: f.known}, nil) || ctx.Err() != nil {
+		if !f.yield(State{New: versions, Listed: true, known: f.known}, nil) || ctx.Err() != nil {
 			return false
 		}
 	}
