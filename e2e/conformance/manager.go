@@ -67,7 +67,7 @@ func (f Foreign) selectManager(m runner.Manifests) (runner.Manifests, []string, 
 func namesOf(objects []*unstructured.Unstructured) []string {
 	var names []string
 	for _, object := range objects {
-		names = append(names, object.GetKind()+" "+object.GetName())
+		names = append(names, strings.TrimSpace(object.GetKind()+" "+object.GetName()))
 	}
 	return names
 }

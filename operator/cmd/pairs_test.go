@@ -35,7 +35,7 @@ func settings(t *testing.T) []setting {
 		"--metrics-secure=false", "--metrics-secure=true", "--namespaces=a,b", "--name-prefix=p-",
 		"--webhook-bind-address=:8081", "--webhook-bind-address=127.0.0.1:8443", setting("--webhook-cert-path=" + directory),
 		"--webhook-ca-duration=720h", "--webhook-certificate-duration=2h", "--max-total-size-per-namespace=12",
-		"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=4m", "--progress-deadline=3m", "--progress-interval=4s",
+		"--max-concurrent-reconciles=5", "--reconciliation-timeout=6s", "--recheck-interval=4m", "--progress-deadline=3m", "--progress-interval=4s", "--omit-run-as-user",
 		"--leader-elect", "--leader-election-namespace=l", "--leader-election-lease-duration=70s", "--leader-election-renew-deadline=11s", "--leader-election-retry-period=3s",
 		"ENABLE_WEBHOOKS=false", "ENABLE_WEBHOOKS=true", "POD_NAMESPACE=", "WATCH_NAMESPACE=c", "MEMCACHED_IMAGE=localhost:5000/memcached:2",
 	}

@@ -28,6 +28,14 @@ type endpoint struct {
 	Health  string `json:"health"`  // host:port
 	// Leaving is whether the process is about to get a SIGTERM. Connections go to it as before, whether or not it is ready.
 	Leaving bool `json:"leaving,omitempty"`
+	// Withdrawn is whether no more connections go to it. It keeps those that it has until it closes them.
+	Withdrawn bool `json:"withdrawn,omitempty"`
+}
+
+// address returns the endpoint without what is happening to it.
+func (e endpoint) address() endpoint {
+	e.Leaving, e.Withdrawn = false, false
+	return e
 }
 
 type settleArgs struct {
@@ -81,7 +89,7 @@ func (o *Operator) startForwarder(ctx context.Context) (port int64, err error) {
 }
 
 // settle sets which replicas the forwarder can choose from. When it returns, the API server has no connection to any other, nor to
-// one that is not ready.
+// one that is not ready, except to those that are being stopped.
 func (o *Operator) settle(ctx context.Context) error {
 	if !o.served {
 		return nil
@@ -89,7 +97,7 @@ func (o *Operator) settle(ctx context.Context) error {
 	args := settleArgs{Forwarder: o.forwarder()}
 	for _, r := range o.replicas {
 		if r.serving {
-			args.Endpoints = append(args.Endpoints, endpoint{Process: r.name, Webhook: r.at.webhook, Health: r.at.health, Leaving: r.leaving})
+			args.Endpoints = append(args.Endpoints, endpoint{Process: r.name, Webhook: r.at.webhook, Health: r.at.health, Leaving: r.leaving, Withdrawn: r.withdrawn})
 		}
 	}
 	if err := o.options.Supervisor.RunTask(ctx, o.forwarder()+"-endpoints", settleTask, args, nil); err != nil {

@@ -18,7 +18,7 @@ import (
 //
 // A Service leaves connections to a replica that is not ready any more alone, and the API server keeps connections for later
 // requests. Here they are cut, so that a replica which is held by a SIGSTOP, for whom the kernel goes on accepting, does not
-// get another request.
+// get another request. Those of a replica that is being stopped stay, so that it can finish what has begun.
 type forwarder struct {
 	status func() []supervisor.ProcessStatus
 	logf   func(format string, args ...any)
@@ -112,12 +112,13 @@ func (f *forwarder) connect(ctx context.Context, client *net.TCPConn) (*link, er
 func (f *forwarder) inTurn() []endpoint {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.endpoints) == 0 {
+	endpoints := slices.DeleteFunc(slices.Clone(f.endpoints), func(e endpoint) bool { return e.Withdrawn })
+	if len(endpoints) == 0 {
 		return nil
 	}
-	first := f.turn % len(f.endpoints)
+	first := f.turn % len(endpoints)
 	f.turn++
-	return slices.Concat(f.endpoints[first:], f.endpoints[:first])
+	return slices.Concat(endpoints[first:], endpoints[:first])
 }
 
 // add takes a link in charge, unless its endpoint has gone meanwhile.
@@ -149,14 +150,14 @@ func (f *forwarder) cutUnready(ctx context.Context) {
 	f.mu.Lock()
 	byEndpoint := map[endpoint][]*link{}
 	for l, e := range f.links {
-		byEndpoint[e] = append(byEndpoint[e], l)
+		byEndpoint[e.address()] = append(byEndpoint[e.address()], l)
 	}
-	current := slices.Clone(f.endpoints)
-	for i := range current {
-		if current[i].Leaving {
-			delete(byEndpoint, current[i])
-			current[i].Leaving = false
-			delete(byEndpoint, current[i])
+	var current []endpoint
+	for _, e := range f.endpoints {
+		if e.Leaving || e.Withdrawn {
+			delete(byEndpoint, e.address())
+		} else {
+			current = append(current, e)
 		}
 	}
 	f.mu.Unlock()

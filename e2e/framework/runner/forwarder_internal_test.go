@@ -187,6 +187,30 @@ func TestSettleCutsTheConnectionsOfWhoIsHeld(t *testing.T) {
 	g.Expect([]string{s.dial(t).ask(), s.dial(t).ask()}).To(ConsistOf("a", "b"), "it goes on without being told")
 }
 
+// A Service sends no more connections to a pod that is being stopped, and leaves those alone that the pod has.
+func TestSettleLeavesTheConnectionsOfWhoIsBeingStopped(t *testing.T) {
+	g := NewWithT(t)
+	a, b := newActor(t, "a"), newActor(t, "b")
+	s := newStage(t, a, b)
+	byName := map[string]visit{}
+	for range 2 {
+		d := s.dial(t)
+		byName[d.ask()] = d
+	}
+	a.unready.Store(true)
+	leaving, withdrawn := a.endpoint, a.endpoint
+	leaving.Leaving = true
+	s.settle(t.Context(), []endpoint{leaving, b.endpoint})
+	g.Expect([]string{s.dial(t).ask(), s.dial(t).ask()}).To(ConsistOf("a", "b"))
+	withdrawn.Withdrawn = true
+	s.settle(t.Context(), []endpoint{withdrawn, b.endpoint})
+	g.Expect([]string{s.dial(t).ask(), s.dial(t).ask()}).To(ConsistOf("b", "b"))
+	g.Expect(byName["a"].ask()).To(Equal("a"))
+	s.closing = 0 // this client does not close
+	s.settle(t.Context(), []endpoint{b.endpoint})
+	g.Expect(byName["a"].ask()).To(BeEmpty())
+}
+
 func TestSettleCutsTheConnectionsOfAnEarlierRun(t *testing.T) {
 	g := NewWithT(t)
 	before, after := newActor(t, "before"), newActor(t, "after")

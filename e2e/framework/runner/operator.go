@@ -204,7 +204,7 @@ func (o *Operator) stop(ctx context.Context, replicas ...*Replica) error {
 	}
 	defer func() {
 		for _, replica := range replicas {
-			replica.leaving = false
+			replica.leaving, replica.withdrawn = false, false
 		}
 	}()
 	if err := o.settle(ctx); err != nil {
@@ -232,11 +232,18 @@ func (o *Operator) stop(ctx context.Context, replicas ...*Replica) error {
 			<-withdrawn
 		}
 	case <-withdrawn:
+		for _, replica := range replicas {
+			replica.withdrawn = true
+		}
+		if err := o.settle(ctx); err != nil {
+			return errors.Join(err, <-ended)
+		}
 	}
+	err := <-ended
 	for _, replica := range replicas {
 		replica.serving = false
 	}
-	return errors.Join(o.settle(ctx), <-ended)
+	return errors.Join(o.settle(ctx), err)
 }
 
 // Kill kills every replica, as failing nodes do (SIGKILL). They stay down until [Operator.Restart].

@@ -17,6 +17,8 @@ type Replica struct {
 	at       addresses
 	serving  bool // the API server may call its webhooks, if it is ready
 	leaving  bool // it is being stopped, which does not show in the endpoints yet
+	// withdrawn is true from when that shows, until it has stopped.
+	withdrawn bool
 	began    bool // the supervisor has a process of this name
 	earlier  int  // how much of its log is of earlier runs
 }

@@ -151,7 +151,11 @@ func (h *gatehouse) admit(ctx context.Context, policy string, data map[string]st
 
 // admitMany admits several at once, so that the API server uses, and keeps, several connections. It returns who has signed.
 func (h *gatehouse) admitMany(ctx context.Context) (signedBy map[int]bool, err error) {
-	const many = 8
+	return h.admitAtOnce(ctx, 8)
+}
+
+// admitAtOnce asks for as many admissions at the same time.
+func (h *gatehouse) admitAtOnce(ctx context.Context, many int) (signedBy map[int]bool, err error) {
 	pids, errs := make([]int, many), make([]error, many)
 	var all sync.WaitGroup
 	for i := range many {
@@ -337,8 +341,9 @@ func (h *gatehouse) stopped(t *testing.T, replica *runner.Replica) {
 	runner.WithdrawAfter(t, refused)
 	done := make(chan error, 1)
 	go func() { done <- replica.Stop(t.Context()) }()
-	for {
-		if _, err := h.admitMany(t.Context()); err != nil {
+	// The API server may have as many connections to other replicas as it has needed so far, so it needs more each time.
+	for many := 16; ; many = min(2*many, 512) {
+		if _, err := h.admitAtOnce(t.Context(), many); err != nil {
 			break
 		}
 		select {
