@@ -288,8 +288,9 @@ func (p proof) gradedBy(grader *grading.Grader, name string, files map[string]st
 	r, err := grader.One(p.t.Context(), p.calibration, grading.Input{Dir: dir, Seed: name, Log: log, LogName: log})
 	p.Expect(err).NotTo(HaveOccurred(), "%s: %s", name, read(log))
 	first := r.Message // why points are missing
-	if i := slices.IndexFunc(r.Tests, func(test grade.Test) bool { return test.Status == grade.Fail }); i >= 0 {
-		first += r.Tests[i].Name + ": " + r.Tests[i].Message
+	i := slices.IndexFunc(r.Tests, func(test grade.Test) bool { return test.Status == grade.Fail })
+	if first == "" && i >= 0 {
+		first = r.Tests[i].Name + ": " + r.Tests[i].Message
 	}
 	p.t.Logf("%s, isolation %+v: %s %v of %v, %.200q, %d ms, %d CPU ms, %d MiB, %d attempts", name, r.Isolation, r.Status, r.Score, r.MaxScore,
 		first, r.Volatile.TookMS, r.Volatile.CPUMS, r.Volatile.MemoryBytes>>20, r.Volatile.Attempts)
