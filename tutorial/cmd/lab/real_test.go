@@ -89,6 +89,13 @@ func (p *labProgram) newClass(stage string, students int) string {
 	return dir
 }
 
+// begin makes a submission in which none of the tasks is done: what was handed out, and a file, because without a change it is not graded.
+func (p *labProgram) begin(handedOut, submission string) {
+	p.t.Helper()
+	p.Expect(os.CopyFS(submission, os.DirFS(handedOut))).To(Succeed())
+	p.Expect(os.WriteFile(filepath.Join(submission, "notes.txt"), []byte("Where do I start?\n"), 0o600)).To(Succeed())
+}
+
 // replace changes a file of a copy.
 func (p *labProgram) replace(file, before, after string) {
 	p.t.Helper()
@@ -150,13 +157,13 @@ func TestGradingAClassForReal(t *testing.T) {
 		p.does("solution", "--stage="+stage, "--dir="+filepath.Join(handedIn, id))
 	}
 	for _, id := range []string{"s02", "s03"} {
-		p.Expect(os.CopyFS(filepath.Join(handedIn, id), os.DirFS(filepath.Join(dir, "release", stage, id)))).To(Succeed())
+		p.begin(filepath.Join(dir, "release", stage, id), filepath.Join(handedIn, id))
 	}
 	p.Expect(os.Mkdir(filepath.Join(handedIn, "s05"), 0o755)).To(Succeed())
 	p.does("solution", "--stage="+stage, "--dir="+filepath.Join(handedIn, "s06"))
 	p.replace(filepath.Join(handedIn, "s06", "config", "crd", "extended.yaml"), "kind: CustomResourceDefinition", "kind: ClusterRole")
 	out := p.does("class", "collect", "--dir="+dir, "--from="+handedIn)
-	p.Expect(out).To(ContainSubstring("5 collected, 0 unchanged, 1 refused, 1 missing (s07)"))
+	p.Expect(out).To(ContainSubstring("5 collected, 0 unchanged, 1 refused, 0 surplus, 0 not begun, 1 missing (s07)"))
 	fourAtOnce, interrupted := p.copyClass(dir), p.copyClass(dir)
 
 	// While one grades, nobody else does.
