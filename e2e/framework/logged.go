@@ -48,7 +48,7 @@ func confidential(secret *corev1.Secret, key string) []string {
 	core = core[:min(len(core), 2*part)]
 	// A Secret as JSON or YAML has its values in Base64, whose digits depend on where the value begins, so the form is that of the whole.
 	encoded := base64.StdEncoding.EncodeToString(value)
-	decimal := strings.Trim(fmt.Sprint(core), "[]")
+	decimal := strings.Trim(fmt.Sprintf("%d", core), "[]")
 	return []string{
 		string(core[:min(len(core), part)]),
 		encoded[len(encoded)/2 : min(len(encoded), len(encoded)/2+2*part)],
@@ -59,12 +59,12 @@ func confidential(secret *corev1.Secret, key string) []string {
 }
 
 func lineWith(log, text string) string {
-	i := strings.Index(log, text)
-	if i < 0 {
-		return ""
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, text) {
+			return line
+		}
 	}
-	start := strings.LastIndexByte(log[:i], '\n') + 1
-	return log[start:]
+	return ""
 }
 
 // BoundedLog is the invariant that the operator's processes log no more lines about the feature's namespace than they make write requests

@@ -19,8 +19,8 @@ type Replica struct {
 	leaving  bool // it is being stopped, which does not show in the endpoints yet
 	// withdrawn is true from when that shows, until it has stopped.
 	withdrawn bool
-	began    bool // the supervisor has a process of this name
-	earlier  int  // how much of its log is of earlier runs
+	began     bool // the supervisor has a process of this name
+	earlier   int  // how much of its log is of earlier runs
 }
 
 // newReplica makes a replica of the first name that is free: operator, operator-2, operator-3, ...
