@@ -8,35 +8,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/example/operator-testbed/e2e/internal/rollout"
 )
 
 // WaitForDeployment waits until the Deployment of that namespace and name asks for size replicas and has exactly that many pods, all of its
-// current template, ready and available. A status that its controller computed for an earlier spec does not count. It fails as soon as a
-// container of such a pod can't start, and says what the pods report. Crashes and failed pulls from before the call don't count.
+// current template, ready and available. A status that its controller computed for an earlier spec does not count. A pod that can't start
+// does not end the wait, because the operator may be about to change the template.
 func WaitForDeployment(ctx context.Context, s *Scope, key client.ObjectKey, size int32) {
 	s.Helper()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	guarded := false
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	waitForObject(ctx, s, deployment, func(found client.Object) error {
-		d := found.(*appsv1.Deployment)
 		want := deploymentSize{spec: size, updated: size, ready: size, available: size, total: size, observed: true}
-		got := sizeOf(d)
-		if got == want {
-			return nil
+		if got := sizeOf(found.(*appsv1.Deployment)); got != want {
+			return fmt.Errorf("expected %s; last seen: %s", want, got)
 		}
-		if !guarded && s.Config != nil {
-			guarded = true
-			go func() {
-				if err := rollout.Failure(ctx, s.Client, s.Config, d); err != nil {
-					end(err)
-				}
-			}()
-		}
-		return fmt.Errorf("expected %s; last seen: %s", want, got)
+		return nil
 	})
 }
 

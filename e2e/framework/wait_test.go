@@ -14,9 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -72,40 +70,6 @@ func verdict(t *testing.T, c client.WithWatch, timeout time.Duration, assert fun
 
 // brief is a timeout that is short enough for a failure to name it in full.
 const brief = 50 * time.Millisecond
-
-// TestDeploymentThatCannotStart does not wait for an hour.
-func TestDeploymentThatCannotStart(t *testing.T) {
-	labels := map[string]string{"app": "cache"}
-	revision := map[string]string{"deployment.kubernetes.io/revision": "2"}
-	owner := func(kind, name string, uid types.UID) []metav1.OwnerReference {
-		return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: uid, Controller: new(true)}}
-	}
-	d := deployment(1, 0)
-	d.Annotations, d.Spec.Selector = revision, &metav1.LabelSelector{MatchLabels: labels}
-	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
-		Namespace: key.Namespace, Name: "cache-1", UID: "r1", Labels: labels, Annotations: revision, OwnerReferences: owner("Deployment", d.Name, d.UID),
-	}}
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "cache-1-a", UID: "p1", Labels: labels, OwnerReferences: owner("ReplicaSet", set.Name, set.UID)},
-		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-			Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: "secret \"key\" not found"}},
-		}}},
-	}
-	waits := func(s *Scope) { s.Config = &rest.Config{Host: "127.0.0.1:1"} } // nobody serves events there
-	got := verdict(t, newClient(interceptor.Funcs{}, d, set, pod), time.Hour, func(ctx context.Context, s *Scope) {
-		waits(s)
-		WaitForDeployment(ctx, s, key, 1)
-	})
-	NewWithT(t).Expect(got).To(ContainSubstring("(stopped: the pod cache-1-a: the container main waits: CreateContainerConfigError (secret \"key\" not found)\n"))
-
-	// A pod of an earlier template does not end the wait.
-	d.Annotations = map[string]string{"deployment.kubernetes.io/revision": "3"}
-	got = verdict(t, newClient(interceptor.Funcs{}, d, set, pod), brief, func(ctx context.Context, s *Scope) {
-		waits(s)
-		WaitForDeployment(ctx, s, key, 1)
-	})
-	NewWithT(t).Expect(got).To(HaveSuffix("(gave up after 50ms)"))
-}
 
 func TestDeploymentSize(t *testing.T) {
 	stale := deployment(3, 3)

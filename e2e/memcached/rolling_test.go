@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
-	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +31,14 @@ const (
 	// probed for the first time after five seconds, and then every ten.
 	rollingRestarts = 3
 	rolloutTimeout  = 3 * time.Minute
+	// lostAtMost is the part of the requests that may be lost, in percent. An API server keeps connections for later requests, and a server
+	// that stops closes them. A request that is sent just then is lost, which a busy machine makes likelier. HTTP/2 has a way to avoid that,
+	// but API servers call webhooks by HTTP/1.1: https://github.com/kubernetes/kubernetes/issues/75791.
+	lostAtMost = 1
 )
+
+// lost matches the errors about such requests.
+var lost = regexp.MustCompile(`: (?:EOF|use of closed network connection)$`)
 
 // TestRollingRestart owns the operator, of which two replicas run: as pods where the operator is deployed as an image, so that the
 // kubelet, the endpoints and kube-proxy decide when requests stop coming, and otherwise as processes, each of which gets requests for a
@@ -48,11 +57,20 @@ func TestRollingRestart(t *testing.T) {
 		return rollPods
 	}).
 		Assess("fails no admission", func(ctx context.Context, s *framework.Scope, restartAll func(context.Context, *framework.Scope)) {
-			answered := askForMemcacheds(ctx, s)
+			stop := askForMemcacheds(ctx, s)
 			for range rollingRestarts {
 				restartAll(ctx, s)
 			}
-			s.Logf("%d requests were answered", answered())
+			asked, refused := stop()
+			all := len(refused)
+			refused = slices.DeleteFunc(refused, func(err error) bool { return lost.MatchString(err.Error()) })
+			if lost := all - len(refused); lost > asked*lostAtMost/100 {
+				s.Errorf("expected at most %d %% of %d requests to be lost with the connections that they were sent on; last seen: %d", lostAtMost, asked, lost)
+			}
+			if len(refused) > 0 {
+				s.Errorf("expected all of %d Memcacheds to be admitted; last seen: %d refused, the first because of: %v", asked, len(refused), refused[0])
+			}
+			s.Logf("there were %d requests", asked)
 		}).
 		TestAlone(t)
 }
@@ -96,20 +114,24 @@ func rollPods(ctx context.Context, s *framework.Scope) {
 	})
 }
 
-// askForMemcacheds creates Memcacheds at a steady rate, as dry runs, until stop is called. The test fails if any of them is refused. stop
-// returns how many there were.
-func askForMemcacheds(ctx context.Context, s *framework.Scope) (stop func() int) {
+// askForMemcacheds creates Memcacheds at a steady rate, as dry runs, until stop is called. That returns how many there were, and the errors
+// of those that were refused.
+func askForMemcacheds(ctx context.Context, s *framework.Scope) (stop func() (asked int, refused []error)) {
 	s.Helper()
 	asking, cancel := context.WithCancel(ctx)
 	mc := named(s, s.NewName("asked"))
 	mc.Spec.Size = new(s.Size(1, 2))
-	var requests errgroup.Group
-	count := make(chan int, 1)
+	var (
+		requests sync.WaitGroup
+		mu       sync.Mutex
+		asked    int
+		refused  []error
+	)
+	ended := make(chan struct{})
 	go func() {
 		tick := time.NewTicker(askEvery)
 		defer tick.Stop()
-		asked := 0
-		defer func() { count <- asked }()
+		defer close(ended)
 		for {
 			select {
 			case <-asking.Done():
@@ -117,25 +139,24 @@ func askForMemcacheds(ctx context.Context, s *framework.Scope) (stop func() int)
 			case <-tick.C:
 			}
 			asked++
-			requests.Go(func() error {
+			requests.Go(func() {
 				admitted := mc.DeepCopy()
-				if err := s.Client.Create(ctx, admitted, client.DryRunAll); err != nil {
-					return err
+				err := s.Client.Create(ctx, admitted, client.DryRunAll)
+				if err == nil && admitted.Annotations[cachev1alpha1.AnnotationRequestedBy] == "" {
+					err = errors.New("it was admitted without the webhooks")
 				}
-				if admitted.Annotations[cachev1alpha1.AnnotationRequestedBy] == "" {
-					return errors.New("one was admitted without the webhooks")
+				if err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					refused = append(refused, err)
 				}
-				return nil
 			})
 		}
 	}()
-	return func() int {
-		s.Helper()
+	return func() (int, []error) {
 		cancel()
-		asked := <-count
-		if err := requests.Wait(); err != nil {
-			s.Errorf("expected all of %d Memcacheds to be admitted; last seen: %v", asked, err)
-		}
-		return asked
+		<-ended
+		requests.Wait()
+		return asked, refused
 	}
 }

@@ -70,11 +70,13 @@ func (f *forwarder) settle(ctx context.Context, endpoints []endpoint) {
 	f.cutUnready(ctx)
 }
 
-// forward carries one connection to a replica that is ready, or closes it when there is none.
+// forward carries one connection to a replica that is ready, or resets it when there is none: a connection to a pod that does not listen
+// is refused, and does not end like one that the pod closes.
 func (f *forwarder) forward(ctx context.Context, client *net.TCPConn) {
 	l, err := f.connect(ctx, client)
 	if err != nil {
 		f.logf("refused a request: %v", err)
+		_ = client.SetLinger(0)
 		client.Close()
 		return
 	}
@@ -164,7 +166,7 @@ func (f *forwarder) cutUnready(ctx context.Context) {
 	var all sync.WaitGroup
 	for e, links := range byEndpoint {
 		all.Go(func() {
-			if slices.Contains(current, e) && f.ready(ctx, e) {
+			if slices.Contains(current, e) && f.ready(ctx, e) || f.isStopping(e) {
 				return
 			}
 			for _, l := range links {
@@ -173,6 +175,13 @@ func (f *forwarder) cutUnready(ctx context.Context) {
 		})
 	}
 	all.Wait()
+}
+
+// isStopping reports whether an endpoint is being stopped by now, so that it need not be ready.
+func (f *forwarder) isStopping(e endpoint) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.endpoints, func(now endpoint) bool { return now.address() == e && (now.Leaving || now.Withdrawn) })
 }
 
 // link is a connection that is being carried.

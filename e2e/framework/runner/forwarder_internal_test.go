@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -156,10 +157,19 @@ func TestForwarderWithNobodyReadyClosesAtOnce(t *testing.T) {
 	g := NewWithT(t)
 	a := newActor(t, "one")
 	s := newStage(t, a)
+	reset := func() error {
+		conn, err := net.Dial("tcp", s.address)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		_, err = conn.Read(make([]byte, 1))
+		return err
+	}
 	s.set(a, supervisor.Exited)
-	g.Expect(s.dial(t).ask()).To(BeEmpty())
+	g.Expect(reset()).To(MatchError(syscall.ECONNRESET))
 	s.settle(t.Context(), nil)
-	g.Expect(s.dial(t).ask()).To(BeEmpty())
+	g.Expect(reset()).To(MatchError(syscall.ECONNRESET))
 }
 
 func TestSettleCutsTheConnectionsOfWhoIsHeld(t *testing.T) {

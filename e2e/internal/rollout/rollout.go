@@ -37,7 +37,7 @@ func Available(ctx context.Context, config *rest.Config, key client.ObjectKey) (
 		if !guarded {
 			guarded = true
 			go func() {
-				if err := Failure(waiting, c, config, d); err != nil {
+				if err := failure(waiting, c, config, d); err != nil {
 					end(err)
 				}
 			}()
@@ -74,10 +74,10 @@ func (e *failureError) Error() string {
 
 func (e *failureError) Unwrap() error { return e.cause }
 
-// Failure waits until a container of the Deployment's current pods can't start, and returns an error that says what these pods report.
+// failure waits until a container of the Deployment's current pods can't start, and returns an error that says what these pods report.
 // It returns nil when ctx has ended. What pods of an earlier template do does not matter, and neither does a crash or a failed pull from
 // before the call, unless it happens again: its cause may have been removed.
-func Failure(ctx context.Context, c client.WithWatch, config *rest.Config, d *appsv1.Deployment) error {
+func failure(ctx context.Context, c client.WithWatch, config *rest.Config, d *appsv1.Deployment) error {
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {
 		return nil // the API server has admitted it, so this can't be
