@@ -151,7 +151,7 @@ func insideReconcile(t *testing.T, root string) (file string, line int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, _, found := strings.Cut(string(source), "desired := desiredDeployment(mc, r.Image)")
+	before, _, found := strings.Cut(string(source), "desired := desiredDeployment(mc, ")
 	if !found {
 		t.Fatal("Reconcile has changed: choose another line of it for this test")
 	}

@@ -408,7 +408,7 @@ func TestConfirmNamesWhatElseIsThere(t *testing.T) {
 	undeploy := []string{"confirm", "--before=undeploy", "--operator=operator"}
 	run := []string{"run", "--operator=operator", "--existing"}
 	const unanswered = "testbed: without a terminal, nobody can be asked whether to work on that cluster: add YES=1 to make's command line to agree\n"
-	const stays = "After Ctrl-C, what make run has installed stays (Namespace, CustomResourceDefinition, ServiceAccount, Role, ClusterRole, RoleBinding, ClusterRoleBinding, Service): make undeploy CLUSTER=existing removes it.\n"
+	const stays = "After Ctrl-C, what make run has installed stays (Namespace, CustomResourceDefinition, ServiceAccount, Role, ClusterRole, RoleBinding, ClusterRoleBinding, Service, PodDisruptionBudget): make undeploy CLUSTER=existing removes it.\n"
 	const deletes = "make undeploy deletes the CustomResourceDefinition memcacheds.cache.example.com, and with it 0 Memcacheds.\n"
 
 	g.Expect(said(run...)).To(Equal(stays + unanswered))
