@@ -36,7 +36,8 @@ can't start, and prints the reason, the end of its log, and its events.`,
 			if _, err := rollout.Available(ctx, config, client.ObjectKey{Namespace: namespace, Name: name}); err != nil {
 				return fmt.Errorf("the Deployment %s is not rolled out: %w", args[0], err)
 			}
-			return nil
+			_, err = fmt.Fprintf(command.OutOrStdout(), "deployment %q successfully rolled out\n", name) // as kubectl does
+			return err
 		},
 	}
 	command.Flags().DurationVar(&timeout, "timeout", 3*time.Minute, "how long to wait for pods that may still start")
