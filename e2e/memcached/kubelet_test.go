@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,18 +135,25 @@ func TestOutOfMemory(t *testing.T) {
 		Test(t)
 }
 
-// podsOf returns the pods that a Memcached has, without those on their way out.
-func podsOf(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) []corev1.Pod {
+// podsOf returns the pods of a Memcached when there are as many as its size says, besides those that are being deleted. The status of its
+// Deployment may not know yet that one is gone.
+func podsOf(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) (pods []corev1.Pod) {
 	s.Helper()
-	pods := &corev1.PodList{}
-	if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}); err != nil {
-		s.Fatal(err)
+	staying := func(objects []client.Object) []corev1.Pod {
+		pods = nil
+		for _, object := range objects {
+			if pod := object.(*corev1.Pod); pod.DeletionTimestamp == nil {
+				pods = append(pods, *pod)
+			}
+		}
+		return pods
 	}
-	staying := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
-	if len(staying) != int(*mc.Spec.Size) {
-		s.Fatalf("the Memcached %s has %d pods, expected %d", mc.Name, len(staying), *mc.Spec.Size)
-	}
-	return staying
+	framework.WaitForObjects(ctx, s, framework.ObjectsInput{
+		List:    &corev1.PodList{},
+		Options: []client.ListOption{client.InNamespace(s.Namespace), client.MatchingLabels{cachev1alpha1.LabelMemcachedUID: string(mc.UID)}},
+		Matcher: WithTransform(staying, HaveLen(int(*mc.Spec.Size))),
+	})
+	return pods
 }
 
 // restarted waits until the pod's container has been killed and started again, and is ready. The kubelet gives one of the reasons.
