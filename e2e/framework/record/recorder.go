@@ -145,9 +145,13 @@ func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {
 		if err := r.client.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
 			return nil, fmt.Errorf("looking whether all of %s in %s is recorded: %w", kind.Kind, r.namespace, err)
 		}
+		revision, err := strconv.ParseUint(list.GetResourceVersion(), 10, 64)
+		if err != nil {
+			revision = math.MaxUint64 // an API server without etcd has no revisions to order by
+		}
 		for {
 			versions, news := r.recorded()
-			missing := behind(versions, kind.Kind, list.Items)
+			missing := behind(versions, kind.Kind, list.Items, revision)
 			if missing == "" {
 				break
 			}
@@ -161,8 +165,9 @@ func (r *Recorder) CaughtUp(ctx context.Context) ([]Version, error) {
 	return r.Versions(), nil
 }
 
-// behind names an object whose last recorded version differs from the live one, or returns "".
-func behind(versions []Version, kind string, live []unstructured.Unstructured) string {
+// behind names an object whose last recorded version differs from the live one, or returns "". An object may have been created after the
+// revision at which the live ones were listed.
+func behind(versions []Version, kind string, live []unstructured.Unstructured, listed uint64) string {
 	last := lastBefore(versions, kind, math.MaxUint64)
 	for _, object := range live {
 		revision, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
@@ -172,7 +177,7 @@ func behind(versions []Version, kind string, live []unstructured.Unstructured) s
 		delete(last, object.GetUID())
 	}
 	for _, seen := range last {
-		if !seen.Deleted {
+		if !seen.Deleted && seen.Revision <= listed {
 			return "the end of " + seen.Object.GetName()
 		}
 	}

@@ -269,6 +269,24 @@ func TestCaughtUp(t *testing.T) {
 	}
 }
 
+// A pod that is created while the recorder catches up with a list is not in that list, and has not gone.
+func TestCaughtUpWhileMoreIsCreated(t *testing.T) {
+	s := newServer(pods)
+	s.has(pods, list{revision: "10"})
+	r := start(t, s, pods)
+	pod := s.watched(t, pods)
+	s.has(pods, list{revision: "20", items: []unstructured.Unstructured{*object("Pod", "a", 15)}, then: func() {
+		go func() {
+			pod.Add(object("Pod", "b", 21))
+			pod.Add(object("Pod", "a", 15))
+		}()
+	}})
+	versions, err := r.CaughtUp(t.Context())
+	if got, want := told(versions), "a@15 b@21"; err != nil || got != want {
+		t.Errorf("expected %s, got %s, %v", want, got, err)
+	}
+}
+
 func TestCaughtUpNamesWhatIsMissing(t *testing.T) {
 	for want, items := range map[string][]unstructured.Unstructured{
 		"revision 15 of a": {*object("Pod", "a", 15)},
