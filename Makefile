@@ -209,8 +209,8 @@ class-grade: $(LEARNER) ## Grade what was collected behind two walls; STUDENT=s0
 	@$(LEARNER) grade $(class-on) --student='$(STUDENT)' $(if $(J),--at-once='$(J)') --extra='$(EXTRA)' $(ARGS)
 
 .PHONY: class-export
-class-export: $(LEARNER) ## Write the grades to OUT=file, FORMAT=nbgrader, moodle, canvas, junit or json; canvas fills the COLUMN=name of an export, FROM=file.csv.
-	@$(LEARNER) class export $(class-on) --format='$(FORMAT)' --from='$(FROM)' --column='$(COLUMN)' --out='$(OUT)'
+class-export: $(LEARNER) ## Write the grades to OUT=file, FORMAT=nbgrader, moodle, canvas, junit, json or a template of yours; COLUMN=name is the assignment's column.
+	@$(LEARNER) class export $(class-on) --format='$(FORMAT)' --column='$(COLUMN)' --out='$(OUT)'
 
 .PHONY: class-forget
 class-forget: $(LEARNER) ## Remove what the class knows about persons, and ask first: roster, submissions, grades, feedback.

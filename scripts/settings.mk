@@ -69,7 +69,7 @@ used-by-MODULE = eject
 
 # A class.
 FROM =
-used-by-FROM = class-new class-collect class-export
+used-by-FROM = class-new class-collect
 AS =
 used-by-AS = class-handout class-collect
 LAN =

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,8 +18,8 @@ import (
 // exportInput says which grades to write, how and where.
 type exportInput struct {
 	dir, assignment, format, out string
-	// from is the Gradebook export that Canvas needs, and column the name of the assignment's column in it.
-	from, column string
+	// column is the name of the assignment's column in the school's gradebook.
+	column string
 }
 
 // newExport returns the command that writes the grades of a class for a gradebook.
@@ -34,43 +33,40 @@ func newExport(assignment, dir *string) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&in.format, "format", "", strings.Join(export.ClassFormats, ", "))
+	flags.StringVar(&in.format, "format", "", formats())
 	flags.StringVar(&in.out, "out", "", "the file to write")
-	flags.StringVar(&in.from, "from", "", "for canvas, the Gradebook as Canvas exports it")
-	flags.StringVar(&in.column, "column", "", "for canvas, the name of the assignment there; as it is called here if empty")
+	flags.StringVar(&in.column, "column", "", "the name of the assignment's column in the gradebook; the assignment's if empty")
 	return command
 }
 
-// check returns what is wrong with the command before anything is read.
-func (in exportInput) check() error {
-	canvas := in.format == "canvas"
+// formats says what FORMAT may be.
+func formats() string {
+	return strings.Join(append(export.Templates(), export.JSON, export.JUnit), ", ") + ", or a template in a file such as grades.csv"
+}
+
+// writer returns what writes a gradebook in the format, or what is wrong with the command before anything else is read.
+func (in exportInput) writer() (func(gradebook.Gradebook) ([]byte, error), error) {
+	everything := in.format == export.JSON || in.format == export.JUnit
 	switch {
 	case in.dir == "":
-		return errors.New("name the directory of the class: DIR=directory")
+		return nil, errors.New("name the directory of the class: DIR=directory")
 	case in.format == "":
-		return fmt.Errorf("name the format, FORMAT=name: one of %s", strings.Join(export.ClassFormats, ", "))
-	case !slices.Contains(export.ClassFormats, in.format):
-		return fmt.Errorf("unknown format %q of a class: use FORMAT= and one of %s", in.format, strings.Join(export.ClassFormats, ", "))
+		return nil, fmt.Errorf("name the format, FORMAT=name: %s", formats())
 	case in.out == "":
-		return errors.New("name the file to write: OUT=file")
-	case canvas && in.from == "":
-		return errors.New("the format canvas fills a column of a Gradebook: export that from Canvas, and name it: FROM=file.csv")
-	case !canvas && in.from+in.column != "":
-		return fmt.Errorf("the format %s is made from the grades alone: leave out FROM and COLUMN, which are for canvas", in.format)
+		return nil, errors.New("name the file to write: OUT=file")
+	case everything && in.column != "":
+		return nil, fmt.Errorf("the format %s has no columns: leave out COLUMN", in.format)
+	case everything:
+		return func(book gradebook.Gradebook) ([]byte, error) { return export.OfClass(in.format, book) }, nil
 	}
-	return nil
+	template, err := export.ReadTemplate(in.format)
+	return func(book gradebook.Gradebook) ([]byte, error) { return template.OfClass(book, in.column) }, err
 }
 
 func exportClass(in exportInput, out io.Writer) error {
-	if err := in.check(); err != nil {
+	write, err := in.writer()
+	if err != nil {
 		return err
-	}
-	options := export.Options{CanvasColumn: in.column}
-	if in.from != "" {
-		var err error
-		if options.Canvas, err = os.ReadFile(in.from); err != nil {
-			return fmt.Errorf("read the Gradebook of Canvas: %w: name a file with FROM", err)
-		}
 	}
 	c, a, err := read(in.dir, in.assignment)
 	if err != nil {
@@ -83,7 +79,7 @@ func exportClass(in exportInput, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text, err := export.OfClass(in.format, book, options)
+	text, err := write(book)
 	if err != nil {
 		return err
 	}

@@ -108,12 +108,13 @@ func TestExportClass(t *testing.T) {
 	g.Expect(exported(moodle)).To(HaveSuffix("3 of 3 students; s03 handed in nothing, which is a zero\n"))
 	g.Expect(os.ReadFile(file)).To(And(ContainSubstring("s02,bob@example.com,1,"), ContainSubstring("s03,,0,Nothing was handed in.")))
 
-	canvas := exportInput{format: "canvas", from: filepath.Join(t.TempDir(), "canvas.csv"), column: "Status"}
-	_, err = exported(canvas)
-	g.Expect(err).To(MatchError(And(HavePrefix("read the Gradebook of Canvas: "), HaveSuffix(": name a file with FROM"))))
-	g.Expect(os.WriteFile(canvas.from, []byte("Student,ID,SIS User ID,Status (12)\nAda,1,s01,\nBob,2,s02,\nCy,3,s03,\n"), 0o600)).To(Succeed())
-	g.Expect(exported(canvas)).To(HavePrefix(" has the grades of 05-status, as canvas: 3 of 3 students"))
-	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("Student,ID,SIS User ID,Status (12)\nAda,1,s01,1\nBob,2,s02,1\nCy,3,s03,0\n"))
+	g.Expect(exported(exportInput{format: "canvas", column: "Status (12)"})).To(HavePrefix(" has the grades of 05-status, as canvas: 3 of 3 students"))
+	g.Expect(os.ReadFile(file)).To(HavePrefix("Student,ID,SIS User ID,SIS Login ID,Section,Status (12)\n\"Lovelace, Ada\",,s01,ada@example.com,,1\n"))
+
+	own := filepath.Join(t.TempDir(), "own.csv")
+	g.Expect(os.WriteFile(own, []byte("Name,{{.Column}}\n{{.FirstName}} {{.LastName}},{{.Score}} of {{.Max}}\n"), 0o600)).To(Succeed())
+	g.Expect(exported(exportInput{format: own})).To(HavePrefix(" has the grades of 05-status, as " + own + ": 3 of 3 students"))
+	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("Name,05-status\nAda Lovelace,1 of 2\nBob Ash,1 of 2\nCy Cole,0 of 2\n"))
 
 	// Other points than those that were given: a new grading gives them.
 	text, err := os.ReadFile(filepath.Join(dir, class.File))
@@ -168,11 +169,11 @@ func TestExportRefuses(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "grades")
 	for _, test := range []struct{ args, want string }{
 		{"--format=json --out=" + out, "name the directory of the class: DIR=directory"},
-		{"--dir=x --out=" + out, "name the format, FORMAT=name: one of canvas, json, junit, moodle, nbgrader"},
-		{"--dir=x --format=vpl --out=" + out, `unknown format "vpl" of a class: use FORMAT= and one of canvas, json, junit, moodle, nbgrader`},
+		{"--dir=x --out=" + out, "name the format, FORMAT=name: canvas, moodle, nbgrader, json, junit, or a template in a file such as grades.csv"},
+		{"--dir=x --format=vpl --out=" + out, `unknown format "vpl" of a class: use json, junit, canvas, moodle, nbgrader, or your own template in a file such as grades.csv`},
+		{"--dir=x --format=no-such.csv --out=" + out, "read the template: open no-such.csv: no such file or directory: name one of canvas, moodle, nbgrader, or a file"},
 		{"--dir=x --format=json", "name the file to write: OUT=file"},
-		{"--dir=x --format=canvas --out=" + out, "the format canvas fills a column of a Gradebook: export that from Canvas, and name it: FROM=file.csv"},
-		{"--dir=x --format=moodle --from=y --out=" + out, "the format moodle is made from the grades alone: leave out FROM and COLUMN, which are for canvas"},
+		{"--dir=x --format=json --column=y --out=" + out, "the format json has no columns: leave out COLUMN"},
 	} {
 		root := command()
 		root.SetArgs(append([]string{"class", "export"}, strings.Fields(test.args)...))

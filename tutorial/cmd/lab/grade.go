@@ -122,11 +122,10 @@ func graderCommit(ctx context.Context, extra string) (string, error) {
 	return commit + fmt.Sprintf("+extra-%.4x", sum.Sum(nil)), err
 }
 
-// newGradeOne returns the command that grades one submission, inside other people's graders.
+// newGradeOne returns the command that grades one submission, for a grader around it.
 func newGradeOne(stage *string) *cobra.Command {
 	var flags gradeFlags
 	var dir, lab, format, out, seed, calibration string
-	var options export.Options
 	command := &cobra.Command{
 		Use: "grade-one", Short: "Grade one submission; exits with 0 if there is a result, 2 if the grader has failed, 1 if it was not called right",
 		Args: cobra.NoArgs,
@@ -134,7 +133,7 @@ func newGradeOne(stage *string) *cobra.Command {
 			if dir == "" || *stage == "" || out == "" {
 				return errors.New("name the submission, the chapter and the file for the result: --submission=directory --stage=NN-name --out=file")
 			}
-			if _, err := export.OfSubmission(format, grade.Result{Schema: grade.Schema, Status: grade.NotGradable}, options); err != nil {
+			if _, err := export.OfSubmission(format, grade.Result{Schema: grade.Schema, Status: grade.NotGradable}); err != nil {
 				return err // an unknown format, before it takes minutes
 			}
 			// Whoever kills this program must not find the result of the one before.
@@ -142,21 +141,17 @@ func newGradeOne(stage *string) *cobra.Command {
 				return err
 			}
 			r := gradeOne(command.Context(), &flags, *stage, lab, dir, seed, calibration)
-			return writeResult(r, format, options, out)
+			return writeResult(r, format, out)
 		},
 	}
 	f := command.Flags()
 	flags.add(command)
 	f.StringVar(&dir, "submission", "", "the directory of the submission, or an archive of make submit")
 	f.StringVar(&lab, "lab", "", "the break-it lab that the submission is of; none if empty")
-	f.StringVar(&format, "format", "json", strings.Join(export.SubmissionFormats, ", "))
+	f.StringVar(&format, "format", export.JSON, export.JSON+" or "+export.JUnit)
 	f.StringVar(&out, "out", "", "the file for the result")
 	f.StringVar(&seed, "seed", "1", "the text from which names, sizes and ports are drawn")
 	f.StringVar(&calibration, "calibration", "", "a file that keeps what the solution reaches, so that it need not be graded each time")
-	options.Classroom50 = export.Submission{
-		Classroom: os.Getenv("CLASSROOM"), Assignment: os.Getenv("ASSIGNMENT"), Tag: os.Getenv("SUBMISSION_TAG"),
-		Commit: os.Getenv("COMMIT_URL"), Release: os.Getenv("RELEASE_URL"), Review: os.Getenv("REVIEW_URL"),
-	}
 	return command
 }
 
@@ -238,14 +233,11 @@ func calibrate(ctx context.Context, grader *grading.Grader, file string) (gradin
 	return c, err
 }
 
-// writeResult writes a result in a format. Where the grader has failed and the format can't say so, there is no file, and an old one is
-// removed: nobody must take it for this one.
-func writeResult(r grade.Result, format string, options export.Options, out string) error {
-	text, err := export.OfSubmission(format, r, options)
+// writeResult writes a result in a format, also where the grader has failed: both formats say so.
+func writeResult(r grade.Result, format, out string) error {
+	text, err := export.OfSubmission(format, r)
 	if err == nil {
 		err = batch.WriteFile(out, text)
-	} else if removeErr := os.Remove(out); removeErr != nil && !errors.Is(removeErr, os.ErrNotExist) {
-		err = errors.Join(err, removeErr)
 	}
 	if err == nil && r.Status == grade.GraderError {
 		err = errors.New(r.Message)

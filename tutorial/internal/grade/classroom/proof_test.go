@@ -359,7 +359,7 @@ func gradeClass(t *testing.T, c *class.Class, a class.Assignment) gradebook.Grad
 func exported(t *testing.T, book gradebook.Gradebook) (outcomes map[string]outcome, messages map[string]string) {
 	t.Helper()
 	g := NewWithT(t)
-	text, err := export.OfClass("json", book, export.Options{})
+	text, err := export.OfClass(export.JSON, book)
 	g.Expect(err).NotTo(HaveOccurred())
 	var grades struct {
 		Rows []struct {

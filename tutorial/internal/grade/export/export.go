@@ -1,93 +1,96 @@
-// Package export writes grades in the formats of gradebooks and graders. Each format is a pure function of the canonical results:
-// what a gradebook reads is about a class, what runs inside somebody else's grader is about one submission.
+// Package export writes grades for other programs. Each format is a pure function of the canonical results.
 //
-// A failure of the grader is never a zero. Formats of a class leave such a student out, or mark the failure; formats of a submission
-// without a way to say so return a [GraderFailedError], so that the grader around it reports a failure of its own.
+// A failure of the grader is never a zero: a table leaves such a student out, and JSON and JUnit mark the failure.
 package export
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/example/operator-testbed/tutorial/internal/grade"
 	"github.com/example/operator-testbed/tutorial/internal/grade/gradebook"
 	"github.com/example/operator-testbed/tutorial/internal/grade/plain"
 )
 
-// Options are what single formats need beyond grades.
-type Options struct {
-	// Canvas is the Gradebook export that "canvas" fills, and CanvasColumn the column's name there, by default that of the assignment.
-	Canvas       []byte
-	CanvasColumn string
-	// Classroom50 says which submission "classroom50" is about.
-	Classroom50 Submission
-	// VPLMax is the highest grade of the VPL activity, by default 10.
-	VPLMax float64
-}
-
-// GraderFailedError says that there is no grade to export, because the grader failed.
-type GraderFailedError struct{ Message string }
-
-func (e *GraderFailedError) Error() string {
-	return fmt.Sprintf("the grader failed, so there is no grade to write: %s: grade this submission again", plain.Line(e.Message))
-}
-
-var classFormats = map[string]func(gradebook.Gradebook, Options) ([]byte, error){
-	"canvas":   canvas,
-	"json":     classJSON,
-	"junit":    classJUnit,
-	"moodle":   moodle,
-	"nbgrader": nbgrader,
-}
-
-var submissionFormats = map[string]func(grade.Result, Options) ([]byte, error){
-	"autolab":      autolab,
-	"classroom50":  classroom50,
-	"coderunner":   codeRunner,
-	"github":       github,
-	"gradescope":   gradescope,
-	"json":         submissionJSON,
-	"junit":        submissionJUnit,
-	"prairielearn": prairieLearn,
-	"vpl":          vpl,
-}
-
-// ClassFormats and SubmissionFormats are the formats' names, sorted.
-var (
-	ClassFormats      = slices.Sorted(maps.Keys(classFormats))
-	SubmissionFormats = slices.Sorted(maps.Keys(submissionFormats))
+// JSON and JUnit are the formats that have everything, of a class or of one submission.
+const (
+	JSON  = "json"
+	JUnit = "junit"
 )
 
-// OfClass returns the grades of a class in a format.
-func OfClass(format string, g gradebook.Gradebook, o Options) ([]byte, error) {
-	write, ok := classFormats[format]
-	if !ok {
-		return nil, unknown(format, "a class", ClassFormats)
-	}
+// row is a row of a gradebook, with the result in the canonical format.
+type row struct {
+	Student     string     `json:"student"`
+	FirstName   string     `json:"first_name"`
+	LastName    string     `json:"last_name"`
+	Email       string     `json:"email"`
+	SubmittedAt *time.Time `json:"submitted_at"` // null where nothing was handed in
+	RawScore    *float64   `json:"raw_score"`    // null where the grader failed
+	LatePenalty *float64   `json:"late_penalty"`
+	Score       *float64   `json:"score"`
+	MaxScore    *float64   `json:"max_score"`
+	Adjustment  float64    `json:"adjustment"`
+	Comment     string     `json:"comment"`
+
+	Result *grade.Result `json:"result"`
+}
+
+// OfClass returns the grades of a class as JSON or JUnit. [Template] is for tables.
+func OfClass(format string, g gradebook.Gradebook) ([]byte, error) {
 	if err := g.Check(); err != nil {
 		return nil, err
 	}
-	return write(g, o)
+	if format == JUnit {
+		var results []grade.Result
+		for _, row := range g.Rows {
+			if row.Result != nil {
+				results = append(results, *row.Result)
+			}
+		}
+		return junit(results)
+	}
+	rows := []row{}
+	for _, from := range g.Rows {
+		s := from.Student
+		to := row{
+			Student: s.ID, FirstName: s.FirstName, LastName: s.LastName, Email: s.Email,
+			Adjustment: from.Adjustment, Comment: from.Comment, Result: from.Result,
+		}
+		if !from.SubmittedAt.IsZero() {
+			to.SubmittedAt = new(from.SubmittedAt.UTC())
+		}
+		if points, ok := g.Assignment.Points(from); ok {
+			to.RawScore, to.LatePenalty, to.Score, to.MaxScore = &points.Raw, &points.Penalty, &points.Score, &points.Max
+		}
+		rows = append(rows, to)
+	}
+	return encode(struct {
+		Schema     string    `json:"schema"`
+		Assignment string    `json:"assignment"`
+		Due        time.Time `json:"due,omitzero"`
+		Rows       []row     `json:"rows"`
+	}{"lab-gradebook/v1", g.Assignment.Name, g.Assignment.Due.UTC(), rows})
 }
 
-// OfSubmission returns the grade of one submission in a format.
-func OfSubmission(format string, r grade.Result, o Options) ([]byte, error) {
-	write, ok := submissionFormats[format]
-	if !ok {
-		return nil, unknown(format, "a submission", SubmissionFormats)
-	}
+// OfSubmission returns the grade of one submission as JSON, which is the canonical format, or as JUnit.
+func OfSubmission(format string, r grade.Result) ([]byte, error) {
 	if err := gradebook.CheckResult(r); err != nil {
 		return nil, err
 	}
-	return write(r, o)
-}
-
-func unknown(format, what string, known []string) error {
-	return fmt.Errorf("unknown format %q of %s: use one of %s", format, what, strings.Join(known, ", "))
+	switch format {
+	case JSON:
+		if r.Tests == nil {
+			r.Tests = []grade.Test{}
+		}
+		return encode(r)
+	case JUnit:
+		return junit([]grade.Result{r})
+	}
+	return nil, fmt.Errorf("unknown format %q of a submission: use %s or %s", format, JSON, JUnit)
 }
 
 // name is what a result is about, such as "05-status", or the name of a lab.
@@ -164,12 +167,12 @@ func summary(r grade.Result) string {
 	return text
 }
 
-// encode returns a value as JSON for other programs: one line, or indented, with < as it is, because this is not HTML.
-func encode(value any, indent string) ([]byte, error) {
+// encode returns a value as indented JSON for other programs, with < as it is, because this is not HTML.
+func encode(value any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", indent)
+	encoder.SetIndent("", "  ")
 	err := encoder.Encode(value)
 	return out.Bytes(), err
 }

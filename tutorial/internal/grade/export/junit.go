@@ -47,19 +47,7 @@ type (
 	}
 )
 
-// classJUnit makes a test suite of each result. Who handed in nothing has none.
-func classJUnit(g gradebook.Gradebook, _ Options) ([]byte, error) {
-	var results []grade.Result
-	for _, row := range g.Rows {
-		if row.Result != nil {
-			results = append(results, *row.Result)
-		}
-	}
-	return junit(results)
-}
-
-func submissionJUnit(r grade.Result, _ Options) ([]byte, error) { return junit([]grade.Result{r}) }
-
+// junit makes a test suite of each result.
 func junit(results []grade.Result) ([]byte, error) {
 	var all junitSuites
 	for _, r := range results {
