@@ -74,6 +74,7 @@ func nightly(r Request) (Plan, error) {
 			command("race", "make", "test-race"),
 			tests("scaffolds", "^TestScaffolds$", "./e2e/cmd/testbed"),
 			tests("versions", "^TestOlderKubernetes$", "./e2e/cmd/testbed"),
+			command("fuzz", "scripts/fuzz"),
 			command("vulncheck", "make", "vulncheck"),
 			command("offline", "scripts/prove-offline"),
 			prepareImages,
