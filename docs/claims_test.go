@@ -142,7 +142,7 @@ func TestLikelyClaims(t *testing.T) {
 func TestClaimsHaveSources(t *testing.T) {
 	tier.All(t)
 	versions, requiredBy := map[string]string{}, map[string]string{}
-	for _, file := range []string{"scripts/tools/go.mod", "kind/kubernetes/go.mod", "go.mod"} {
+	for _, file := range []string{"scripts/helm/go.mod", "scripts/tools/go.mod", "kind/kubernetes/go.mod", "go.mod"} {
 		mod := parsed(t, file)
 		for _, r := range mod.Require {
 			versions[r.Mod.Path], requiredBy[r.Mod.Path] = r.Mod.Version, filepath.Dir(file)
