@@ -59,21 +59,29 @@ var (
 	likelyClaim = regexp.MustCompile(`\b(?:Kubernetes|controller-runtime|kubebuilder|operator-sdk|Operator SDK|client-go|Go) v?\d+\.\d+` +
 		`|\b(?:[Bb]y default|the default|[Dd]eprecated)\b|\b(?:[Ss]ince|[Uu]ntil|[Bb]efore|[Ii]n) 20\d\d\b` +
 		`|\b\d+ (?:%|(?:ms|s|seconds|minutes|hours|days)\b)`)
+	// otherVersion matches a version of another project. Any page may name one.
+	otherVersion = regexp.MustCompile(`\b(?:Docker|Helm|Kubernetes|Landlock|Linux|OLM|OpenShift|Operator SDK|Velero|controller-runtime|kubebuilder)` +
+		` v?\d+(?:\.\d+)*\b|\b(?:[Aa]s of|[Ss]ince) \[?v\d`)
 	// readingTime matches what a chapter says about itself.
 	readingTime = regexp.MustCompile(`takes about \d+ minutes`)
 )
 
-// likelyClaims returns the sentences and cells of a page that are probably about another project.
-func likelyClaims(page string) []string {
+// likelyClaims returns the sentences and cells of a page that match one of the patterns, and are probably about another project.
+func likelyClaims(page string, patterns ...*regexp.Regexp) []string {
 	var found []string
 	for line := range strings.Lines(fencedOrHidden.ReplaceAllString(page, "")) {
 		for _, sentence := range regexp.MustCompile(`(?:[.:!?]\)?|\|) +`).Split(strings.TrimSpace(line), -1) {
-			if likelyClaim.MatchString(readingTime.ReplaceAllString(sentence, "")) {
+			if matchesAny(readingTime.ReplaceAllString(sentence, ""), patterns...) {
 				found = append(found, sentence)
 			}
 		}
 	}
 	return found
+}
+
+// matchesAny reports whether one of the patterns matches the text.
+func matchesAny(text string, patterns ...*regexp.Regexp) bool {
+	return slices.ContainsFunc(patterns, func(pattern *regexp.Regexp) bool { return pattern.MatchString(text) })
 }
 
 // Each sentence that looks like a claim about another project is in the list, and each entry of the list stands on its page.
@@ -96,9 +104,15 @@ func TestClaimsAreListed(t *testing.T) {
 		}
 		said[c.Page] = append(said[c.Page], singleSpaced(c.Says))
 	}
-	pages := append(glob(t, "tutorial/*/README.md"), taught...)
-	for _, page := range pages {
-		for _, sentence := range likelyClaims(read(t, page)) {
+	patterns := map[string][]*regexp.Regexp{}
+	for _, page := range slices.Concat([]string{"README.md", "tutorial/README.md"}, glob(t, "docs/*.md"), glob(t, "tutorial/*/README.md")) {
+		patterns[page] = []*regexp.Regexp{otherVersion}
+	}
+	for _, page := range append(glob(t, "tutorial/*/README.md"), taught...) {
+		patterns[page] = append(patterns[page], likelyClaim)
+	}
+	for page := range patterns {
+		for _, sentence := range likelyClaims(read(t, page), patterns[page]...) {
 			sentence := singleSpaced(sentence)
 			known := slices.ContainsFunc(said[page], func(s string) bool {
 				return strings.Contains(sentence, s) || strings.Contains(s, sentence) || shared(sentence, s)
@@ -113,7 +127,7 @@ func TestClaimsAreListed(t *testing.T) {
 // shared reports whether an entry covers a sentence that it continues into, or begins in: a part with a likely claim is in both.
 func shared(sentence, entry string) bool {
 	for _, part := range regexp.MustCompile(`(?:[.:!?]\)?|\|) +`).Split(entry, -1) {
-		if likelyClaim.MatchString(part) && strings.Contains(sentence, strings.TrimRight(part, ".:")) {
+		if matchesAny(part, likelyClaim, otherVersion) && strings.Contains(sentence, strings.TrimRight(part, ".:")) {
 			return true
 		}
 	}
@@ -131,7 +145,18 @@ func TestLikelyClaims(t *testing.T) {
 		"<!-- by default -->\nNothing.":                   0,
 		"- `Forget` resets it, so that it is 5 ms again.": 1,
 	} {
-		if got := likelyClaims(text); len(got) != want {
+		if got := likelyClaims(text, likelyClaim); len(got) != want {
+			t.Errorf("%q: got %q, expected %d", text, got, want)
+		}
+	}
+	for text, want := range map[string]int{
+		"From Linux 6.7 on, it is refused. It works.":      1,
+		"Helm 4 adopts them | as of v1.42.3, it has two |": 2,
+		"Helm adopts them. It runs on Linux. 4 do not.":    0,
+		"It needs Linux on 2 cores, and Docker.":           0,
+		"```text\nDocker 29\n```\n":                        0,
+	} {
+		if got := likelyClaims(text, otherVersion); len(got) != want {
 			t.Errorf("%q: got %q, expected %d", text, got, want)
 		}
 	}
@@ -142,7 +167,7 @@ func TestLikelyClaims(t *testing.T) {
 func TestClaimsHaveSources(t *testing.T) {
 	tier.All(t)
 	versions, requiredBy := map[string]string{}, map[string]string{}
-	for _, file := range []string{"scripts/tools/go.mod", "kind/kubernetes/go.mod", "go.mod"} {
+	for _, file := range []string{"scripts/helm/go.mod", "scripts/tools/go.mod", "kind/kubernetes/go.mod", "go.mod"} {
 		mod := parsed(t, file)
 		for _, r := range mod.Require {
 			versions[r.Mod.Path], requiredBy[r.Mod.Path] = r.Mod.Version, filepath.Dir(file)
