@@ -9,7 +9,8 @@ const colors = {
 addEventListener("DOMContentLoaded", async () => {
   const diagrams = [...document.querySelectorAll("pre.mermaid")];
   mermaid.initialize({ startOnLoad: false, theme: "base", themeVariables: colors, fontFamily: "system-ui, sans-serif",
-    flowchart: { nodeSpacing: 32, rankSpacing: 32, wrappingWidth: 240 } });
+    flowchart: { nodeSpacing: 32, rankSpacing: 32, wrappingWidth: 240,
+      subGraphTitleMargin: { top: 4, bottom: 16 } } });
   await mermaid.run({ nodes: diagrams });
   for (const diagram of diagrams) {
     const image = diagram.querySelector("svg");
