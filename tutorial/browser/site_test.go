@@ -121,10 +121,10 @@ const cut = `(() => {
 		.map((block) => innerWidth + " px: " + (block.scrollWidth - block.clientWidth) + " px more: " + block.textContent.trim().slice(0, 120));
 })()`
 
-// broken names the code within a sentence, and the commands, of which a piece is on two lines.
+// broken names the code within a sentence, the commands and the names of files of which a piece is on two lines.
 const broken = `(() => {
 	const found = [];
-	for (const code of document.querySelectorAll("main :is(:not(pre) > code, .command .line)")) {
+	for (const code of document.querySelectorAll("main :is(:not(pre) > code, .command .line, .bar a)")) {
 		if (!code.checkVisibility()) continue;
 		const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
 		while (texts.nextNode()) {
