@@ -97,17 +97,15 @@ const (
 	wide, high, margin = 8.0, 18, 16
 )
 
-// narrowest is how many characters a picture has room for at least: a page stretches a picture to its width, and the text with it.
-const narrowest = 66
-
+// svg draws the lines. The picture has a size, so that a page shrinks it where it has to, and never stretches it.
 func svg(title string, lines []string) string {
-	width := narrowest
+	columns := 0
 	for _, line := range lines {
-		width = max(width, len([]rune(line)))
+		columns = max(columns, len([]rune(line)))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"#e8eaed\">\n",
-		float64(width)*wide+2*margin, len(lines)*high+2*margin)
+	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" width=\"%.0[1]f\" height=\"%[2]d\" font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"#e8eaed\">\n",
+		float64(columns)*wide+2*margin, len(lines)*high+2*margin)
 	fmt.Fprintf(&b, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" rx=\"8\" fill=\"#202124\"/>\n", html.EscapeString(title))
 	for i, line := range lines {
 		if line == "" {

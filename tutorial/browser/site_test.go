@@ -67,12 +67,15 @@ func serveSite(t *testing.T, base string) site {
 
 // sitePage is what the browser sees of one page.
 type sitePage struct {
-	Title  string   `json:"title"`
-	Links  []string `json:"links"`
-	Loads  []string `json:"loads"`
-	IDs    []string `json:"ids"`
-	Twice  []string `json:"twice"`
-	Wide   []string `json:"wide"`
+	Title string   `json:"title"`
+	Links []string `json:"links"`
+	Loads []string `json:"loads"`
+	IDs   []string `json:"ids"`
+	Twice []string `json:"twice"`
+	Wide  []string `json:"wide"`
+	// Cut are blocks that scroll although they should not, and Broken is code whose line breaks where the page does not allow it.
+	Cut    []string `json:"cut"`
+	Broken []string `json:"broken"`
 	Images []string `json:"images"`
 	// Quotes are those that nobody types: a browser that looks for can't on a page does not find them.
 	Quotes []string `json:"quotes"`
@@ -109,6 +112,30 @@ const tooWide = `(() => {
 		.filter((element) => !element.closest("pre, .table")).map((element) => element.outerHTML.slice(0, 120)).slice(0, 5).concat(document.documentElement.scrollWidth + " px");
 })()`
 
+// cut names the blocks that hide the end of a line until they are scrolled. Tables may, also those that a command prints. On a phone, code of
+// a file and diagrams may as well.
+const cut = `(() => {
+	const desktop = innerWidth > 1000;
+	return [...document.querySelectorAll(desktop ? "main pre" : "main :is(.command, .output) pre")]
+		.filter((block) => !block.querySelector(".row") && block.checkVisibility() && block.scrollWidth > block.clientWidth + 1)
+		.map((block) => innerWidth + " px: " + (block.scrollWidth - block.clientWidth) + " px more: " + block.textContent.trim().slice(0, 120));
+})()`
+
+// broken names the code within a sentence, the commands and the names of files of which a piece is on two lines.
+const broken = `(() => {
+	const found = [];
+	for (const code of document.querySelectorAll("main :is(:not(pre) > code, .command .line, .bar a)")) {
+		if (!code.checkVisibility()) continue;
+		const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+		while (texts.nextNode()) {
+			const range = document.createRange();
+			range.selectNodeContents(texts.currentNode);
+			if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) found.push(innerWidth + " px: " + texts.currentNode.data);
+		}
+	}
+	return found;
+})()`
+
 const barriers = `(async () => {
 	const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 	// The thousands of words of code have a dozen colors. One chapter has them all.
@@ -117,7 +144,11 @@ const barriers = `(async () => {
 	return violations.map((violation) => violation.id + ": " + violation.help + ": " + violation.nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + " " + (node.any[0]?.message ?? "")).join(" | "));
 })()`
 
-const phone = 360
+// The widths of two screens, in pixels: of a small phone, and of a common desktop.
+const (
+	phone   = 360
+	desktop = 1440
+)
 
 // visit looks at one page: as it is, in the dark, and on a phone.
 func visit(tab context.Context, t *testing.T, address, axe string) sitePage {
@@ -128,11 +159,22 @@ func visit(tab context.Context, t *testing.T, address, axe string) sitePage {
 	}
 	if axe != "" {
 		actions = append(actions,
-			emulation.SetDeviceMetricsOverride(phone, 740, 1, true), chromedp.Evaluate(tooWide, &p.Wide), emulation.ClearDeviceMetricsOverride(),
+			emulation.SetDeviceMetricsOverride(phone, 740, 1, true), chromedp.Evaluate(tooWide, &p.Wide), p.fits(),
+			emulation.SetDeviceMetricsOverride(desktop, 900, 1, false), p.fits(), emulation.ClearDeviceMetricsOverride(),
 			chromedp.Evaluate(axe, nil), chromedp.Evaluate(barriers, &p.Barriers, awaited))
 	}
 	run(tab, t, actions...)
 	return p
+}
+
+// fits looks for blocks that are cut off and for code that is broken, on the screen as it is.
+func (p *sitePage) fits() chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		var cutOff, brokenCode []string
+		err := chromedp.Run(ctx, chromedp.Evaluate(cut, &cutOff), chromedp.Evaluate(broken, &brokenCode))
+		p.Cut, p.Broken = append(p.Cut, cutOff...), append(p.Broken, brokenCode...)
+		return err
+	})
 }
 
 // awaited waits for a promise.
@@ -181,7 +223,7 @@ func walk(t *testing.T, s site, axe string) map[string]sitePage {
 func (p sitePage) verify(t *testing.T, address string) {
 	t.Helper()
 	for fault, found := range map[string][]string{
-		"the same id twice": p.Twice, "wider than a phone": p.Wide, "images that are not shown, or say nothing": p.Images,
+		"the same id twice": p.Twice, "wider than a phone": p.Wide, "cut off": p.Cut, "code that breaks within a word": p.Broken, "images that are not shown, or say nothing": p.Images,
 		"quotes that nobody types": p.Quotes, "diagrams that are not drawn": p.Faults, "barriers": p.Barriers,
 	} {
 		if len(found) > 0 {

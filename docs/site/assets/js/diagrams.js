@@ -9,14 +9,16 @@ const colors = {
 addEventListener("DOMContentLoaded", async () => {
   const diagrams = [...document.querySelectorAll("pre.mermaid")];
   mermaid.initialize({ startOnLoad: false, theme: "base", themeVariables: colors, fontFamily: "system-ui, sans-serif",
-    flowchart: { nodeSpacing: 32, rankSpacing: 32 } });
+    flowchart: { nodeSpacing: 32, rankSpacing: 32, wrappingWidth: 240,
+      subGraphTitleMargin: { top: 4, bottom: 16 } } });
   await mermaid.run({ nodes: diagrams });
   for (const diagram of diagrams) {
     const image = diagram.querySelector("svg");
     const width = parseFloat(image?.style.maxWidth);
     if (!width) continue;
-    // Shrunk by more than this, nobody could read it, so it scrolls. On a phone it scrolls anyway, and may as well be larger.
-    const least = diagram.clientWidth < 600 ? 0.75 : 0.54;
+    // Shrunk by more than this, it could not be read, so it scrolls. If it scrolls on a phone anyway, it may as well be larger.
+    const phone = diagram.clientWidth < 600;
+    const least = !phone ? 0.54 : width * 0.66 <= diagram.clientWidth ? 0.66 : 0.75;
     image.style.minWidth = `${Math.round(width * least)}px`;
     diagram.tabIndex = 0;
   }

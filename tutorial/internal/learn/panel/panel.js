@@ -508,7 +508,7 @@ const drawProgress = function* ({ progress }) {
   for (const [kind, list, line] of [['chapter', page.chapters, page.chapterLine], ['lab', page.labs, page.labLine]]) {
     const all = progress.filter((each) => each.kind === kind);
     yield* patch(list, all, ({ name }) => name, '<li><a class=link></a></li>', ({ link }, { name, title, done, passed, of }) => {
-      text(link, kind === 'lab' ? name : name.slice(0, 2));
+      text(link, kind === 'lab' ? name : /^\d+/.exec(name)?.[0] || title);
       if (kind === 'chapter') set(link, 'href', `/tutorial/${encodeURIComponent(name)}/`);
       else set(link, 'role', 'img');
       const about = `${[name, title].filter(Boolean).join(', ')}: ${done ? 'done' : passed ? `${passed} of ${of}` : 'not done yet'}`;
@@ -522,7 +522,7 @@ const drawProgress = function* ({ progress }) {
   show(page.progress, progress.length > 0);
 };
 
-// announce says what those would miss who do not see the panel.
+// announce reads changes out to screen readers.
 const announce = (before, now) => {
   const { task, cluster, operator } = now;
   if (before.task.running && !task.running && (task.error || task.action === 'check')) {
