@@ -24,17 +24,17 @@ func TestMakeClass(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"class-handout": "class handout --dir='class' --stage='' --as='" + string(class.Directories) + "'",
 		"class-collect": "class collect --dir='class' --stage='' --from='' --as='" + string(class.Directories) + "'",
-		"class-collect DIR=ops AS=archives FROM=a/b":                            "class collect --dir='ops' --stage='' --from='a/b' --as='archives'",
-		"class-new STAGE=05-status FROM=students.csv":                           "class new --dir='class' --stage='05-status' --from='students.csv'",
-		"class-new LAB=hands-off":                                               "class new --dir='class' --stage='hands-off' --from=''",
-		"class-serve":                                                           "class serve --dir='class' --stage='' --port=''",
-		"class-serve DIR=ops PORT=7000 LAN=yes":                                 "class serve --dir='ops' --stage='' --port='7000' --lan",
-		"class-export STAGE=05-status FORMAT=moodle OUT=grades.csv":             "class export --dir='class' --stage='05-status' --format='moodle' --column='' --out='grades.csv'",
+		"class-collect DIR=ops AS=archives FROM=a/b":                 "class collect --dir='ops' --stage='' --from='a/b' --as='archives'",
+		"class-new STAGE=05-status FROM=students.csv":                "class new --dir='class' --stage='05-status' --from='students.csv'",
+		"class-new LAB=hands-off":                                    "class new --dir='class' --stage='hands-off' --from=''",
+		"class-serve":                                                "class serve --dir='class' --stage='' --port=''",
+		"class-serve DIR=ops PORT=7000 LAN=yes":                      "class serve --dir='ops' --stage='' --port='7000' --lan",
+		"class-export STAGE=05-status FORMAT=moodle OUT=grades.csv":  "class export --dir='class' --stage='05-status' --format='moodle' --column='' --out='grades.csv'",
 		"class-export DIR=ops FORMAT=canvas COLUMN=Status OUT=b.csv": "class export --dir='ops' --stage='' --format='canvas' --column='Status' --out='b.csv'",
-		"class-forget DIR=ops":                                                  "class forget --dir='ops' --stage=''",
-		"learn":                                                                 "learn --stage='' --dir='' --cluster='embedded' --name='testbed' --testbed='bin/testbed' --port=''",
-		"learn STAGE=05-status DIR=mine CLUSTER=kind PORT=7000":                 "learn --stage='05-status' --dir='mine' --cluster='kind' --name='testbed' --testbed='bin/testbed' --port='7000'",
-		"submit DIR=my-operator":                                                "submit --dir='my-operator'",
+		"class-forget DIR=ops":                                       "class forget --dir='ops' --stage=''",
+		"learn":                                                      "learn --stage='' --dir='' --cluster='embedded' --name='testbed' --testbed='bin/testbed' --port=''",
+		"learn STAGE=05-status DIR=mine CLUSTER=kind PORT=7000":      "learn --stage='05-status' --dir='mine' --cluster='kind' --name='testbed' --testbed='bin/testbed' --port='7000'",
+		"submit DIR=my-operator":                                     "submit --dir='my-operator'",
 	} {
 		command := exec.CommandContext(t.Context(), "make", append([]string{"--just-print"}, strings.Fields(arguments)...)...)
 		command.Dir = repository
