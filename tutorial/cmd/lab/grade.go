@@ -173,6 +173,7 @@ func gradeOne(ctx context.Context, flags *gradeFlags, stage, lab, dir, seed, cal
 		return failed(err)
 	}
 	defer done()
+	grader.Progress = func(results int) { fmt.Fprintf(os.Stderr, "features with a result: %d\n", results) }
 	c, err := calibrate(ctx, grader, calibration)
 	if err != nil {
 		return failed(err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -54,16 +55,20 @@ func (p *labProgram) command(ctx context.Context, arguments ...string) *exec.Cmd
 	return command
 }
 
-// run runs it, and returns its exit code and what it prints.
+// run runs it, and returns its exit code and what it prints. The test prints that at once, so that it is seen to get on.
 func (p *labProgram) run(arguments ...string) (exit int, out string) {
 	p.t.Helper()
-	text, err := p.command(p.t.Context(), arguments...).CombinedOutput()
+	var text strings.Builder
+	command := p.command(p.t.Context(), arguments...)
+	command.Stdout = io.MultiWriter(&text, p.t.Output())
+	command.Stderr = command.Stdout
+	err := command.Run()
 	if exited := new(exec.ExitError); err != nil && !errors.As(err, &exited) {
 		p.t.Fatal(err)
 	} else if err != nil {
 		exit = exited.ExitCode()
 	}
-	return exit, string(text)
+	return exit, text.String()
 }
 
 // does runs it, and it must succeed.

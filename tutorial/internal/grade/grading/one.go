@@ -37,6 +37,8 @@ type Grader struct {
 	Cell    Cell
 	// Commit names the grader.
 	Commit string
+	// Progress is told how many features of a run have a result, each time when one more has. It may be nil.
+	Progress func(results int)
 
 	// compiled says that Go's cache has what the solution is compiled of. A submission is compiled with it, and can't add to it.
 	compiled bool
@@ -350,7 +352,7 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 	if only != nil {
 		args = []string{s.binary, "-test.timeout=0", "-test.parallel=1", "-test.run=^(" + strings.Join(only, "|") + ")$"}
 	}
-	var reported collector
+	reported := collector{progress: g.Progress}
 	usage, err := g.Cell.Run(ctx, isolation.Command{
 		Args: args, Dir: s.directory, Env: append(variables, env...), Stdout: log, Stderr: log, Report: &reported,
 		Readable: slices.Concat([]string{s.binary, g.Chapter.assets}, g.Chapter.sources, readable), Scratch: []string{run},

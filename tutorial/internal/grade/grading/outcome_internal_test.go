@@ -1,6 +1,7 @@
 package grading
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,6 +175,20 @@ func TestLongReport(t *testing.T) {
 	}
 	if r := c.report(); r.err("TestA") != unreadable {
 		t.Errorf("of one that is too long: %+v", r)
+	}
+}
+
+// A run says how far it is as soon as a result is complete: a suite may take longer than a watchdog waits.
+func TestProgress(t *testing.T) {
+	var seen []int
+	c := collector{progress: func(lines int) { seen = append(seen, lines) }}
+	for _, text := range []string{`{"test":"TestA",`, `"outcome":"holds"}`, "\n", "{}\n{}\n"} {
+		if _, err := c.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(seen, []int{1, 3}) {
+		t.Errorf("got %v, expected 1 after the first result, and 3 after the others", seen)
 	}
 }
 

@@ -62,12 +62,19 @@ func (r report) err(test string) string {
 type collector struct {
 	content bytes.Buffer
 	tooLong bool
+	lines   int
+	// progress is called with the number of lines so far when there are more. It may be nil.
+	progress func(lines int)
 }
 
 // Write takes everything, and keeps it up to a limit. An error would be the grader's, for what a student's program has made longer.
 func (c *collector) Write(p []byte) (int, error) {
 	if c.tooLong = c.tooLong || c.content.Len()+len(p) > longestReport; !c.tooLong {
 		c.content.Write(p)
+	}
+	if more := bytes.Count(p, []byte("\n")); more > 0 && c.progress != nil {
+		c.lines += more
+		c.progress(c.lines)
 	}
 	return len(p), nil
 }
