@@ -167,6 +167,7 @@ var executions = map[string]string{
 	"kind/kubernetes/main_test.go":                          goTool,
 	"operator/cmd/installed_test.go":                        ours,
 	"operator/cmd/main_test.go":                             again,
+	"operator/faults_test.go":                               again,
 	"operator/generated_test.go":                            ours,
 	"operator/internal/testenv/testenv_test.go":             again,
 	"operator/manifests_test.go":                            ours,
