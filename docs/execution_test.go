@@ -149,6 +149,7 @@ var executions = map[string]string{
 	"e2e/framework/runner/ready_internal_test.go":           fixture,
 	"e2e/framework/suite_test.go":                           again,
 	"e2e/interrupt/interrupt_test.go":                       again,
+	"e2e/memcached/alerts_test.go":                          ours,
 	"e2e/memcached/install_test.go":                         ours,
 	"e2e/markdown/killed_test.go":                           again,
 	"e2e/mutant/prepare_test.go":                            fixture,
