@@ -114,7 +114,7 @@ func TestSamples(t *testing.T) {
 			if _, err := confinement.Supported(); err != nil && tc.name == "a hostile program" {
 				t.Skip(err)
 			}
-			results, output := runSample(t, slices.Concat(tc.env, []string{
+			results, output := runPoints(t, "^TestPoints$", slices.Concat(tc.env, []string{
 				"TESTBED_CLUSTER=" + name, "OPERATOR=" + tc.operator.Binary, "MANIFESTS=" + tc.operator.Manifests, "SAMPLE=" + tc.sample,
 			})...)
 			outcomes := map[string]string{}
@@ -185,11 +185,11 @@ func TestPage(t *testing.T) {
 	NewWithT(t).Expect(string(page)).To(ContainSubstring(conformance.NewReport(points, results).Markdown()))
 }
 
-// runSample runs TestPoints as a program of its own, and returns its report and its output.
-func runSample(t *testing.T, env ...string) (results []framework.Result, output string) {
+// runPoints runs the subtests of TestPoints that match a pattern, as another program, and returns its report and its output.
+func runPoints(t *testing.T, pattern string, env ...string) (results []framework.Result, output string) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report.json")
-	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPoints$", "-test.parallel=6")
+	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.parallel=6")
 	command.Env = slices.Concat(os.Environ(), env, []string{"TESTBED_REPORT=" + report, "TESTBED_TIMEOUT=5s", "TESTBED_ARTIFACTS=" + t.TempDir(), "TESTBED_FAILURES=" + os.DevNull})
 	out, err := command.CombinedOutput()
 	if err != nil && !errors.As(err, new(*exec.ExitError)) {

@@ -500,6 +500,7 @@ func revoke(ctx context.Context, s *framework.Scope, group, resource string, ver
 			after.Rules[i].Verbs = slices.DeleteFunc(rule.Verbs, func(verb string) bool { return slices.Contains(verbs, verb) })
 		}
 	}
+	after.Rules = slices.DeleteFunc(after.Rules, func(rule rbacv1.PolicyRule) bool { return len(rule.Verbs) == 0 })
 	swap := func(from, to *rbacv1.ClusterRole) {
 		s.Helper()
 		if err := s.Client.Patch(context.WithoutCancel(ctx), to.DeepCopy(), client.MergeFrom(from)); err != nil {
@@ -509,10 +510,13 @@ func revoke(ctx context.Context, s *framework.Scope, group, resource string, ver
 	swap(before, after)
 	giveBack = sync.OnceFunc(func() { swap(after, before) })
 	s.Cleanup(giveBack)
+	plural, subresource, _ := strings.Cut(resource, "/")
 	for _, verb := range verbs {
 		untilJudged(ctx, s, authorizationv1.SubjectAccessReviewSpec{
-			User:               s.Operator.UserName(),
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Resource: resource, Verb: verb, Namespace: s.Namespace},
+			User: s.Operator.UserName(),
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Group: group, Resource: plural, Subresource: subresource, Verb: verb, Namespace: s.Namespace,
+			},
 		}, false)
 	}
 	return giveBack

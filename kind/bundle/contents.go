@@ -25,7 +25,8 @@ type file struct {
 var rehearsed = [][]string{
 	{"go", "mod", "download"},
 	{"go", "-C", "scripts/tools", "mod", "download"},
-	{"go", "-C", "scripts/helm", "list", "-deps", "tool"}, // only what compiles Helm, which requires much more
+	{"go", "-C", "scripts/helm", "list", "-deps", "tool"},         // only what compiles Helm, which requires much more
+	{"go", "-C", "scripts/alerts", "list", "-deps", "-test", "."}, // only what compiles it
 	{"go", "-C", "scripts/release", "mod", "download"},
 	{"go", "-C", "tutorial/browser", "mod", "download"},
 	{"go", "-C", "kind/kubernetes", "run", "."},

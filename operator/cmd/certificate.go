@@ -65,6 +65,7 @@ func certificatesOptions(o options) *certificates.Options {
 		DNSNames:                       []string{host(webhookService), host(metricsService), metricsServerName},
 		AuthorityDuration:              o.webhooks.authorityDuration,
 		CertificateDuration:            o.webhooks.certificateDuration,
+		RetryInterval:                  o.recheckInterval,
 	}
 }
 

@@ -145,6 +145,9 @@ func TestCertificatesOptions(t *testing.T) {
 	if got.AuthorityDuration != 5*time.Hour || got.CertificateDuration != 2*time.Hour {
 		t.Errorf("an authority is valid for %s and a certificate for %s, want 5h and 2h", got.AuthorityDuration, got.CertificateDuration)
 	}
+	if got.RetryInterval != o.recheckInterval {
+		t.Errorf("what fails is tried again after %s, want %s", got.RetryInterval, o.recheckInterval)
+	}
 	if got.Secret != (client.ObjectKey{Namespace: "operator-system", Name: "p-webhook-ca"}) ||
 		got.MutatingWebhookConfiguration != "p-mutating-webhook-configuration" || got.ValidatingWebhookConfiguration != "p-validating-webhook-configuration" ||
 		!slices.Equal(got.DNSNames, []string{"p-webhook-service.operator-system.svc", "p-controller-manager-metrics-service.operator-system.svc", metricsServerName}) {

@@ -48,7 +48,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-func TestNodes(t *testing.T) {
+func TestClusterHasNodes(t *testing.T) {
 	tier.All(t)
 	b := sharedBed(t)
 	nodes := &corev1.NodeList{}

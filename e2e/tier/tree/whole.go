@@ -27,6 +27,7 @@ var wholes = []Whole{
 	{Dir: "kind/kubernetes", Tier: "all", Why: anotherModule},
 	{Dir: "kind/node", Tier: "all", Why: anotherModule},
 	{Dir: "kind/registry", Tier: "all", Why: anotherModule},
+	{Dir: "scripts/alerts", Tier: "all", Why: anotherModule},
 	{Dir: "scripts/release", Tier: "all", Why: anotherModule},
 	{Dir: "scripts/tools", Tier: "all", Why: anotherModule},
 	{Dir: "tutorial/browser", Tier: "all", Why: "it needs Chromium, and packages that nothing else does"},

@@ -64,6 +64,7 @@ func newSite(t *testing.T) *site {
 			DNSNames:                       []string{serverName, metricsName},
 			AuthorityDuration:              90 * time.Minute,
 			CertificateDuration:            12 * time.Minute,
+			RetryInterval:                  20 * time.Second,
 		},
 	}
 	s.install()

@@ -26,6 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
+// firstRetry is the wait after a first failure. It doubles with each further failure.
+const firstRetry = 5 * time.Millisecond
+
 // Options say which certificates to issue, and which objects hold and trust the authorities.
 type Options struct {
 	// Secret holds the authorities.
@@ -37,6 +40,8 @@ type Options struct {
 	DNSNames []string
 	// AuthorityDuration and CertificateDuration are how long an authority and a server's certificate are valid.
 	AuthorityDuration, CertificateDuration time.Duration
+	// RetryInterval is the longest wait after a failure until the next attempt.
+	RetryInterval time.Duration
 }
 
 // settling is how long every webhook must have trusted an authority before it signs, so that every API server has learned of it.
@@ -83,8 +88,14 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 		Watches(&admissionregistrationv1.MutatingWebhookConfiguration{}, enqueue).
 		Watches(&admissionregistrationv1.ValidatingWebhookConfiguration{}, enqueue).
 		WatchesRawSource(atStart).
-		// One at a time, because no lock protects r.trusted.
-		WithOptions(controller.Options{NeedLeaderElection: new(false), MaxConcurrentReconciles: 1}).
+		WithOptions(controller.Options{
+			NeedLeaderElection: new(false),
+			// One at a time, because no lock protects r.trusted.
+			MaxConcurrentReconciles: 1,
+			// By default, the waits grow to a quarter of an hour. That is long for webhooks that nobody can call when the cause of the
+			// failure is gone, and the alert about failures looks back for less.
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, r.Options.RetryInterval),
+		}).
 		Complete(r)
 }
 

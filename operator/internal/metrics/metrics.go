@@ -20,6 +20,13 @@ var (
 		Help: "Requests that changed the status of a Memcached.",
 	})
 
+	// WebhookErrors counts the admission requests that the operator could not decide. The metrics of controller-runtime do not: it
+	// answers every request with the HTTP status 200, and says in the body what went wrong.
+	WebhookErrors = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "memcached_operator_webhook_errors_total",
+		Help: "Admission requests that failed because of the operator, by the path of the webhook. Refusals are not included.",
+	}, []string{"webhook"})
+
 	// TimeToAvailable is the time from the creation of a Memcached until it is Available for the first time. Memcacheds that had
 	// a status before the operator started are not included.
 	TimeToAvailable = prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -41,5 +48,5 @@ func init() {
 	for _, operation := range []string{OperationCreate, OperationTakeOver, OperationApply} {
 		DeploymentWrites.WithLabelValues(operation) // so that each is 0 before it is counted
 	}
-	metrics.Registry.MustRegister(DeploymentWrites, StatusWrites, TimeToAvailable)
+	metrics.Registry.MustRegister(DeploymentWrites, StatusWrites, WebhookErrors, TimeToAvailable)
 }

@@ -72,7 +72,7 @@ func nightly(r Request) (Plan, error) {
 			tests("class-of-thirty", "^(TestClass|TestLab)$", "./tutorial/internal/grade/classroom"),
 			soak,
 			command("race", "make", "test-race"),
-			tests("scaffolds", "^TestScaffolds$", "./e2e/cmd/testbed"),
+			tests("scaffolds", "^(TestScaffolds|TestRepairsNothing)$", "./e2e/cmd/testbed", "./e2e/conformance"),
 			tests("versions", "^TestOlderKubernetes$", "./e2e/cmd/testbed"),
 			command("fuzz", "scripts/fuzz"),
 			command("vulncheck", "make", "vulncheck"),

@@ -30,6 +30,7 @@ const scalePath = "/validate-cache-example-com-v1alpha1-memcached-scale"
 // SetupWebhookWithManager registers the admission webhooks for Memcacheds. maxTotalSize limits the sum of sizes in a namespace; 0
 // means no limit.
 func SetupWebhookWithManager(manager ctrl.Manager, maxTotalSize int64) error {
+	manager = countingManager{manager}
 	validator := &Validator{
 		// The cache may be behind, and two Memcacheds that a user creates one right after the other must both count.
 		Reader:       manager.GetAPIReader(),
