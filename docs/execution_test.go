@@ -68,6 +68,7 @@ var executions = map[string]string{
 	"e2e/framework/runner/build.go compile":                           goTool,
 	"e2e/framework/runner/deploy.go BuildImage":                       users,
 	"e2e/helm/helm.go Helm.Run":                                       ours,
+	"e2e/sdk/sdk.go Tools.Run":                                        ours,
 	"e2e/markdown/copy.go git":                                        system,
 	"e2e/markdown/session.go session.end":                             ours,
 	"e2e/markdown/terminal.go openTerminal":                           system + ", for the commands in this repository's pages",
