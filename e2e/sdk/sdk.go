@@ -31,7 +31,7 @@ const (
 var programs = []string{OperatorSDK, OPM, Helm, HelmOperator, AnsibleOperator, ScorecardTest}
 
 // ErrNotBuilt is the error where the programs have never been built.
-var ErrNotBuilt = errors.New("Operator SDK is not built: type make sdk in the root of operator-testbed, which compiles it once, in about 12 minutes") //nolint:staticcheck // a name
+var ErrNotBuilt = errors.New("Operator SDK is not built: type make sdk in the root of operator-testbed, which compiles it once, for several minutes") //nolint:staticcheck // a name
 
 // Tools is the directory that holds the programs.
 type Tools string

@@ -54,7 +54,7 @@ func TestFind(t *testing.T) {
 			if err := os.Remove(filepath.Join(repository, "bin", "sdk")); err != nil {
 				t.Fatal(err)
 			}
-		}, "Operator SDK is not built: type make sdk in the root of operator-testbed, which compiles it once, in about 12 minutes"},
+		}, "Operator SDK is not built: type make sdk in the root of operator-testbed, which compiles it once, for several minutes"},
 		"the cache was deleted": {func(t *testing.T, _, programs string) {
 			t.Helper()
 			if err := os.RemoveAll(programs); err != nil {
