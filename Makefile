@@ -305,6 +305,23 @@ node-image: ## Make the image of a node from Go modules and Debian packages, and
 	@scripts/run progress "compiling kind/node" go -C kind/node build "-ldflags=-s -w" -o ../../bin/node-image .
 	@cd kind/node && ../../bin/node-image
 
+##@ Operator SDK
+
+.PHONY: sdk
+sdk: ## Build operator-sdk, opm, helm, helm-operator and ansible-operator, once, which takes minutes. make env puts them on PATH.
+	@$(writable) && scripts/run progress "compiling scripts/sdk" go -C scripts/sdk build "-ldflags=-s -w" -o ../../bin/build-sdk .
+	@directory=$$(cd scripts/sdk && ../../bin/build-sdk) && ln -sfn "$$directory" bin/sdk && \
+		echo 'operator-sdk, opm, helm, helm-operator, ansible-operator and scorecard-test are in bin/sdk: eval "$$(make -s env)" puts them on PATH'
+
+.PHONY: build-bundle
+build-bundle: $(TESTBED) controller-gen ## Write operator/bundle, which packs the operator as the image IMG for OLM, at VERSION. Needs make sdk.
+	@$(if $(IMG),$(TESTBED) image check '$(IMG)',:)
+	@$(MAKE) -C operator bundle bundle-validate $(if $(IMG),IMG='$(IMG)') $(if $(VERSION),VERSION='$(VERSION)') KUBECTL="'$(abspath $(TESTBED))'"
+
+.PHONY: scorecard
+scorecard: $(TESTBED) ## Run the tests of Operator SDK's scorecard for operator/bundle, without a cluster. Needs make sdk.
+	@$(TESTBED) scorecard
+
 ##@ Without a network
 
 .PHONY: bundle

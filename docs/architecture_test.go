@@ -57,6 +57,7 @@ var parts = map[string]part{
 		why:     "the suite for other operators does not depend on ours",
 	},
 	"e2e/helm":        {imports: []string{"e2e/framework/runner"}, tests: []string{"e2e/reaper"}, why: "it compares manifests, and runs nothing but Helm"},
+	"e2e/sdk":         {tests: []string{"e2e/cluster/embedded", "e2e/framework/runner", "e2e/loopback", "e2e/reaper"}, why: "it runs Operator SDK, and compares a bundle with manifests"},
 	"e2e/demo":        {imports: []string{"e2e/framework/...", "operator/api/..."}, why: "it draws what it sees of any cluster"},
 	"e2e/markdown":    {imports: []string{"e2e/tier/..."}, tests: []string{"e2e/cluster/supervisor/leftover", "e2e/reaper"}, why: "it checks any repository's Markdown files"},
 	"e2e/internal":    {why: "all of e2e may import it"},
@@ -74,6 +75,7 @@ var parts = map[string]part{
 
 	"kind":           {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts":        {why: "the tools are modules of their own"},
+	"scripts/sdk":    {imports: []string{"kind/build/..."}, why: "it builds programs as the modules in kind do"},
 	"scripts/runner": {imports: []string{"e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
 
 	"tutorial": {
@@ -111,7 +113,7 @@ var parts = map[string]part{
 		why:     "the walls around a submission do not depend on what is behind them",
 	},
 
-	"docs":         {imports: []string{"operator/api/...", "e2e/framework/selection", "e2e/mutant/...", "e2e/markdown/...", "scripts/runner/..."}, tests: []string{"e2e/reaper"}, why: "the documentation is checked against the API, the suites' mutants and selection, and what the targets run"},
+	"docs":         {imports: []string{"operator/api/...", "e2e/framework/selection", "e2e/mutant/...", "e2e/markdown/...", "e2e/sdk", "scripts/runner/..."}, tests: []string{"e2e/reaper"}, why: "the documentation is checked against the API, the suites' mutants and selection, and what the targets run"},
 	"docs/example": {imports: []string{"e2e/framework"}, why: "somebody else's suite needs nothing but the framework"},
 }
 

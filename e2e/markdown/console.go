@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,6 +31,7 @@ type script struct {
 	background bool
 	exit       int
 	skip       string
+	tools      string
 	// more is what the command that runs in the background has printed since.
 	more []string
 	// interrupted means that it is interrupted first, and then prints after.
@@ -46,7 +48,7 @@ type command struct {
 }
 
 func parseConsole(b block) (script, error) {
-	s := script{needs: NeedsEmbedded, terminal: 1, background: b.info.has("background"), skip: b.info.attributes["skip"]}
+	s := script{needs: NeedsEmbedded, terminal: 1, background: b.info.has("background"), skip: b.info.attributes["skip"], tools: b.info.attributes["tools"]}
 	if b.info.has("needs") {
 		s.needs = b.info.attributes["needs"]
 	}
@@ -73,6 +75,8 @@ func parseConsole(b block) (script, error) {
 		}
 	}
 	switch {
+	case b.info.has("tools") && s.tools == "":
+		return s, errors.New("the block needs tools without a name")
 	case b.info.has("skip") && s.skip == "":
 		return s, errors.New("the block is skipped without a reason")
 	case len(s.commands) == 0 && !s.interrupted && s.more == nil:
@@ -85,6 +89,11 @@ func parseConsole(b block) (script, error) {
 		return s, errors.New("a command that goes on in the background has no exit code yet")
 	}
 	return s, nil
+}
+
+// whySkipped returns the reason why the block is not run, if there is one: its own, or that its tools are missing.
+func (s script) whySkipped(missing map[string]string) string {
+	return cmp.Or(s.skip, missing[s.tools])
 }
 
 // add takes in a line.

@@ -29,6 +29,9 @@ type Options struct {
 	// Linked are patterns of such files that are replaced, and never written: the copies hold links to them, if they are on the same
 	// file system.
 	Linked []string
+	// Missing are tools that blocks name (tools=NAME) and that are not on this machine, each with a sentence that says how to get
+	// them. Such blocks are skipped.
+	Missing map[string]string
 	// InOrder makes Run run the files one after the other in the same copy and terminals, for pages that are read in that order.
 	InOrder bool
 	// Update makes Check write excerpts and diffs instead of comparing them.
@@ -119,7 +122,7 @@ func Run(t *testing.T, o Options) {
 
 // runTogether is a test that runs pages in one copy of the repository.
 func runTogether(ctx context.Context, t *testing.T, name string, o Options, pages []*page) {
-	plan := planned(pages, os.Getenv("CLUSTER"))
+	plan := planned(pages, os.Getenv("CLUSTER"), o.Missing)
 	if plan.run+len(plan.missing)+len(plan.skipped) == 0 {
 		return
 	}
@@ -162,7 +165,7 @@ func (p plan) leave(t *testing.T) {
 // skipped is a block that is never run.
 type skipped struct{ place, reason string }
 
-func planned(pages []*page, cluster string) plan {
+func planned(pages []*page, cluster string, lacking map[string]string) plan {
 	needsKind, result := false, plan{has: needs[:max(1, slices.Index(needs, cluster)+1)]}
 	for _, p := range pages {
 		for _, b := range p.blocks {
@@ -170,15 +173,15 @@ func planned(pages []*page, cluster string) plan {
 				continue
 			}
 			s, _ := parseConsole(b)
-			switch {
-			case s.skip != "":
-				result.skipped = append(result.skipped, skipped{fmt.Sprintf("%s line %d", path.Base(p.file), b.line), s.skip})
+			switch reason := s.whySkipped(lacking); {
+			case reason != "":
+				result.skipped = append(result.skipped, skipped{fmt.Sprintf("%s line %d", path.Base(p.file), b.line), reason})
 			case slices.Contains(result.has, s.needs):
 				result.run++
 			default:
 				result.missing = append(result.missing, s.needs)
 			}
-			needsKind = needsKind || s.skip == "" && s.needs == NeedsKind
+			needsKind = needsKind || s.whySkipped(lacking) == "" && s.needs == NeedsKind
 		}
 	}
 	if cluster == NeedsKind && !needsKind { // make test runs all of it

@@ -64,6 +64,7 @@ func TestCount(t *testing.T) {
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	block := func(needs string) string { return "```console needs=" + needs + "\n$ true\n```\n" }
+	tool := parsePage("tool.md", []byte(block("none")+"```console tools=sdk\n$ true\n```\n"))
 	small := parsePage("small.md", []byte(block("none")+"```console\n$ true\n```\n"))
 	large := parsePage("large.md", []byte(block("none")+block("embedded")+block("kind")+"```console skip=\"never\"\n$ false\n```\n"))
 	for _, test := range []struct {
@@ -72,6 +73,7 @@ func TestPlan(t *testing.T) {
 		run     int
 		missing []string
 	}{
+		{tool, "embedded", 1, nil},
 		{small, "", 1, []string{"embedded"}},
 		{small, "embedded", 2, nil},
 		{small, "kind", 0, nil},
@@ -80,9 +82,12 @@ func TestPlan(t *testing.T) {
 		{large, "embedded", 2, []string{"kind"}},
 		{large, "kind", 3, nil},
 	} {
-		got := planned([]*page{test.p}, test.cluster)
+		got := planned([]*page{test.p}, test.cluster, map[string]string{"sdk": "type make sdk"})
 		if got.run != test.run || !slices.Equal(got.missing, test.missing) {
 			t.Errorf("%s with CLUSTER=%s: %d blocks are run and %q is missing, expected %d and %q", test.p.file, test.cluster, got.run, got.missing, test.run, test.missing)
+		}
+		if test.p == tool && (len(got.skipped) != 1 || got.skipped[0].reason != "type make sdk") {
+			t.Errorf("without the tool, skipped are %v", got.skipped)
 		}
 		if test.p == large && len(got.skipped) != 1 {
 			t.Errorf("%s with CLUSTER=%s: skipped are %v", test.p.file, test.cluster, got.skipped)

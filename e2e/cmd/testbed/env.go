@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/sdk"
 	"github.com/example/operator-testbed/kind/home"
 )
 
@@ -25,18 +29,38 @@ func newEnv(noun, setting string, attach func(context.Context) (support.E2EClust
 				return "", err
 			}
 			assets, err := embedded.Assets(ctx, os.Stderr)
-			return exports(assets, cluster.GetKubeconfig()), err
+			return exports(cluster.GetKubeconfig(), append([]string{assets}, sdkBeside(os.Stderr)...)...), err
 		}),
 	}
 }
 
-// exports is shell code that puts the directory with our kubectl first on PATH, gives it a
-// cache for this cluster alone, and names the kubeconfig, twice: where the two differ,
+// sdkBeside returns the directory with what `make sdk` has built in the clone of this executable, if it has. It reports on warnings when
+// that is no longer what the clone pins.
+func sdkBeside(warnings io.Writer) []string {
+	executable, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	tools, err := sdk.Find(filepath.Dir(filepath.Dir(executable)))
+	switch {
+	case err == nil:
+		return []string{string(tools)}
+	case !errors.Is(err, sdk.ErrNotBuilt):
+		fmt.Fprintln(warnings, err)
+	}
+	return nil
+}
+
+// exports is shell code that puts directories first on PATH, such as that with our kubectl, gives
+// kubectl a cache for this cluster alone, and names the kubeconfig, twice: where the two differ,
 // KUBECONFIG is no longer the testbed's (scripts/outside-root.mk). It holds for sh, bash, zsh
 // and fish.
-func exports(assets, kubeconfig string) string {
+func exports(kubeconfig string, path ...string) string {
+	for i := range path {
+		path[i] = quote(path[i])
+	}
 	return fmt.Sprintf("export PATH=%s:\"$PATH\"\nexport KUBECONFIG=%s\nexport TESTBED_KUBECONFIG=%[2]s\nexport KUBECACHEDIR=%s\n",
-		quote(assets), quote(kubeconfig), quote(home.KubectlCache(kubeconfig)))
+		strings.Join(path, ":"), quote(kubeconfig), quote(home.KubectlCache(kubeconfig)))
 }
 
 // quote makes one word of text for a shell.

@@ -72,6 +72,7 @@ The targets of the Makefile call it: "make" lists them.`,
 		newConfirm(),
 		newConformance(),
 		newBench(),
+		newScorecard(),
 		newDoctor(),
 	)
 	return root

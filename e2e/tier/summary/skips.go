@@ -24,6 +24,7 @@ const (
 	system   = "it is about another operating system than this"
 	variants = "the combination does not exist"
 	onKind   = "an embedded cluster shows it, in make test"
+	request  = "compiling Operator SDK takes minutes, so make sdk builds it on request"
 )
 
 // allowed are the skips that are not about tiers, and are not failures either.
@@ -51,6 +52,8 @@ var allowed = []Allowance{
 	{Package: "tutorial/11-certificates/test/e2e", Reason: "can't call webhooks of a process on this machine", Why: onKind},
 	{Package: "tutorial/00-control-loop/test/e2e", Test: "TestJob", Reason: "docker.io/library/busybox", Why: machine},
 	{Package: "e2e/memcached", Test: "TestNetworkPolicy", Reason: "the network of this cluster enforces no NetworkPolicy", Why: machine},
+
+	{Package: "e2e/sdk", Reason: "make sdk", Why: request},
 
 	{Package: "kind/bundle", Reason: "macOS trusts what its keychain has", Why: system},
 	{Package: "docs", Test: "TestReleasePublishes", Reason: "this machine has no sha256sum", Why: system},

@@ -43,6 +43,10 @@ type Options struct {
 	// Along are more of them, which come along where they are downloaded. They are not
 	// compiled, because they are not needed yet.
 	Along []string
+	// Tags are build tags for them, and Stamps are variables to set in them, beyond
+	// what package recipe knows.
+	Tags   []string
+	Stamps []Stamp
 	// Download allows downloading what projects release, from Mirror unless that is empty.
 	Download bool
 	Mirror   string
@@ -64,6 +68,12 @@ type Options struct {
 	files     func(programs []recipe.Program, system, arch string) []release.File
 	transport http.RoundTripper
 }
+
+// Stamp is a variable that the linker sets in every program of a module.
+type Stamp = recipe.Stamp
+
+// extra is what these programs need beyond those of other modules.
+func (o Options) extra() recipe.Extra { return recipe.Extra{Tags: o.Tags, Stamps: o.Stamps} }
 
 // Ensure builds what is missing and returns the directory that holds all programs
 // under their names: an absolute path that serves as KUBEBUILDER_ASSETS. When
@@ -184,19 +194,19 @@ func (b *build) plan(ctx context.Context) error {
 	if err := errors.Join(json.Unmarshal(settings, &b.settings), json.Unmarshal(edited, &b.goMod)); err != nil {
 		return fmt.Errorf("read what the go command printed: %w", err)
 	}
-	if b.programs, err = b.goMod.Programs(b.options.Programs); err != nil {
+	if b.programs, err = b.goMod.Programs(b.options.Programs, b.options.extra()); err != nil {
 		return err
 	}
 	if len(b.options.Along) > 0 {
-		if b.along, err = b.goMod.Programs(b.options.Along); err != nil {
+		if b.along, err = b.goMod.Programs(b.options.Along, b.options.extra()); err != nil {
 			return err
 		}
 	}
-	if b.inputs, err = b.goMod.Inputs(module, b.settings); err != nil || !b.options.Download {
+	if b.inputs, err = b.goMod.Inputs(module, b.settings, b.options.extra()); err != nil || !b.options.Download {
 		b.way = b.wayOf(nil)
 		return err
 	}
-	all, err := b.goMod.Programs(nil)
+	all, err := b.goMod.Programs(nil, b.options.extra())
 	b.files = b.options.files(all, b.settings["GOOS"], b.settings["GOARCH"])
 	return err
 }
@@ -305,7 +315,7 @@ func (b *build) goCommand(ctx context.Context, work string, onLine func(string) 
 func environment(o Options, work string) []string {
 	return append([]string{
 		"GOOS=" + cmp.Or(o.OS, runtime.GOOS), "GOARCH=" + cmp.Or(o.Arch, runtime.GOARCH), "CGO_ENABLED=0",
-		"GOFLAGS=" + strings.Join(recipe.BuildFlags, " "), "GOWORK=off", "GOTMPDIR=" + work,
+		"GOFLAGS=" + strings.Join(o.extra().Flags(), " "), "GOWORK=off", "GOTMPDIR=" + work,
 	}, collection()...)
 }
 

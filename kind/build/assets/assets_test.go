@@ -157,6 +157,19 @@ func TestOnlyWhatIsAskedForIsBuilt(t *testing.T) {
 	}
 }
 
+func TestTagsAndStampsReachThePrograms(t *testing.T) {
+	o := toyOptions(t)
+	o.Programs = []string{"alpha"}
+	toy.Write(t, o.Module, "cmd/alpha/main.go", "package main\n\nimport \"os\"\n\nvar version, tagged = \"unknown\", \"untagged\"\n\nfunc main() { os.Stdout.WriteString(version + \" \" + tagged) }\n")
+	toy.Write(t, o.Module, "cmd/alpha/tagged.go", "//go:build some\n\npackage main\n\nfunc init() { tagged = \"tagged\" }\n")
+	plain, _ := mustEnsure(t, o)
+	o.Tags, o.Stamps = []string{"some"}, []Stamp{{Variable: "main.version", Value: "v1"}}
+	extra, _ := mustEnsure(t, o)
+	if got := runs(t, plain, "alpha") + ", " + runs(t, extra, "alpha"); got != "unknown untagged, v1 tagged" {
+		t.Errorf("the programs print %q", got)
+	}
+}
+
 func TestChangedModuleIsBuiltBesideTheOldOne(t *testing.T) {
 	o := toyOptions(t)
 	before, _ := mustEnsure(t, o)

@@ -24,6 +24,7 @@ type MemcachedSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5
 	// +kubebuilder:default=1
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Size",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	// +optional
 	Size *int32 `json:"size,omitempty"`
 
@@ -31,6 +32,7 @@ type MemcachedSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	// +kubebuilder:default=11211
+	// +operator-sdk:csv:customresourcedefinitions:type=spec,displayName="Container port",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:number"}
 	// +optional
 	ContainerPort *int32 `json:"containerPort,omitempty"`
 }
@@ -44,24 +46,29 @@ type MemcachedStatus struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be a time such as 2006-01-02T15:04:05Z"
 	// +listType=map
 	// +listMapKey=type
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Conditions",xDescriptors={"urn:alm:descriptor:io.kubernetes.conditions"}
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// nodes are the names of the ready pods, sorted.
 	// +listType=atomic
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Nodes"
 	// +optional
 	Nodes []string `json:"nodes,omitempty"`
 
 	// replicas is the number of pods that the Deployment is set to. The scale subresource reports it.
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// readyReplicas is the number of ready pods: the length of nodes.
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Ready replicas",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
 	// selector selects the pods of this Memcached, and no others, in the form that a HorizontalPodAutoscaler reads from
 	// the scale subresource and that "kubectl get pods --selector" takes.
+	// +operator-sdk:csv:customresourcedefinitions:type=status,displayName="Selector"
 	// +optional
 	Selector string `json:"selector,omitempty"`
 }
@@ -77,6 +84,7 @@ type MemcachedStatus struct {
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:metadata:labels="app.kubernetes.io/part-of=operator-testbed"
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 63",message="metadata.name must have at most 63 characters, because it becomes the value of a label",optionalOldSelf=true
+// +operator-sdk:csv:customresourcedefinitions:displayName="Memcached",resources={{Deployment,v1,memcached-sample},{ReplicaSet,v1,""},{Pod,v1,""}}
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=".spec.size"
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=".status.readyReplicas"
 // +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`

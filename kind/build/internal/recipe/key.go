@@ -18,7 +18,7 @@ var Settings = []string{"GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GO
 // Inputs are the facts that the bytes of the programs of the module in a directory
 // depend on: the go command's settings, the flags, the names and stamps, go.mod and
 // go.sum, and the module's own Go files if a tool line names a program of its own.
-func (m GoMod) Inputs(dir string, settings map[string]string) ([]string, error) {
+func (m GoMod) Inputs(dir string, settings map[string]string, extra Extra) ([]string, error) {
 	own := slices.ContainsFunc(m.Tool, func(tool struct{ Path string }) bool {
 		return strings.HasPrefix(tool.Path, m.Module.Path+"/")
 	})
@@ -26,8 +26,8 @@ func (m GoMod) Inputs(dir string, settings map[string]string) ([]string, error) 
 	for _, name := range Settings {
 		inputs = append(inputs, name+"="+settings[name])
 	}
-	inputs = append(inputs, fmt.Sprintf("go build %s -ldflags=%q", BuildFlags, linkFlags), fmt.Sprintf("names %q", names))
-	for _, s := range stamps {
+	inputs = append(inputs, fmt.Sprintf("go build %s -ldflags=%q", extra.Flags(), linkFlags), fmt.Sprintf("names %q", names))
+	for _, s := range slices.Concat(stamps, extra.Stamps) {
 		inputs = append(inputs, fmt.Sprintf("stamp %q", s))
 	}
 	return inputs, err

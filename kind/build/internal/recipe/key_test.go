@@ -33,9 +33,10 @@ func TestKeyFollowsItsInputs(t *testing.T) {
 	write(t, dir, "go.sum", "")
 	write(t, dir, "cmd/pause/main.go", "package main\n")
 	write(t, dir, "nested/go.mod", "module nested\n")
+	var extra Extra
 	key := func(m GoMod) string {
 		t.Helper()
-		inputs, err := m.Inputs(dir, settings)
+		inputs, err := m.Inputs(dir, settings, extra)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,6 +73,11 @@ func TestKeyFollowsItsInputs(t *testing.T) {
 		write(t, dir, file, "// changed\n")
 		differs(m, file)
 	}
+	extra.Tags = []string{"some"}
+	differs(m, "build tags")
+	extra = Extra{Stamps: []Stamp{{"example.com/other", "example.com/other.version", "{version}"}}}
+	differs(m, "more stamps")
+	extra = Extra{}
 	m.Tool = m.Tool[:1]
 	differs(m, "whether it has programs of its own")
 	own := key(m)
@@ -88,7 +94,7 @@ func TestKeyTellsListsApart(t *testing.T) {
 }
 
 func TestInputsOfAMissingDirectory(t *testing.T) {
-	if _, err := (GoMod{}).Inputs(filepath.Join(t.TempDir(), "nowhere"), nil); err == nil {
+	if _, err := (GoMod{}).Inputs(filepath.Join(t.TempDir(), "nowhere"), nil, Extra{}); err == nil {
 		t.Error("there is no error")
 	}
 }

@@ -31,20 +31,38 @@ var names = map[string]string{
 	"go.etcd.io/etcd/server/v3": "etcd",
 }
 
-// stamp is a variable that the linker sets in every program of a module, so
+// Stamp is a variable that the linker sets in every program of a module, so
 // that the program reports the version it was built from. A build inside the
 // project's own repository sets the same variables; a build from the module
 // cache has no git metadata.
-type stamp struct {
-	// module is the one that the program's main package is in.
-	module string
-	// variable is the import path and the name of a string variable.
-	variable string
-	// value may hold {version}, {major} and {minor} of the module.
-	value string
+type Stamp struct {
+	// Module is the one that the program's main package is in.
+	Module string
+	// Variable is the import path and the name of a string variable.
+	Variable string
+	// Value may hold {version}, {major} and {minor} of the module.
+	Value string
 }
 
-var stamps = []stamp{
+// Extra is what the programs of one module need beyond the tables of this package.
+// It is part of that module's key only, so the key of Kubernetes stays the same
+// when another module's tags or stamps change.
+type Extra struct {
+	// Tags are build tags.
+	Tags []string
+	// Stamps are more variables to set.
+	Stamps []Stamp
+}
+
+// Flags returns the flags that the programs are built with.
+func (e Extra) Flags() []string {
+	if len(e.Tags) == 0 {
+		return BuildFlags
+	}
+	return append(slices.Clone(BuildFlags), "-tags="+strings.Join(e.Tags, ","))
+}
+
+var stamps = []Stamp{
 	// What `kubectl version` and the API server's /version say.
 	{"k8s.io/kubernetes", "k8s.io/component-base/version.gitVersion", "{version}"},
 	{"k8s.io/kubernetes", "k8s.io/component-base/version.gitMajor", "{major}"},
@@ -90,7 +108,7 @@ type Program struct {
 }
 
 // Programs are the programs with these names, all of them for no names.
-func (m GoMod) Programs(wanted []string) ([]Program, error) {
+func (m GoMod) Programs(wanted []string, extra Extra) ([]Program, error) {
 	var programs []Program
 	missing := slices.Clone(wanted)
 	for _, tool := range m.Tool {
@@ -100,7 +118,7 @@ func (m GoMod) Programs(wanted []string) ([]Program, error) {
 		}
 		missing = slices.DeleteFunc(missing, func(other string) bool { return other == name })
 		module, version := m.origin(tool.Path)
-		programs = append(programs, Program{Name: name, Package: tool.Path, Version: version, LDFlags: ldflags(module, version)})
+		programs = append(programs, Program{Name: name, Package: tool.Path, Version: version, LDFlags: ldflags(module, version, extra.Stamps)})
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("no tool line of %s names a program called %s", m.Module.Path, strings.Join(missing, " or "))
@@ -118,15 +136,16 @@ func (m GoMod) origin(importPath string) (module, version string) {
 	return module, version
 }
 
-// ldflags are the linker's flags for a program of a module at a version.
-func ldflags(module, version string) string {
+// ldflags are the linker's flags for a program of a module at a version, with more
+// stamps than those of the table.
+func ldflags(module, version string, more []Stamp) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	values := strings.NewReplacer("{version}", version, "{major}", major, "{minor}", minor)
 	flags := []string{linkFlags}
-	for _, s := range stamps {
-		if s.module == module {
-			flags = append(flags, "-X "+s.variable+"="+values.Replace(s.value))
+	for _, s := range slices.Concat(stamps, more) {
+		if s.Module == module {
+			flags = append(flags, "-X "+s.Variable+"="+values.Replace(s.Value))
 		}
 	}
 	return strings.Join(flags, " ")

@@ -41,7 +41,7 @@ func TestPrograms(t *testing.T) {
 		"not there": {[]string{"etcd", "kubelet"}, nil, "no tool line of example.com/m names a program called kubelet"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			programs, err := m.Programs(c.wanted)
+			programs, err := m.Programs(c.wanted, Extra{})
 			if (err != nil) != (c.fails != "") || err != nil && err.Error() != c.fails {
 				t.Errorf("the error is %v, expected %q", err, c.fails)
 			}
@@ -58,7 +58,7 @@ func TestPrograms(t *testing.T) {
 
 func TestLDFlagsOfKubernetes(t *testing.T) {
 	for version, minor := range map[string]string{"v1.37.0": "37", "v1.38.0-rc.1": "38"} {
-		flags := ldflags("k8s.io/kubernetes", version)
+		flags := ldflags("k8s.io/kubernetes", version, nil)
 		for _, want := range []string{
 			"-s -w ",
 			" -X k8s.io/component-base/version.gitVersion=" + version + " ",
@@ -75,8 +75,21 @@ func TestLDFlagsOfKubernetes(t *testing.T) {
 }
 
 func TestModuleWithoutStamps(t *testing.T) {
-	if flags := ldflags("go.etcd.io/etcd/server/v3", "v3.7.0"); flags != "-s -w" {
+	if flags := ldflags("go.etcd.io/etcd/server/v3", "v3.7.0", nil); flags != "-s -w" {
 		t.Errorf("got %q, expected -s -w", flags)
+	}
+}
+
+func TestExtra(t *testing.T) {
+	more := []Stamp{{"example.com/m", "example.com/m/version.Version", "{version}"}, {"example.com/other", "example.com/other.V", "1"}}
+	if flags := ldflags("example.com/m", "v1.2.3", more); flags != "-s -w -X example.com/m/version.Version=v1.2.3" {
+		t.Errorf("the linker's flags are %q", flags)
+	}
+	if flags := (Extra{Tags: []string{"a", "b"}}).Flags(); !slices.Equal(flags, append(slices.Clone(BuildFlags), "-tags=a,b")) {
+		t.Errorf("the flags with tags are %q", flags)
+	}
+	if flags := (Extra{}).Flags(); !slices.Equal(flags, BuildFlags) {
+		t.Errorf("the flags without tags are %q", flags)
 	}
 }
 
@@ -92,7 +105,7 @@ func TestTablesFitTheModules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		programs, err := parse(t, output).Programs(nil)
+		programs, err := parse(t, output).Programs(nil, Extra{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,8 +125,8 @@ func TestTablesFitTheModules(t *testing.T) {
 		}
 	}
 	for _, s := range stamps {
-		if !isTool(func(tool string) bool { return strings.HasPrefix(tool, s.module+"/") }) {
-			t.Errorf("there is a stamp for %s, which has no tool in go.mod", s.module)
+		if !isTool(func(tool string) bool { return strings.HasPrefix(tool, s.Module+"/") }) {
+			t.Errorf("there is a stamp for %s, which has no tool in go.mod", s.Module)
 		}
 	}
 }

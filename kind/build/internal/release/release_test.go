@@ -25,7 +25,7 @@ func pinned(t *testing.T) []recipe.Program {
 	if err := json.Unmarshal(output, &m); err != nil {
 		t.Fatal(err)
 	}
-	programs, err := m.Programs(nil)
+	programs, err := m.Programs(nil, recipe.Extra{})
 	if err != nil {
 		t.Fatal(err)
 	}

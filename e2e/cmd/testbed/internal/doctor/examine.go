@@ -2,11 +2,14 @@ package doctor
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"go/version"
 	"net"
 	"slices"
 	"strings"
+
+	"github.com/example/operator-testbed/e2e/sdk"
 )
 
 // Verdict is how grave a finding is.
@@ -114,7 +117,7 @@ func Examine(f Facts) []Finding {
 			rule{!slices.ContainsFunc(f.Localhost, isLoopback), Lacking, "the name localhost does not stand for 127.0.0.1",
 				"echo '127.0.0.1 localhost' | sudo tee -a /etc/hosts"}),
 	}
-	findings = append(findings, checkEngine(f.Engine))
+	findings = append(findings, checkEngine(f.Engine), checkSDK(f.SDK))
 	if p := f.Proxy; p != nil {
 		findings = append(findings, check("GOPROXY", fmt.Sprintf("%s answered in %d ms", p.URL, p.Took.Milliseconds()),
 			rule{p.URL == "", Warning, fmt.Sprintf("%q names no proxy to try", p.Setting), "go env -w GOPROXY=https://proxy.golang.org,direct"},
@@ -173,6 +176,13 @@ func checkDirectory(subject string, directory Directory, need uint64, fix string
 	return check(subject, found, append(rules,
 		rule{!directory.Writable, Lacking, directory.Path + " can't be written to", fix},
 		rule{directory.Free < need, Lacking, fmt.Sprintf("%s, and up to %s are needed", found, size(need)), fix})...)
+}
+
+// checkSDK says whether Operator SDK is built. Few users need it, so only one that is out of date is worth a warning.
+func checkSDK(err error) Finding {
+	return check("Operator SDK", "make sdk has built it",
+		rule{errors.Is(err, sdk.ErrNotBuilt), OK, "not built, and only docs/bundle.md needs it: make sdk builds it", ""},
+		rule{err != nil, Warning, fmt.Sprint(err), "make sdk"})
 }
 
 func checkInotify(subject, sysctl string, limit, least, better uint64) Finding {

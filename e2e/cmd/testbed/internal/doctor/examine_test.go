@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/doctor"
+	"github.com/example/operator-testbed/e2e/sdk"
 )
 
 const gib = 1 << 30
@@ -121,6 +122,11 @@ func TestExamine(t *testing.T) {
 			"loopback", doctor.Lacking, "can't listen", "ip link set lo up"},
 		{"localhost is someone else", func(f *doctor.Facts) { f.Localhost = []string{"192.0.2.1"} },
 			"loopback", doctor.Lacking, "localhost does not stand for 127.0.0.1", "/etc/hosts"},
+
+		{"Operator SDK was never built", func(f *doctor.Facts) { f.SDK = sdk.ErrNotBuilt },
+			"Operator SDK", doctor.OK, "not built", ""},
+		{"Operator SDK is out of date", func(f *doctor.Facts) { f.SDK = errors.New("opm is not there") },
+			"Operator SDK", doctor.Warning, "opm is not there", "make sdk"},
 
 		{"proxy answers", func(f *doctor.Facts) { f.Proxy = &doctor.Proxy{URL: "https://proxy/x", Took: 40 * time.Millisecond} },
 			"GOPROXY", doctor.OK, "https://proxy/x answered in 40 ms", ""},

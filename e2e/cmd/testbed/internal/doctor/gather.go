@@ -20,6 +20,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/kind"
+	"github.com/example/operator-testbed/e2e/sdk"
 	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/kind/home"
 )
@@ -61,6 +62,10 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 		facts.OpenFiles = files.Max
 	}
 	gatherSystem(&facts)
+	// This program is in bin, in the repository's root.
+	if executable, err := os.Executable(); err == nil {
+		_, facts.SDK = sdk.Find(filepath.Dir(filepath.Dir(executable)))
+	}
 	if network {
 		facts.Proxy = new(tryProxy(ctx, goEnv("GOPROXY")))
 	}
