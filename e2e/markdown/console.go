@@ -3,6 +3,8 @@ package markdown
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,9 +25,29 @@ const (
 // needs are all of them, in that order.
 var needs = []string{NeedsNone, NeedsEmbedded, NeedsKind}
 
+// programs are those that a block may need and that few readers have, by the command that gets them.
+var programs = map[string]string{
+	"operator-sdk":     "make sdk",
+	"helm-operator":    "make sdk",
+	"ansible-operator": "make sdk",
+	"opm":              "make sdk",
+}
+
+// available returns what blocks can have: what a cluster suffices for, and the programs that are on PATH.
+func available(cluster string) []string {
+	has := slices.Clone(needs[:max(1, slices.Index(needs, cluster)+1)])
+	for _, program := range slices.Sorted(maps.Keys(programs)) {
+		if _, err := exec.LookPath(program); err == nil {
+			has = append(has, program)
+		}
+	}
+	return has
+}
+
 // script is a console block.
 type script struct {
 	needs      string
+	program    string // empty if it needs none but those that every reader has
 	terminal   int
 	background bool
 	exit       int
@@ -49,6 +71,10 @@ func parseConsole(b block) (script, error) {
 	s := script{needs: NeedsEmbedded, terminal: 1, background: b.info.has("background"), skip: b.info.attributes["skip"]}
 	if b.info.has("needs") {
 		s.needs = b.info.attributes["needs"]
+	}
+	s.program = b.info.attributes["program"]
+	if _, known := programs[s.program]; !known && b.info.has("program") {
+		return s, fmt.Errorf("program=%s: it must be one of %s", s.program, strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
 	}
 	if !slices.Contains(needs, s.needs) {
 		return s, fmt.Errorf("needs=%s: it must be %s, %s or %s", s.needs, NeedsNone, NeedsEmbedded, NeedsKind)
@@ -85,6 +111,17 @@ func parseConsole(b block) (script, error) {
 		return s, errors.New("a command that goes on in the background has no exit code yet")
 	}
 	return s, nil
+}
+
+// lacks returns what the script needs and there is not, or "".
+func (s script) lacks(has []string) string {
+	switch {
+	case !slices.Contains(has, s.needs):
+		return s.needs
+	case s.program != "" && !slices.Contains(has, s.program):
+		return s.program
+	}
+	return ""
 }
 
 // add takes in a line.

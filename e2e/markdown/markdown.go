@@ -119,8 +119,8 @@ func Run(t *testing.T, o Options) {
 
 // runTogether is a test that runs pages in one copy of the repository.
 func runTogether(ctx context.Context, t *testing.T, name string, o Options, pages []*page) {
-	plan := planned(pages, os.Getenv("CLUSTER"))
-	if plan.run+len(plan.missing)+len(plan.skipped) == 0 {
+	plan := planned(pages, os.Getenv("CLUSTER"), available(os.Getenv("CLUSTER")))
+	if plan.run+len(plan.missing)+len(plan.lacking)+len(plan.skipped) == 0 {
 		return
 	}
 	t.Run(name, func(t *testing.T) {
@@ -130,6 +130,9 @@ func runTogether(ctx context.Context, t *testing.T, name string, o Options, page
 		}
 		if len(plan.missing) > 0 {
 			t.Run("needs", func(t *testing.T) { plan.leave(t) })
+		}
+		for _, program := range slices.Compact(slices.Sorted(slices.Values(plan.lacking))) {
+			t.Run(program, func(t *testing.T) { t.Skip(plan.without(program)) })
 		}
 		if plan.run == 0 {
 			return
@@ -145,7 +148,8 @@ func runTogether(ctx context.Context, t *testing.T, name string, o Options, page
 type plan struct {
 	has     []string // what a block may need
 	run     int      // how many
-	missing []string // what the blocks need that are not run
+	missing []string // the clusters that blocks need that are not run
+	lacking []string // the programs that they need
 	skipped []skipped
 }
 
@@ -159,24 +163,39 @@ func (p plan) leave(t *testing.T) {
 	tier.Skipf(t, tier.InNightly, reason, len(p.missing), clusters)
 }
 
+// without says that blocks are not run, for want of a program, and how to get it.
+func (p plan) without(program string) string {
+	count := 0
+	for _, lacking := range p.lacking {
+		if lacking == program {
+			count++
+		}
+	}
+	return fmt.Sprintf("%d of its blocks need %s, which is not on PATH: run %s", count, program, programs[program])
+}
+
 // skipped is a block that is never run.
 type skipped struct{ place, reason string }
 
-func planned(pages []*page, cluster string) plan {
-	needsKind, result := false, plan{has: needs[:max(1, slices.Index(needs, cluster)+1)]}
+// planned returns the plan for pages on a cluster, where blocks can have what is in has.
+func planned(pages []*page, cluster string, has []string) plan {
+	needsKind, result := false, plan{has: has}
 	for _, p := range pages {
 		for _, b := range p.blocks {
 			if kind, _ := b.kind(); kind != kindConsole {
 				continue
 			}
 			s, _ := parseConsole(b)
+			lacks := s.lacks(has)
 			switch {
 			case s.skip != "":
 				result.skipped = append(result.skipped, skipped{fmt.Sprintf("%s line %d", path.Base(p.file), b.line), s.skip})
-			case slices.Contains(result.has, s.needs):
+			case lacks == "":
 				result.run++
+			case lacks == s.program:
+				result.lacking = append(result.lacking, lacks)
 			default:
-				result.missing = append(result.missing, s.needs)
+				result.missing = append(result.missing, lacks)
 			}
 			needsKind = needsKind || s.skip == "" && s.needs == NeedsKind
 		}

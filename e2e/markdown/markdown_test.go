@@ -1,9 +1,11 @@
 package markdown
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -80,13 +82,40 @@ func TestPlan(t *testing.T) {
 		{large, "embedded", 2, []string{"kind"}},
 		{large, "kind", 3, nil},
 	} {
-		got := planned([]*page{test.p}, test.cluster)
+		got := planned([]*page{test.p}, test.cluster, available(test.cluster))
 		if got.run != test.run || !slices.Equal(got.missing, test.missing) {
 			t.Errorf("%s with CLUSTER=%s: %d blocks are run and %q is missing, expected %d and %q", test.p.file, test.cluster, got.run, got.missing, test.run, test.missing)
 		}
 		if test.p == large && len(got.skipped) != 1 {
 			t.Errorf("%s with CLUSTER=%s: skipped are %v", test.p.file, test.cluster, got.skipped)
 		}
+	}
+}
+
+// TestPlanWithoutPrograms leaves out the blocks that need a program that is not there, and says how to get it.
+func TestPlanWithoutPrograms(t *testing.T) {
+	t.Parallel()
+	p := parsePage("tools.md", []byte("```console needs=none\n$ true\n```\n```console needs=none program=opm\n$ opm\n```\n```console program=opm\n$ opm\n```\n"))
+	for _, test := range []struct {
+		cluster      string
+		has          []string
+		run, lacking int
+	}{
+		{"embedded", []string{NeedsNone, NeedsEmbedded, "opm"}, 3, 0},
+		{"embedded", []string{NeedsNone, NeedsEmbedded}, 1, 2},
+		{"", []string{NeedsNone}, 1, 1},
+	} {
+		got := planned([]*page{p}, test.cluster, test.has)
+		if got.run != test.run || len(got.lacking) != test.lacking {
+			t.Errorf("with %q: %d blocks are run and %q is lacking, expected %d and %d", test.has, got.run, got.lacking, test.run, test.lacking)
+		}
+		if want := fmt.Sprintf("%d of its blocks need opm, which is not on PATH: run make sdk", test.lacking); got.without("opm") != want {
+			t.Errorf("with %q: got %q, expected %q", test.has, got.without("opm"), want)
+		}
+	}
+	unknown := parsePage("unknown.md", []byte("```console program=sdk\n$ true\n```\n"))
+	if _, fault := unknown.blocks[0].kind(); !strings.Contains(fault, "program=sdk: it must be one of ansible-operator, helm-operator, operator-sdk, opm") {
+		t.Errorf("a block with an unknown program has the fault %q", fault)
 	}
 }
 

@@ -78,7 +78,7 @@ func runPages(ctx context.Context, o Options, pages []*page, directory string, h
 				continue
 			}
 			script, err := parseConsole(b)
-			if err != nil || script.skip != "" || !slices.Contains(has, script.needs) {
+			if err != nil || script.skip != "" || script.lacks(has) != "" {
 				continue
 			}
 			if problem := s.run(ctx, b, script); problem != nil {
