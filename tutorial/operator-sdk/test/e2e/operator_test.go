@@ -70,22 +70,24 @@ func TestPort(t *testing.T) {
 		Test(t)
 }
 
-// TestStatus looks at every version of a Memcached: a status that was wrong for a moment has misled whoever waited for it.
+// TestStatus looks at every version of a Memcached: a status that was wrong for a moment misleads programs that wait for it.
 func TestStatus(t *testing.T) {
+	neverEarly := func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		settled(ctx, s, mc)
+		early := framework.Early(s.Versions(ctx), mc.UID, "Available", "spec.size", framework.ReadyPods, framework.CountedBy(mc.Name))
+		NewWithT(s).Expect(early).To(BeEmpty(), "expected Available=True only when as many pods are ready as the size says")
+	}
 	available := func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 		framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: "Available", Status: metav1.ConditionTrue, Reason: "PodsReady"})
-		settled(ctx, s, mc)
+		neverEarly(ctx, s, mc)
 	}
 	framework.Given(stage.Feature("status"), created(1, 2)).
-		Assess("reports that all pods are ready", available).
+		Assess("is never Available with too few pods", neverEarly).
+		Assess("is Available when all pods are ready", available).
 		Setup(func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(s.Size(3, 5)) })
 		}).
-		Assess("reports it for another size", available).
-		Assess("was never Available with too few", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			early := framework.Early(s.Versions(ctx), mc.UID, "Available", "spec.size", framework.ReadyPods, framework.CountedBy(mc.Name))
-			NewWithT(s).Expect(early).To(BeEmpty(), "expected Available=True only when as many pods are ready as the size says")
-		}).
+		Assess("is the same for another size", available).
 		Test(t)
 }
 
