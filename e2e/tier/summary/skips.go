@@ -46,6 +46,8 @@ var allowed = []Allowance{
 	{Package: "docs", Test: "TestCommands", Why: "the page says why nothing runs this block, and docs limits their number"},
 	{Package: "docs", Test: "TestCommandsOnKind", Why: "the page says why nothing runs this block, and docs limits their number"},
 
+	{Package: "tutorial/operator-sdk/test/twins", Reason: "is not on PATH: run make sdk", Why: "it needs a program that takes minutes to build, and that only some people want"},
+
 	{Package: "tutorial/06-watches/test/e2e", Reason: "real nodes may have other work to do", Why: onKind},
 	{Package: "tutorial/10-admission/test/e2e", Reason: "need a certificate that they get on an embedded cluster only", Why: onKind},
 	{Package: "tutorial/11-certificates/test/e2e", Reason: "can't call webhooks of a process on this machine", Why: onKind},
