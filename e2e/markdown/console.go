@@ -25,29 +25,34 @@ const (
 // needs are all of them, in that order.
 var needs = []string{NeedsNone, NeedsEmbedded, NeedsKind}
 
-// programs are those that a block may need and that few readers have, by the command that gets them.
-var programs = map[string]string{
-	"operator-sdk":     "make sdk",
-	"helm-operator":    "make sdk",
-	"ansible-operator": "make sdk",
-	"opm":              "make sdk",
+// tools are programs that a block may need and that few readers have, by the name of what they belong to.
+var tools = map[string]struct {
+	programs []string
+	command  string // that gets them
+}{
+	"sdk": {programs: []string{"operator-sdk", "helm-operator"}, command: "make sdk"},
 }
 
-// available returns what blocks can have: what a cluster suffices for, and the programs that are on PATH.
+// available returns what blocks can have: what a cluster suffices for, and the tools whose programs are on PATH.
 func available(cluster string) []string {
 	has := slices.Clone(needs[:max(1, slices.Index(needs, cluster)+1)])
-	for _, program := range slices.Sorted(maps.Keys(programs)) {
-		if _, err := exec.LookPath(program); err == nil {
-			has = append(has, program)
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		if !slices.ContainsFunc(tools[name].programs, notOnPath) {
+			has = append(has, name)
 		}
 	}
 	return has
 }
 
+func notOnPath(program string) bool {
+	_, err := exec.LookPath(program)
+	return err != nil
+}
+
 // script is a console block.
 type script struct {
 	needs      string
-	program    string // empty if it needs none but those that every reader has
+	tools      string // empty if it needs none but those that every reader has
 	terminal   int
 	background bool
 	exit       int
@@ -72,9 +77,9 @@ func parseConsole(b block) (script, error) {
 	if b.info.has("needs") {
 		s.needs = b.info.attributes["needs"]
 	}
-	s.program = b.info.attributes["program"]
-	if _, known := programs[s.program]; !known && b.info.has("program") {
-		return s, fmt.Errorf("program=%s: it must be one of %s", s.program, strings.Join(slices.Sorted(maps.Keys(programs)), ", "))
+	s.tools = b.info.attributes["tools"]
+	if _, known := tools[s.tools]; !known && b.info.has("tools") {
+		return s, fmt.Errorf("tools=%s: it must be one of %s", s.tools, strings.Join(slices.Sorted(maps.Keys(tools)), ", "))
 	}
 	if !slices.Contains(needs, s.needs) {
 		return s, fmt.Errorf("needs=%s: it must be %s, %s or %s", s.needs, NeedsNone, NeedsEmbedded, NeedsKind)
@@ -118,8 +123,8 @@ func (s script) lacks(has []string) string {
 	switch {
 	case !slices.Contains(has, s.needs):
 		return s.needs
-	case s.program != "" && !slices.Contains(has, s.program):
-		return s.program
+	case s.tools != "" && !slices.Contains(has, s.tools):
+		return s.tools
 	}
 	return ""
 }

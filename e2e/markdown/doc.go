@@ -19,7 +19,7 @@
 // A console block may have these attributes:
 //
 //	needs=none         what it runs on: none, embedded (the default) or kind; with none it is part of a plain go test
-//	program=opm        a program that few readers have: where it is not on PATH, the block is not run, and a skipped test says so
+//	tools=sdk          programs that few readers have: where one is not on PATH, the block is not run, and a skipped test says so
 //	terminal=2         in which terminal, 1 if none is named; each is one bash session per file
 //	background         its last command goes on while the next blocks run; what it prints up to here is shown
 //	exit=1             the exit code of its last command; all others succeed

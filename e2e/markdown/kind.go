@@ -30,7 +30,7 @@ var kinds = []struct {
 }{
 	{name: kindQuote, has: []string{"source"}, needs: []string{"source"}, fault: "the quotation has no source"},
 	{
-		name: kindConsole, language: "console", allows: []string{"needs", "program", "terminal", "background", "exit", "skip"},
+		name: kindConsole, language: "console", allows: []string{"needs", "tools", "terminal", "background", "exit", "skip"},
 		check: func(b block) error {
 			_, err := parseConsole(b)
 			return err

@@ -131,8 +131,8 @@ func runTogether(ctx context.Context, t *testing.T, name string, o Options, page
 		if len(plan.missing) > 0 {
 			t.Run("needs", func(t *testing.T) { plan.leave(t) })
 		}
-		for _, program := range slices.Compact(slices.Sorted(slices.Values(plan.lacking))) {
-			t.Run(program, func(t *testing.T) { t.Skip(plan.without(program)) })
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(plan.lacking))) {
+			t.Run(name, func(t *testing.T) { t.Skip(plan.without(name)) })
 		}
 		if plan.run == 0 {
 			return
@@ -149,7 +149,7 @@ type plan struct {
 	has     []string // what a block may need
 	run     int      // how many
 	missing []string // the clusters that blocks need that are not run
-	lacking []string // the programs that they need
+	lacking []string // the tools that they need
 	skipped []skipped
 }
 
@@ -163,15 +163,15 @@ func (p plan) leave(t *testing.T) {
 	tier.Skipf(t, tier.InNightly, reason, len(p.missing), clusters)
 }
 
-// without says that blocks are not run, for want of a program, and how to get it.
-func (p plan) without(program string) string {
+// without says that blocks are not run, for want of tools, and how to get them.
+func (p plan) without(name string) string {
 	count := 0
 	for _, lacking := range p.lacking {
-		if lacking == program {
+		if lacking == name {
 			count++
 		}
 	}
-	return fmt.Sprintf("%d of its blocks need %s, which is not on PATH: run %s", count, program, programs[program])
+	return fmt.Sprintf("%d of its blocks need %s on PATH: run %s", count, strings.Join(tools[name].programs, " and "), tools[name].command)
 }
 
 // skipped is a block that is never run.
@@ -192,7 +192,7 @@ func planned(pages []*page, cluster string, has []string) plan {
 				result.skipped = append(result.skipped, skipped{fmt.Sprintf("%s line %d", path.Base(p.file), b.line), s.skip})
 			case lacks == "":
 				result.run++
-			case lacks == s.program:
+			case lacks == s.tools:
 				result.lacking = append(result.lacking, lacks)
 			default:
 				result.missing = append(result.missing, lacks)

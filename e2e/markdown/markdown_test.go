@@ -92,16 +92,16 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanWithoutPrograms leaves out the blocks that need a program that is not there, and says how to get it.
-func TestPlanWithoutPrograms(t *testing.T) {
+// TestPlanWithoutTools leaves out the blocks that need tools that are not there, and says how to get them.
+func TestPlanWithoutTools(t *testing.T) {
 	t.Parallel()
-	p := parsePage("tools.md", []byte("```console needs=none\n$ true\n```\n```console needs=none program=opm\n$ opm\n```\n```console program=opm\n$ opm\n```\n"))
+	p := parsePage("tools.md", []byte("```console needs=none\n$ true\n```\n```console needs=none tools=sdk\n$ operator-sdk\n```\n```console tools=sdk\n$ operator-sdk\n```\n"))
 	for _, test := range []struct {
 		cluster      string
 		has          []string
 		run, lacking int
 	}{
-		{"embedded", []string{NeedsNone, NeedsEmbedded, "opm"}, 3, 0},
+		{"embedded", []string{NeedsNone, NeedsEmbedded, "sdk"}, 3, 0},
 		{"embedded", []string{NeedsNone, NeedsEmbedded}, 1, 2},
 		{"", []string{NeedsNone}, 1, 1},
 	} {
@@ -109,13 +109,13 @@ func TestPlanWithoutPrograms(t *testing.T) {
 		if got.run != test.run || len(got.lacking) != test.lacking {
 			t.Errorf("with %q: %d blocks are run and %q is lacking, expected %d and %d", test.has, got.run, got.lacking, test.run, test.lacking)
 		}
-		if want := fmt.Sprintf("%d of its blocks need opm, which is not on PATH: run make sdk", test.lacking); got.without("opm") != want {
-			t.Errorf("with %q: got %q, expected %q", test.has, got.without("opm"), want)
+		if want := fmt.Sprintf("%d of its blocks need operator-sdk and helm-operator on PATH: run make sdk", test.lacking); got.without("sdk") != want {
+			t.Errorf("with %q: got %q, expected %q", test.has, got.without("sdk"), want)
 		}
 	}
-	unknown := parsePage("unknown.md", []byte("```console program=sdk\n$ true\n```\n"))
-	if _, fault := unknown.blocks[0].kind(); !strings.Contains(fault, "program=sdk: it must be one of ansible-operator, helm-operator, operator-sdk, opm") {
-		t.Errorf("a block with an unknown program has the fault %q", fault)
+	unknown := parsePage("unknown.md", []byte("```console tools=none\n$ true\n```\n"))
+	if _, fault := unknown.blocks[0].kind(); !strings.Contains(fault, "tools=none: it must be one of sdk") {
+		t.Errorf("a block with unknown tools has the fault %q", fault)
 	}
 }
 
