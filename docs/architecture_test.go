@@ -80,7 +80,7 @@ var parts = map[string]part{
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},
-		tests:   []string{"e2e/reaper"},
+		tests:   []string{"e2e/reaper", "e2e/sdk"},
 		why:     "a chapter is a complete operator, and its suite never knows where it runs",
 	},
 	"tutorial/cmd": {

@@ -204,6 +204,7 @@ var executions = map[string]string{
 	"tutorial/internal/site/site_test.go":                   system,
 	"tutorial/internal/site/translations_test.go":           system,
 	"tutorial/internal/submission/submission_test.go":       system,
+	"tutorial/operator-sdk/test/twins/twins_test.go":        goTool + ", and git to break a chart",
 }
 
 // starting are the functions and variables that start a process or replace this one, by package.

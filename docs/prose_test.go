@@ -46,15 +46,7 @@ func TestCommandsOnKind(t *testing.T) {
 func runCommands(t *testing.T) {
 	t.Helper()
 	files := slices.DeleteFunc(pages(t), func(file string) bool { return strings.HasPrefix(file, "tutorial/") })
-	markdown.Run(t, markdown.Options{Root: repository, Files: files, Built: []string{"bin/testbed"}, Missing: missing()})
-}
-
-// missing are the tools that are not built on this machine, with how to build them.
-func missing() map[string]string {
-	if _, err := sdk.Find(repository); err != nil {
-		return map[string]string{"sdk": err.Error()}
-	}
-	return nil
+	markdown.Run(t, markdown.Options{Root: repository, Files: files, Built: []string{"bin/testbed"}, Missing: sdk.Missing(repository)})
 }
 
 // TestLittleIsSkipped limits the blocks that no test runs or compares to one in twenty.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/markdown"
+	"github.com/example/operator-testbed/e2e/sdk"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
@@ -24,7 +25,7 @@ func TestChapterCommands(t *testing.T) {
 
 func typeCommands(t *testing.T) {
 	t.Helper()
-	markdown.Run(t, markdown.Options{Root: "..", Files: texts(t), Built: built, Linked: linked})
+	markdown.Run(t, markdown.Options{Root: "..", Files: texts(t), Built: built, Linked: linked, Missing: sdk.Missing("..")})
 }
 
 // TestTextOnKind runs the commands of the chapters that have blocks for kind: all commands of those chapters.
@@ -41,7 +42,7 @@ func TestTextInOrder(t *testing.T) {
 	tier.NeedsKind(t)
 	chapters := slices.DeleteFunc(texts(t), func(file string) bool { return file == "tutorial/README.md" })
 	slices.Sort(chapters)
-	markdown.Run(t, markdown.Options{Root: "..", Files: chapters, Built: built, Linked: linked, InOrder: true})
+	markdown.Run(t, markdown.Options{Root: "..", Files: chapters, Built: built, Linked: linked, Missing: sdk.Missing(".."), InOrder: true})
 }
 
 // texts are the files of the tutorial's text.

@@ -79,6 +79,14 @@ func Need(t testing.TB, root string) Tools {
 	return tools
 }
 
+// Missing says why the blocks of pages that need the programs (tools=sdk) can't be typed. It is nil where the programs are built.
+func Missing(root string) map[string]string {
+	if _, err := Find(root); err != nil {
+		return map[string]string{"sdk": err.Error()}
+	}
+	return nil
+}
+
 // Path returns the path of a program.
 func (tools Tools) Path(name string) string { return filepath.Join(string(tools), name) }
 

@@ -320,6 +320,7 @@ var terms = map[string]string{
 	"10-admission":       "ValidatingAdmissionPolicy",
 	"11-certificates":    "x509",
 	"12-finished":        "guided tour",
+	"operator-sdk":       "labels and the port",
 	"quickstart":         "behind the operator's back",
 }
 

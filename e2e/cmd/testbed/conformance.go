@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,6 +34,7 @@ type conformanceFlags struct {
 	foreign  conformance.Foreign
 	mapping  string
 	sample   string
+	points   []string
 	patience time.Duration
 	markdown bool
 	// unconfined runs the operator with all permissions of the one who types.
@@ -67,6 +70,7 @@ program, because nothing here could run a container.`,
 	set.StringVar(&flags.sample, "sample", "", "file of a custom resource, for the operator of any kind, in place of a mapping")
 	set.StringArrayVar(&flags.foreign.Args, "arg", nil, "argument that comes behind the operator's own, such as --arg=--leader-elect=false; repeat it for more")
 	set.StringArrayVar(&flags.foreign.Env, "env", nil, "variable that takes precedence over the operator's own, such as --env=NODE_NAME=node-1; repeat it for more")
+	set.StringArrayVar(&flags.points, "point", nil, "claim to check, as the table prints it; repeat it for more (default: all)")
 	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")
 	set.BoolVar(&flags.unconfined, "unconfined", false, "run the operator with all your permissions: only for one that you trust")
 	set.BoolVar(&flags.markdown, "markdown", false, "print the table in Markdown")
@@ -88,6 +92,10 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	if err != nil {
 		return err
 	}
+	points, err := chosenPoints(checks.Points(), flags.points)
+	if err != nil {
+		return err
+	}
 	work, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return err
@@ -96,7 +104,7 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	screen := demo.ScreenOn(os.Stderr)
 	defer screen.Close()
 	steps := newReport(screen).steps("Conformance")
-	report, err := checkPoints(ctx, root, work, flags, checks.Points(), steps)
+	report, err := checkPoints(ctx, root, work, flags, points, steps)
 	screen.Close()
 	if err != nil {
 		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
@@ -112,6 +120,35 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 		return errNotConformant
 	}
 	return nil
+}
+
+// chosenPoints returns the points with those claims, or all if there is no claim.
+func chosenPoints(points []conformance.Point, claims []string) ([]conformance.Point, error) {
+	if len(claims) == 0 {
+		return points, nil
+	}
+	var chosen []conformance.Point
+	for _, claim := range claims {
+		i := slices.IndexFunc(points, func(p conformance.Point) bool { return p.Claim == claim })
+		if i < 0 {
+			return nil, usageError{fmt.Errorf("there is no point %q: use a claim from the table in docs/reference/contract.md, such as %q", claim, points[0].Claim)}
+		}
+		chosen = append(chosen, points[i])
+	}
+	return chosen, nil
+}
+
+// pattern returns the argument of -test.run for points, and for the gate, which comes before them. The test of a claim has underscores in
+// place of blanks.
+func pattern(points []conformance.Point) string {
+	names := []string{conformance.Gate}
+	for _, p := range points {
+		names = append(names, p.Claim)
+	}
+	for i, name := range names {
+		names[i] = regexp.QuoteMeta(strings.ReplaceAll(name, " ", "_"))
+	}
+	return "^TestPoints$/^(gate|points|last)$/^(" + strings.Join(names, "|") + ")$"
 }
 
 // read reads the sample or the mapping. It makes its path absolute, and adds what the mapping says of how to run the operator.
@@ -213,7 +250,7 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 		return nil, err
 	}
 	defer lines.Close()
-	command := exec.CommandContext(ctx, suite, "-test.run=^TestPoints$", "-test.timeout=0", "-test.parallel="+parallel)
+	command := exec.CommandContext(ctx, suite, "-test.run="+pattern(points), "-test.timeout=0", "-test.parallel="+parallel)
 	command.Dir = dir
 	command.Stderr = steps
 	command.ExtraFiles = []*os.File{out}

@@ -28,6 +28,18 @@ func TestConfined(t *testing.T) {
 	g.Expect(note).To(HavePrefix("the operator runs unconfined, with all your permissions, "))
 }
 
+func TestChosenPoints(t *testing.T) {
+	g := NewWithT(t)
+	all := conformance.Checks{Operator: conformance.Mapping{}}.Points()
+	g.Expect(chosenPoints(all, nil)).To(HaveLen(len(all)))
+	chosen, err := chosenPoints(all, []string{"the Deployment has the size, up and down"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(chosen).To(HaveExactElements(HaveField("Claim", "the Deployment has the size, up and down")))
+	g.Expect(pattern(chosen)).To(Equal("^TestPoints$/^(gate|points|last)$/^(one_object_is_served|the_Deployment_has_the_size,_up_and_down)$"))
+	_, err = chosenPoints(all, []string{"the size"})
+	g.Expect(err).To(MatchError(ContainSubstring(`there is no point "the size": use a claim from the table`)))
+}
+
 // The suite's report is the only source of outcomes, so one that can't be right is an error.
 func TestReadResults(t *testing.T) {
 	const (

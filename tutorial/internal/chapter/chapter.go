@@ -29,6 +29,9 @@ type Chapter struct {
 	Outcome string `json:"outcome"`
 	// BuildsOn is the chapter whose code this one's began as; empty means that it began with nothing.
 	BuildsOn string `json:"buildsOn,omitempty"`
+	// After is the chapter that its reader has read before, for a chapter without a number that builds on none. Empty means that it is
+	// the first to read.
+	After string `json:"after,omitempty"`
 	// Changes are the files that this chapter adds to that code, changes or removes. A name that ends with a slash means all
 	// files in that directory.
 	Changes []string `json:"changes,omitempty"`
@@ -151,6 +154,8 @@ func (c Chapter) validate() error {
 		return errors.New("it lists changes, but not what it buildsOn")
 	case len(c.Changes) > 0 && len(c.Steps) > 0:
 		return errors.New("it lists changes, and steps: give each file in one of them")
+	case c.After != "" && (c.Number() != "" || c.BuildsOn != ""):
+		return fmt.Errorf("it says after: %s, but its number or what it buildsOn says where it comes: leave after out", c.After)
 	case c.Number() != "" && c.BuildsOn >= c.Name:
 		return fmt.Errorf("it buildsOn %s, which does not come before it", c.BuildsOn)
 	}
@@ -196,20 +201,23 @@ func Label(name string) string {
 // Heading returns the first heading of the chapter's text.
 func (c Chapter) Heading() string { return strings.TrimSpace(c.Number() + " " + c.Title) }
 
-// inOrder sorts chapters: those with a number by it, and each of the others after the one that it builds on, or first if it builds
-// on none.
+// previous returns the chapter that a chapter without a number comes after; empty means that it comes first.
+func (c Chapter) previous() string { return cmp.Or(c.BuildsOn, c.After) }
+
+// inOrder sorts chapters: those with a number by it, and each of the others after the one that it builds on or names, or first if there
+// is none.
 func inOrder(a, b Chapter) int {
 	key := func(c Chapter) []string {
 		if c.Number() != "" {
 			return []string{c.Name}
 		}
-		return []string{c.BuildsOn, c.Name}
+		return []string{c.previous(), c.Name}
 	}
 	return slices.Compare(key(a), key(b))
 }
 
 // ReadAll reads the chapters in the tutorial's directory, in their order: those with a number by it, and each of the others after the
-// one that it builds on, or first if it builds on none.
+// one that it builds on or names, or first if there is none.
 func ReadAll(tutorial string) ([]Chapter, error) {
 	files, err := filepath.Glob(filepath.Join(tutorial, "*", File))
 	if err != nil {
@@ -229,9 +237,14 @@ func ReadAll(tutorial string) ([]Chapter, error) {
 	}
 	slices.SortStableFunc(chapters, inOrder)
 	for i, c := range chapters {
-		before := func(other Chapter) bool { return other.Name == c.BuildsOn }
-		if c.BuildsOn != "" && !slices.ContainsFunc(chapters[:i], before) {
+		before := func(name string) bool {
+			return name == "" || slices.ContainsFunc(chapters[:i], func(other Chapter) bool { return other.Name == name })
+		}
+		if !before(c.BuildsOn) {
 			return nil, fmt.Errorf("%s: it buildsOn %s, which is not a chapter before it", filepath.Join(tutorial, c.Name, File), c.BuildsOn)
+		}
+		if !before(c.After) {
+			return nil, fmt.Errorf("%s: it comes after %s, which is not a chapter: name one", filepath.Join(tutorial, c.Name, File), c.After)
 		}
 	}
 	return chapters, nil

@@ -199,6 +199,29 @@ func weigh(pages map[string]page, read func(string) ([]byte, error)) {
 	}
 }
 
+// weighUnnumbered puts each chapter without a number directly behind the one before it. The first chapter stays where it is.
+func (g *generator) weighUnnumbered() {
+	weights := map[string]int{}
+	for file, p := range g.pages {
+		if p.language == "" {
+			weights[file] = p.weight
+		}
+	}
+	for i, c := range g.chapters {
+		if i == 0 || c.Number() != "" {
+			continue
+		}
+		original := "tutorial/" + c.Name + "/README.md"
+		weights[original] = weights["tutorial/"+g.chapters[i-1].Name+"/README.md"] + 1
+		for file, p := range g.pages {
+			if p.original == original {
+				p.weight = weights[original]
+				g.pages[file] = p
+			}
+		}
+	}
+}
+
 // links are the destinations of a document's links, in their order.
 func links(document ast.Node) []string {
 	var found []string

@@ -91,6 +91,7 @@ func newGenerator(root string) (*generator, error) {
 	if g.pages, g.sections, err = readPages(files, g.read); err != nil {
 		return nil, err
 	}
+	g.weighUnnumbered()
 	glossary, err := g.read(glossaryFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
