@@ -105,9 +105,11 @@ func (b bed) run(cmd *exec.Cmd) (log *bytes.Buffer, said *bufio.Reader) {
 		b.t.Fatal(err)
 	}
 	said = bufio.NewReader(stderr)
-	if line, err := said.ReadString('\n'); line != "testbed: the operator is ready; Ctrl-C stops it\n" {
-		rest, _ := io.ReadAll(said)
-		b.t.Fatalf("run said %q (%v)\n%s", line, err, rest)
+	for _, want := range []string{"testbed: compiling the finished operator (operator/)\n", "testbed: the finished operator (operator/) is ready; Ctrl-C stops it\n"} {
+		if line, err := said.ReadString('\n'); line != want {
+			rest, _ := io.ReadAll(said)
+			b.t.Fatalf("run said %q (%v)\n%s", line, err, rest)
+		}
 	}
 	return log, said
 }
