@@ -165,7 +165,7 @@ func TestDemoAsAPersonWouldUseIt(t *testing.T) {
 	for _, want := range []string{
 		"memcached.cache.example.com/memcached-sample scaled",
 		`deployment.apps "memcached-sample" deleted`,
-		"The cluster testbed is down.",
+		"The cluster testbed is down, and its data is removed.",
 	} {
 		if !bytes.Contains(out, []byte(want)) {
 			t.Errorf("what was typed did not show %q:\n%s", want, out)

@@ -122,6 +122,11 @@ func TestMakeForACopy(t *testing.T) {
 	g.Expect(makes(t, root, "--just-print", "DIR="+dir, "manifests")).To(HaveSuffix(dir + " has no target manifests\n"))
 }
 
+// A bare make is what many type first, so it names where to begin.
+func TestMakeAloneNamesTheQuickStart(t *testing.T) {
+	NewWithT(t).Expect(makes(t, root)).To(And(ContainSubstring("tutorial/quickstart/README.md"), ContainSubstring("make start STAGE=quickstart DIR=")))
+}
+
 // makes returns what make prints in a directory, without the line about its own failure.
 func makes(t *testing.T, dir string, arguments ...string) string {
 	t.Helper()
