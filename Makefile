@@ -28,7 +28,8 @@ on-kind = $(filter kind,$(CLUSTER))
 # What becomes of what is there is shown, too.
 what-for = $(if $(filter install uninstall deploy undeploy e2e,$@),--before=$@ --operator=$(works-on) $(if $(filter $@,$(used-by-FORCE)),$(if $(FORCE),--force='$(FORCE)')))
 confirm = $(if $(on-existing),$(TESTBED) confirm $(what-for) &&)
-with-cluster = $(if $(on-existing),$(confirm) TESTBED_KUBECONFIG="$$KUBECONFIG",env=$$($(TESTBED_NAMED) env) && eval "$$env" &&)
+on-cluster = $(if $(on-existing),TESTBED_KUBECONFIG="$$KUBECONFIG",env=$$($(TESTBED_NAMED) env) && eval "$$env" &&)
+with-cluster = $(confirm) $(on-cluster)
 
 .DEFAULT_GOAL := first-steps
 
@@ -76,7 +77,7 @@ build: legal-stage controller-gen ## Build operator/bin/manager.
 
 .PHONY: install uninstall
 install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Install the CRD into the cluster; remove it, and with it every Memcached. FORCE=1: protected ones, too.
-	@$(has-target) $(with-cluster) echo '$(doing) the CRD of $(title)' >&2 && $(MAKE) -C $(COPY_OR_PROJECT) $@
+	@$(has-target) $(confirm) echo '$(doing) the CRD of $(title)' >&2 && $(on-cluster) $(MAKE) -C $(COPY_OR_PROJECT) $@
 
 # What a target works on, for people: without DIR or STAGE it is the finished operator, which is easily taken for a copy.
 doing = $(if $(filter install,$@),installing,removing)
