@@ -28,7 +28,8 @@ on-kind = $(filter kind,$(CLUSTER))
 # What becomes of what is there is shown, too.
 what-for = $(if $(filter install uninstall deploy undeploy e2e,$@),--before=$@ --operator=$(works-on) $(if $(filter $@,$(used-by-FORCE)),$(if $(FORCE),--force='$(FORCE)')))
 confirm = $(if $(on-existing),$(TESTBED) confirm $(what-for) &&)
-with-cluster = $(if $(on-existing),$(confirm) TESTBED_KUBECONFIG="$$KUBECONFIG",env=$$($(TESTBED_NAMED) env) && eval "$$env" &&)
+on-cluster = $(if $(on-existing),TESTBED_KUBECONFIG="$$KUBECONFIG",env=$$($(TESTBED_NAMED) env) && eval "$$env" &&)
+with-cluster = $(confirm) $(on-cluster)
 
 .DEFAULT_GOAL := first-steps
 
@@ -61,7 +62,7 @@ logs: embedded-cluster $(TESTBED) ## Which logs there are; C=operator shows one,
 	@$(TESTBED_NAMED) logs $(if $(C),'$(C)') $(ARGS)
 
 .PHONY: down
-down: own-cluster $(TESTBED) ## Take it down. Nothing is left but what was built.
+down: own-cluster $(TESTBED) ## Take it down. What was built stays, and so do evidence of failures and your progress.
 	@$(TESTBED_NAMED) down
 
 ##@ The operator, or with STAGE=NN-name a chapter's, or the copy in DIR (what every kubebuilder project has)
@@ -76,7 +77,11 @@ build: legal-stage controller-gen ## Build operator/bin/manager.
 
 .PHONY: install uninstall
 install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Install the CRD into the cluster; remove it, and with it every Memcached. FORCE=1: protected ones, too.
-	@$(has-target) $(with-cluster) $(MAKE) -C $(COPY_OR_PROJECT) $@
+	@$(has-target) $(confirm) echo '$(doing) the CRD of $(title)' >&2 && $(on-cluster) $(MAKE) -C $(COPY_OR_PROJECT) $@
+
+# What a target works on, for people: without DIR or STAGE it is the finished operator, which is easily taken for a copy.
+doing = $(if $(filter install,$@),installing,removing)
+title = $(if $(filter 'operator' operator,$(works-on)),the finished operator (operator/),$(subst ',,$(works-on)))
 
 .PHONY: run
 run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, as its own ServiceAccount, until Ctrl-C; DEBUG=1 waits for a debugger.
@@ -135,7 +140,7 @@ learn: own-cluster $(TESTBED) site ## The tutorial in your browser, with your cl
 	@$(LEARNER) learn --stage='$(STAGE)' --dir='$(DIR)' --cluster='$(CLUSTER)' --name='$(NAME)' --testbed='$(TESTBED)' --port='$(PORT)'
 
 .PHONY: start
-start: $(LEARNER) ## A copy of what STAGE=NN-name starts from, in the new directory DIR, and the goal of the chapter.
+start: $(LEARNER) ## A copy of what STAGE=quickstart or STAGE=NN-name starts from, in the new directory DIR, and the goal of the chapter.
 	@$(LEARNER) start --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: check
@@ -384,7 +389,8 @@ help: ## All targets.
 .PHONY: first-steps
 first-steps:
 	@$(call list-targets,^##@ (Begin|A cluster|Learn))
-	@printf '\n%s\n' 'make help lists the other targets: build, run and deploy the operator, test it, measure it.'
+	@printf '\n%s\n' 'New here? Read tutorial/quickstart/README.md: it begins with make up, and make start STAGE=quickstart DIR=first-operator.'
+	@printf '%s\n' 'make help lists the other targets: build, run and deploy the operator, test it, measure it.'
 
 .DEFAULT:
 	$(error there is no target $@: make help lists all targets)
@@ -442,5 +448,5 @@ $(TESTBED):
 
 .PHONY: $(LEARNER)
 $(LEARNER):
-	@$(call up-to-date,e2e kind/gocommand kind/home operator/api tutorial/cmd tutorial/internal) || { $(writable); scripts/run progress "compiling the learner's command line" \
+	@$(call up-to-date,e2e kind/gocommand kind/home operator/api tutorial/cmd tutorial/internal) || { $(writable); scripts/run progress "compiling bin/lab, the program behind make start and make check" \
 		env $(compiling) go build "-ldflags=-s -w" -o $@ ./tutorial/cmd/lab; }

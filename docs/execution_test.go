@@ -193,6 +193,7 @@ var executions = map[string]string{
 	"tutorial/cmd/lab/watch_test.go":                        again,
 	"tutorial/internal/class/class_test.go":                 system,
 	"tutorial/internal/eject/eject_test.go":                 ours,
+	"tutorial/internal/exercises/exercises_test.go":         ours,
 	"tutorial/internal/exercises/makefile_test.go":          ours,
 	"tutorial/internal/exercises/typing_test.go":            ours,
 	"tutorial/internal/grade/build/build_test.go":           fixture,

@@ -24,5 +24,11 @@ endif
 # In a learner's copy, these are about the copy.
 of-copy = $(if $(wildcard .stage),$(if $(filter check hint reset submit,$@), DIR='$(CURDIR)'))
 
+# What was set on make's command line belongs to the command that is to be typed.
+empty =
+space = $(empty) $(empty)
+given = $(strip $(foreach setting,STAGE DIR LAB TASK EXERCISE ONLY CLUSTER NAME,$(if $(findstring command,$(origin $(setting))),$(setting)=$(if $(findstring $(space),$($(setting))),'$($(setting))',$($(setting))))))
+settings = $(if $(given), $(given))
+
 .DEFAULT:
-	@echo "there is no target $@ in this directory: type make $@$(of-copy) in the root of operator-testbed" >&2; exit 2
+	@echo "there is no target $@ in this directory: type make $@$(settings)$(if $(findstring DIR=,$(settings)),,$(of-copy)) in the root of operator-testbed" >&2; exit 2

@@ -43,8 +43,12 @@ func sizeOf(d *appsv1.Deployment) deploymentSize {
 }
 
 func (s deploymentSize) String() string {
-	text := fmt.Sprintf("spec.replicas %d, %d pods (%d updated, %d ready, %d available)",
-		s.spec, s.total, s.updated, s.ready, s.available)
+	noun := "pods"
+	if s.total == 1 {
+		noun = "pod"
+	}
+	text := fmt.Sprintf("spec.replicas %d, %d %s (%d updated, %d ready, %d available)",
+		s.spec, s.total, noun, s.updated, s.ready, s.available)
 	if !s.observed {
 		text += ", a status of an earlier generation"
 	}

@@ -161,16 +161,46 @@ var (
 	gaveUp = regexp.MustCompile(` \((?:gave up after|stopped:) [^()]*\)$`)
 )
 
-// halves returns what a message says was expected and what was seen; both are empty for a message in another form.
+// halves returns what a message says was expected and what was seen; both are empty for a message in another form. They are for people
+// who read no subject before them and don't know gomega: they name the object, and give values without their Go types.
 func halves(message string) (expected, seen string) {
 	message = gaveUp.ReplaceAllString(message, "")
-	if match := sentence.FindStringSubmatch(message); match != nil {
-		return match[1], match[2]
+	if match := sentence.FindStringSubmatchIndex(message); match != nil {
+		expected, seen = message[match[2]:match[3]], message[match[4]:match[5]]
+		if predicate, isAboutIt := strings.CutPrefix(expected, "it "); isAboutIt {
+			if about := subject.FindStringSubmatch(message[:match[0]]); about != nil {
+				expected = "the " + about[1] + " " + predicate
+			}
+		}
+		return expected, seen
 	}
 	if match := comparison.FindStringSubmatch(message); match != nil {
-		return match[2], strings.TrimSpace(match[1])
+		seen, expected = withoutTypes(match[1]), withoutTypes(match[2])
+		if before, value, found := strings.Cut(match[2], "\n"); found && seen == withoutTypes(value) { // they differ in nothing else
+			return onOneLine(before + "\n" + value), strings.TrimSpace(match[1])
+		}
+		return expected, seen
 	}
 	return "", ""
+}
+
+var (
+	// subject is what a message is about, before the sentence.
+	subject = regexp.MustCompile(`(?:^|\n)(?:the )?([^\n:]+): $`)
+	// goType is how gomega begins a value: with its type and, for some, where it is and how long.
+	goType = regexp.MustCompile(`<[\w.*\[\]{}/ ]+(?: \| [^<>]*)?>: ?`)
+)
+
+// withoutTypes returns values as gomega prints them, without their types.
+func withoutTypes(text string) string { return onOneLine(goType.ReplaceAllString(text, "")) }
+
+// onOneLine moves a value that has one line next to the words before it.
+func onOneLine(text string) string {
+	text = strings.TrimSpace(text)
+	if before, value, found := strings.Cut(text, "\n    "); found && !strings.Contains(value, "\n") && !strings.HasPrefix(value, " ") {
+		return before + " " + value
+	}
+	return text
 }
 
 // Fatalf fails the test of the step that runs now, ends it, and notes the message for the report. Write messages as "expected %s;

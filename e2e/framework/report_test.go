@@ -109,7 +109,7 @@ func TestReport(t *testing.T) {
 			Message: "Pod ns/a: expected red; last seen: <blue> (dark) (gave up after 10s)",
 		},
 		"of gomega": {
-			Outcome: DoesNotHold, Expected: "to equal\n    <int>: 2", Seen: "<int>: 1",
+			Outcome: DoesNotHold, Expected: "to equal 2", Seen: "1",
 			Message: "Expected\n    <int>: 1\nto equal\n    <int>: 2",
 		},
 		"by its test":   {Outcome: DoesNotHold, Step: "one"},
@@ -206,13 +206,19 @@ func TestReportOfAStart(t *testing.T) {
 
 func TestHalves(t *testing.T) {
 	for message, want := range map[string][2]string{
-		"Deployment ns/a: expected it to exist; last seen: it does not (gave up after 50ms)": {"it to exist", "it does not"},
+		"Deployment ns/a: expected it to exist; last seen: it does not (gave up after 50ms)": {"the Deployment ns/a to exist", "it does not"},
+		"the operator: expected it to be ready; last seen: 503":                              {"the operator to be ready", "503"},
+		"expected it to exist; last seen: it does not":                                       {"it to exist", "it does not"},
+		"noise\nv1.PodList in ns: expected it to be gone; last seen: ns/b":                   {"the v1.PodList in ns to be gone", "ns/b"},
 		"op: expected at most 3 writes; last seen: 4:\n  create\n  patch":                    {"at most 3 writes", "4:\n  create\n  patch"},
 		"expected each to differ; last seen twice:\n{}":                                      {"each to differ", "{}"},
 		"expected 3, got 4": {"3", "4"},
-		"Pod ns/a: Expected\n    <int>: 1\nto be zero (stopped: Ctrl-C)": {"to be zero", "<int>: 1"},
-		"Expected\n    <int>: 0\nnot to be zero":                         {"not to be zero", "<int>: 0"},
-		"connection refused":                                             {},
+		"Pod ns/a: Expected\n    <int>: 1\nto be zero (stopped: Ctrl-C)":                           {"to be zero", "1"},
+		"Expected\n    <int>: 0\nnot to be zero":                                                   {"not to be zero", "0"},
+		"Expected\n    <string>: -p 1\nto match regular expression\n    <string>: -p 2":            {"to match regular expression -p 2", "-p 1"},
+		"Expected\n    <[]int32 | len:1, cap:1>: [1]\nto contain element matching\n    <int32>: 2": {"to contain element matching 2", "[1]"},
+		"Expected\n    <int32>: 3\nto equal\n    <int>: 3":                                         {"to equal <int>: 3", "<int32>: 3"},
+		"connection refused": {},
 	} {
 		if expected, seen := halves(message); expected != want[0] || seen != want[1] {
 			t.Errorf("of %q: got %q and %q, expected %q", message, expected, seen, want)

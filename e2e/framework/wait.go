@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/onsi/gomega/format"
+	"github.com/onsi/gomega/matchers"
 	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -138,10 +140,13 @@ func noneLeft(objects []client.Object) error {
 // match returns gomega's message where the matcher does not match.
 func match(actual any, matcher types.GomegaMatcher) error {
 	ok, err := matcher.Match(actual)
-	if err == nil && !ok {
-		err = errors.New(matcher.FailureMessage(actual))
+	if err != nil || ok {
+		return err
 	}
-	return err
+	if _, isOr := matcher.(*matchers.OrMatcher); isOr { // whose own message has no words for the others
+		return errors.New(format.Message(actual, "to "+describeMatcher(matcher)))
+	}
+	return errors.New(matcher.FailureMessage(actual))
 }
 
 // listOf returns an empty list of obj's kind, whose items have obj's type, and obj's name as users of kubectl write it: "Deployment

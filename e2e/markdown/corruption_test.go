@@ -136,6 +136,7 @@ func TestCorruptions(t *testing.T) {
 		"a heading elsewhere":        {"other.md", "and why", "and how", "See [the", "other.md has no heading"},
 		"a file within a line":       {"page.md", "`api/size.go`", "`api/sizes.go`", "The code", "no such file"},
 		"a target within a line":     {"page.md", "`make build`", "`make built`", "The code", "no Makefile has a target built"},
+		"a target of a directory":    {"page.md", "`make build`", "`make -C mine built`", "The code", "no Makefile has a target built"},
 		"a comment to paste":         {"page.md", "$ x=4;", "$ true # nothing\n$ x=4;", "", "has a comment, which zsh passes on"},
 		"a pattern to paste":         {"page.md", "$ x=4;", "$ true a[0]\n$ x=4;", "", "has an unquoted [, for which zsh looks"},
 		"a hidden command":           {"page.md", "= 4\n~~~\n-->", "= 5\n~~~\n-->", "$ test", "code 1, expected 0"},

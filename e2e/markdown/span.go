@@ -59,7 +59,11 @@ func readTree(root string) (tree, error) {
 func (t tree) missing(directory, text string) string {
 	switch {
 	case makeSpan.MatchString(text):
-		for _, word := range strings.Fields(text)[1:] {
+		words := strings.Fields(text)
+		for i, word := range words[1:] {
+			if words[i] == "-C" { // a directory
+				continue
+			}
 			if target.MatchString(word) && !t.targets[word] {
 				return fmt.Sprintf("`%s` is named, but no Makefile has a target %s", text, word)
 			}

@@ -305,6 +305,11 @@ func TestLastLines(t *testing.T) {
 		t.Errorf("got %q, expected %q and what is not proven", lines, want)
 	}
 
+	lines, err = lastLines(plan.Plan{Tiers: []string{"test"}, Partial: true, Chapter: true}, []string{first, second})
+	if err != nil || len(lines) == 0 || lines[len(lines)-1] != "Proven: 1 test and 3 blocks." {
+		t.Errorf("of a chapter, the last lines are %q, %v", lines, err)
+	}
+
 	odd := write("odd.json", `{"Action":"output","Package":"a","Test":"TestOdd","Output":"    a_test.go:1: there is no moon\n"}`, `{"Action":"skip","Package":"a","Test":"TestOdd"}`)
 	lines, err = lastLines(plan.Plan{Tiers: []string{"test"}}, []string{odd})
 	if err == nil || !strings.Contains(err.Error(), "tests were skipped that e2e/tier/summary/skips.go does not list: 1") || !strings.Contains(err.Error(), "a TestOdd: there is no moon") || len(lines) != 3 {

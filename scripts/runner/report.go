@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/example/operator-testbed/e2e/tier/summary"
 	"github.com/example/operator-testbed/scripts/runner/plan"
@@ -29,7 +28,10 @@ func lastLines(p plan.Plan, events []string) ([]string, error) {
 	if p.Partial {
 		complete = nil
 	}
-	lines := slices.Concat(all.Skipped(), []string{all.Proven(), all.NotProven(complete...)})
+	lines := append(all.Skipped(), all.Proven())
+	if !p.Chapter {
+		lines = append(lines, all.NotProven(complete...))
+	}
 	unexpected := all.Unexpected()
 	if len(unexpected) == 0 {
 		return lines, nil

@@ -39,7 +39,7 @@ func down(ctx context.Context, name string) (became string, err error) {
 		return "", err
 	}
 	cache, err := home.Cache()
-	return fmt.Sprintf("The cluster %s is down. Nothing of it is left but what was built, in %s.", name, cache), errors.Join(err, cluster.Destroy(ctx))
+	return fmt.Sprintf("The cluster %s is down, and its data is removed. What was built stays in %s; evidence of failures and the record of your progress stay as well.", name, cache), errors.Join(err, cluster.Destroy(ctx))
 }
 
 // tidy removes the directories of the state if nothing is in them any more. Other

@@ -34,10 +34,10 @@ func TestLeaseOfAKilledOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits := regexp.MustCompile(`^testbed: the operator is ready, and waits for the lease operator-system/memcached-operator\.cache\.example\.com, which ` + regexp.QuoteMeta(host) + `_[-0-9a-f]+ holds; Ctrl-C stops it$`)
+	waits := regexp.MustCompile(`^testbed: the finished operator \(operator/\) is ready, and waits for the lease operator-system/memcached-operator\.cache\.example\.com, which ` + regexp.QuoteMeta(host) + `_[-0-9a-f]+ holds; Ctrl-C stops it$`)
 	lines := bufio.NewScanner(stderr)
 	var said []string
-	for lines.Scan() && !strings.Contains(lines.Text(), "the operator is ready") {
+	for lines.Scan() && !strings.Contains(lines.Text(), " is ready") {
 		said = append(said, lines.Text())
 	}
 	if !waits.MatchString(lines.Text()) {

@@ -105,9 +105,11 @@ func (b bed) run(cmd *exec.Cmd) (log *bytes.Buffer, said *bufio.Reader) {
 		b.t.Fatal(err)
 	}
 	said = bufio.NewReader(stderr)
-	if line, err := said.ReadString('\n'); line != "testbed: the operator is ready; Ctrl-C stops it\n" {
-		rest, _ := io.ReadAll(said)
-		b.t.Fatalf("run said %q (%v)\n%s", line, err, rest)
+	for _, want := range []string{"testbed: compiling the finished operator (operator/)\n", "testbed: the finished operator (operator/) is ready; Ctrl-C stops it\n"} {
+		if line, err := said.ReadString('\n'); line != want {
+			rest, _ := io.ReadAll(said)
+			b.t.Fatalf("run said %q (%v)\n%s", line, err, rest)
+		}
 	}
 	return log, said
 }
@@ -163,7 +165,7 @@ func TestDemoAsAPersonWouldUseIt(t *testing.T) {
 	for _, want := range []string{
 		"memcached.cache.example.com/memcached-sample scaled",
 		`deployment.apps "memcached-sample" deleted`,
-		"The cluster testbed is down.",
+		"The cluster testbed is down, and its data is removed.",
 	} {
 		if !bytes.Contains(out, []byte(want)) {
 			t.Errorf("what was typed did not show %q:\n%s", want, out)

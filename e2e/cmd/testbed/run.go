@@ -42,6 +42,7 @@ func runOperator(ctx context.Context, g *global, directory string, onExisting bo
 		Resident: func(ctx context.Context) (operator.Program, error) {
 			return operator.Build(ctx, root, operator.Finished)
 		},
+		Title:    operator.Title(directory),
 		Debugger: debugger,
 		Log:      os.Stdout,
 		Say: func(format string, args ...any) {
@@ -69,6 +70,7 @@ func runOperator(ctx context.Context, g *global, directory string, onExisting bo
 	if debugger.Path != "" {
 		build = operator.BuildForDebugger
 	}
+	foreground.Say("compiling %s", foreground.Title)
 	if foreground.Program, err = build(ctx, root, directory); err != nil {
 		return err
 	}

@@ -209,7 +209,7 @@ func (t *Tests) Now() string {
 	if now == "" {
 		now = "compiling"
 	}
-	return fmt.Sprintf("%s; %d packages done", now, len(t.Packages))
+	return fmt.Sprintf("%s; %s done", now, packages(len(t.Packages)))
 }
 
 // Failed returns the tests and packages that have failed, as "PACKAGE TEST" and "PACKAGE".
@@ -267,8 +267,20 @@ func (t *Tests) Summary(skips bool) string {
 			fmt.Fprintf(&out, "  %s\n", name)
 		}
 	}
-	fmt.Fprintf(&out, "%d packages, %d tests, %d skipped, %d failed\n", len(t.Packages), tests, len(skipped), len(failed))
+	noun := "tests"
+	if tests == 1 {
+		noun = "test"
+	}
+	fmt.Fprintf(&out, "%s, %d %s, %d skipped, %d failed\n", packages(len(t.Packages)), tests, noun, len(skipped), len(failed))
 	return out.String()
+}
+
+// packages returns a number of packages in words.
+func packages(n int) string {
+	if n == 1 {
+		return "1 package"
+	}
+	return fmt.Sprintf("%d packages", n)
 }
 
 // slowest returns the ten tests that took longest, and at least a second. It leaves out the steps of a test that is there already, and a

@@ -67,7 +67,7 @@ func TestNow(t *testing.T) {
 		{[]string{"start a", "run a TestOne", "pause a TestOne", "run a TestTwo", "pass a TestTwo 1", "cont a TestOne"}, "a TestOne; 0 packages done"},
 		{[]string{"start a", "run a TestOne", "start b"}, "a TestOne; 0 packages done"},
 		{[]string{"start a", "start b"}, "b; 0 packages done"},
-		{[]string{"start a", "run a TestOne", "fail a TestOne 1", "fail a"}, "compiling; 1 packages done"},
+		{[]string{"start a", "run a TestOne", "fail a TestOne 1", "fail a"}, "compiling; 1 package done"},
 	} {
 		tests := events.New(module)
 		feed(t, tests, test.lines...)

@@ -19,6 +19,8 @@ type Plan struct {
 	Tiers []string
 	// Partial is true if parts were left out, or if the plan is about one chapter: it has not run all tests of its tiers.
 	Partial bool
+	// Chapter is true if the plan is about one chapter, whose reader does not ask what else there is to prove.
+	Chapter bool
 	// Nightly keeps a record of when each part has passed.
 	Nightly bool
 	// About is printed first.

@@ -64,7 +64,7 @@ func test(r Request) (Plan, error) {
 
 // testStage adds what make test runs for one chapter.
 func testStage(p Plan, r Request) (Plan, error) {
-	p.Partial = true
+	p.Partial, p.Chapter = true, true
 	p.About = []string{"make test STAGE=" + r.Stage + ": its tests, and its suite on an embedded cluster. " + times.Sentence("make test STAGE=NN-name")}
 	s, err := findStage(r.Root, r.Stage)
 	if err != nil {
@@ -226,7 +226,7 @@ func e2eAll(r Request) (Plan, error) {
 
 // suitesOn are the suites on a cluster where nothing is left out.
 func suitesOn(r Request) (Plan, error) {
-	p := Plan{Name: "make e2e", Tiers: []string{"e2e"}, Partial: r.Stage != "" || r.Cluster != "kind", Env: append(of("e2e"), "CLUSTER="+r.Cluster)}
+	p := Plan{Name: "make e2e", Tiers: []string{"e2e"}, Partial: r.Stage != "" || r.Cluster != "kind", Chapter: r.Stage != "", Env: append(of("e2e"), "CLUSTER="+r.Cluster)}
 	if r.Cluster == "existing" { // no tier is about a user's cluster, which may be unable to show anything
 		p.Tiers = nil
 	}

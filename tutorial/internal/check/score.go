@@ -36,4 +36,9 @@ func ScoreOf(results []framework.Result) Score {
 func (s Score) Full() bool { return s.Held == s.Of }
 
 // String returns the score in words.
-func (s Score) String() string { return fmt.Sprintf("%d of %d features hold", s.Held, s.Of) }
+func (s Score) String() string {
+	if s.Of == 1 {
+		return fmt.Sprintf("%d of 1 feature holds", s.Held)
+	}
+	return fmt.Sprintf("%d of %d features hold", s.Held, s.Of)
+}

@@ -208,7 +208,7 @@ func TestHeal(t *testing.T) {
 	var out bytes.Buffer
 	g.Expect(exercises.Break(t.Context(), root, fault.Name, dir, &out)).To(Succeed())
 	_, err := checkCopy(t, dir, mutantOf(t, fault).Test, &out, cluster)
-	g.Expect(err).To(MatchError("not yet: 0 of 1 features hold"))
+	g.Expect(err).To(MatchError("not yet: 0 of 1 feature holds"))
 	g.Expect(out.String()).To(And(ContainSubstring(" does not hold: "), Not(ContainSubstring("hint:")), Not(ContainSubstring(fault.Point))))
 
 	g.Expect(exercises.Solution(t.Context(), root, fault.Chapter, sound, &out)).To(Succeed())

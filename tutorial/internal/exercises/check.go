@@ -103,13 +103,13 @@ func (s subject) check(ctx context.Context, suite string, tested []string) ([]fr
 	score := check.ScoreOf(results)
 	printFailures(s.Out, s.chapter, !s.broken, results)
 	printSkipped(s.Out, results)
+	if !s.broken || score.Full() { // or it would give away a fault in a generated file
+		warnOfStale(ctx, s.Dir, s.Out)
+	}
 	if score.Full() {
 		fmt.Fprintf(s.Out, "\n%s.\n", score)
 		s.praise()
 		return results, errors.Join(log.Close(), os.Remove(log.Name()))
-	}
-	if !s.broken { // or it would give away a fault in a generated file
-		warnOfStale(ctx, s.Dir, s.Out)
 	}
 	fmt.Fprintf(s.Out, "\nWhat the suite printed: %s\n", log.Name())
 	return results, &NotYetError{Score: score}
@@ -209,7 +209,11 @@ func patience() []string {
 func (s subject) praise() {
 	switch {
 	case s.Only != "":
-		fmt.Fprintf(s.Out, "ONLY has left out %d others: check again without it to see whether you are done.\n", len(s.features)-len(s.chosen))
+		others := fmt.Sprintf("%d other features", len(s.features)-len(s.chosen))
+		if len(s.features)-len(s.chosen) == 1 {
+			others = "1 other feature"
+		}
+		fmt.Fprintf(s.Out, "ONLY has left out %s: check again without it to see whether you are done.\n", others)
 	case s.broken:
 		s.fault.printPoint(s.Out)
 	default:

@@ -92,6 +92,39 @@ What the suite printed: LOG
 `))
 }
 
+// One cause that fails several features is printed once, before them, and without hints that are about something else.
+func TestCheckPrintsASharedCauseOnce(t *testing.T) {
+	failure := func(test, name, expected, seen, clues string) string {
+		return `{"test":"` + test + `","outcome":"does not hold","failed":true,"expected":"the Deployment ns/` + name + ` ` + expected + `","seen":"` + seen + `","clues":[` + clues + `]}`
+	}
+	const clue = "\nAll features that do not hold share this clue, so look for one cause:\n  clue:      pods … are forbidden\n\nTestNodes"
+	const alike = "\nAll features that do not hold fail in the same way, so look for one cause: compare what was expected with what was seen.\n\nTestNodes"
+	for name, test := range map[string]struct {
+		lines []string
+		want  string
+		hints bool
+	}{
+		"a clue": {[]string{
+			failure("TestNodes", "a-bcdfg", "to exist", "it does not", `"pods a-bcdfg are forbidden"`), failure("TestSize", "b-xzwvt", "of 2", "1", `"other","pods b-xzwvt are forbidden"`),
+		}, clue, false},
+		"one message": {[]string{failure("TestNodes", "a-bcdfg", "with 2 pods", "3", ""), failure("TestSize", "b-xzwvt", "with 1 pods", "3", "")}, alike, false},
+		"nothing":     {[]string{failure("TestNodes", "a-bcdfg", "to exist", "it does not", `"one"`), failure("TestSize", "b-xzwvt", "of 2", "1", `"two"`)}, "\nTestNodes", true},
+		"one feature": {[]string{holds, failure("TestNodes", "a-bcdfg", "to exist", "it does not", `"one"`)}, "\nTestNodes", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var out strings.Builder
+			s := subjectOf(t, &out)
+			s.features = []string{"TestNodes", "TestSize"}
+			text, _, err := checked(t, s, &out, suiteThat(t, "1", test.lines...))
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(text).To(ContainSubstring(test.want))
+			g.Expect(strings.Count(text, "are forbidden")).To(BeNumerically("<=", 1))
+			g.Expect(strings.Contains(text, "hint:")).To(Equal(test.hints), text)
+		})
+	}
+}
+
 // pieces are what was written, one by one.
 type pieces []string
 
@@ -124,8 +157,8 @@ func TestCheckPraises(t *testing.T) {
 		"all": {lines: []string{holds, strings.ReplaceAll(holds, "TestSize", "TestNodes"), skipped}, want: "\n2 of 2 features hold.\nWell done: this is what 05-status is about.\n"},
 		"a part": {
 			only: "TestSize|TestImage", lines: []string{holds, skipped},
-			want: image + "\nNot part of the score: TestImage\n  because:   no kubelet\n\n1 of 1 features hold.\n" +
-				"ONLY has left out 1 others: check again without it to see whether you are done.\n",
+			want: image + "\nNot part of the score: TestImage\n  because:   no kubelet\n\n1 of 1 feature holds.\n" +
+				"ONLY has left out 1 other feature: check again without it to see whether you are done.\n",
 		},
 		"a lab": {lab: true, lines: []string{holds, strings.ReplaceAll(holds, "TestSize", "TestNodes"), skipped}, want: "\n2 of 2 features hold.\nFixed. Because.\nOthers have met it:\n"},
 	} {
@@ -139,6 +172,33 @@ func TestCheckPraises(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(kept).To(BeFalse(), "nobody needs the log")
 			g.Expect(text).To(HaveSuffix(test.want))
+		})
+	}
+}
+
+// A marker that was changed without generating is behind what the suite has tested, so a success needs the note as much as a failure. It
+// does not give away the fault of a lab that still has it.
+func TestCheckAlwaysWarnsOfStale(t *testing.T) {
+	for name, test := range map[string]struct {
+		lab   bool
+		code  string
+		lines []string
+		want  bool
+	}{
+		"success":          {false, "0", []string{holds, strings.ReplaceAll(holds, "TestSize", "TestNodes"), skipped}, true},
+		"failure":          {false, "1", []string{holds, fails, skipped}, true},
+		"a lab, not fixed": {true, "1", []string{holds, fails, skipped}, false},
+		"a lab, fixed":     {true, "0", []string{holds, strings.ReplaceAll(holds, "TestSize", "TestNodes"), skipped}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var out strings.Builder
+			s := subjectOf(t, &out)
+			s.broken = test.lab
+			g.Expect(os.WriteFile(filepath.Join(s.Dir, "Makefile"), []byte("all:\n\nmanifests:\n\techo new >crd.yaml\n"), 0o600)).To(Succeed())
+			g.Expect(os.WriteFile(filepath.Join(s.Dir, "crd.yaml"), []byte("old\n"), 0o600)).To(Succeed())
+			text, _, _ := checked(t, s, &out, suiteThat(t, test.code, test.lines...))
+			g.Expect(strings.Contains(text, "\nGenerated from older code: crd.yaml. Run make generate manifests in "+s.Dir+".\n")).To(Equal(test.want), text)
 		})
 	}
 }

@@ -124,7 +124,7 @@ func find(root, stage string) (chapter.Chapter, error) {
 // noChapter returns the error for a stage that is unknown or was not given.
 func noChapter(stage string, names []string) error {
 	if stage == "" {
-		return fmt.Errorf("name the chapter, STAGE=NN-name: one of %s", strings.Join(names, ", "))
+		return fmt.Errorf("name the chapter, STAGE=quickstart or STAGE=NN-name: one of %s", strings.Join(names, ", "))
 	}
 	return fmt.Errorf("there is no STAGE=%s: use one of %s", stage, strings.Join(names, ", "))
 }
@@ -150,6 +150,9 @@ func ejectPatched(ctx context.Context, root string, patch mutant.Mutant, c chapt
 
 // ejectWith is ejectOperator with the files of the directory instead, as in eject.Options.
 func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, submission.StageFile)); err == nil {
+		return fmt.Errorf("%s is a copy already: go on with it, start over in it with make reset DIR=%s, or name a directory that is new or empty", dir, quote(dir))
+	}
 	options := copyOptions(root, operator)
 	options.Instead, options.To = instead, dir
 	var err error
@@ -187,10 +190,29 @@ func copyOptions(root, operator string) eject.Options {
 // stageOf returns which chapter the copy in dir is for.
 func stageOf(dir string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(dir, submission.StageFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s was not made by make start or make break: give the directory that was", dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return strings.TrimSpace(string(content)), err
 	}
-	return strings.TrimSpace(string(content)), err
+	problem := dir + " was not made by make start or make break"
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		problem = "there is no directory " + dir
+	}
+	if copies := copiesBeside(dir); len(copies) > 0 {
+		return "", fmt.Errorf("%s: give the directory of a copy, such as %s", problem, strings.Join(copies, ", "))
+	}
+	return "", fmt.Errorf("%s: give the directory of a copy, which make start makes", problem)
+}
+
+// copiesBeside returns the copies in the directory in which dir is or would be.
+func copiesBeside(dir string) []string {
+	stages, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", submission.StageFile)) // a name that is a bad pattern has none
+	var copies []string
+	for _, stage := range stages {
+		if name := filepath.Base(filepath.Dir(stage)); !strings.Contains(name, ".before-") { // what make reset keeps
+			copies = append(copies, filepath.Dir(stage))
+		}
+	}
+	return copies
 }
 
 // chapterOf returns the chapter that the copy in dir is for.

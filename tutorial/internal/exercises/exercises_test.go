@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -81,14 +82,30 @@ func TestCheckRefusesAnOnlyThatMatchesNothing(t *testing.T) {
 func TestStartAndSolutionRefuse(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "mine")
-	for stage, why := range map[string]string{"": "name the chapter, STAGE=NN-name: one of", "99-nothing": "there is no STAGE=99-nothing: use one of"} {
+	for stage, why := range map[string]string{"": "name the chapter, STAGE=quickstart or STAGE=NN-name: one of", "99-nothing": "there is no STAGE=99-nothing: use one of"} {
 		refused := MatchError(HavePrefix(why + " quickstart, 00-control-loop, "))
 		g.Expect(exercises.Start(t.Context(), root, stage, dir, &bytes.Buffer{})).To(refused)
 		g.Expect(exercises.Solution(t.Context(), root, stage, dir, &bytes.Buffer{})).To(refused)
 	}
 	g.Expect(dir).NotTo(BeAnExistingFile())
-	_, err := checkCopy(t, t.TempDir(), "", io.Discard)
-	g.Expect(err).To(MatchError(ContainSubstring("was not made by make start")))
+	parent := t.TempDir()
+	other := filepath.Join(parent, "other")
+	g.Expect(os.Mkdir(other, 0o755)).To(Succeed())
+	_, err := checkCopy(t, other, "", io.Discard)
+	g.Expect(err).To(MatchError(other + " was not made by make start or make break: give the directory of a copy, which make start makes"))
+
+	// A copy that exists is kept, and named where another one is looked for.
+	copied := filepath.Join(parent, "mine")
+	g.Expect(os.Mkdir(copied, 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(copied, ".stage"), []byte("04-controller\n"), 0o600)).To(Succeed())
+	_, err = checkCopy(t, filepath.Join(parent, "nowhere"), "", io.Discard)
+	g.Expect(err).To(MatchError("there is no directory " + parent + "/nowhere: give the directory of a copy, such as " + copied))
+	for _, again := range []func() error{
+		func() error { return exercises.Start(t.Context(), root, "04-controller", copied, io.Discard) },
+		func() error { return exercises.Solution(t.Context(), root, "04-controller", copied, io.Discard) },
+	} {
+		g.Expect(again()).To(MatchError(copied + " is a copy already: go on with it, start over in it with make reset DIR=" + copied + ", or name a directory that is new or empty"))
+	}
 }
 
 // What is printed to be typed can be typed, whatever the directory is called.
@@ -199,7 +216,7 @@ func TestEachChapterEndsGreen(t *testing.T) {
 		if c.Operator != "" { // whose whole suite runs elsewhere, and takes minutes
 			_, err := checkCopy(t, dir, "^"+gaps.Test+"$", &out, takeCluster(t))
 			g.Expect(err).NotTo(HaveOccurred(), out.String())
-			g.Expect(out.String()).To(MatchRegexp(`\n1 of 1 features hold\.\nONLY has left out \d+ others: .+\n$`))
+			g.Expect(out.String()).To(MatchRegexp(`\n1 of 1 feature holds\.\nONLY has left out \d+ other features?: .+\n$`))
 			return
 		}
 		results, err := checkCopy(t, dir, "", &out, takeCluster(t))
@@ -223,6 +240,60 @@ func eachToWrite(t *testing.T, do func(t *testing.T, g *WithT, c chapter.Chapter
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			do(t, NewWithT(t), c)
+		})
+	}
+}
+
+// What the hints say about an exercise is true of a copy: the right change passes the chapter's tests, and the wrong one fails the features
+// that they name, and no other.
+func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
+	tier.All(t)
+	tier.NeedsEmbedded(t)
+	const watch, imported = "\t\tOwns(&appsv1.Deployment{}).\n", "\tappsv1 \"k8s.io/api/apps/v1\"\n"
+	const column = "// +kubebuilder:printcolumn:name=\"Size\",type=integer,JSONPath=\".spec.size\"\n"
+	for name, test := range map[string]struct {
+		stage, file string
+		changes     [][2]string
+		fail        []string
+		says        string
+	}{
+		"03-api, 1":        {"03-api", "api/v1alpha1/memcached_types.go", [][2]string{{column, column + "// +kubebuilder:printcolumn:name=\"Port\",type=integer,JSONPath=\".spec.containerPort\",priority=1\n"}}, nil, "Well done"},
+		"04-controller, 1": {"04-controller", "internal/controller/deployment.go", [][2]string{{`WithArgs("-p", strconv.Itoa(int(port)))`, `WithArgs("-m", "64", "-p", strconv.Itoa(int(port)))`}}, nil, "Well done"},
+		"04-controller, 2": {"04-controller", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair"}, "TestRepair does not hold"},
+		"quickstart, 1":    {"quickstart", "api/v1alpha1/memcached_types.go", [][2]string{{"Maximum=5", "Maximum=9"}}, nil, "Generated from older code: config/crd/bases/cache.example.com_memcacheds.yaml. "},
+		"quickstart, 2":    {"quickstart", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair", "TestStatus"}, "TestStatus does not hold"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			dir := filepath.Join(t.TempDir(), "mine")
+			var out bytes.Buffer
+			g.Expect(exercises.Solution(t.Context(), root, test.stage, dir, &out)).To(Succeed())
+			file := filepath.Join(dir, test.file)
+			for _, change := range test.changes {
+				text, err := os.ReadFile(file)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(bytes.Count(text, []byte(change[0]))).To(Equal(1), change[0])
+				g.Expect(os.WriteFile(file, bytes.Replace(text, []byte(change[0]), []byte(change[1]), 1), 0o600)).To(Succeed())
+			}
+			target := "test"
+			if test.stage == "03-api" { // which has no unit tests, and an exercise that says to generate
+				target = "manifests"
+			}
+			command := exec.CommandContext(t.Context(), "make", target)
+			command.Dir, command.Env = dir, withoutVariables(os.Environ(), "MAKE", "MFLAGS=")
+			said, err := command.CombinedOutput()
+			g.Expect(err).NotTo(HaveOccurred(), string(said))
+
+			results, err := checkCopy(t, dir, "", &out, takeCluster(t))
+			var failed []string
+			for _, r := range results {
+				if r.Failed {
+					failed = append(failed, r.Test)
+				}
+			}
+			g.Expect(failed).To(Equal(test.fail), "%v\n%s", err, &out)
+			g.Expect(out.String()).To(ContainSubstring(test.says))
 		})
 	}
 }

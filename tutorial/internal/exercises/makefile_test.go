@@ -99,6 +99,9 @@ func TestMakeInACopy(t *testing.T) {
 	for target, command := range map[string]string{"check": "make check DIR='" + dir + "'", "hint": "make hint DIR='" + dir + "'", "up": "make up"} {
 		g.Expect(makes(t, dir, target)).To(Equal("there is no target " + target + " in this directory: type " + command + " in the root of operator-testbed\n"))
 	}
+	// What was typed with the target is part of the command.
+	g.Expect(makes(t, dir, "start", "STAGE=04-controller", "DIR=my own")).To(Equal("there is no target start in this directory: type make start STAGE=04-controller DIR='my own' in the root of operator-testbed\n"))
+	g.Expect(makes(t, dir, "hint", "EXERCISE=2")).To(Equal("there is no target hint in this directory: type make hint EXERCISE=2 DIR='" + dir + "' in the root of operator-testbed\n"))
 }
 
 // With DIR, the root's targets are about the copy, and not about the finished operator.
@@ -109,7 +112,19 @@ func TestMakeForACopy(t *testing.T) {
 	for _, target := range []string{"build", "install", "uninstall"} {
 		g.Expect(makes(t, root, "--just-print", "DIR="+dir, target)).To(ContainSubstring("-C '"+dir+"' "+target), target)
 	}
+	// Forgetting DIR is easy, so each says whose CRD it is.
+	for _, of := range []struct{ setting, whose string }{
+		{"DIR=" + dir, dir}, {"STAGE=04-controller", "tutorial/04-controller"}, {"STAGE=12-finished", "the finished operator (operator/)"}, {"NAME=testbed", "the finished operator (operator/)"},
+	} {
+		g.Expect(makes(t, root, "--just-print", of.setting, "install")).To(ContainSubstring("echo 'installing the CRD of " + of.whose + "'"))
+		g.Expect(makes(t, root, "--just-print", of.setting, "uninstall")).To(ContainSubstring("echo 'removing the CRD of " + of.whose + "'"))
+	}
 	g.Expect(makes(t, root, "--just-print", "DIR="+dir, "manifests")).To(HaveSuffix(dir + " has no target manifests\n"))
+}
+
+// A bare make is what many type first, so it names where to begin.
+func TestMakeAloneNamesTheQuickStart(t *testing.T) {
+	NewWithT(t).Expect(makes(t, root)).To(And(ContainSubstring("tutorial/quickstart/README.md"), ContainSubstring("make start STAGE=quickstart DIR=")))
 }
 
 // makes returns what make prints in a directory, without the line about its own failure.

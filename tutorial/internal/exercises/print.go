@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,6 +33,19 @@ func claimOf(c chapter.Chapter, r framework.Result) string {
 func printFailures(out io.Writer, c chapter.Chapter, hints bool, results []framework.Result) {
 	var text bytes.Buffer
 	defer func() { _, _ = text.WriteTo(out) }()
+	// The hints of single features would lead a learner away from a cause that they share.
+	shared := sharedClues(results)
+	switch {
+	case len(shared) > 0:
+		fmt.Fprintln(&text, "\nAll features that do not hold share this clue, so look for one cause:")
+		for _, clue := range shared {
+			printDetail(&text, "clue", clue)
+		}
+		hints = false
+	case failAlike(results):
+		fmt.Fprintln(&text, "\nAll features that do not hold fail in the same way, so look for one cause: compare what was expected with what was seen.")
+		hints = false
+	}
 	for _, r := range results {
 		if r.Outcome != framework.DoesNotHold {
 			continue
@@ -45,7 +59,9 @@ func printFailures(out io.Writer, c chapter.Chapter, hints bool, results []frame
 		printDetail(&text, "expected", r.Expected)
 		printDetail(&text, "last seen", r.Seen)
 		for _, clue := range r.Clues {
-			printDetail(&text, "clue", clue)
+			if !slices.Contains(shared, general(clue)) {
+				printDetail(&text, "clue", clue)
+			}
 		}
 		if hints {
 			printDetail(&text, "hint", c.Features[name].Hint)
@@ -57,6 +73,51 @@ func printFailures(out io.Writer, c chapter.Chapter, hints bool, results []frame
 		printDetail(&text, "because", g.reason)
 	}
 }
+
+// sharedClues returns the clues, in general terms, that all of at least two features that do not hold have.
+func sharedClues(results []framework.Result) (shared []string) {
+	failed := 0
+	for _, r := range results {
+		if r.Outcome != framework.DoesNotHold {
+			continue
+		}
+		var clues []string
+		for _, clue := range r.Clues {
+			if clue = general(clue); !slices.Contains(clues, clue) && (failed == 0 || slices.Contains(shared, clue)) {
+				clues = append(clues, clue)
+			}
+		}
+		if shared, failed = clues, failed+1; len(shared) == 0 {
+			return nil
+		}
+	}
+	if failed < 2 {
+		return nil
+	}
+	return shared
+}
+
+// failAlike reports whether at least two features do not hold, all with the same message about other objects and other numbers.
+func failAlike(results []framework.Result) bool {
+	var messages []string
+	for _, r := range results {
+		if r.Outcome == framework.DoesNotHold && r.Expected != "" {
+			messages = append(messages, number.ReplaceAllString(general(r.Expected+"; "+r.Seen), "…"))
+		} else if r.Outcome == framework.DoesNotHold {
+			return false
+		}
+	}
+	return len(messages) > 1 && len(slices.Compact(messages)) == 1
+}
+
+var (
+	// generated matches the names that Kubernetes and a suite make for each feature, with the prefix, and the namespace before it.
+	generated = regexp.MustCompile(`\b(?:[a-z0-9-]+/)?[a-z0-9-]+-[bcdfghjklmnpqrstvwxz2456789]{5,10}\b`)
+	number    = regexp.MustCompile(`\d+`)
+)
+
+// general returns a clue with … in place of what was generated for one feature.
+func general(clue string) string { return generated.ReplaceAllString(clue, "…") }
 
 // printDetail prints one thing about a feature, whose further lines are indented; it prints nothing where there is nothing to say.
 func printDetail(out io.Writer, label, text string) {

@@ -59,7 +59,7 @@ func (a Answer) String() string {
 	if len(a.Imports) == 0 {
 		return "The chapter has:\n\n" + a.Text
 	}
-	return "With these imports,\n\n\t" + strings.Join(a.Imports, "\n\t") + "\n\nthe chapter has:\n\n" + a.Text
+	return "With these imports, besides others that the file needs,\n\n\t" + strings.Join(a.Imports, "\n\t") + "\n\nthe chapter has:\n\n" + a.Text
 }
 
 // AnswerTo returns the chapter's code for a task of c.

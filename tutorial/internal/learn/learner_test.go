@@ -267,7 +267,7 @@ func TestRunAndHalt(t *testing.T) {
 	f := newFake(t)
 	exit := make(chan error)
 	f.testbed = func(ctx context.Context, out, messages io.Writer, _ []string) error {
-		fmt.Fprint(messages, "testbed: the operator is ready; Ctrl-C stops it\n")
+		fmt.Fprint(messages, "testbed: compiling the operator of first-operator\ntestbed: the operator of first-operator is ready; Ctrl-C stops it\n")
 		for i := range 100 {
 			fmt.Fprintf(out, "line %d\n", i)
 		}

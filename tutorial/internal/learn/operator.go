@@ -3,6 +3,7 @@ package learn
 import (
 	"bytes"
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,8 +13,11 @@ import (
 // mostLog is how many lines of the operator's log are shown.
 const mostLog = 60
 
-// ready is what the testbed's command line prints when the operator is ready.
-const ready = "the operator is ready"
+// ready matches what the testbed's command line prints when the operator is ready, and compiling what it prints before it compiles.
+var (
+	ready     = regexp.MustCompile(`^the (finished operator .*|operator of .*) is ready[;,]`)
+	compiling = regexp.MustCompile(`^compiling the `)
+)
 
 // run runs the operator of a request, until halt or until the cluster is gone. The lock is held.
 func (m *model) run(r request) error {
@@ -33,7 +37,7 @@ func (m *model) run(r request) error {
 	m.working.Go(func() {
 		said := lastLines{most: 20}
 		err := m.Testbed(ctx, &lines{each: m.logged}, &lines{each: func(line string) {
-			if line = strings.TrimPrefix(line, "testbed: "); !strings.HasPrefix(line, ready) {
+			if line = strings.TrimPrefix(line, "testbed: "); !ready.MatchString(line) && !compiling.MatchString(line) {
 				said.add(line)
 			}
 			m.said(line)
@@ -70,7 +74,7 @@ func (m *model) logged(line string) {
 // said shows what the testbed says about the operator.
 func (m *model) said(line string) {
 	m.update(func() {
-		if strings.HasPrefix(line, ready) {
+		if ready.MatchString(line) {
 			m.operator.State, m.operator.Message = Running, ""
 		} else {
 			m.operator.Message = short(line)

@@ -233,7 +233,7 @@ func (m *model) goOnWith(dir string, before []string) error {
 // crash has all pods play a crash, as somebody's bug would.
 func (m *model) crash(ctx context.Context, observer *observer) error {
 	count, err := observer.simulate(ctx, "crashloop")
-	m.line(fmt.Sprintf("%d pods crash now, until you heal them", count))
+	m.line(fmt.Sprintf("pods that crash now, until you heal them: %d", count))
 	return err
 }
 
@@ -246,7 +246,7 @@ func (m *model) heal(ctx context.Context) error {
 	if observer != nil {
 		var count int
 		if count, healed = observer.simulate(ctx, nil); count > 0 {
-			m.line(fmt.Sprintf("%d pods run again", count))
+			m.line(fmt.Sprintf("pods that run again: %d", count))
 		}
 	}
 	if len(before) == 0 {

@@ -133,7 +133,7 @@ func listen(stderr io.Reader, progress io.Writer, directory string, p pace) (mes
 				fmt.Fprintln(progress, line) // who does not want to know does not stop the work
 			}
 		case <-silence.C:
-			fmt.Fprintf(progress, "start the command in %s, which is compiled if it is new, %s\n", directory, time.Since(begin).Round(time.Second))
+			fmt.Fprintf(progress, "starting the program in %s, which Go compiles the first time: %s\n", directory, time.Since(begin).Round(time.Second))
 			silence.Reset(p.next)
 		}
 	}

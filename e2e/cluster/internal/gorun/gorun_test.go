@@ -131,7 +131,7 @@ func TestSilenceIsBroken(t *testing.T) {
 	progress := writer(func(text string) {
 		told = append(told, text)
 		switch {
-		case strings.HasPrefix(text, "start the command in /clone/kubernetes, "):
+		case strings.HasPrefix(text, "starting the program in /clone/kubernetes, which Go compiles the first time: "):
 			if spoken {
 				t.Errorf("a beat after the command has begun to tell for itself")
 			}

@@ -39,7 +39,7 @@ func TestEstablished(t *testing.T) {
 			))))
 			NewWithT(s).Expect(crd.Spec.Names.ShortNames).To(ConsistOf("mc"))
 			version := crd.Spec.Versions[0]
-			NewWithT(s).Expect(version.AdditionalPrinterColumns).To(HaveExactElements(HaveField("Name", "Size"), HaveField("Name", "Age")))
+			NewWithT(s).Expect(version.AdditionalPrinterColumns).To(ContainElements(HaveField("Name", "Size"), HaveField("Name", "Age")))
 			status := version.Schema.OpenAPIV3Schema.Properties["status"].Properties
 			NewWithT(s).Expect(status["conditions"].XListType).To(HaveValue(Equal("map")), "expected that conditions are merged by their type")
 			NewWithT(s).Expect(status["nodes"].XListType).To(HaveValue(Equal("atomic")), "expected that nodes are replaced as a whole")

@@ -11,7 +11,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/04-controller/api/v1alpha1"
 )
 
-// fieldManager is who the API server knows the operator's fields to belong to.
+// fieldManager is the name under which the API server records which fields the operator has set.
 const fieldManager = client.FieldOwner("memcached-operator")
 
 // MemcachedReconciler keeps a Deployment of memcached for each Memcached.
@@ -27,7 +27,7 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch;create;patch;delete
 
-// Reconcile makes the Deployment of one Memcached as it should be.
+// Reconcile makes the Deployment of one Memcached what it should be.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {

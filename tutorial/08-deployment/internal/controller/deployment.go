@@ -61,8 +61,8 @@ func toDeployment(applied *acappsv1.DeploymentApplyConfiguration) (*appsv1.Deplo
 	return deployment, json.Unmarshal(text, deployment)
 }
 
-// ownerReference says that mc owns and controls what carries it: Owns finds mc by it, and the garbage collector removes what
-// carries it after mc.
+// ownerReference returns the entry in an object's metadata that says that mc owns and controls the object. Owns finds mc by it,
+// and the garbage collector deletes the object after mc.
 func ownerReference(mc *cachev1alpha1.Memcached) *acmetav1.OwnerReferenceApplyConfiguration {
 	return acmetav1.OwnerReference().
 		WithAPIVersion(cachev1alpha1.GroupVersion.String()).

@@ -14,7 +14,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/08-deployment/api/v1alpha1"
 )
 
-// fieldManager is who the API server knows the operator's fields to belong to.
+// fieldManager is the name under which the API server records which fields the operator has set.
 const fieldManager = client.FieldOwner("memcached-operator")
 
 // MemcachedReconciler keeps a Deployment of memcached for each Memcached, and the Memcached's status true.
@@ -36,7 +36,7 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile makes the Deployment of one Memcached as it should be, and its status say what is. What it waits for, it watches,
+// Reconcile makes the Deployment of one Memcached what it should be, and updates its status. What it waits for, it watches,
 // so it never asks to be called again.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}

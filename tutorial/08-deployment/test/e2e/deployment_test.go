@@ -32,7 +32,7 @@ func TestSize(t *testing.T) {
 func TestRepair(t *testing.T) {
 	framework.Given(stage.Feature("repair"), created(2, 3)).
 		Setup(settled).
-		Assess("the replicas that somebody changed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		Assess("replicas that were changed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, s.Size(1, 5)))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				s.Fatal(err)
@@ -47,7 +47,7 @@ func TestRepair(t *testing.T) {
 			}
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Labels", HaveKeyWithValue("cache.example.com/memcached-uid", string(mc.UID))))
 		}).
-		Assess("a Deployment that somebody deleted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		Assess("a Deployment that was deleted", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			old := deploymentOf(mc)
 			framework.WaitForObject(ctx, s, old, Not(BeNil()))
 			if err := s.Client.Delete(ctx, old); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/09-finalizers/internal/airline"
 )
 
-// fieldManager is who the API server knows the controller's fields to belong to.
+// fieldManager is the name under which the API server records which fields the controller has set.
 const fieldManager = "flight-operator"
 
 // byDestination is the index that finds tickets by where they lead.

@@ -9,7 +9,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/quickstart/api/v1alpha1"
 )
 
-// computeStatus returns the status of mc when so many of its pods are ready.
+// computeStatus returns the status of mc, given how many of its pods are ready.
 func computeStatus(mc *cachev1alpha1.Memcached, ready int32) cachev1alpha1.MemcachedStatus {
 	available := metav1.Condition{
 		Type: "Available", Status: metav1.ConditionFalse, Reason: "ReplicasNotReady", ObservedGeneration: mc.Generation,

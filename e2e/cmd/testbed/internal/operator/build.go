@@ -21,6 +21,14 @@ type Program struct {
 // Finished is the directory of the clone's own operator.
 const Finished = "operator"
 
+// Title names the operator in a directory for people, so that nobody takes the clone's own for a copy.
+func Title(directory string) string {
+	if directory == Finished {
+		return "the finished operator (" + Finished + "/)"
+	}
+	return "the operator of " + directory
+}
+
 // Build compiles the operator in a directory, which is laid out as kubebuilder does, and renders
 // its manifests. The directory is one of the clone at root, or a module of its own, such as a
 // learner's copy.

@@ -59,3 +59,15 @@ func TestBuildACopy(t *testing.T) {
 		t.Errorf("without cmd: %v, want %s", err, want)
 	}
 }
+
+func TestTitle(t *testing.T) {
+	for directory, want := range map[string]string{
+		"operator":               "the finished operator (operator/)",
+		"first-operator":         "the operator of first-operator",
+		"tutorial/04-controller": "the operator of tutorial/04-controller",
+	} {
+		if got := operator.Title(directory); got != want {
+			t.Errorf("Title(%q) is %q; want %q", directory, got, want)
+		}
+	}
+}

@@ -25,8 +25,9 @@ type Foreground struct {
 	// Beside is the supervisor of the cluster's own processes, or nil where it
 	// has none. An operator that runs there makes way, and comes back afterwards.
 	Beside *supervisor.Supervisor
-	// Program is what runs.
+	// Program is what runs, and Title names it: see [Title].
 	Program Program
+	Title   string
 	// Debugger is attached to the operator, unless its Path is empty.
 	Debugger Debugger
 	// Resident builds the operator that comes back afterwards.
@@ -153,7 +154,7 @@ func (f Foreground) sayReady(ctx context.Context, sup *supervisor.Supervisor) er
 	var awaited *client.ObjectKey
 	err := Lead(ctx, f.Config, sup, f.Program.Manifests, func(lease client.ObjectKey, holder string) {
 		if awaited == nil {
-			f.Say("the operator is ready, and waits for the lease %s, which %s holds; Ctrl-C stops it", lease, holder)
+			f.Say("%s is ready, and waits for the lease %s, which %s holds; Ctrl-C stops it", f.Title, lease, holder)
 		} else {
 			f.Say("the operator still waits for the lease %s, which %s holds now", lease, holder)
 		}
@@ -168,7 +169,7 @@ func (f Foreground) sayReady(ctx context.Context, sup *supervisor.Supervisor) er
 	case err != nil:
 		return err
 	case awaited == nil:
-		f.Say("the operator is ready; Ctrl-C stops it")
+		f.Say("%s is ready; Ctrl-C stops it", f.Title)
 	default:
 		if running, err := isRunning(ctx, sup); err != nil || !running {
 			return err
