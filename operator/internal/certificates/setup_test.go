@@ -127,7 +127,7 @@ func TestFailureIsRetriedAtLeastAtIntervals(t *testing.T) {
 		_, stop := startReplica(t, s, interceptor.NewClient(s.client, interceptor.Funcs{
 			Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 				attempts.Add(1)
-				return errors.New("no rights")
+				return errors.New("no permission")
 			},
 		}))
 		defer stop()

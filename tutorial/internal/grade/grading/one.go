@@ -37,7 +37,7 @@ type Grader struct {
 	Cell    Cell
 	// Commit names the grader.
 	Commit string
-	// Progress is told how many features of a run have a result, each time when one more has. It may be nil.
+	// Progress is called with the number of features of a run that have a result, each time when one more has. It may be nil.
 	Progress func(results int)
 
 	// compiled says that Go's cache has what the solution is compiled of. A submission is compiled with it, and can't add to it.
