@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // snapshotOf returns a function that takes a snapshot when it is called first, and returns its path.
@@ -33,7 +34,19 @@ func takeSnapshot(root, to string) error {
 	return nil
 }
 
-// copyRepository makes a clone of a snapshot of the repository, and adds those of the built files that there are.
+// newestSource returns when a source of the repository's executables last changed.
+func newestSource(root string) (newest time.Time, err error) {
+	files, err := repositoryFiles(root, "*.go", "go.mod", "go.sum")
+	for _, file := range files {
+		if info, err := os.Lstat(filepath.Join(root, file)); err == nil && !strings.HasSuffix(file, "_test.go") && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	return newest, err
+}
+
+// copyRepository makes a clone of a snapshot of the repository, and adds those of the built files that there are. In the clone, every file
+// is new, so make could not see there that an executable is older than its sources: such a one is left out, and make builds it.
 func copyRepository(o Options, snapshot, to string) error {
 	if _, err := git(".", "clone", "--quiet", "--local", "--origin=snapshot", snapshot, to); err != nil {
 		return err
@@ -41,11 +54,16 @@ func copyRepository(o Options, snapshot, to string) error {
 	if _, err := git(to, "remote", "remove", "snapshot"); err != nil {
 		return err
 	}
+	newest, err := newestSource(o.Root)
+	if err != nil {
+		return err
+	}
 	for _, file := range o.Built {
-		content, err := os.ReadFile(filepath.Join(o.Root, file))
-		if errors.Is(err, fs.ErrNotExist) {
+		built := filepath.Join(o.Root, file)
+		if info, err := os.Stat(built); errors.Is(err, fs.ErrNotExist) || err == nil && info.ModTime().Before(newest) {
 			continue
 		}
+		content, err := os.ReadFile(built)
 		target := filepath.Join(to, file)
 		if err := errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, content, 0o755)); err != nil {
 			return fmt.Errorf("copy the repository: %w", err)

@@ -23,8 +23,8 @@ type Options struct {
 	Root string
 	// Files are Markdown files, relative to Root, with slashes.
 	Files []string
-	// Built are files that git ignores and that Run copies nevertheless, if they exist, because building them takes long: executables
-	// that the Go command knows to be up to date, or builds again. Nothing may write them meanwhile.
+	// Built are executables that git ignores and that Run copies nevertheless, if they are newer than all sources, because building
+	// them takes long. Nothing may write them meanwhile.
 	Built []string
 	// Linked are patterns of such files that are replaced, and never written: the copies hold links to them, if they are on the same
 	// file system.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 // TestUpdate lets what is generated in a page go stale, and expects that update brings back the page as it was.
@@ -111,11 +112,11 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// TestCopy has what git would add in the copy, what is built on demand, and nothing else.
+// TestCopy has what git would add in the copy, what was built of the present sources, and nothing else.
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	root, _ := house(t, "", "", "")
-	for file, content := range map[string]string{".gitignore": "/bin/\n", "bin/tool": "x", "bin/other": "x", "bin/suites/a.test": "x", "new.txt": "x"} {
+	for file, content := range map[string]string{".gitignore": "/bin/\n", "bin/tool": "x", "bin/other": "x", "bin/old": "x", "bin/suites/a.test": "x", "new.txt": "x"} {
 		path := filepath.Join(root, file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -126,7 +127,10 @@ func TestCopy(t *testing.T) {
 	}
 	to := filepath.Join(t.TempDir(), "copy")
 	options := optionsFor(t, root)
-	options.Built, options.Linked = []string{"bin/tool", "bin/none"}, []string{"bin/suites/*.test", "bin/none/*"}
+	if err := os.Chtimes(filepath.Join(root, "bin", "old"), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	options.Built, options.Linked = []string{"bin/tool", "bin/old", "bin/none"}, []string{"bin/suites/*.test", "bin/none/*"}
 	snapshot, err := options.snapshot()
 	if err == nil {
 		err = copyRepository(options, snapshot, to)
@@ -134,7 +138,7 @@ func TestCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]bool{"new.txt": true, "api/size.go": true, "bin/tool": true, "bin/other": false, "bin/none": false, "bin/suites/a.test": true} {
+	for file, want := range map[string]bool{"new.txt": true, "api/size.go": true, "bin/tool": true, "bin/other": false, "bin/old": false, "bin/none": false, "bin/suites/a.test": true} {
 		if _, err := os.Stat(filepath.Join(to, file)); (err == nil) != want {
 			t.Errorf("%s is in the copy: %t, expected %t", file, err == nil, want)
 		}
