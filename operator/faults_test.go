@@ -109,10 +109,12 @@ func TestFaultsAreNoticed(t *testing.T) {
 // copyWith returns a copy of the operator's directory, beside links to the repository's other ones, in which a file has another content.
 func copyWith(t *testing.T, file, content string) string {
 	t.Helper()
-	root, err := filepath.Abs("..")
+	here, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
 	}
+	// In a project of one's own, the directory has another name.
+	root, name := filepath.Split(here)
 	copied := t.TempDir()
 	link := func(directory, except string) {
 		t.Helper()
@@ -129,11 +131,11 @@ func copyWith(t *testing.T, file, content string) string {
 			}
 		}
 	}
-	link("", "operator")
-	operator := filepath.Join(copied, "operator")
+	link("", name)
+	operator := filepath.Join(copied, name)
 	top, _, nested := strings.Cut(filepath.ToSlash(file), "/")
 	err = os.Mkdir(operator, 0o700)
-	link("operator", top)
+	link(name, top)
 	if err == nil && nested {
 		err = os.CopyFS(filepath.Join(operator, top), os.DirFS(top))
 	}

@@ -251,7 +251,7 @@ func stopDemo(t *testing.T, moment string, signal syscall.Signal, code int) bool
 		t.Errorf("exit code %d, want %d; it said: %s", got, code, &stderr)
 	}
 	// On a slow machine it has reported before that it is at work: lines that end with how long.
-	sentence := regexp.MustCompile(`^(start the command .*, \d+s\n)*testbed: stopped by .*: nothing is left running.*\n$`)
+	sentence := regexp.MustCompile(`^(starting the program .*: \d+s\n)*testbed: stopped by .*: nothing is left running.*\n$`)
 	if code > 0 && !sentence.MatchString(stderr.String()) {
 		t.Errorf("it said %q, want one sentence", &stderr)
 	}
