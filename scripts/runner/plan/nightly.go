@@ -11,6 +11,9 @@ import (
 // largestPackage is the package of the operator that has most of its code.
 const largestPackage = "operator/internal/controller"
 
+// operatorSDK is the part that builds the programs of Operator SDK.
+const operatorSDK = "Operator SDK is built"
+
 // nightly is make nightly: everything that takes too long for a change, with nothing remembered from an earlier run. Each part takes at most
 // an hour, and a part that fails stops only what needs it. .github/workflows/nightly.yml runs each part on a machine.
 func nightly(r Request) (Plan, error) {
@@ -53,6 +56,8 @@ func nightly(r Request) (Plan, error) {
 	for i := range every {
 		every[i].Env = append(every[i].Env, "CLUSTER=kind", "TESTBED_TIER=e2e")
 	}
+	twins := tests("twins", "^(TestTwins|TestFaultyCharts)$", "./tutorial/operator-sdk/test/twins")
+	twins.Needs = append(twins.Needs, operatorSDK)
 	p := Plan{
 		Name: "make nightly", Tiers: []string{"test", "nightly"}, KeepGoing: true, Nightly: true,
 		About: []string{"make nightly: " + summary.Proves("nightly") + ". Each part takes up to an hour; PART=name runs only one."},
@@ -73,6 +78,8 @@ func nightly(r Request) (Plan, error) {
 			soak,
 			command("race", "make", "test-race"),
 			tests("scaffolds", "^(TestScaffolds|TestRepairsNothing)$", "./e2e/cmd/testbed", "./e2e/conformance"),
+			command(operatorSDK, "make", "sdk"),
+			twins,
 			tests("versions", "^TestOlderKubernetes$", "./e2e/cmd/testbed"),
 			command("fuzz", "scripts/fuzz"),
 			command("vulncheck", "make", "vulncheck"),
