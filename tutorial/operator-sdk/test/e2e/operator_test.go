@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -70,24 +71,50 @@ func TestPort(t *testing.T) {
 		Test(t)
 }
 
+// allow makes the API server refuse more pods in the feature's namespace than that many.
+func allow(ctx context.Context, s *framework.Scope, pods int32) *corev1.ResourceQuota {
+	s.Helper()
+	hard := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(pods), resource.DecimalSI)}
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: hard},
+	}
+	if err := s.Client.Create(ctx, quota); err != nil {
+		s.Fatal(err)
+	}
+	framework.WaitForObject(ctx, s, quota, HaveField("Status.Hard", HaveKey(corev1.ResourcePods)))
+	return quota
+}
+
 // TestStatus looks at every version of a Memcached: a status that was wrong for a moment misleads programs that wait for it.
 func TestStatus(t *testing.T) {
 	neverEarly := func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-		settled(ctx, s, mc)
 		early := framework.Early(s.Versions(ctx), mc.UID, "Available", "spec.size", framework.ReadyPods, framework.CountedBy(mc.Name))
 		NewWithT(s).Expect(early).To(BeEmpty(), "expected Available=True only when as many pods are ready as the size says")
 	}
 	available := func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		settled(ctx, s, mc)
 		framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: "Available", Status: metav1.ConditionTrue, Reason: "PodsReady"})
 		neverEarly(ctx, s, mc)
 	}
 	framework.Given(stage.Feature("status"), created(1, 2)).
-		Assess("is never Available with too few pods", neverEarly).
-		Assess("is Available when all pods are ready", available).
-		Setup(func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(s.Size(3, 5)) })
+		Assess("is never Available with too few pods", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+			settled(ctx, s, mc)
+			neverEarly(ctx, s, mc)
 		}).
-		Assess("is the same for another size", available).
+		Assess("is Available when all pods are ready", available).
+		Assess("is not Available while only some pods are ready", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+			// Without the quota, all pods could be ready before the operator has written a status.
+			quota := allow(ctx, s, *mc.Spec.Size)
+			change(ctx, s, mc, func(spec *cachev1alpha1.MemcachedSpec) { spec.Size = new(s.Size(3, 5)) })
+			framework.WaitForObject(ctx, s, mc, HaveField("Status.Conditions", ContainElement(And(
+				HaveField("Type", "Available"), HaveField("ObservedGeneration", mc.Generation),
+			))))
+			neverEarly(ctx, s, mc)
+			if err := s.Client.Delete(ctx, quota); err != nil {
+				s.Fatal(err)
+			}
+		}).
+		Assess("is Available again when all are", available).
 		Test(t)
 }
 
