@@ -76,7 +76,7 @@ func allow(ctx context.Context, s *framework.Scope, pods int32) *corev1.Resource
 	s.Helper()
 	hard := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(pods), resource.DecimalSI)}
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: hard},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("pods")}, Spec: corev1.ResourceQuotaSpec{Hard: hard},
 	}
 	if err := s.Client.Create(ctx, quota); err != nil {
 		s.Fatal(err)
