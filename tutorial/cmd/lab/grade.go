@@ -234,11 +234,14 @@ func calibrate(ctx context.Context, grader *grading.Grader, file string) (gradin
 	return c, err
 }
 
-// writeResult writes a result in a format, also where the grader has failed: both formats say so.
+// writeResult writes a result in a format, also where the grader has failed: both formats say so. Where there is nothing to write, an old
+// file is removed: nobody must take it for this one.
 func writeResult(r grade.Result, format, out string) error {
 	text, err := export.OfSubmission(format, r)
 	if err == nil {
 		err = batch.WriteFile(out, text)
+	} else if removeErr := os.Remove(out); removeErr != nil && !errors.Is(removeErr, os.ErrNotExist) {
+		err = errors.Join(err, removeErr)
 	}
 	if err == nil && r.Status == grade.GraderError {
 		err = errors.New(r.Message)

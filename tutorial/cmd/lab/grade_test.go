@@ -16,23 +16,30 @@ import (
 // TestWriteResult writes what there is to say, and exits with 2 only where the grader has failed.
 func TestWriteResult(t *testing.T) {
 	for _, test := range []struct {
-		status grade.Status
-		format string
-		code   int
+		status  grade.Status
+		format  string
+		score   float64
+		code    int
+		written bool
 	}{
-		{grade.Graded, "json", 0},
-		{grade.NotGradable, "json", 0},
-		{grade.NotGradable, "junit", 0},
-		{grade.GraderError, "json", 2},
-		{grade.GraderError, "junit", 2},
+		{grade.Graded, "json", 0, 0, true},
+		{grade.NotGradable, "json", 0, 0, true},
+		{grade.NotGradable, "junit", 0, 0, true},
+		{grade.GraderError, "json", 0, 2, true},
+		{grade.GraderError, "junit", 0, 2, true},
+		{grade.NotGradable, "json", 1, 2, false}, // a result that contradicts itself
 	} {
 		out := filepath.Join(t.TempDir(), "result")
-		r := grade.Result{Schema: grade.Schema, Stage: "05-status", Status: test.status, Message: "no disk", Tests: []grade.Test{}}
+		if err := os.WriteFile(out, []byte("an old one"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := grade.Result{Schema: grade.Schema, Stage: "05-status", Status: test.status, Score: test.score, Message: "no disk", Tests: []grade.Test{}}
 		if code := exitCode(writeResult(r, test.format, out)); code != test.code {
 			t.Errorf("%s as %s: exits with %d, expected %d", test.status, test.format, code, test.code)
 		}
-		if text, err := os.ReadFile(out); err != nil || test.status != grade.Graded && !strings.Contains(string(text), "no disk") {
-			t.Errorf("%s as %s: the file has %q, %v", test.status, test.format, text, err)
+		text, err := os.ReadFile(out)
+		if written := err == nil && strings.Contains(string(text), "no disk"); written != test.written || strings.Contains(string(text), "an old one") {
+			t.Errorf("%s as %s: the file has %q", test.status, test.format, text)
 		}
 	}
 	if code := exitCode(errors.New("there is no such flag")); code != 1 {
