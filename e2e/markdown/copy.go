@@ -34,6 +34,11 @@ func takeSnapshot(root, to string) error {
 	return nil
 }
 
+// newestOf returns a function that looks for the newest source when it is called first.
+func newestOf(root string) func() (time.Time, error) {
+	return sync.OnceValues(func() (time.Time, error) { return newestSource(root) })
+}
+
 // newestSource returns when a source of the repository's executables last changed.
 func newestSource(root string) (newest time.Time, err error) {
 	files, err := repositoryFiles(root, "*.go", "go.mod", "go.sum")
@@ -54,7 +59,7 @@ func copyRepository(o Options, snapshot, to string) error {
 	if _, err := git(to, "remote", "remove", "snapshot"); err != nil {
 		return err
 	}
-	newest, err := newestSource(o.Root)
+	newest, err := o.newest()
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func problemsOf(t *testing.T, root string, p *page) []Problem {
 // optionsFor are those of a repository that pages are run in.
 func optionsFor(t *testing.T, root string) Options {
 	t.Helper()
-	return Options{Root: root, snapshot: snapshotOf(root, filepath.Join(t.TempDir(), "snapshot"))}
+	return Options{Root: root, snapshot: snapshotOf(root, filepath.Join(t.TempDir(), "snapshot")), newest: newestOf(root)}
 }
 
 func TestHealthyPage(t *testing.T) {

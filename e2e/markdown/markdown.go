@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/e2e/tier/summary"
@@ -39,6 +40,8 @@ type Options struct {
 
 	// snapshot returns what the copies are made of.
 	snapshot func() (string, error)
+	// newest returns when a source of the executables in Built last changed.
+	newest func() (time.Time, error)
 }
 
 // Files returns the Markdown files of the repository: those that git knows or would add.
@@ -110,7 +113,7 @@ func Run(t *testing.T, o Options) {
 		}
 		pages = append(pages, p)
 	}
-	o.snapshot = snapshotOf(o.Root, filepath.Join(t.TempDir(), "snapshot"))
+	o.snapshot, o.newest = snapshotOf(o.Root, filepath.Join(t.TempDir(), "snapshot")), newestOf(o.Root)
 	if o.InOrder {
 		runTogether(ctx, t, "in order", o, pages)
 		return

@@ -69,6 +69,15 @@ func Find(root string) (Tools, error) {
 	return Tools(path), err
 }
 
+// Beside is [Find] for the clone that this executable is in, as bin/testbed is.
+func Beside() (Tools, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return Find(filepath.Dir(filepath.Dir(executable)))
+}
+
 // Need returns the programs, or skips the test with a sentence that says how to build them.
 func Need(t testing.TB, root string) Tools {
 	t.Helper()

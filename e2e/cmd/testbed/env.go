@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,11 +36,7 @@ func newEnv(noun, setting string, attach func(context.Context) (support.E2EClust
 // sdkBeside returns the directory with what `make sdk` has built in the clone of this executable, if it has. It reports on warnings when
 // that is no longer what the clone pins.
 func sdkBeside(warnings io.Writer) []string {
-	executable, err := os.Executable()
-	if err != nil {
-		return nil
-	}
-	tools, err := sdk.Find(filepath.Dir(filepath.Dir(executable)))
+	tools, err := sdk.Beside()
 	switch {
 	case err == nil:
 		return []string{string(tools)}

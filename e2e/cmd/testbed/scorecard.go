@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -21,11 +20,7 @@ func newScorecard() *cobra.Command {
 		Short: "Run the tests of Operator SDK's scorecard for a bundle, without a cluster",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			executable, err := os.Executable()
-			if err != nil {
-				return err
-			}
-			tools, err := sdk.Find(filepath.Dir(filepath.Dir(executable)))
+			tools, err := sdk.Beside()
 			if err != nil {
 				return err
 			}

@@ -62,10 +62,7 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 		facts.OpenFiles = files.Max
 	}
 	gatherSystem(&facts)
-	// This program is in bin, in the repository's root.
-	if executable, err := os.Executable(); err == nil {
-		_, facts.SDK = sdk.Find(filepath.Dir(filepath.Dir(executable)))
-	}
+	_, facts.SDK = sdk.Beside()
 	if network {
 		facts.Proxy = new(tryProxy(ctx, goEnv("GOPROXY")))
 	}
