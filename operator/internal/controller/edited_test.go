@@ -2,11 +2,14 @@ package controller
 
 import (
 	"encoding/json"
+	"errors"
+	"io"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -208,5 +211,46 @@ func TestFirstStatusHasItsZeros(t *testing.T) {
 	want := map[string]any{"replicas": 0.0, "readyReplicas": 0.0, "selector": "a=b"}
 	if diff := cmp.Diff(want, operations[1].Value); operations[1].Path != "/status" || diff != "" {
 		t.Errorf("%s (-want +got):\n%s", operations[1].Path, diff)
+	}
+}
+
+// A status that was stored although its answer was lost is not written again, whatever the cache shows, so its transition times
+// stay.
+func TestLostAnswerKeepsTransitionTimes(t *testing.T) {
+	for name, lost := range map[string]error{
+		"a lost connection": io.ErrUnexpectedEOF,
+		"a timeout":         apierrors.NewTimeoutError("request did not complete within the allotted duration", 0),
+		"a server error":    errServer,
+	} {
+		for _, first := range []bool{true, false} {
+			t.Run(name+map[bool]string{true: " at the first status", false: " at a later one"}[first], func(t *testing.T) {
+				f := newFakeCluster(t, 2)
+				if !first {
+					f.start()
+					f.setReady(0, "False")
+				}
+				stale := f.memcached()
+				f.fail = func(write string, after bool) error {
+					if write != patchStatus || !after {
+						return nil
+					}
+					f.editStatus(func(s *cachev1alpha1.MemcachedStatus) {
+						for i := range s.Conditions {
+							s.Conditions[i].LastTransitionTime = metav1.NewTime(time.Now().Add(-time.Minute)) // it was stored a while ago
+						}
+					})
+					return lost
+				}
+				if err := f.reconcileOnce(); !errors.Is(err, lost) {
+					t.Fatalf("reconciling: %v, want %v", err, lost)
+				}
+				f.fail, f.stale = nil, stale
+				want := f.memcached().Status
+				expectWrites(t, f.reconcile())
+				if diff := cmp.Diff(want, f.memcached().Status); diff != "" {
+					t.Errorf("status (-want +got):\n%s", diff)
+				}
+			})
+		}
 	}
 }

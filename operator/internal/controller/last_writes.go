@@ -28,6 +28,8 @@ type record struct {
 	// after that write.
 	status          cachev1alpha1.MemcachedStatus
 	resourceVersion string
+	// unanswered is whether a status was sent after that, and nothing says whether it was stored.
+	unanswered bool
 	// heldBackSince is when progress was first noticed that is not written yet, or the zero time if there is none.
 	heldBackSince time.Time
 	// failingSince is when the first of several attempts in a row failed to write the Deployment, or the zero time if the last one
@@ -98,9 +100,22 @@ func (w *lastWrites) lastRepairs(mc *cachev1alpha1.Memcached, image string) repa
 // recordStatus records a status that was written, and the resource version of mc after the write.
 func (w *lastWrites) recordStatus(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus, resourceVersion string) {
 	w.update(mc, func(r *record) {
-		r.status, r.resourceVersion = status, resourceVersion
+		r.status, r.resourceVersion, r.unanswered = status, resourceVersion, false
 		r.heldBackSince = time.Time{}
 	})
+}
+
+// recordUnanswered records that a status was sent for mc whose status was previous, and that nothing says whether it was stored.
+func (w *lastWrites) recordUnanswered(mc *cachev1alpha1.Memcached, previous cachev1alpha1.MemcachedStatus) {
+	w.update(mc, func(r *record) {
+		r.unanswered = true
+		r.awaited = r.awaited || len(previous.Conditions) == 0
+	})
+}
+
+// isUnanswered reports whether the last status sent for mc may have been stored or not.
+func (w *lastWrites) isUnanswered(mc *cachev1alpha1.Memcached) bool {
+	return w.read(mc).unanswered
 }
 
 // holdBack returns how much longer mere progress of mc waits before it is written: the rest of the interval that started when the

@@ -64,9 +64,10 @@ type MemcachedReconciler struct {
 }
 
 // The reconciler reads through watches. It needs "get" only for a Deployment that is about to be changed, and for a Memcached
-// whose Deployment is gone. Two permissions are for the admission plugin OwnerReferencesPermissionEnforcement. Blocking the
-// deletion of an owner takes the permission to update the owner's finalizers, although the operator sets none. Restoring an owner
-// reference that was removed takes the permission to delete the Deployment, although the operator never deletes one.
+// whose Deployment is gone, or whose last status got no answer. Two permissions are for the admission plugin
+// OwnerReferencesPermissionEnforcement. Blocking the deletion of an owner takes the permission to update the owner's finalizers,
+// although the operator sets none. Restoring an owner reference that was removed takes the permission to delete the Deployment,
+// although the operator never deletes one.
 
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
@@ -298,6 +299,9 @@ func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Mem
 	}
 	pods := &corev1.PodList{}
 	if err := r.List(ctx, pods, ofMemcached...); err != nil {
+		return snapshot{}, err
+	}
+	if err := r.readUnanswered(ctx, mc); err != nil {
 		return snapshot{}, err
 	}
 	return snapshot{

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -53,6 +54,9 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, stat
 		return 0, nil
 	}
 	if err != nil {
+		if !isRefused(err) {
+			r.lastWrites.recordUnanswered(s.memcached, s.previous)
+		}
 		return 0, err
 	}
 	r.lastWrites.recordStatus(s.memcached, written.Status, written.ResourceVersion)
@@ -62,6 +66,27 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, stat
 	}
 	announce(r.Recorder, s.memcached, s.previous, status)
 	return 0, nil
+}
+
+// isRefused reports whether the API server answered a write with an error that says that nothing was stored. Behind any other error,
+// such as a lost connection or a timeout, the write may have been stored.
+func isRefused(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code >= http.StatusBadRequest && status.Status().Code < http.StatusInternalServerError
+}
+
+// readUnanswered reads from the API server whether the last status sent for mc was stored, if no answer says so. The cache may be
+// behind, and a status computed from it would repeat the write with other transition times.
+func (r *MemcachedReconciler) readUnanswered(ctx context.Context, mc *cachev1alpha1.Memcached) error {
+	if !r.lastWrites.isUnanswered(mc) {
+		return nil
+	}
+	live := &cachev1alpha1.Memcached{}
+	if err := r.APIReader.Get(ctx, nameOf(mc), live); err != nil || live.UID != mc.UID {
+		return client.IgnoreNotFound(err)
+	}
+	r.lastWrites.recordStatus(mc, live.Status, live.ResourceVersion)
+	return nil
 }
 
 // statusPatch returns the patch that makes status the status of mc, whose newest known status is stored. It changes only what the
