@@ -275,10 +275,6 @@ lint: ## Look for mistakes in the code and the workflow.
 check-platforms: ## Type-check everything for other platforms: PLATFORMS=linux/arm64,darwin/arm64.
 	@scripts/run progress --lines "type-checking" scripts/check-platforms '$(PLATFORMS)'
 
-.PHONY: statements
-statements: ## Count the statements of the testbed's packages, outside tests and generated code.
-	@go -C scripts/tools run ./statements -C ../.. e2e kind
-
 .PHONY: vulncheck
 vulncheck: ## Does the operator call a function with a known vulnerability? DB=file:///directory is another database than vuln.go.dev.
 	@checker=$$(scripts/tool release govulncheck) && scripts/run progress --lines "checking for vulnerabilities" \

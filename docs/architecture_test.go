@@ -7,8 +7,10 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -295,6 +297,29 @@ func TestPackagesHaveDocComments(t *testing.T) {
 	} {
 		if got := undocumented(test.p); test.want == "" && got != "" || !strings.HasPrefix(got, test.want) {
 			t.Errorf("%+v: got %q, expected %q", test.p, got, test.want)
+		}
+	}
+}
+
+// TestMapHasEveryRoom compares the map in docs/architecture.md with the directories.
+func TestMapHasEveryRoom(t *testing.T) {
+	_, table, found := strings.Cut(read(t, "docs/architecture.md"), "\n## What is in which directory\n")
+	if !found {
+		t.Fatal(`docs/architecture.md has no heading "What is in which directory"`)
+	}
+	var named []string
+	for _, quoted := range regexp.MustCompile("`([a-z0-9/]+)/`").FindAllStringSubmatch(table, -1) {
+		named = append(named, quoted[1])
+		if _, err := os.Stat(filepath.Join(repository, quoted[1])); err != nil {
+			t.Errorf("the map in docs/architecture.md names a directory that does not exist: %v", err)
+		}
+	}
+	room := regexp.MustCompile(`^(e2e|kind|tutorial/internal)/[^/]+`)
+	for _, p := range packages(t) {
+		dir := room.FindString(p.dir)
+		isNamed := func(name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
+		if dir != "" && !slices.ContainsFunc(named, isNamed) {
+			t.Errorf("the map in docs/architecture.md has no row for %s", dir)
 		}
 	}
 }
