@@ -100,23 +100,22 @@ func desiredPodTemplate(uid types.UID, mc *cachev1alpha1.Memcached, image string
 			WithTCPSocket(accorev1.TCPSocketAction().WithPort(intstr.FromInt32(port))).
 			WithPeriodSeconds(periodSeconds)
 	}
-	// The scheduler prefers domains without other pods of mc, but keeps no pod pending. This list is replaced as a whole. An edited
-	// topologySpreadConstraint would stay next to the operator's.
-	apart := func(weight int32, domain string) *accorev1.WeightedPodAffinityTermApplyConfiguration {
-		return accorev1.WeightedPodAffinityTerm().
-			WithWeight(weight).
-			WithPodAffinityTerm(accorev1.PodAffinityTerm().
-				WithTopologyKey(domain).
-				WithLabelSelector(acmetav1.LabelSelector().WithMatchLabels(selectorLabels(uid))).
-				// Otherwise, the old pods would count during a rollout, and leave the new ones unevenly spread.
-				WithMatchLabelKeys(appsv1.DefaultDeploymentUniqueLabelKey))
+	// The scheduler prefers nodes and zones with fewer pods of mc, but keeps no pod pending. A preferred anti-affinity would do the
+	// same, but with thousands of pods it makes the scheduler several times slower, because each pod is then compared with all others.
+	spread := func(domain string) *accorev1.TopologySpreadConstraintApplyConfiguration {
+		return accorev1.TopologySpreadConstraint().
+			WithTopologyKey(domain).
+			WithMaxSkew(1).
+			WithWhenUnsatisfiable(corev1.ScheduleAnyway).
+			WithLabelSelector(acmetav1.LabelSelector().WithMatchLabels(selectorLabels(uid))).
+			// Otherwise, the old pods would count during a rollout, and leave the new ones unevenly spread.
+			WithMatchLabelKeys(appsv1.DefaultDeploymentUniqueLabelKey)
 	}
 	return accorev1.PodTemplateSpec().
 		WithLabels(commonLabels(uid, mc)).
 		WithSpec(accorev1.PodSpec().
 			WithNodeSelector(map[string]string{corev1.LabelOSStable: string(corev1.Linux)}).
-			WithAffinity(accorev1.Affinity().WithPodAntiAffinity(accorev1.PodAntiAffinity().
-				WithPreferredDuringSchedulingIgnoredDuringExecution(apart(100, corev1.LabelHostname), apart(50, corev1.LabelTopologyZone)))).
+			WithTopologySpreadConstraints(spread(corev1.LabelHostname), spread(corev1.LabelTopologyZone)).
 			WithAutomountServiceAccountToken(false).
 			WithEnableServiceLinks(false).
 			WithTerminationGracePeriodSeconds(10).

@@ -99,21 +99,25 @@ func TestPodsOnNodes(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{corev1.LabelOSStable: string(corev1.Linux)}, pod.NodeSelector); diff != "" {
 		t.Errorf("node selector (-want +got):\n%s", diff)
 	}
-	affinity := pod.Affinity.PodAntiAffinity
-	if len(affinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-		t.Errorf("pods stay pending for %+v", affinity.RequiredDuringSchedulingIgnoredDuringExecution)
-	}
 	var domains []string
-	for _, preferred := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
-		term := preferred.PodAffinityTerm
-		domains = append(domains, term.TopologyKey)
-		if diff := cmp.Diff(deployment.Spec.Selector, term.LabelSelector); diff != "" {
-			t.Errorf("pods that are kept apart in %s, which are not those of the Deployment (-want +got):\n%s", term.TopologyKey, diff)
+	for _, spread := range pod.TopologySpreadConstraints {
+		domains = append(domains, spread.TopologyKey)
+		if spread.WhenUnsatisfiable != corev1.ScheduleAnyway {
+			t.Errorf("pods stay pending where they can't be spread over %s: %s", spread.TopologyKey, spread.WhenUnsatisfiable)
+		}
+		if spread.MaxSkew != 1 {
+			t.Errorf("a domain of %s may have %d pods more than another, want 1", spread.TopologyKey, spread.MaxSkew)
+		}
+		if diff := cmp.Diff(deployment.Spec.Selector, spread.LabelSelector); diff != "" {
+			t.Errorf("pods that are spread over %s, which are not those of the Deployment (-want +got):\n%s", spread.TopologyKey, diff)
 		}
 		// During a rollout, the old pods don't count.
-		if !slices.Equal(term.MatchLabelKeys, []string{appsv1.DefaultDeploymentUniqueLabelKey}) {
-			t.Errorf("among them are pods of other revisions, because the keys that must match are %q", term.MatchLabelKeys)
+		if !slices.Equal(spread.MatchLabelKeys, []string{appsv1.DefaultDeploymentUniqueLabelKey}) {
+			t.Errorf("among them are pods of other revisions, because the keys that must match are %q", spread.MatchLabelKeys)
 		}
+	}
+	if pod.Affinity != nil {
+		t.Errorf("affinity %+v, which is expensive for the scheduler", pod.Affinity)
 	}
 	if diff := cmp.Diff([]string{corev1.LabelHostname, corev1.LabelTopologyZone}, domains); diff != "" {
 		t.Errorf("domains that the pods are spread over (-want +got):\n%s", diff)

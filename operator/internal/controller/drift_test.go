@@ -77,6 +77,10 @@ func TestForeignFieldsAreNotDrift(t *testing.T) {
 			s := &d.Spec.Template.Spec
 			s.Containers = append([]corev1.Container{{Name: "a"}}, s.Containers...)
 		},
+		"a spread over other domains": func(d *appsv1.Deployment) {
+			s := &d.Spec.Template.Spec
+			s.TopologySpreadConstraints = append(s.TopologySpreadConstraints, corev1.TopologySpreadConstraint{TopologyKey: "rack", WhenUnsatisfiable: corev1.DoNotSchedule})
+		},
 		"an init container": func(d *appsv1.Deployment) { d.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "a"}} },
 		"an environment": func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A", Value: "b"}}

@@ -14,17 +14,19 @@ import (
 // mapLists are the lists that the operator sets in a Deployment and that server-side apply merges by key, as the OpenAPI schema
 // says (x-kubernetes-list-map-keys). All other lists are replaced as a whole.
 var mapLists = map[string]mapList{
-	"containers":      {keys: []string{"Name"}},
-	"ownerReferences": {keys: []string{"UID"}},
-	"ports":           {keys: []string{"ContainerPort", "Protocol"}, exclusive: true},
+	"containers":                {keys: []string{"Name"}},
+	"ownerReferences":           {keys: []string{"UID"}},
+	"ports":                     {keys: []string{"ContainerPort", "Protocol"}, exclusive: true},
+	"topologySpreadConstraints": {keys: []string{"TopologyKey", "WhenUnsatisfiable"}},
 }
 
 // mapList says how the elements of a list are identified.
 type mapList struct {
 	// keys are the names of the Go fields that identify an element.
 	keys []string
-	// exclusive lists, all of them in containers, hold only the operator's elements. An edited port has another key, so server-side apply treats it as an
-	// element that somebody else added. It would stay next to ours with the same name, which the API server refuses.
+	// exclusive lists, all of them in containers, hold only the operator's elements. An edited port has another key, so server-side
+	// apply treats it as an element that another manager added. It would stay next to ours with the same name, which the API server
+	// refuses.
 	exclusive bool
 }
 
