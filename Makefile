@@ -245,7 +245,7 @@ mutation: ## Change each ==, < and + of the operator's code, one at a time, and 
 
 .PHONY: rbac-proof
 rbac-proof: $(TESTBED) ## Take each permission away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
-	@scripts/mutants -rights $(if $(ONLY),-only='$(ONLY)') 12-finished
+	@scripts/mutants -permissions $(if $(ONLY),-only='$(ONLY)') 12-finished
 
 .PHONY: class-proof
 class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes a while.

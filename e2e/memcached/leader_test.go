@@ -156,7 +156,7 @@ func followed(ctx context.Context, s *framework.Scope, stop func(context.Context
 	framework.WaitForObject(ctx, s.Patient(framework.Converge), lease, HaveField("Spec.HolderIdentity", HaveValue(And(Not(BeEmpty()), Not(Equal(leader))))))
 }
 
-// leaseOf refers to the lease that the operator's replicas vie for.
+// leaseOf refers to the lease that the operator's replicas compete for.
 func leaseOf(s *framework.Scope) *coordinationv1.Lease {
 	return leaseIn(strings.Split(s.Operator.UserName(), ":")[2])
 }

@@ -38,8 +38,8 @@ import (
 // attentive is the setup of a feature with changes that the operator gets no event for: it rechecks them soon.
 var attentive = operatorWith(runner.WithArgs("--recheck-interval=1s"))
 
-// TestStranger owns the operator. A Deployment that has the name that the operator needs, and is somebody else's, is left alone.
-func TestStranger(t *testing.T) {
+// TestForeignDeployment owns the operator. A Deployment that has the name that the operator needs, and is somebody else's, is left alone.
+func TestForeignDeployment(t *testing.T) {
 	type rivals struct {
 		unowned *appsv1.Deployment
 		mc      *cachev1alpha1.Memcached
@@ -445,9 +445,9 @@ func loosen(ctx context.Context, s *framework.Scope, edit func(*apiextensionsv1.
 	return tighten
 }
 
-// TestRights owns the operator. Without its permissions it reports what is forbidden, and it goes on when it has them again.
-func TestRights(t *testing.T) {
-	feature := memcached.Feature("rights").
+// TestMissingPermissions owns the operator. Without its permissions it reports what is forbidden, and it goes on when it has them again.
+func TestMissingPermissions(t *testing.T) {
+	feature := memcached.Feature("missing permissions").
 		WithLabel("contract", "8").
 		WithLabel("contract", "9").
 		WithLabel("disruptive", "operator").

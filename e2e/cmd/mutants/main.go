@@ -41,7 +41,7 @@ func execute(ctx context.Context) error {
 	parallel := flag.Int("parallel", atOnce(runtime.NumCPU()), "how many mutants are tried at once, each on a cluster of its own")
 	timeout := flag.Duration("timeout", 6*time.Second, "the minimum time for which an assertion waits; one that is about to fail with the message that the mutant names fails earlier")
 	only := flag.String("only", "", "try only the mutants whose name matches this regular expression")
-	permissions := flag.Bool("rights", false, "instead of applying the patches, take away each permission of the operators, one at a time")
+	permissions := flag.Bool("permissions", false, "instead of applying the patches, take away each permission of the operators, one at a time")
 	healthy := flag.Bool("healthy", true, "also run the tests that must catch the mutants on the healthy operators; false if they have just passed")
 	alone := flag.Bool("alone", false, "compile each mutant separately, create a cluster for it, and let no assertion fail early: slow, and the verdicts must be the same")
 	cached := flag.Bool("cached", true, "don't try a mutant again that was killed with the same operator, suite, testbed and patch, if the healthy operator passed in that run")

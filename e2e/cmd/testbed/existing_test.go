@@ -199,9 +199,9 @@ func TestSuiteOnAnExistingCluster(t *testing.T) {
 	g.Expect(runner.Remove(t.Context(), u.config, u.manifests.Without("Deployment", "Namespace", "CustomResourceDefinition"))).To(Succeed())
 
 	before := u.quiet(t)
-	output, code := u.run(t, suite, "TestDeleteDefinition|TestDelete|TestDeleteWithoutOperator|TestRights|TestLaxDefinition")
+	output, code := u.run(t, suite, "TestDeleteDefinition|TestDelete|TestDeleteWithoutOperator|TestMissingPermissions|TestLaxDefinition")
 	g.Expect(code).To(BeZero(), output)
-	for _, feature := range []string{"SKIP: TestDeleteDefinition", "SKIP: TestLaxDefinition", "PASS: TestDelete", "PASS: TestDeleteWithoutOperator", "PASS: TestRights"} {
+	for _, feature := range []string{"SKIP: TestDeleteDefinition", "SKIP: TestLaxDefinition", "PASS: TestDelete", "PASS: TestDeleteWithoutOperator", "PASS: TestMissingPermissions"} {
 		g.Expect(output).To(ContainSubstring("--- " + feature + " "))
 	}
 	g.Expect(output).To(ContainSubstring("this changes what all users of the cluster share, and the testbed did not create this cluster"))

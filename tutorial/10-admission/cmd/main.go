@@ -20,7 +20,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/10-admission/internal/controller"
 )
 
-// defaultImage is the image of memcached where $MEMCACHED_IMAGE names none.
+// defaultImage is the image of memcached if $MEMCACHED_IMAGE is not set.
 const defaultImage = "docker.io/library/memcached:1.6.39-alpine"
 
 // options are what a user can say to the operator.
@@ -95,7 +95,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	// Alive is who answers. Ready is who could do something for a Memcached.
+	// A process that answers is alive. It is ready once it can serve Memcacheds.
 	if err := errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("caches", ready)); err != nil {
 		return err
 	}

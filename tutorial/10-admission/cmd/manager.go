@@ -38,7 +38,7 @@ func managerOptions(o options, server webhook.Server, scheme *runtime.Scheme) ct
 	}
 }
 
-// scope returns what a cache of these namespaces, separated by commas, watches. No namespace means all.
+// scope returns the namespaces that the cache watches, given their names separated by commas. No name means all namespaces.
 func scope(namespaces string) map[string]cache.Config {
 	if namespaces == "" {
 		return nil

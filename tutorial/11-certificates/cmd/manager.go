@@ -39,7 +39,7 @@ func managerOptions(o options, w webhooks, scheme *runtime.Scheme) ctrl.Options 
 	}
 }
 
-// scope returns what a cache of these namespaces, separated by commas, watches. No namespace means all.
+// scope returns the namespaces that the cache watches, given their names separated by commas. No name means all namespaces.
 func scope(namespaces string) map[string]cache.Config {
 	if namespaces == "" {
 		return nil

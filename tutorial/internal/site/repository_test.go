@@ -152,7 +152,7 @@ func TestEveryPageIsOnTheSite(t *testing.T) {
 func TestReferencePages(t *testing.T) {
 	content := generated(t)
 	for _, name := range []string{
-		"docs/reference/contract.md", "docs/reference/conditions.md", "docs/reference/mutants.md", "docs/reference/rights.md",
+		"docs/reference/contract.md", "docs/reference/conditions.md", "docs/reference/mutants.md", "docs/reference/permissions.md",
 		"docs/reference/metrics.md", "docs/reference/faults.md", "docs/conformance.md", "docs/benchmarks.md",
 	} {
 		if len(content[name]) < 1000 {

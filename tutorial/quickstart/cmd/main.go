@@ -20,7 +20,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/quickstart/internal/controller"
 )
 
-// defaultImage is the image of memcached where $MEMCACHED_IMAGE names none.
+// defaultImage is the image of memcached if $MEMCACHED_IMAGE is not set.
 const defaultImage = "docker.io/library/memcached:1.6.39-alpine"
 
 func main() {

@@ -17,7 +17,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/02-informer-queue/internal/airline"
 )
 
-// fieldManager is the name under which the API server records which fields the controller has set.
+// fieldManager is the name that the API server records as the manager of the fields that the controller sets.
 const fieldManager = "flight-operator"
 
 // byDestination is the index that finds tickets by where they lead.
@@ -89,7 +89,7 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 // Ready returns whether the cache has all tickets.
 func (c *Controller) Ready() bool { return c.informer.HasSynced() }
 
-// next takes a name out of the queue and works on it. It returns false when there will be no more.
+// next takes a name out of the queue and processes it. It returns false when the queue is shut down.
 func (c *Controller) next(ctx context.Context) bool {
 	key, shutDown := c.queue.Get()
 	if shutDown {
@@ -105,7 +105,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// reconcile sees to it that the ticket of that name has a booking.
+// reconcile ensures that the ticket of that name has a booking.
 func (c *Controller) reconcile(ctx context.Context, key string) error {
 	object, exists, err := c.informer.GetIndexer().GetByKey(key)
 	if err != nil || !exists {

@@ -139,7 +139,7 @@ func TestRestart(t *testing.T) {
 		TestAlone(t)
 }
 
-// receive waits for what the airline tells.
+// receive waits for the airline's next message.
 func receive[T any](ctx context.Context, s *framework.Scope, from <-chan T) T {
 	s.Helper()
 	ctx, cancel := s.Bounded(ctx)

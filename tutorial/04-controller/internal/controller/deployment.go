@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// labelMemcachedUID is the label by which a Deployment finds its pods. Two Memcacheds never have the same UID.
+	// labelMemcachedUID is the label that a Deployment selects its pods by. Two Memcacheds never have the same UID.
 	labelMemcachedUID = "cache.example.com/memcached-uid"
 
-	// memcachedUser is the number of the user "memcache" in the official images. They name that user, and a kubelet can't
-	// tell whether a name is root, so runAsNonRoot needs the number.
+	// memcachedUser is the ID of the user "memcache" in the official images. The images name the user, but with runAsNonRoot a
+	// kubelet accepts only an ID, because a name could stand for root.
 	memcachedUser = 11211
 )
 
-// desiredDeployment returns the Deployment that mc wants: every field that the operator cares about, and no other. The API
-// server has filled in the defaults of mc's spec.
+// desiredDeployment returns the desired Deployment of mc, with the fields that the operator owns and no others. The API
+// server has already filled in the defaults of mc's spec.
 func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.DeploymentApplyConfiguration {
 	labels := map[string]string{labelMemcachedUID: string(mc.UID)}
 	return acappsv1.Deployment(mc.Name, mc.Namespace).
@@ -40,8 +40,8 @@ func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.Depl
 					WithContainers(memcachedContainer(image, *mc.Spec.ContainerPort)))))
 }
 
-// ownerReference returns the entry in an object's metadata that says that mc owns and controls the object. Owns finds mc by it,
-// and the garbage collector deletes the object after mc.
+// ownerReference returns the owner reference that makes mc the controller of an object. Owns uses it to find mc, and the garbage
+// collector uses it to delete the object after mc.
 func ownerReference(mc *cachev1alpha1.Memcached) *acmetav1.OwnerReferenceApplyConfiguration {
 	return acmetav1.OwnerReference().
 		WithAPIVersion(cachev1alpha1.GroupVersion.String()).

@@ -18,11 +18,11 @@ const (
 	// fieldManager is the name under which the API server records the operator's fields.
 	fieldManager = client.FieldOwner("memcached-operator")
 
-	// recheckInterval is when to check pods again that are not ready yet: this controller does not watch pods.
+	// recheckInterval is how long to wait before checking pods again, because this controller does not watch pods.
 	recheckInterval = 2 * time.Second
 )
 
-// MemcachedReconciler keeps a Deployment of memcached for each Memcached, and the Memcached's status true.
+// MemcachedReconciler keeps a Deployment of memcached for each Memcached, and the Memcached's status up to date.
 type MemcachedReconciler struct {
 	// Client reads from a cache that watches keep up to date, and writes to the API server.
 	client.Client
@@ -41,11 +41,11 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile makes the Deployment of one Memcached what it should be, and updates its status.
+// Reconcile applies the Deployment of one Memcached, and updates its status.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {
-		// It is gone, and the garbage collector removes what it owned.
+		// It was deleted, and the garbage collector deletes what it owned.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !mc.DeletionTimestamp.IsZero() {
@@ -70,13 +70,13 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	}
 }
 
-// applyDeployment makes the Deployment of mc as desired, and returns it as the API server has it then.
+// applyDeployment applies the desired Deployment of mc, and returns it as the API server stored it.
 func (r *MemcachedReconciler) applyDeployment(ctx context.Context, mc *cachev1alpha1.Memcached) (*appsv1.Deployment, error) {
 	deployment := desiredDeployment(mc, r.Image)
 	if err := r.Apply(ctx, deployment, fieldManager, client.ForceOwnership); err != nil {
 		return nil, err
 	}
-	// Apply has put the API server's answer into what was applied. A cache could be a moment behind.
+	// Apply has replaced the content of deployment with the API server's response, which is newer than any cache.
 	return toDeployment(deployment)
 }
 

@@ -14,7 +14,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/06-watches/api/v1alpha1"
 )
 
-// deploymentWith is a Deployment of generation 2 as its controller has seen it.
+// deploymentWith returns a Deployment of generation 2 whose status is up to date.
 func deploymentWith(observed int64, total, updated, available int32) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Generation: 2},

@@ -142,7 +142,7 @@ func forbid(ctx context.Context, s *framework.Scope, what corev1.ResourceName) *
 	return quota
 }
 
-// truthful fails the test if the Memcached ever said Available=True before as many pods as its size were ready.
+// truthful fails the test if the Memcached ever reported Available=True while fewer pods than its size were ready.
 func truthful(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	s.Helper()
 	for _, early := range framework.Early(s.Versions(ctx), mc.UID, cachev1alpha1.ConditionAvailable, "spec.size", framework.ReadyPods) {

@@ -14,10 +14,10 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/08-deployment/api/v1alpha1"
 )
 
-// fieldManager is the name under which the API server records which fields the operator has set.
+// fieldManager is the name that the API server records as the manager of the fields that the operator sets.
 const fieldManager = client.FieldOwner("memcached-operator")
 
-// MemcachedReconciler keeps a Deployment of memcached for each Memcached, and the Memcached's status true.
+// MemcachedReconciler keeps a Deployment of memcached for each Memcached, and the Memcached's status up to date.
 type MemcachedReconciler struct {
 	// Client reads from a cache that watches keep up to date, and writes to the API server.
 	client.Client
@@ -36,12 +36,12 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// Reconcile makes the Deployment of one Memcached what it should be, and updates its status. What it waits for, it watches,
-// so it never asks to be called again.
+// Reconcile applies the Deployment of one Memcached, and updates its status. It never requeues, because the controller watches
+// everything that it waits for.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {
-		// It is gone, and the garbage collector removes what it owned.
+		// It was deleted, and the garbage collector deletes what it owned.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !mc.DeletionTimestamp.IsZero() {
@@ -57,12 +57,12 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	return ctrl.Result{}, errors.Join(r.writeStatus(ctx, mc, status), refusal)
 }
 
-// applyDeployment makes the Deployment of mc as desired, and returns it as the API server has it then.
+// applyDeployment applies the desired Deployment of mc, and returns it as the API server stored it.
 func (r *MemcachedReconciler) applyDeployment(ctx context.Context, mc *cachev1alpha1.Memcached) (*appsv1.Deployment, error) {
 	deployment := desiredDeployment(mc, r.Image)
 	if err := r.Apply(ctx, deployment, fieldManager, client.ForceOwnership); err != nil {
 		return nil, err
 	}
-	// Apply has put the API server's answer into what was applied. A cache could be a moment behind.
+	// Apply has replaced the content of deployment with the API server's response, which is newer than any cache.
 	return toDeployment(deployment)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/09-finalizers/internal/airline"
 )
 
-// fieldManager is the name under which the API server records which fields the controller has set.
+// fieldManager is the name that the API server records as the manager of the fields that the controller sets.
 const fieldManager = "flight-operator"
 
 // byDestination is the index that finds tickets by where they lead.
@@ -91,7 +91,7 @@ func (c *Controller) Run(ctx context.Context, workers int) error {
 // Ready returns whether the cache has all tickets.
 func (c *Controller) Ready() bool { return c.informer.HasSynced() }
 
-// next takes a name out of the queue and works on it. It returns false when there will be no more.
+// next takes a name out of the queue and processes it. It returns false when the queue is shut down.
 func (c *Controller) next(ctx context.Context) bool {
 	key, shutDown := c.queue.Get()
 	if shutDown {
@@ -144,7 +144,7 @@ func (c *Controller) book(ctx context.Context, t *ticket) error {
 	return err
 }
 
-// report writes the ticket's status, if the condition changes it. Each write wakes the controller up: without this, a ticket
+// report writes the ticket's status if the condition changes it. Each write triggers another reconcile: without this, a ticket
 // that fails would be retried at once, indefinitely.
 func (c *Controller) report(ctx context.Context, t *ticket, status metav1.ConditionStatus, reason, message string) error {
 	changed := meta.SetStatusCondition(&t.Status.Conditions, metav1.Condition{

@@ -42,7 +42,7 @@ const (
 	reasonBooked = "Booked"
 	// reasonNotBooked goes with False: the airline has not booked yet. The message says why.
 	reasonNotBooked = "BookingFailed"
-	// reasonNotCanceled goes with Unknown: the ticket is deleted, and the airline has not canceled yet. The message says why.
+	// reasonNotCanceled goes with Unknown: the ticket is being deleted, but the airline has not canceled yet. The message says why.
 	reasonNotCanceled = "CancellationFailed"
 )
 

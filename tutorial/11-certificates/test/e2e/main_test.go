@@ -63,7 +63,7 @@ var (
 	healthy   = framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonAsExpected}
 )
 
-// settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for, and its status says so.
+// settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for, and its status reports it.
 func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	s.Helper()
 	framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
@@ -81,7 +81,7 @@ func restart(ctx context.Context, s *framework.Scope, changes ...runner.Change) 
 // ownOperator is the setup of a feature that changes how the operator runs: afterwards it runs as at first.
 func ownOperator(ctx context.Context, s *framework.Scope) { s.RestartAfterwards(ctx) }
 
-// leaseOf refers to the lease that the operator's replicas vie for.
+// leaseOf refers to the lease that the operator's replicas compete for.
 func leaseOf(s *framework.Scope) *coordinationv1.Lease {
 	namespace := strings.Split(s.Operator.UserName(), ":")[2]
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "memcached-operator.cache.example.com"}}

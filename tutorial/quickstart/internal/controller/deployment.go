@@ -20,7 +20,7 @@ func desiredDeployment(mc *cachev1alpha1.Memcached, image string) *acappsv1.Depl
 			WithTemplate(podTemplate(labels, image)))
 }
 
-// ownerReference returns the entry in an object's metadata that says that mc owns the object.
+// ownerReference returns the owner reference that makes mc the owner of an object.
 func ownerReference(mc *cachev1alpha1.Memcached) *acmetav1.OwnerReferenceApplyConfiguration {
 	return acmetav1.OwnerReference().
 		WithAPIVersion(cachev1alpha1.GroupVersion.String()).

@@ -12,7 +12,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/quickstart/api/v1alpha1"
 )
 
-// fieldManager is the name under which the API server records which fields the operator has set.
+// fieldManager is the name that the API server records as the manager of the fields that the operator sets.
 const fieldManager = client.FieldOwner("memcached-operator")
 
 // MemcachedReconciler keeps a Deployment of memcached for each Memcached, and reports its state in the Memcached's status.
