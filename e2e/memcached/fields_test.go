@@ -184,6 +184,8 @@ func otherValues(v any) []any {
 		return []any{"other", "100Mi", "Always", "Recreate", "Unconfined", "UDP"}
 	case []any:
 		return []any{append(slices.Clone(v), "other")}
+	case map[string]any:
+		return []any{map[string]any{"matchLabels": map[string]any{"other": "other"}}} // a label selector is owned as a whole
 	default:
 		return nil // an element of a list that is owned as a whole: it can be taken away
 	}

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,10 +63,17 @@ func TestRepair(t *testing.T) {
 				}
 			}
 			s.Logf("%d fields", len(owned))
-			// What selects the pods can't be changed by anybody, once the Deployment is there.
+			spread := func(domain string) string {
+				return fmt.Sprintf(`.spec.template.spec.topologySpreadConstraints[topologyKey=%q,whenUnsatisfiable="ScheduleAnyway"].whenUnsatisfiable`, domain)
+			}
 			NewWithT(s).Expect(beyondDamage).To(ConsistOf(
+				// The selector of an existing Deployment is immutable.
 				".spec.selector",
 				".spec.template.metadata.labels.cache.example.com/memcached-uid",
+				// This is a part of the element's key, and no other value but DoNotSchedule is legal. With that, it is another element,
+				// which the operator leaves alone, and which may keep pods pending.
+				spread(corev1.LabelHostname),
+				spread(corev1.LabelTopologyZone),
 			))
 			settled(ctx, s, mc)
 		}).

@@ -22,7 +22,7 @@ type options struct {
 	progress io.Writer
 	port     func() (int, error)
 	stores   string // a directory; empty means the one in the cache
-	emulated string // the older version of Kubernetes that kube-apiserver behaves like, such as 1.36; empty means its own
+	emulated string // the older version of Kubernetes that the cluster behaves like, such as 1.36; empty means its own
 }
 
 func defaults() options {
@@ -40,8 +40,8 @@ func WithNodes(n int) support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.options.nodes = n })
 }
 
-// WithEmulatedVersion makes kube-apiserver behave like an older version, such as one of [EmulatedVersions]: without the APIs, fields and
-// CEL functions that are newer. The other components stay as they are.
+// WithEmulatedVersion makes kube-apiserver, kube-controller-manager and kube-scheduler behave like an older version, such as one of
+// [EmulatedVersions]: without the APIs, fields and CEL functions that are newer.
 func WithEmulatedVersion(version string) support.ClusterOpts {
 	return provider.Option(func(p *Provider) { p.options.emulated = version })
 }

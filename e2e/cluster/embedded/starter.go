@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -116,9 +117,13 @@ func (s *starter) prepare(context.Context) error {
 	return unpack(s.store, s.layout.etcdData())
 }
 
+// emulators are the components that can behave like an older version. If kube-scheduler did not, it would wait for kinds that an older
+// kube-apiserver does not serve, and schedule nothing.
+var emulators = []string{KubeAPIServer, KubeControllerManager, KubeScheduler}
+
 func (s *starter) run(ctx context.Context, component string, port int) error {
 	p := process(component, s.assets, s.layout, port)
-	if component == KubeAPIServer && s.options.emulated != "" {
+	if s.options.emulated != "" && slices.Contains(emulators, component) {
 		p.Args = append(p.Args, "--emulated-version="+s.options.emulated)
 	}
 	return s.sup.Run(ctx, p)

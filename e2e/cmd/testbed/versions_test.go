@@ -57,10 +57,11 @@ func TestOlderKubernetes(t *testing.T) {
 			})
 			checkEmulated(t, provider, version)
 			run := func(pattern, pkg string) {
-				command := b.command("go", "test", "-count=1", "-run="+pattern, pkg)
+				command := b.command("go", "test", "-count=1", "-v", "-run="+pattern, pkg)
 				command.Env = append(command.Env, "CLUSTER=embedded", "TESTBED_CLUSTER="+name, tier.Variable+"="+string(tier.InTest))
-				if output, err := command.CombinedOutput(); err != nil {
-					t.Errorf("%s: %v\n%s", command, err, output)
+				command.Stdout, command.Stderr = t.Output(), t.Output() // which shows that it makes progress
+				if err := command.Run(); err != nil {
+					t.Errorf("%s: %v", command, err)
 				}
 			}
 			run(operatorFeatures, "./e2e/memcached")
