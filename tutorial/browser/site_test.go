@@ -322,6 +322,7 @@ var terms = map[string]string{
 	"12-finished":        "guided tour",
 	"operator-sdk":       "labels and the port",
 	"quickstart":         "behind the operator's back",
+	"references":         "authSecretRef",
 }
 
 // opened returns a tab that takes itself for the one in front, without which nothing in it has the focus.

@@ -29,8 +29,8 @@ type Chapter struct {
 	Outcome string `json:"outcome"`
 	// BuildsOn is the chapter whose code this one's began as; empty means that it began with nothing.
 	BuildsOn string `json:"buildsOn,omitempty"`
-	// After is the chapter that its reader has read before, for a chapter without a number that builds on none. Empty means that it is
-	// the first to read.
+	// After is the chapter that its reader has read before, for a chapter without a number. Empty means the one that it builds on, or that
+	// it is the first to read.
 	After string `json:"after,omitempty"`
 	// Changes are the files that this chapter adds to that code, changes or removes. A name that ends with a slash means all
 	// files in that directory.
@@ -154,8 +154,8 @@ func (c Chapter) validate() error {
 		return errors.New("it lists changes, but not what it buildsOn")
 	case len(c.Changes) > 0 && len(c.Steps) > 0:
 		return errors.New("it lists changes, and steps: give each file in one of them")
-	case c.After != "" && (c.Number() != "" || c.BuildsOn != ""):
-		return fmt.Errorf("it says after: %s, but its number or what it buildsOn says where it comes: leave after out", c.After)
+	case c.After != "" && c.Number() != "":
+		return fmt.Errorf("it says after: %s, but its number says where it comes: leave after out", c.After)
 	case c.Number() != "" && c.BuildsOn >= c.Name:
 		return fmt.Errorf("it buildsOn %s, which does not come before it", c.BuildsOn)
 	}
@@ -201,10 +201,11 @@ func Label(name string) string {
 // Heading returns the first heading of the chapter's text.
 func (c Chapter) Heading() string { return strings.TrimSpace(c.Number() + " " + c.Title) }
 
-// previous returns the chapter that a chapter without a number comes after; empty means that it comes first.
-func (c Chapter) previous() string { return cmp.Or(c.BuildsOn, c.After) }
+// previous returns the chapter that a chapter without a number comes after: the one that it names, or else the one that it builds on. Empty
+// means that it comes first.
+func (c Chapter) previous() string { return cmp.Or(c.After, c.BuildsOn) }
 
-// inOrder sorts chapters: those with a number by it, and each of the others after the one that it builds on or names, or first if there
+// inOrder sorts chapters: those with a number by it, and each of the others after the one that it names or builds on, or first if there
 // is none.
 func inOrder(a, b Chapter) int {
 	key := func(c Chapter) []string {
@@ -217,7 +218,7 @@ func inOrder(a, b Chapter) int {
 }
 
 // ReadAll reads the chapters in the tutorial's directory, in their order: those with a number by it, and each of the others after the
-// one that it builds on or names, or first if there is none.
+// one that it names or builds on, or first if there is none.
 func ReadAll(tutorial string) ([]Chapter, error) {
 	files, err := filepath.Glob(filepath.Join(tutorial, "*", File))
 	if err != nil {

@@ -44,20 +44,21 @@ func TestReadAll(t *testing.T) {
 	}))
 }
 
-// A chapter without a number comes after the one that it builds on or names, and before all others if there is none.
+// A chapter without a number comes after the one that it names, or else the one that it builds on, and before all others if there is none.
 func TestReadAllSorts(t *testing.T) {
 	g := NewWithT(t)
 	tutorial := t.TempDir()
 	for name, text := range map[string]string{
 		"03-api": sound, "04-controller": sound + "buildsOn: 03-api\n", "05-status": sound + "buildsOn: 04-controller\n",
 		"quickstart": sound, "other-ways": sound + "buildsOn: 04-controller\n", "a-tool": sound + "after: 04-controller\n",
+		"later": sound + "buildsOn: 03-api\nafter: 05-status\n",
 	} {
 		write(t, filepath.Join(tutorial, name, chapter.File), text)
 	}
 	chapters, err := chapter.ReadAll(tutorial)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(chapters).To(HaveExactElements(HaveField("Name", "quickstart"), HaveField("Name", "03-api"), HaveField("Name", "04-controller"),
-		HaveField("Name", "a-tool"), HaveField("Name", "other-ways"), HaveField("Name", "05-status")))
+		HaveField("Name", "a-tool"), HaveField("Name", "other-ways"), HaveField("Name", "05-status"), HaveField("Name", "later")))
 	g.Expect(chapters[0]).To(And(HaveField("Number()", ""), HaveField("Label()", "quickstart"), HaveField("Heading()", "The controller")))
 	g.Expect(chapters[1]).To(And(HaveField("Number()", "03"), HaveField("Label()", "03"), HaveField("Heading()", "03 The controller")))
 }

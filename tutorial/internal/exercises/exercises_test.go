@@ -250,6 +250,7 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 	tier.All(t)
 	tier.NeedsEmbedded(t)
 	const watch, imported = "\t\tOwns(&appsv1.Deployment{}).\n", "\tappsv1 \"k8s.io/api/apps/v1\"\n"
+	const forced, unforced = "fieldManager, client.ForceOwnership); err != nil {\n\t\treturn failure", "fieldManager); err != nil {\n\t\treturn failure"
 	const column = "// +kubebuilder:printcolumn:name=\"Size\",type=integer,JSONPath=\".spec.size\"\n"
 	for name, test := range map[string]struct {
 		stage, file string
@@ -262,6 +263,7 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 		"04-controller, 2": {"04-controller", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair"}, "TestRepair does not hold"},
 		"quickstart, 1":    {"quickstart", "api/v1alpha1/memcached_types.go", [][2]string{{"Maximum=5", "Maximum=9"}}, nil, "Generated from older code: config/crd/bases/cache.example.com_memcacheds.yaml. "},
 		"quickstart, 2":    {"quickstart", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair", "TestStatus"}, "TestStatus does not hold"},
+		"references, 2":    {"references", "internal/controller/children.go", [][2]string{{forced, unforced}}, []string{"TestChildren"}, "TestChildren does not hold"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
