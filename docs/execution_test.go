@@ -207,7 +207,7 @@ var executions = map[string]string{
 	"tutorial/internal/site/site_test.go":                   system,
 	"tutorial/internal/site/translations_test.go":           system,
 	"tutorial/internal/submission/submission_test.go":       system,
-	"tutorial/operator-sdk/test/twins/twins_test.go":        goTool + ", and git to break a chart",
+	"tutorial/operator-sdk/test/twins/twins_test.go":        goTool + ", git to break a chart and a role",
 }
 
 // starting are the functions and variables that start a process or replace this one, by package.
