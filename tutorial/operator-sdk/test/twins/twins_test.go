@@ -41,7 +41,7 @@ type twin struct {
 	flags, env []string
 	// unsteady are claims whose outcome may differ from run to run.
 	unsteady []string
-	// steadyWrites is whether it writes equally often in each run.
+	// steadyWrites is whether only a slow cluster makes it write more often than in another run.
 	steadyWrites bool
 	// api and behavior are the files and directories that an author writes: the API with its schema, and what the operator does.
 	api, behavior []string
