@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -211,9 +212,7 @@ func TestCosts(t *testing.T) {
 			figures := measured.figures(t, binary)
 			shown := readCosts(t, file)
 			if *update {
-				for row, figure := range figures {
-					shown[operator.name][row] = figure
-				}
+				maps.Copy(shown[operator.name], figures)
 				shown.write(t, file, fmt.Sprintf("Measured on %s/%s with %d CPUs, in %s.\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), time.Now().UTC().Format("January 2006")))
 				return
 			}
@@ -248,7 +247,7 @@ func (c cost) figures(t *testing.T, binary string) map[string]string {
 		cpuTime:     fmt.Sprintf("%s ms", grouped(int(1000*c.CPU.Seconds()+0.5))),
 		firstMemory: fmt.Sprintf("%.0f MiB", c.Memory),
 		peakMemory:  fmt.Sprintf("%.0f MiB", c.PeakMemory),
-		oneMemory:   fmt.Sprintf("%.0f KiB", max(0, c.PeakMemory-c.Memory)*1024/float64(c.Objects)),
+		oneMemory:   fmt.Sprintf("%s KiB", grouped(int(max(0, c.PeakMemory-c.Memory)*1024/float64(c.Objects)+0.5))),
 		executable:  fmt.Sprintf("%.0f MB", float64(info.Size())/1e6),
 	}
 }
