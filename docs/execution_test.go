@@ -48,6 +48,7 @@ var executions = map[string]string{
 
 	"e2e/bench/cputime_darwin.go CPUTime":                             system,
 	"e2e/bench/memory.go ResidentMemory":                              system,
+	"e2e/bench/tree_darwin.go listProcesses":                          system,
 	"e2e/cluster/embedded/flags.go process":                           ours,
 	"e2e/cluster/internal/gorun/gorun.go line":                        goTool,
 	"e2e/cluster/internal/gorun/root.go Root":                         goTool,
@@ -125,6 +126,7 @@ var executions = map[string]string{
 	"docs/pins_test.go":                                     system,
 	"docs/release_test.go":                                  system,
 	"docs/settings_test.go":                                 system,
+	"e2e/bench/tree_linux_test.go":                          system,
 	"e2e/cluster/embedded/reset_test.go":                    system,
 	"e2e/cluster/embedded/version_test.go":                  ours,
 	"e2e/cluster/internal/gorun/gorun_test.go":              again,
@@ -205,7 +207,7 @@ var executions = map[string]string{
 	"tutorial/internal/site/site_test.go":                   system,
 	"tutorial/internal/site/translations_test.go":           system,
 	"tutorial/internal/submission/submission_test.go":       system,
-	"tutorial/operator-sdk/test/twins/twins_test.go":        goTool + ", and git to break a chart",
+	"tutorial/operator-sdk/test/twins/twins_test.go":        goTool + ", git to break a chart and a role",
 }
 
 // starting are the functions and variables that start a process or replace this one, by package.

@@ -23,6 +23,7 @@
 //	background         its last command goes on while the next blocks run; what it prints up to here is shown
 //	exit=1             the exit code of its last command; all others succeed
 //	tools=sdk          it needs programs that nothing builds unasked: it is skipped where Options.Missing says so
+//	tools=ansible      it needs Ansible as well
 //	skip="the reason"  it is not run: counted, listed and few
 //
 // A line `^C` in a later block of the same terminal interrupts a command in the background; lines before the first

@@ -28,6 +28,9 @@ const (
 	ScorecardTest   = "scorecard-test"
 )
 
+// EventPlugin is a Python package beside the programs, which ansible-operator needs.
+const EventPlugin = "event-plugin"
+
 var programs = []string{OperatorSDK, OPM, Helm, HelmOperator, AnsibleOperator, ScorecardTest}
 
 // ErrNotBuilt is the error where the programs have never been built.
@@ -55,7 +58,10 @@ func Find(root string) (Tools, error) {
 			return "", fmt.Errorf("%s is not in %s: type make sdk in the root of operator-testbed, which builds what is missing", name, path)
 		}
 	}
-	for _, source := range []string{"go.mod", "go.sum", "main.go"} {
+	if _, err := os.Stat(filepath.Join(path, EventPlugin)); err != nil {
+		return "", fmt.Errorf("%s is not in %s: type make sdk in the root of operator-testbed, which builds what is missing", EventPlugin, path)
+	}
+	for _, source := range []string{"go.mod", "go.sum", "main.go", "plugin.go"} {
 		info, err := os.Stat(filepath.Join(root, "scripts", "sdk", source))
 		if err != nil {
 			return "", err
@@ -88,12 +94,18 @@ func Need(t testing.TB, root string) Tools {
 	return tools
 }
 
-// Missing says why the blocks of pages that need the programs (tools=sdk) can't be typed. It is nil where the programs are built.
+// Missing says why the blocks of pages that need the programs (tools=sdk), or Ansible as well (tools=ansible), can't be typed. It is
+// empty where everything is there.
 func Missing(root string) map[string]string {
-	if _, err := Find(root); err != nil {
-		return map[string]string{"sdk": err.Error()}
+	missing := map[string]string{}
+	_, err := Find(root)
+	if err != nil {
+		missing["sdk"] = err.Error()
 	}
-	return nil
+	if err := errors.Join(err, FindAnsible()); err != nil {
+		missing["ansible"] = strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return missing
 }
 
 // Path returns the path of a program.

@@ -28,13 +28,13 @@ func built(t *testing.T) (repository, programs string) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"go.mod", "go.sum", "main.go"} {
+	for _, name := range []string{"go.mod", "go.sum", "main.go", "plugin.go"} {
 		write(filepath.Join(repository, "scripts", "sdk", name))
 	}
 	for _, name := range []string{sdk.OperatorSDK, sdk.OPM, sdk.Helm, sdk.HelmOperator, sdk.AnsibleOperator, sdk.ScorecardTest} {
 		write(filepath.Join(programs, name))
 	}
-	if err := os.MkdirAll(filepath.Join(repository, "bin"), 0o755); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(programs, sdk.EventPlugin), 0o755), os.MkdirAll(filepath.Join(repository, "bin"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(programs, filepath.Join(repository, "bin", "sdk")); err != nil {
@@ -61,6 +61,12 @@ func TestFind(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "operator-sdk is not in …/bin/sdk: type make sdk in the root of operator-testbed, which builds what is missing"},
+		"built by an older clone": {func(t *testing.T, _, programs string) {
+			t.Helper()
+			if err := os.Remove(filepath.Join(programs, sdk.EventPlugin)); err != nil {
+				t.Fatal(err)
+			}
+		}, "event-plugin is not in …/bin/sdk: type make sdk in the root of operator-testbed, which builds what is missing"},
 		"a newer version is pinned": {func(t *testing.T, repository, _ string) {
 			t.Helper()
 			future := time.Now().Add(time.Hour)
@@ -80,6 +86,16 @@ func TestFind(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, test.want)
 			}
 		})
+	}
+}
+
+// Where nothing is built, the blocks of pages that need Ansible are skipped as well as those that need the programs only.
+func TestMissing(t *testing.T) {
+	missing := sdk.Missing(t.TempDir())
+	for _, tools := range []string{"sdk", "ansible"} {
+		if reason := missing[tools]; !strings.HasPrefix(reason, sdk.ErrNotBuilt.Error()) || strings.Contains(reason, "\n") {
+			t.Errorf("blocks with tools=%s are skipped because %q", tools, reason)
+		}
 	}
 }
 

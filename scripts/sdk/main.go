@@ -4,6 +4,8 @@
 //
 //	go -C scripts/sdk run .
 //
+// Beside them is event-plugin, a Python package that ansible-operator needs: see plugin.go.
+//
 // `make sdk` calls it, and nothing else does. It reports its progress on standard error,
 // and prints nothing there when there is nothing to do. The message that it fails with
 // starts with "sdk: ".
@@ -49,7 +51,7 @@ func main() {
 		if err != nil {
 			return "", err
 		}
-		return assets.Ensure(ctx, assets.Options{
+		directory, err := assets.Ensure(ctx, assets.Options{
 			Module:   module,
 			Tags:     tags,
 			Stamps:   stamps,
@@ -58,5 +60,9 @@ func main() {
 			Progress: os.Stderr,
 			Columns:  progress.Terminal(os.Stderr),
 		})
+		if err != nil {
+			return "", err
+		}
+		return directory, addEventPlugin(ctx, module, directory)
 	})
 }

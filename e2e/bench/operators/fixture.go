@@ -1,6 +1,7 @@
 package operators
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -24,8 +25,11 @@ import (
 // parallelRequests is how many requests are made at once.
 const parallelRequests = 16
 
-// timeout is how long all objects may take, for anything.
-const timeout = 15 * time.Minute
+// timeout is how long all objects may take, for anything. Operators that start programs for their work get patientTimeout.
+const (
+	timeout        = 15 * time.Minute
+	patientTimeout = 45 * time.Minute
+)
 
 // fixture is a cluster with a namespace, and what a measurement needs to work there with n objects.
 type fixture struct {
@@ -35,6 +39,8 @@ type fixture struct {
 	config  *rest.Config
 	client  client.WithWatch
 	audit   *audit.Log
+	// timeout is how long all objects may take, for anything.
+	timeout time.Duration
 }
 
 func newFixture(ctx context.Context, cluster *embedded.Provider, o Options, n int) (*fixture, error) {
@@ -51,7 +57,7 @@ func newFixture(ctx context.Context, cluster *embedded.Provider, o Options, n in
 			return nil, fmt.Errorf("make pods take %s until they are ready: %w", o.PodsReadyAfter, err)
 		}
 	}
-	return &fixture{options: o, n: n, cluster: cluster, config: config, client: c, audit: audit.Open(cluster.AuditLog())}, nil
+	return &fixture{options: o, n: n, cluster: cluster, config: config, client: c, audit: audit.Open(cluster.AuditLog()), timeout: timeout}, nil
 }
 
 func (f *fixture) say(format string, args ...any) {
@@ -82,7 +88,7 @@ func newMemcached(name string) *unstructured.Unstructured {
 
 // waitForAvailable waits until so many Deployments and Memcacheds are recorded as Available, as wanted.
 func (f *fixture) waitForAvailable(ctx context.Context, recorder *record.Recorder, count int, want target) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	seen := map[types.UID]bool{}
 	reported := time.Now()
@@ -109,14 +115,16 @@ type target struct {
 	size int64
 	// restarted is whether their pods are those after restartPods.
 	restarted bool
+	// condition is the type of the condition that a Memcached needs; empty means Available.
+	condition string
 }
 
-// isReached reports whether a Memcached says that it is Available, for its current spec if it says for which, or whether a Deployment
+// isReached reports whether the condition of a Memcached is True, for its current spec if it says for which, or whether a Deployment
 // has all of its pods, of its current template.
 func (t target) isReached(object *unstructured.Unstructured) bool {
 	if object.GetKind() == memcached.Kind {
 		conditions, err := framework.ConditionsOf(object)
-		condition := meta.FindStatusCondition(conditions, "Available")
+		condition := meta.FindStatusCondition(conditions, cmp.Or(t.condition, "Available"))
 		return err == nil && condition != nil && condition.Status == metav1.ConditionTrue &&
 			(condition.ObservedGeneration == 0 || condition.ObservedGeneration == object.GetGeneration())
 	}

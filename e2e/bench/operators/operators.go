@@ -58,8 +58,9 @@ type Subject struct {
 	Binary string
 	// Manifests install it.
 	Manifests runner.Manifests
-	// Args come behind those of the manifests.
+	// Args and Env ("NAME=value") come behind those of the manifests.
 	Args []string
+	Env  []string
 }
 
 // floor is the name of the subject that is not an operator: see measureFloor.
@@ -97,17 +98,8 @@ func (o Options) measureAll(ctx context.Context) ([]Result, error) {
 // measure measures a subject with n objects, on a cluster of its own that serves its Memcacheds.
 func (o Options) measure(ctx context.Context, subject Subject, n int) (result Result, err error) {
 	fmt.Fprintf(o.Progress, "%s, %d objects\n", subject.Name, n)
-	definitions, err := os.MkdirTemp("", "bench-operators-")
+	cluster, err := newCluster(ctx, subject.Manifests)
 	if err != nil {
-		return Result{}, err
-	}
-	defer os.RemoveAll(definitions)
-	if err := subject.Manifests.WriteDefinitions(definitions); err != nil {
-		return Result{}, err
-	}
-	cluster := embedded.NewProvider()
-	cluster.WithName("bench").WithOpts(embedded.WithCRDs(definitions))
-	if _, err := cluster.Create(ctx); err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, cluster.Destroy(context.WithoutCancel(ctx))) }()
@@ -119,4 +111,22 @@ func (o Options) measure(ctx context.Context, subject Subject, n int) (result Re
 		return f.measureFloor(ctx)
 	}
 	return f.measureOperator(ctx, subject)
+}
+
+// newCluster creates a cluster that serves the Memcacheds of the manifests.
+func newCluster(ctx context.Context, m runner.Manifests) (*embedded.Provider, error) {
+	definitions, err := os.MkdirTemp("", "bench-operators-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(definitions)
+	if err := m.WriteDefinitions(definitions); err != nil {
+		return nil, err
+	}
+	cluster := embedded.NewProvider()
+	cluster.WithName("bench").WithOpts(embedded.WithCRDs(definitions))
+	if _, err := cluster.Create(ctx); err != nil {
+		return nil, err
+	}
+	return cluster, nil
 }

@@ -177,6 +177,7 @@ func TestTargetIsReached(t *testing.T) {
 		"of an earlier spec":      {memcached(2, map[string]any{"status": "True", "observedGeneration": int64(1)}), target{size: 5}, false},
 		"of the current spec":     {memcached(2, map[string]any{"status": "True", "observedGeneration": int64(2)}), target{size: 5}, true},
 		"of whatever spec":        {memcached(2, map[string]any{"status": "True"}), target{size: 5}, true},
+		"another condition":       {memcached(2, map[string]any{"status": "True"}), target{size: 5, condition: "Deployed"}, false},
 		"a Memcached without any": {memcached(2, map[string]any{"status": "False"}), target{size: 5}, false},
 	} {
 		if got := tc.want.isReached(tc.object); got != tc.is {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/bench"
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/record"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -29,7 +28,9 @@ const operatorName = "operator"
 type scenario struct {
 	*fixture
 	operator *runner.Operator
-	result   Result
+	// calm is how long the operator must not have written to count as quiet.
+	calm   time.Duration
+	result Result
 }
 
 // measureOperator measures a subject while n objects are created, while nothing happens, while Deployments are changed, and after
@@ -43,7 +44,7 @@ func (f *fixture) measureOperator(ctx context.Context, subject Subject) (Result,
 	if err != nil {
 		return Result{}, err
 	}
-	s := &scenario{f, operator, Result{Subject: subject.Name, Objects: f.n, PodsReadyAfter: f.options.PodsReadyAfter}}
+	s := &scenario{f, operator, calm, Result{Subject: subject.Name, Objects: f.n, PodsReadyAfter: f.options.PodsReadyAfter}}
 	peak := s.watchMemory(ctx)
 	defer peak()
 	for _, step := range []func(context.Context) error{s.create, s.scale, s.rollOut, s.doNothing, s.repair, s.measureCPU} {
@@ -118,21 +119,21 @@ func (s *scenario) measureCPU(ctx context.Context) error {
 	return err
 }
 
-// calm is how long an operator must not have written to count as quiet.
+// calm is how long an operator that only makes requests must not have written to count as quiet.
 const calm = 3 * time.Second
 
 // writesUntilQuiet waits until the operator has not written for a while, and returns how often it has written since the mark.
 func (s *scenario) writesUntilQuiet(ctx context.Context, since audit.Mark) (int, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("the operator does not stop writing"))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errors.New("the operator does not stop writing"))
 	defer cancel()
 	before := -1
-	for range watch.Poll(ctx, calm) {
+	for range watch.Poll(ctx, s.calm) {
 		events, err := s.audit.Since(since, writes(s.operator.UserName()))
 		if err != nil || len(events) == before {
 			return before, err
 		}
 		before = len(events)
-		s.say("%d writes, waiting for none in %v", before, calm)
+		s.say("%d writes, waiting for none in %v", before, s.calm)
 	}
 	return 0, context.Cause(ctx)
 }
@@ -157,7 +158,7 @@ func (s *scenario) doNothing(ctx context.Context) error {
 // repair changes Deployments one after the other and measures how long each stays changed.
 func (s *scenario) repair(ctx context.Context) error {
 	s.say("changing %d Deployments", s.options.Repairs)
-	bounded, cancel := context.WithTimeout(ctx, timeout)
+	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	recorder, err := record.Start(bounded, s.client, namespace, appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	if err != nil {
@@ -221,19 +222,15 @@ func (s *scenario) addForeign(ctx context.Context) error {
 	return err
 }
 
-// watchMemory reads the operator's memory each second until the function that it returns is called, which returns the maximum.
+// watchMemory reads the memory of the operator, and of the programs that it has started, each second until the function that it returns is called, which returns the maximum.
 func (s *scenario) watchMemory(ctx context.Context) (stop func() float64) {
 	ctx, cancel := context.WithCancel(ctx)
 	peak := 0.0
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for range watch.Poll(ctx, time.Second) {
-			process, _, err := s.cluster.Supervisor().Find(ctx, operatorName)
-			if err != nil {
-				continue
-			}
-			if memory, err := bench.ResidentMemory(ctx, process.PID); err == nil {
-				peak = max(peak, memory)
+			if used, err := s.usage(ctx); err == nil {
+				peak = max(peak, used.Memory)
 			}
 		}
 	})

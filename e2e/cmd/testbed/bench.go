@@ -39,6 +39,7 @@ ready, against kind create cluster --wait with the same image. A target that is
 missed is not a failure.`,
 		}, 3, func(ctx context.Context, runs int) (bench.Report, error) { return bench.Kind(ctx, runs, os.Stderr) }),
 		newBenchOperator(),
+		newBenchCost(),
 	)
 	return command
 }

@@ -29,6 +29,7 @@ var wholes = []Whole{
 	{Dir: "kind/registry", Tier: "all", Why: anotherModule},
 	{Dir: "scripts/alerts", Tier: "all", Why: anotherModule},
 	{Dir: "scripts/release", Tier: "all", Why: anotherModule},
+	{Dir: "scripts/sdk", Tier: "all", Why: anotherModule},
 	{Dir: "scripts/tools", Tier: "all", Why: anotherModule},
 	{Dir: "tutorial/browser", Tier: "all", Why: "it needs Chromium, and packages that nothing else does"},
 }

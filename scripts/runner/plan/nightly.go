@@ -56,7 +56,7 @@ func nightly(r Request) (Plan, error) {
 	for i := range every {
 		every[i].Env = append(every[i].Env, "CLUSTER=kind", "TESTBED_TIER=e2e")
 	}
-	twins := tests("twins", "^(TestTwins|TestFaultyCharts)$", "./tutorial/operator-sdk/test/twins")
+	twins := tests("twins", "^(TestTwins|TestFaultyTwins|TestCosts)$", "./tutorial/operator-sdk/test/twins")
 	twins.Needs = append(twins.Needs, operatorSDK)
 	p := Plan{
 		Name: "make nightly", Tiers: []string{"test", "nightly"}, KeepGoing: true, Nightly: true,

@@ -37,8 +37,8 @@ type Facts struct {
 	// Cache, State, Temp, GoBuild and GoModules are the directories that fill up.
 	Cache, State, Temp, GoBuild, GoModules Directory
 
-	// SDK is why the programs that `make sdk` builds can't be used, or nil.
-	SDK error
+	// SDK is why the programs that `make sdk` builds can't be used, or nil. Ansible is why ansible-operator can't run a role.
+	SDK, Ansible error
 
 	// Engine is nil if there is none that answers.
 	Engine *Engine

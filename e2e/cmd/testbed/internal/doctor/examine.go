@@ -117,7 +117,7 @@ func Examine(f Facts) []Finding {
 			rule{!slices.ContainsFunc(f.Localhost, isLoopback), Lacking, "the name localhost does not stand for 127.0.0.1",
 				"echo '127.0.0.1 localhost' | sudo tee -a /etc/hosts"}),
 	}
-	findings = append(findings, checkEngine(f.Engine), checkSDK(f.SDK))
+	findings = append(findings, checkEngine(f.Engine), checkSDK(f.SDK), checkAnsible(f.Ansible))
 	if p := f.Proxy; p != nil {
 		findings = append(findings, check("GOPROXY", fmt.Sprintf("%s answered in %d ms", p.URL, p.Took.Milliseconds()),
 			rule{p.URL == "", Warning, fmt.Sprintf("%q names no proxy to try", p.Setting), "go env -w GOPROXY=https://proxy.golang.org,direct"},
@@ -183,6 +183,13 @@ func checkSDK(err error) Finding {
 	return check("Operator SDK", "make sdk has built it",
 		rule{errors.Is(err, sdk.ErrNotBuilt), OK, "not built, and only docs/bundle.md and tutorial/operator-sdk need it: make sdk builds it", ""},
 		rule{err != nil, Warning, fmt.Sprint(err), "make sdk"})
+}
+
+// checkAnsible says whether the packages that ansible-operator needs are installed. A machine without them lacks nothing that most users
+// need.
+func checkAnsible(err error) Finding {
+	return check("Ansible", "ansible-operator can run roles",
+		rule{err != nil, OK, fmt.Sprintf("only tutorial/operator-sdk/ansible needs it: %v", err), ""})
 }
 
 func checkInotify(subject, sysctl string, limit, least, better uint64) Finding {

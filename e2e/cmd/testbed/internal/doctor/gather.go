@@ -63,6 +63,7 @@ func Gather(ctx context.Context, network bool) (Facts, error) {
 	}
 	gatherSystem(&facts)
 	_, facts.SDK = sdk.Beside()
+	facts.Ansible = sdk.FindAnsible()
 	if network {
 		facts.Proxy = new(tryProxy(ctx, goEnv("GOPROXY")))
 	}
