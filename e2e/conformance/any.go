@@ -38,6 +38,8 @@ func (c Checks) anyPoints() []Point {
 		{Number: "2", Claim: "what others add to the object itself is left alone", check: c.ObjectShared},
 		{Number: "2", Claim: "a condition that others add is left alone", check: c.ConditionShared},
 		{Number: "2", Claim: "a restart of owned workloads is not undone", check: c.Restartable},
+		{Number: "8", Claim: "an autoscaler of an owned workload leads to few writes", check: c.Autoscaled},
+		{Number: "8", Claim: "a policy that rewrites an owned object leads to few writes", check: c.Rewritten},
 	}
 	for i := range points {
 		check := points[i].check
