@@ -40,6 +40,8 @@ func (c Checks) anyPoints() []Point {
 		{Number: "2", Claim: "a restart of owned workloads is not undone", check: c.Restartable},
 		{Number: "8", Claim: "an autoscaler of an owned workload leads to few writes", check: c.Autoscaled},
 		{Number: "8", Claim: "a policy that rewrites an owned object leads to few writes", check: c.Rewritten},
+		{Number: "8", Claim: "what the API server refuses is reported within a minute", check: c.RefusalReported},
+		{Number: "8", Claim: "a lasting refusal leads to few writes, and its end is noticed", Slow: true, check: c.RefusalHeals},
 	}
 	for i := range points {
 		check := points[i].check

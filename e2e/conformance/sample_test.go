@@ -52,6 +52,8 @@ const (
 	restarted       = "a restart of owned workloads is not undone"
 	autoscaled      = "an autoscaler of an owned workload leads to few writes"
 	rewritten       = "a policy that rewrites an owned object leads to few writes"
+	reported        = "what the API server refuses is reported within a minute"
+	healed          = "a lasting refusal leads to few writes, and its end is noticed"
 )
 
 // TestSamples runs the points that need no mapping with our operator, with that of chapter 02, whose resource gets no namespace here, and
@@ -95,6 +97,8 @@ func TestSamples(t *testing.T) {
 				restarted:       ownsNoWorkload,
 				autoscaled:      ownsNoWorkload,
 				rewritten:       ownsNothing,
+				reported:        ownsNothing,
+				healed:          ownsNothing,
 			}, nil},
 		{"many faults", brokenBy("drift-left-alone", "status-rewritten-after-restart", "testdata/faults"), memcached, []string{"TESTBED_EXPECTED=to be put back"}, map[string]types.GomegaMatcher{
 			generation: MatchRegexp(`^does not hold: expected conditions of generation 1; last seen: Available=True/AllReplicasReady \(generation 0\)`),
@@ -124,6 +128,13 @@ func TestSamples(t *testing.T) {
 			autoscaled: MatchRegexp(`^does not hold: Deployment autoscaled-.*: expected at most 20 writes after a change by another program; last seen: `),
 			rewritten:  MatchRegexp(`^does not hold: Deployment rewritten-.*: expected at most 20 writes after a change by another program; last seen: `),
 		}, []string{autoscaled, rewritten}},
+		{"refusals that nothing reports, and attempts without a pause", brokenBy("testdata/silent", "failure-in-a-hot-loop"), memcached, []string{"TESTBED_EXPECTED=neither does"}, map[string]types.GomegaMatcher{
+			reported: MatchRegexp(`^does not hold: lasting-.*: expected its status or a warning to report .*; last seen: neither does`),
+			healed:   MatchRegexp(`^does not hold: .* expected at most 60 writes; last seen: \d+:`),
+		}, []string{reported, healed}},
+		{"refusals for good", brokenBy("forbidden-for-good"), memcached, []string{"TESTBED_EXPECTED=no longer refuses"}, map[string]types.GomegaMatcher{
+			healed: MatchRegexp(`^does not hold: lasting-.*: expected the operator to create what the API server no longer refuses; last seen: no Deployment`),
+		}, []string{healed}},
 		{"what is refused", brokenBy("missing-rbac-verb"), memcached, []string{"TESTBED_EXPECTED=expected it to be served"}, map[string]types.GomegaMatcher{
 			conformance.Gate: MatchRegexp(`(?s)^does not hold: first-.*: expected it to be served; last seen: it is not.*cannot create resource \\?"deployments\\?"`),
 		}, nil},
