@@ -54,6 +54,10 @@ const (
 	rewritten       = "a policy that rewrites an owned object leads to few writes"
 	reported        = "what the API server refuses is reported within a minute"
 	healed          = "a lasting refusal leads to few writes, and its end is noticed"
+	unattended      = "a deletion while the operator is down leaves nothing"
+	orphaned        = "a deletion that orphans keeps owned objects, and a new owner adopts or reports them"
+	restoredFirst   = "owned objects that a backup restores first belong to their owner again"
+	restoredLast    = "owned objects that a backup restores last belong to their owner"
 )
 
 // TestSamples runs the points that need no mapping with our operator, with that of chapter 02, whose resource gets no namespace here, and
@@ -99,6 +103,9 @@ func TestSamples(t *testing.T) {
 				rewritten:       ownsNothing,
 				reported:        ownsNothing,
 				healed:          ownsNothing,
+				orphaned:        ownsNothing,
+				restoredFirst:   ownsNothing,
+				restoredLast:    ownsNothing,
 			}, nil},
 		{"many faults", brokenBy("drift-left-alone", "status-rewritten-after-restart", "testdata/faults"), memcached, []string{"TESTBED_EXPECTED=to be put back"}, map[string]types.GomegaMatcher{
 			generation: MatchRegexp(`^does not hold: expected conditions of generation 1; last seen: Available=True/AllReplicasReady \(generation 0\)`),
@@ -114,10 +121,11 @@ func TestSamples(t *testing.T) {
 		{"what is left", brokenBy("no-owner-reference"), memcached, []string{"TESTBED_EXPECTED=what belongs to"}, map[string]types.GomegaMatcher{
 			background: MatchRegexp(`^does not hold: what belongs to background-.*: expected it to be gone; last seen: .*Deployment background-`),
 			foreground: MatchRegexp(`^does not hold: what belongs to foreground-.*: expected it to be gone; last seen: .*Deployment foreground-`),
+			unattended: MatchRegexp(`^does not hold: what belongs to unattended-.*: expected it to be gone; last seen: .*Deployment unattended-`),
 			changed:    ownsNothing,
 			deleted:    ownsNothing,
 			wide:       HavePrefix("holds: no request used "),
-		}, []string{background, foreground, changed, deleted, wide}},
+		}, []string{background, foreground, unattended, changed, deleted, wide}},
 		{"what is taken from others", brokenBy("foreign-fields-dropped", "foreign-annotations-dropped", "foreign-conditions-dropped", "testdata/taken-over"), memcached, nil, map[string]types.GomegaMatcher{
 			sharedOwned:     MatchRegexp(`^does not hold: Deployment shared-.*: expected the annotation and the label and the finalizer example.com/foreign of another program to stay; last seen: it is gone`),
 			sharedObject:    MatchRegexp(`^does not hold: Memcached held-.*: expected the label and the finalizer example.com/foreign of another program to stay; last seen: it is gone`),
@@ -135,6 +143,12 @@ func TestSamples(t *testing.T) {
 		{"refusals for good", brokenBy("forbidden-for-good"), memcached, []string{"TESTBED_EXPECTED=no longer refuses"}, map[string]types.GomegaMatcher{
 			healed: MatchRegexp(`^does not hold: lasting-.*: expected the operator to create what the API server no longer refuses; last seen: no Deployment`),
 		}, []string{healed}},
+		{"what is deleted although it is to stay", brokenBy("orphan-deleted"), memcached, nil, map[string]types.GomegaMatcher{
+			orphaned: MatchRegexp(`^does not hold: Deployment orphaned-.*: expected it to stay, because the deletion of its owner asked for that; last seen: it is deleted`),
+		}, []string{orphaned}},
+		{"what is not adopted", brokenBy("restored-left-alone"), memcached, []string{"TESTBED_EXPECTED=to belong to the new"}, map[string]types.GomegaMatcher{
+			restoredFirst: MatchRegexp(`^does not hold: a restore of restored-.*: expected Deployment restored-.* to belong to the new Memcached of the same name; last seen: it does not`),
+		}, []string{restoredFirst}},
 		{"what is refused", brokenBy("missing-rbac-verb"), memcached, []string{"TESTBED_EXPECTED=expected it to be served"}, map[string]types.GomegaMatcher{
 			conformance.Gate: MatchRegexp(`(?s)^does not hold: first-.*: expected it to be served; last seen: it is not.*cannot create resource \\?"deployments\\?"`),
 		}, nil},
