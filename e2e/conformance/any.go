@@ -46,6 +46,7 @@ func (c Checks) anyPoints() []Point {
 		{Number: "10", Claim: "a deletion that orphans keeps owned objects, and a new owner adopts or reports them", check: c.Orphaned},
 		{Number: "5", Claim: "owned objects that a backup restores first belong to their owner again", check: c.RestoredLast},
 		{Number: "5", Claim: "owned objects that a backup restores last belong to their owner", check: c.RestoredFirst},
+		{Number: "manager", Claim: "a crash between two writes leads to the same owned objects", Slow: true, alone: true, check: c.Crashes},
 	}
 	for i := range points {
 		check := points[i].check

@@ -58,6 +58,7 @@ const (
 	orphaned        = "a deletion that orphans keeps owned objects, and a new owner adopts or reports them"
 	restoredFirst   = "owned objects that a backup restores first belong to their owner again"
 	restoredLast    = "owned objects that a backup restores last belong to their owner"
+	crashed         = "a crash between two writes leads to the same owned objects"
 )
 
 // TestSamples runs the points that need no mapping with our operator, with that of chapter 02, whose resource gets no namespace here, and
@@ -149,6 +150,9 @@ func TestSamples(t *testing.T) {
 		{"what is not adopted", brokenBy("restored-left-alone"), memcached, []string{"TESTBED_EXPECTED=to belong to the new"}, map[string]types.GomegaMatcher{
 			restoredFirst: MatchRegexp(`^does not hold: a restore of restored-.*: expected Deployment restored-.* to belong to the new Memcached of the same name; last seen: it does not`),
 		}, []string{restoredFirst}},
+		{"writes that a crash cuts short", brokenBy("testdata/half-done"), memcached, []string{"TESTBED_EXPECTED=as without the crash"}, map[string]types.GomegaMatcher{
+			crashed: MatchRegexp(`^does not hold: cut-.*: expected it to own 1 Deployment, as without the crash after write 1; last seen: nothing`),
+		}, []string{crashed}},
 		{"what is refused", brokenBy("missing-rbac-verb"), memcached, []string{"TESTBED_EXPECTED=expected it to be served"}, map[string]types.GomegaMatcher{
 			conformance.Gate: MatchRegexp(`(?s)^does not hold: first-.*: expected it to be served; last seen: it is not.*cannot create resource \\?"deployments\\?"`),
 		}, nil},
