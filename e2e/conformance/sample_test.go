@@ -59,6 +59,11 @@ const (
 	restoredFirst   = "owned objects that a backup restores first belong to their owner again"
 	restoredLast    = "owned objects that a backup restores last belong to their owner"
 	crashed         = "a crash between two writes leads to the same owned objects"
+	restricted      = "the manager's pods meet the Pod Security Standard restricted"
+	readOnly        = "the manager's containers have read-only root file systems"
+	requests        = "the manager's containers request CPU and memory"
+	probes          = "the manager has a liveness and a readiness probe"
+	elected         = "several replicas of the manager elect a leader"
 )
 
 // TestSamples runs the points that need no mapping with our operator, with that of chapter 02, whose resource gets no namespace here, and
@@ -107,6 +112,7 @@ func TestSamples(t *testing.T) {
 				orphaned:        ownsNothing,
 				restoredFirst:   ownsNothing,
 				restoredLast:    ownsNothing,
+				elected:         Equal("does not apply: the manifests ask for one replica of the manager"),
 			}, nil},
 		{"many faults", brokenBy("drift-left-alone", "status-rewritten-after-restart", "testdata/faults"), memcached, []string{"TESTBED_EXPECTED=to be put back"}, map[string]types.GomegaMatcher{
 			generation: MatchRegexp(`^does not hold: expected conditions of generation 1; last seen: Available=True/AllReplicasReady \(generation 0\)`),
@@ -153,6 +159,13 @@ func TestSamples(t *testing.T) {
 		{"writes that a crash cuts short", brokenBy("testdata/half-done"), memcached, []string{"TESTBED_EXPECTED=as without the crash"}, map[string]types.GomegaMatcher{
 			crashed: MatchRegexp(`^does not hold: cut-.*: expected it to own 1 Deployment, as without the crash after write 1; last seen: nothing`),
 		}, []string{crashed}},
+		{"a manager that administrators refuse", brokenBy("testdata/manifests"), memcached, nil, map[string]types.GomegaMatcher{
+			restricted: MatchRegexp(`^does not hold: expected the manager's pods to meet the Pod Security Standard restricted; last seen: .*runAsNonRoot`),
+			readOnly:   MatchRegexp(`^does not hold: expected each container of the manager's pods to have readOnlyRootFilesystem; last seen: manager does not`),
+			requests:   MatchRegexp(`^does not hold: expected each container of the manager's pods to have requests of CPU and memory; last seen: manager does not`),
+			probes:     MatchRegexp(`^does not hold: expected the container manager to have a livenessProbe and a readinessProbe; last seen: no readinessProbe`),
+			elected:    MatchRegexp(`^does not hold: expected 2 replicas of the manager to elect a leader; last seen: no argument`),
+		}, []string{restricted, readOnly, requests, probes, elected}},
 		{"what is refused", brokenBy("missing-rbac-verb"), memcached, []string{"TESTBED_EXPECTED=expected it to be served"}, map[string]types.GomegaMatcher{
 			conformance.Gate: MatchRegexp(`(?s)^does not hold: first-.*: expected it to be served; last seen: it is not.*cannot create resource \\?"deployments\\?"`),
 		}, nil},
