@@ -28,7 +28,7 @@ import (
 const (
 	// refusedFor is how long an operator is refused what it asks for, at least.
 	refusedFor = 5 * time.Second
-	// refusedWrites is how many writes may follow from that for each kind of object that it owns, and once more for its status. With the
+	// refusedWrites is how many writes may follow from that for each kind of object that it owns, and the same number for its status. With the
 	// back-off of controller-runtime, which starts at five milliseconds, there are about ten attempts.
 	refusedWrites = 30
 	// reportTime is how long it may take until users can see what the operator is refused.
