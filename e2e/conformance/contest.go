@@ -238,7 +238,7 @@ func rulesFor(operation admissionregistrationv1.OperationType, mappings ...*meta
 func inForce(ctx context.Context, s *framework.Scope, check func(context.Context) error, objects ...client.Object) (lift func()) {
 	lift = sync.OnceFunc(func() {
 		for _, object := range objects {
-			if err := s.Client.Delete(context.WithoutCancel(ctx), object); client.IgnoreNotFound(err) != nil {
+			if err := client.IgnoreNotFound(s.Client.Delete(context.WithoutCancel(ctx), object)); err != nil {
 				s.Errorf("deleting what acts on the sample's objects: %v", err)
 			}
 		}
