@@ -34,7 +34,7 @@ used-by-PLATFORMS = docker-buildx bundle check-platforms
 KEEP =
 used-by-KEEP = e2e
 ALL =
-used-by-ALL = e2e
+used-by-ALL = e2e conformance
 YES =
 used-by-YES = install uninstall run deploy undeploy e2e class-forget docker-up
 

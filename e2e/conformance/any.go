@@ -34,6 +34,24 @@ func (c Checks) anyPoints() []Point {
 		{Number: "10", Claim: "a deletion in the background leaves nothing", check: c.BackgroundDeletion},
 		{Number: "10", Claim: "a deletion in the foreground leaves nothing", check: c.ForegroundDeletion},
 		{Number: "9", Claim: "permissions are named one by one", Last: true, check: c.Permissions},
+		{Number: "2", Claim: "what others add to owned objects is left alone", check: c.OwnedShared},
+		{Number: "2", Claim: "what others add to the object itself is left alone", check: c.ObjectShared},
+		{Number: "2", Claim: "a condition that others add is left alone", check: c.ConditionShared},
+		{Number: "2", Claim: "a restart of owned workloads is not undone", check: c.Restartable},
+		{Number: "8", Claim: "an autoscaler of an owned workload leads to few writes", check: c.Autoscaled},
+		{Number: "8", Claim: "a policy that rewrites an owned object leads to few writes", check: c.Rewritten},
+		{Number: "8", Claim: "what the API server refuses is reported within a minute", check: c.RefusalReported},
+		{Number: "8", Claim: "a lasting refusal leads to few writes, and its end is noticed", Slow: true, check: c.RefusalHeals},
+		{Number: "10", Claim: "a deletion while the operator is down leaves nothing", alone: true, check: c.DeletionUnattended},
+		{Number: "10", Claim: "a deletion that orphans keeps owned objects, and a new owner adopts or reports them", check: c.Orphaned},
+		{Number: "5", Claim: "owned objects that a backup restores first belong to their owner again", check: c.RestoredLast},
+		{Number: "5", Claim: "owned objects that a backup restores last belong to their owner", check: c.RestoredFirst},
+		{Number: "manager", Claim: "a crash between two writes leads to the same owned objects", Slow: true, alone: true, check: c.Crashes},
+		{Number: "9", Claim: "the manager's pods meet the Pod Security Standard restricted", check: c.Restricted},
+		{Number: "9", Claim: "the manager's containers have read-only root file systems", check: c.ReadOnly},
+		{Number: "manager", Claim: "the manager's containers request CPU and memory", check: c.Requests},
+		{Number: "manager", Claim: "the manager has a liveness and a readiness probe", check: c.Probes},
+		{Number: "manager", Claim: "several replicas of the manager elect a leader", check: c.Elected},
 	}
 	for i := range points {
 		check := points[i].check
@@ -116,10 +134,20 @@ func (c Checks) OwnedChanged(ctx context.Context, s *framework.Scope) {
 	}
 }
 
-// damage changes as many fields of an object as the API server allows at once, and returns JSON pointers to them. It leaves alone what the
-// API server would set itself, because nobody knows whether the operator has set it, too.
+// damage changes as many fields of an object as the API server allows at once, and returns JSON pointers to them.
 func damage(ctx context.Context, s *framework.Scope, object *unstructured.Unstructured) (changed []string) {
-	var damages []operation
+	changed, damages := damagesOf(ctx, s, object)
+	if len(damages) == 0 {
+		return nil
+	}
+	damaged, err := patched(ctx, s, object, damages)
+	must(s, err)
+	return slices.DeleteFunc(changed, func(pointer string) bool { return valueAt(damaged, pointer) == valueAt(object, pointer) })
+}
+
+// damagesOf returns changes of as many fields of an object as the API server allows at once, and JSON pointers to these fields. It leaves
+// alone what the API server would set itself, because nobody knows whether the operator has set it, too.
+func damagesOf(ctx context.Context, s *framework.Scope, object *unstructured.Unstructured) (changed []string, damages []operation) {
 	for _, pointer := range leaves(object.Object, "") {
 		was := valueAt(object, pointer)
 		if without, err := patched(ctx, s, object, []operation{{Op: "remove", Path: pointer}}, client.DryRunAll); err == nil && valueAt(without, pointer) == was {
@@ -133,12 +161,7 @@ func damage(ctx context.Context, s *framework.Scope, object *unstructured.Unstru
 			}
 		}
 	}
-	if len(damages) == 0 {
-		return nil
-	}
-	damaged, err := patched(ctx, s, object, damages)
-	must(s, err)
-	return slices.DeleteFunc(changed, func(pointer string) bool { return valueAt(damaged, pointer) == valueAt(object, pointer) })
+	return changed, damages
 }
 
 // otherValues returns values of the same type.

@@ -24,6 +24,8 @@ type Point struct {
 	missing string
 	// Last says that the check is about what the other checks have left, so it runs after them.
 	Last bool
+	// Slow says that the check takes longer than others, so that not every run has it.
+	Slow bool
 	// alone says that the check stops the operator or a part of the cluster.
 	alone bool
 }

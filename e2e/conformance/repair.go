@@ -43,10 +43,15 @@ type operation struct {
 
 // patched does the operations to an object, and returns what comes of it. The object itself stays as it was read.
 func patched(ctx context.Context, s *framework.Scope, object *unstructured.Unstructured, operations []operation, options ...client.PatchOption) (*unstructured.Unstructured, error) {
+	after := object.DeepCopy()
+	return after, s.Client.Patch(ctx, after, jsonPatch(s, operations...), options...)
+}
+
+// jsonPatch returns the operations as a patch.
+func jsonPatch(s *framework.Scope, operations ...operation) client.Patch {
 	content, err := json.Marshal(operations)
 	must(s, err)
-	after := object.DeepCopy()
-	return after, s.Client.Patch(ctx, after, client.RawPatch(types.JSONPatchType, content), options...)
+	return client.RawPatch(types.JSONPatchType, content)
 }
 
 // valueAt returns what an object has at the JSON pointer, or nil.
@@ -146,4 +151,9 @@ func (c Checks) ForeignFields(ctx context.Context, s *framework.Scope) {
 			s.Errorf("expected somebody's %s to survive in %s; last seen: %v", mine, place, values)
 		}
 	}
+}
+
+// mergePatch returns a merge patch.
+func mergePatch(format string, args ...any) client.Patch {
+	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, format, args...))
 }

@@ -190,7 +190,7 @@ func (o *Sample) waitForReady(ctx context.Context, s *framework.Scope, object cl
 		if !isServed(now, belongings) {
 			return errors.New("expected the operator to write its status, or an object that it owns; last seen: neither")
 		}
-		waiting, version := notReady(append(belongings, *now))
+		waiting, version := notReady(slices.DeleteFunc(append(slices.Clone(belongings), *now), isHeld))
 		if unchanged++; version != before {
 			unchanged, before = 0, version
 		}

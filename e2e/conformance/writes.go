@@ -20,6 +20,11 @@ func writes(s *framework.Scope, since audit.Mark, filters ...audit.Filter) frame
 	return s.Writes(since, append(filters, audit.Not(isAboutCanary), audit.Not(audit.Resource("events", "")), audit.Not(audit.Resource("leases", "")))...)
 }
 
+// written returns the operator's writes since the mark.
+func written(ctx context.Context, s *framework.Scope, since audit.Mark, filters ...audit.Filter) []auditv1.Event {
+	return framework.VerifyWrites(ctx, s, math.MaxInt, writes(s, since, filters...))
+}
+
 // isAboutCanary passes requests about a canary or what belongs to it.
 func isAboutCanary(e *auditv1.Event) bool {
 	return e.ObjectRef != nil && strings.Contains(e.ObjectRef.Name, Canary) ||

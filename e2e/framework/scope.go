@@ -68,6 +68,9 @@ func (s *Scope) With(t *testing.T) *Scope {
 	return &of
 }
 
+// Manifests are those that install the operator.
+func (s *Scope) Manifests() runner.Manifests { return s.manifests }
+
 // Errors returns the messages of the last ten distinct errors, the latest one last, that a replica of the operator's process has logged,
 // without those about other features' namespaces. Replicas count from 0.
 func (s *Scope) Errors(replica int) []string {

@@ -35,6 +35,7 @@ type conformanceFlags struct {
 	mapping  string
 	sample   string
 	points   []string
+	all      bool
 	patience time.Duration
 	markdown bool
 	// unconfined runs the operator with all permissions of the one who types.
@@ -70,7 +71,8 @@ program, because nothing here could run a container.`,
 	set.StringVar(&flags.sample, "sample", "", "file of a custom resource, for the operator of any kind, in place of a mapping")
 	set.StringArrayVar(&flags.foreign.Args, "arg", nil, "argument that comes behind the operator's own, such as --arg=--leader-elect=false; repeat it for more")
 	set.StringArrayVar(&flags.foreign.Env, "env", nil, "variable that takes precedence over the operator's own, such as --env=NODE_NAME=node-1; repeat it for more")
-	set.StringArrayVar(&flags.points, "point", nil, "claim to check, as the table prints it; repeat it for more (default: all)")
+	set.StringArrayVar(&flags.points, "point", nil, "claim to check, as the table prints it; repeat it for more (default: all but those that take long)")
+	set.BoolVar(&flags.all, "all", false, "also check the points that take long, in up to five minutes")
 	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")
 	set.BoolVar(&flags.unconfined, "unconfined", false, "run the operator with all your permissions: only for one that you trust")
 	set.BoolVar(&flags.markdown, "markdown", false, "print the table in Markdown")
@@ -92,7 +94,7 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	if err != nil {
 		return err
 	}
-	points, err := chosenPoints(checks.Points(), flags.points)
+	points, err := chosenPoints(checks.Points(), flags.points, flags.all)
 	if err != nil {
 		return err
 	}
@@ -122,10 +124,10 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	return nil
 }
 
-// chosenPoints returns the points with those claims, or all if there is no claim.
-func chosenPoints(points []conformance.Point, claims []string) ([]conformance.Point, error) {
+// chosenPoints returns the points with those claims or, if there is no claim, all of them. Without slow, those that take long are left out.
+func chosenPoints(points []conformance.Point, claims []string, slow bool) ([]conformance.Point, error) {
 	if len(claims) == 0 {
-		return points, nil
+		return slices.DeleteFunc(slices.Clone(points), func(p conformance.Point) bool { return p.Slow && !slow }), nil
 	}
 	var chosen []conformance.Point
 	for _, claim := range claims {

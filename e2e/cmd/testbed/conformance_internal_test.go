@@ -31,13 +31,23 @@ func TestConfined(t *testing.T) {
 func TestChosenPoints(t *testing.T) {
 	g := NewWithT(t)
 	all := conformance.Checks{Operator: conformance.Mapping{}}.Points()
-	g.Expect(chosenPoints(all, nil)).To(HaveLen(len(all)))
-	chosen, err := chosenPoints(all, []string{"the Deployment has the size, up and down"})
+	g.Expect(chosenPoints(all, nil, false)).To(HaveLen(len(all)))
+	chosen, err := chosenPoints(all, []string{"the Deployment has the size, up and down"}, false)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(chosen).To(HaveExactElements(HaveField("Claim", "the Deployment has the size, up and down")))
 	g.Expect(pattern(chosen)).To(Equal("^TestPoints$/^(gate|points|last)$/^(one_object_is_served|the_Deployment_has_the_size,_up_and_down)$"))
-	_, err = chosenPoints(all, []string{"the size"})
+	_, err = chosenPoints(all, []string{"the size"}, true)
 	g.Expect(err).To(MatchError(ContainSubstring(`there is no point "the size": use a claim from the table`)))
+}
+
+// Points that take long are left out, unless all are asked for, or one of them is.
+func TestSlowPoints(t *testing.T) {
+	g := NewWithT(t)
+	points := []conformance.Point{{Claim: "fast"}, {Claim: "slow", Slow: true}}
+	g.Expect(chosenPoints(points, nil, false)).To(HaveExactElements(HaveField("Claim", "fast")))
+	g.Expect(chosenPoints(points, nil, true)).To(HaveLen(2))
+	g.Expect(chosenPoints(points, []string{"slow"}, false)).To(HaveExactElements(HaveField("Claim", "slow")))
+	g.Expect(points).To(HaveLen(2))
 }
 
 // The suite's report is the only source of outcomes, so one that can't be right is an error.
