@@ -102,6 +102,12 @@ func TestSamples(t *testing.T) {
 		{"what is not served", ours, write(t, "unknown.yaml", "apiVersion: example.com/v1\nkind: Unknown\n", 0o600), nil, map[string]types.GomegaMatcher{
 			conformance.Gate: MatchRegexp(`^does not hold: expected the API server to serve the sample's kind; last seen: .*no matches for kind "Unknown"`),
 		}},
+		{"companions", ours, memcached, companions(t, beside), map[string]types.GomegaMatcher{
+			wide: HavePrefix("holds: no request used "),
+		}},
+		{"a companion that is not served", ours, memcached, companions(t, "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: settings}\n"), map[string]types.GomegaMatcher{
+			conformance.Gate: MatchRegexp(`^does not hold: expected the API server to serve the kind of the companion Unknown settings; last seen: .*no matches for kind "Unknown"`),
+		}},
 		{"a hostile program", hostile, memcached, token, map[string]types.GomegaMatcher{
 			framework.StartOfOperator: ContainSubstring("hostile: reached []"),
 		}},
@@ -135,6 +141,28 @@ func TestSamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// beside are objects that a sample may refer to. One of them owns another object.
+const beside = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: database}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: database}}
+  template:
+    metadata: {labels: {app: database}}
+    spec: {containers: [{name: database, image: example.com/database:1}]}
+`
+
+// companions gives a sample companions.
+func companions(t *testing.T, content string) []string {
+	t.Helper()
+	return []string{"COMPANIONS=" + write(t, "companions.yaml", content, 0o600)}
 }
 
 // token is a variable of the one who checks an operator.
@@ -173,7 +201,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "reference", "conformance.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
