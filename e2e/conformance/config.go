@@ -67,7 +67,8 @@ func decodeConfig(path string) (Config, error) {
 	if err := checkKeys(content, config); err != nil {
 		return config, err
 	}
-	return config, yaml.UnmarshalStrict(content, &config)
+	err = yaml.UnmarshalStrict(content, &config)
+	return config, err
 }
 
 // HasMapping reports whether the file has fields of a mapping.
