@@ -1,4 +1,3 @@
-// No exclude or replace directive can be here: `go run MODULE/e2e/cmd/testbed@VERSION` refuses a module that has one.
 module github.com/example/operator-testbed
 
 go 1.26.0
@@ -15,7 +14,7 @@ require (
 	github.com/google/go-containerregistry v0.21.7
 	github.com/landlock-lsm/go-landlock v0.9.0
 	github.com/lithammer/dedent v1.1.0
-	github.com/onsi/gomega v1.43.0 // v1.43.1 requires another go.yaml.in/yaml/v3 than Kubernetes: see docs/versions_test.go
+	github.com/onsi/gomega v1.43.0
 	github.com/prometheus/client_golang v1.24.0
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.70.0
