@@ -14,7 +14,7 @@ require (
 	github.com/google/go-containerregistry v0.21.7
 	github.com/landlock-lsm/go-landlock v0.9.0
 	github.com/lithammer/dedent v1.1.0
-	github.com/onsi/gomega v1.44.0
+	github.com/onsi/gomega v1.43.0
 	github.com/prometheus/client_golang v1.24.0
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.70.0
@@ -135,7 +135,3 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 )
-
-// gomega requires it, but Kubernetes v1.37.0 is built with v3.0.4. Modules that kind/kubernetes requires, too, have the same
-// version here, or half of Kubernetes would be compiled twice: see docs/versions_test.go.
-exclude go.yaml.in/yaml/v3 v3.0.5

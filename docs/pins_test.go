@@ -91,8 +91,8 @@ func TestPinsAgree(t *testing.T) {
 	pins = append(pins, mentions(t, "Go", regexp.MustCompile(`(?:Go |minimumGo = "go|library/golang:)(1\.[0-9]+)\b`),
 		"Makefile", "README.md", devcontainerFile, "docs/prerequisites.md", "docs/teaching.md", "docs/troubleshooting.md",
 		"e2e/cluster/internal/gorun/gorun.go", "e2e/cmd/testbed/internal/doctor/examine.go")...)
-	for _, workflow := range glob(t, ".github/workflows/*.yml") {
-		pins = append(pins, uses(t, workflow)...)
+	for _, file := range append(glob(t, ".github/workflows/*.yml"), glob(t, ".github/actions/*/action.yml")...) {
+		pins = append(pins, uses(t, file)...)
 	}
 	for _, sentence := range disagreements(pins, differ) {
 		t.Error(sentence)

@@ -32,6 +32,23 @@ func TestVersionsAreThoseOfKubernetes(t *testing.T) {
 	}
 }
 
+// TestGoRunAcceptsTheModule keeps directives out of the root's go.mod with which `go run MODULE/e2e/cmd/testbed@VERSION` refuses it. If a
+// library requires another version of a module than Kubernetes, use an older one of the library: gomega v1.43.1 requires
+// go.yaml.in/yaml/v3 v3.0.5, for example, and Kubernetes v1.37.0 is built with v3.0.4.
+func TestGoRunAcceptsTheModule(t *testing.T) {
+	text, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse("go.mod", text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Exclude)+len(file.Replace) > 0 {
+		t.Errorf("go.mod has %d exclude and %d replace directives: remove them, or the testbed can't be run without a clone", len(file.Exclude), len(file.Replace))
+	}
+}
+
 // requirements returns what a go.mod requires.
 func requirements(t *testing.T, path string) []*modfile.Require {
 	t.Helper()

@@ -74,6 +74,24 @@ func TestWorkflowsMayDoLittle(t *testing.T) {
 	}
 }
 
+// An action has the permissions of the job that uses it. So only its steps matter.
+func TestActionsHaveNoExpressionsInScripts(t *testing.T) {
+	for _, file := range glob(t, ".github/actions/*/action.yml") {
+		var action struct{ Runs struct{ Steps []step } }
+		if err := yaml.Unmarshal([]byte(read(t, file)), &action); err != nil {
+			t.Fatal(err)
+		}
+		if len(action.Runs.Steps) == 0 {
+			t.Errorf("%s has no steps", file)
+		}
+		for _, s := range action.Runs.Steps {
+			if strings.Contains(s.Run, "${{") {
+				t.Errorf("%s has an expression in a script, which could be a command: pass it in env", file)
+			}
+		}
+	}
+}
+
 func TestDangers(t *testing.T) {
 	w := readWorkflow(t, `
 jobs:

@@ -72,6 +72,9 @@ func (c Checks) create(ctx context.Context, s *framework.Scope, prefix string, s
 
 // createNamed creates a custom resource of that name.
 func (c Checks) createNamed(ctx context.Context, s *framework.Scope, name string, size int32) client.Object {
+	if sample := c.sample(); sample != nil {
+		sample.createCompanions(ctx, s)
+	}
 	object := c.New(s.Namespace, name, size, defaultPort)
 	if err := s.Client.Create(ctx, object); err != nil {
 		s.Fatalf("expected the API server to create %s; last seen: %v", name, err)

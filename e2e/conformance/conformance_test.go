@@ -33,7 +33,8 @@ var (
 )
 
 // TestMain runs the suite with the operator that `testbed conformance` has prepared: its executable is $OPERATOR, its manifests are
-// $MANIFESTS, and its API is what $MAPPING says, or it is given by $SAMPLE. Without them it is the operator of this repository.
+// $MANIFESTS, and its API is what $MAPPING says, or it is given by $SAMPLE, and $COMPANIONS that the sample
+// refers to. Without them it is the operator of this repository.
 func TestMain(m *testing.M) {
 	supervisor.Main()
 	// Errors alone go to stderr. The API server's warnings don't: what the checks do to the operator's objects is meant.
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (code int, err error) {
 	var kinds []schema.GroupVersionKind
 	if path := os.Getenv("SAMPLE"); path != "" {
-		checks.Operator, err = conformance.ReadSample(path)
+		checks.Operator, err = conformance.ReadSample(path, filepath.SplitList(os.Getenv("COMPANIONS"))...)
 	} else {
 		var mapping conformance.Mapping
 		mapping, err = conformance.ReadMapping(cmp.Or(os.Getenv("MAPPING"), "mappings/operator-testbed.yaml"))

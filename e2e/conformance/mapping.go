@@ -3,14 +3,12 @@ package conformance
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 )
 
 // Mapping says what an operator's API calls what. It is an [Operator].
@@ -30,20 +28,16 @@ type Mapping struct {
 	Env  []string `json:"env,omitempty"`
 }
 
-// ReadMapping reads a mapping from a YAML file. A field that it does not know is an error.
+// ReadMapping reads a mapping from a YAML file, which may also be a [Config] that has one. A key that it does not know is an error.
 func ReadMapping(path string) (Mapping, error) {
-	var m Mapping
-	content, err := os.ReadFile(path)
+	config, err := decodeConfig(path)
 	if err == nil {
-		err = yaml.UnmarshalStrict(content, &m)
-	}
-	if err == nil {
-		err = m.check()
+		err = config.Mapping.check()
 	}
 	if err != nil {
 		return Mapping{}, fmt.Errorf("read the mapping %s: %w", path, err)
 	}
-	return m, nil
+	return config.Mapping, nil
 }
 
 func (m Mapping) check() error {

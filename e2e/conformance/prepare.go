@@ -31,6 +31,8 @@ type Foreign struct {
 	CRDs []string
 	// Args and Env ("NAME=value") come behind those of the manager's Deployment, and so prevail.
 	Args, Env []string
+	// Sample is the custom resource that it serves, or nil if it is given by a mapping.
+	Sample *Sample
 }
 
 // Prepared is an operator that a suite can run.
@@ -63,12 +65,17 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 	}
 	manager, err := rendered.Manager()
 	if unknown := new(runner.UnknownVariableError); errors.As(err, &unknown) {
-		err = fmt.Errorf("%w, for example with ARGS=--env=%s=VALUE", err, unknown.Variable)
+		err = fmt.Errorf("%w, for example with --env=%s=VALUE", err, unknown.Variable)
 	}
 	if err != nil {
 		return Prepared{}, err
 	}
 	objects, notes := leaveOut(append(definitions, rendered.Objects()...), manager.Certificates)
+	if f.Sample != nil {
+		if err := checkServed(f.Sample.GVK(), objects); err != nil {
+			return Prepared{}, err
+		}
+	}
 	content, err := runner.NewManifests(objects...).YAML()
 	if err != nil {
 		return Prepared{}, err
@@ -146,6 +153,9 @@ func leaveOut(objects []*unstructured.Unstructured, certificates []string) (kept
 // program returns the executable, and what its image says of how to run it.
 func (f Foreign) program(ctx context.Context, manager *corev1.Container, work string) (image.Program, error) {
 	if image.IsProgram(f.Operator) {
+		if err := image.CheckProgram(f.Operator); err != nil {
+			return image.Program{}, err
+		}
 		path, err := filepath.Abs(f.Operator)
 		return image.Program{Path: path, Args: manager.Command[min(1, len(manager.Command)):]}, err
 	}

@@ -171,7 +171,7 @@ func TestPrepareRefuses(t *testing.T) {
 		},
 		"a field that only a pod has": {
 			manifests: nodeName,
-			why:       `^the variable NODE_NAME of the manager's Deployment manager needs its pod's spec.nodeName, which a process does not have: set the variable to a value, for example with ARGS=--env=NODE_NAME=VALUE$`,
+			why:       `^the variable NODE_NAME of the manager's Deployment manager needs its pod's spec.nodeName, which a process does not have: set the variable to a value, for example with --env=NODE_NAME=VALUE$`,
 		},
 		"but not one that has a value": {manifests: nodeName, env: []string{"NODE_NAME=node-1"}},
 	} {

@@ -41,15 +41,21 @@ func (r Report) Count(outcome framework.Outcome) int {
 func (r Report) Text() string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, result := range r {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", result.Labels[contract], result.Outcome, result.Feature)
+	for i, result := range r {
+		if sample := result.Labels[sampleLabel]; sample != "" && (i == 0 || r[i-1].Labels[sampleLabel] != sample) {
+			fmt.Fprintf(table, "%s\n", sample)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", result.Labels[contract], outcome(result), result.Feature)
 	}
 	table.Flush() // into memory: it can't fail
 	for _, result := range r {
 		if result.Outcome == framework.Holds && result.Reason == "" {
 			continue
 		}
-		fmt.Fprintf(&b, "\n%s %s: %s.\n", result.Labels[contract], result.Outcome, result.Feature)
+		fmt.Fprintf(&b, "\n%s %s%s: %s.\n", result.Labels[contract], outcome(result), about(result.Labels[sampleLabel]), result.Feature)
+		if reason := result.Labels[known]; reason != "" {
+			fmt.Fprintf(&b, "  known: %s\n", reason)
+		}
 		for line := range strings.Lines(result.Message + result.Reason) {
 			fmt.Fprintf(&b, "  %s\n", shorten(strings.TrimSuffix(line, "\n")))
 		}
@@ -57,14 +63,31 @@ func (r Report) Text() string {
 	return b.String()
 }
 
-// Markdown renders the points as a table, without the details, which hold names and times of one run.
+// Markdown renders the points as a table for each sample, without the details, which hold names and times of one run.
 func (r Report) Markdown() string {
 	var b strings.Builder
-	b.WriteString("| point | claim | outcome |\n|---|---|---|\n")
-	for _, result := range r {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", result.Labels[contract], result.Feature, result.Outcome)
+	for i, result := range r {
+		sample := result.Labels[sampleLabel]
+		if i == 0 || r[i-1].Labels[sampleLabel] != sample {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			if sample != "" {
+				fmt.Fprintf(&b, "%s:\n\n", sample)
+			}
+			b.WriteString("| point | claim | outcome |\n|---|---|---|\n")
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", result.Labels[contract], result.Feature, outcome(result))
 	}
 	return b.String()
+}
+
+// outcome is the outcome of a point as the tables show it.
+func outcome(result framework.Result) string {
+	if result.Labels[known] != "" {
+		return string(result.Outcome) + ", known"
+	}
+	return string(result.Outcome)
 }
 
 // widest is how much of a line is of use: what is longer is a whole object.

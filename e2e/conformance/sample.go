@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -24,14 +25,31 @@ import (
 // What belongs to them is found by owner references.
 type Sample struct {
 	object *unstructured.Unstructured
+	// companions are what it refers to. They are created before the first copy in each namespace.
+	companions []*unstructured.Unstructured
 
 	// kinds are what the objects are of that come with a copy, and global says that copies have no namespace. Served finds out both.
 	kinds  []schema.GroupVersionKind
 	global bool
 }
 
-// ReadSample reads the YAML file of a custom resource.
-func ReadSample(path string) (*Sample, error) {
+// ReadSample reads the YAML file of a custom resource, and those of the objects that it refers to.
+func ReadSample(path string, companions ...string) (*Sample, error) {
+	sample, err := readSample(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, companion := range companions {
+		manifests, err := runner.Load(companion)
+		if err != nil {
+			return nil, fmt.Errorf("read the companion %s of the sample: %w", companion, err)
+		}
+		sample.companions = append(sample.companions, manifests.Objects()...)
+	}
+	return sample, nil
+}
+
+func readSample(path string) (*Sample, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the sample: %w", err)
@@ -46,10 +64,13 @@ func ReadSample(path string) (*Sample, error) {
 	case 1:
 		return &Sample{object: objects[0]}, nil
 	default:
-		return nil, fmt.Errorf("read the sample %s: it has several objects (%s): give a file with only the custom resource that the operator serves",
+		return nil, fmt.Errorf("read the sample %s: it has several objects (%s): give a file with only the custom resource that the operator serves, and name files of what it refers to as companions",
 			path, strings.Join(namesOf(objects), ", "))
 	}
 }
+
+// GVK is the kind of the custom resource.
+func (o *Sample) GVK() schema.GroupVersionKind { return o.object.GroupVersionKind() }
 
 // Describe returns what all APIs have in common.
 func (*Sample) Describe() API { return API{Largest: 1} }
@@ -99,6 +120,36 @@ func (o *Sample) scope(s *framework.Scope) *framework.Scope {
 	return &of
 }
 
+// isCompanion is the annotation of what a sample refers to, which does not belong to the sample.
+const isCompanion = "testbed.example.com/companion"
+
+// createCompanions creates what the copies in a namespace refer to, unless it is there.
+func (o *Sample) createCompanions(ctx context.Context, s *framework.Scope) {
+	for _, companion := range o.companions {
+		object := companion.DeepCopy()
+		name := object.GetKind() + " " + object.GetName()
+		namespaced, err := s.Client.IsObjectNamespaced(object)
+		if err != nil {
+			s.Fatalf("expected the API server to serve the kind of the companion %s; last seen: %v", name, err)
+		}
+		switch {
+		case namespaced && s.Namespace != "":
+			object.SetNamespace(s.Namespace)
+		case namespaced && object.GetNamespace() == "":
+			s.Fatalf("expected the companion %s to have a namespace, because the sample has none; last seen: none", name)
+		}
+		annotations := maps.Clone(object.GetAnnotations())
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[isCompanion] = "yes"
+		object.SetAnnotations(annotations)
+		if err := client.IgnoreAlreadyExists(s.Client.Create(ctx, object)); err != nil {
+			s.Fatalf("expected the API server to create the companion %s; last seen: %v", name, err)
+		}
+	}
+}
+
 // narrow waits until all that belongs to a copy is ready, and remembers what kinds that is of.
 func (o *Sample) narrow(ctx context.Context, s *framework.Scope, object client.Object) {
 	belongings := o.waitForReady(ctx, s, object)
@@ -128,7 +179,7 @@ func allKinds(s *framework.Scope, namespaced bool) ([]schema.GroupVersionKind, e
 }
 
 // belonging returns the objects of the kinds that belong to an object: those that it owns, and that these own, and all others in its
-// namespace that somebody has made.
+// namespace that somebody has made, except for companions and what belongs to these.
 func belonging(ctx context.Context, s *framework.Scope, object client.Object, kinds []schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	var found []unstructured.Unstructured
 	for _, kind := range kinds {
@@ -139,18 +190,30 @@ func belonging(ctx context.Context, s *framework.Scope, object client.Object, ki
 		}
 		found = append(found, list.Items...)
 	}
-	owned := map[types.UID]bool{object.GetUID(): true}
-	for known := 0; known < len(owned); {
-		known = len(owned)
-		for i := range found {
-			if slices.ContainsFunc(found[i].GetOwnerReferences(), func(r metav1.OwnerReference) bool { return owned[r.UID] }) {
-				owned[found[i].GetUID()] = true
+	owned, beside := map[types.UID]bool{object.GetUID(): true}, map[types.UID]bool{}
+	for i := range found {
+		if found[i].GetAnnotations()[isCompanion] != "" {
+			beside[found[i].GetUID()] = true
+		}
+	}
+	addOwned(owned, found)
+	addOwned(beside, found)
+	return slices.DeleteFunc(found, func(other unstructured.Unstructured) bool {
+		return other.GetUID() == object.GetUID() ||
+			!owned[other.GetUID()] && (object.GetNamespace() == "" || beside[other.GetUID()] || isOfTheCluster(other))
+	}), nil
+}
+
+// addOwned adds those of the objects that an object in the set owns, and those that these own.
+func addOwned(set map[types.UID]bool, objects []unstructured.Unstructured) {
+	for size := 0; size < len(set); {
+		size = len(set)
+		for i := range objects {
+			if slices.ContainsFunc(objects[i].GetOwnerReferences(), func(r metav1.OwnerReference) bool { return set[r.UID] }) {
+				set[objects[i].GetUID()] = true
 			}
 		}
 	}
-	return slices.DeleteFunc(found, func(other unstructured.Unstructured) bool {
-		return other.GetUID() == object.GetUID() || !owned[other.GetUID()] && (object.GetNamespace() == "" || isOfTheCluster(other))
-	}), nil
 }
 
 // isOfTheCluster reports whether only the cluster's own parts have written to an object without an owner, such as the ServiceAccount that

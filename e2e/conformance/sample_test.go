@@ -175,6 +175,12 @@ func TestSamples(t *testing.T) {
 		{"what is not served", healthy, write(t, "unknown.yaml", "apiVersion: example.com/v1\nkind: Unknown\n", 0o600), nil, map[string]types.GomegaMatcher{
 			conformance.Gate: MatchRegexp(`^does not hold: expected the API server to serve the sample's kind; last seen: .*no matches for kind "Unknown"`),
 		}, nil},
+		{"companions", healthy, memcached, companions(t, beside), map[string]types.GomegaMatcher{
+			wide: HavePrefix("holds: no request used "),
+		}, []string{generation, changed, deleted, quiet, background, wide}},
+		{"a companion that is not served", healthy, memcached, companions(t, "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: settings}\n"), map[string]types.GomegaMatcher{
+			conformance.Gate: MatchRegexp(`^does not hold: expected the API server to serve the kind of the companion Unknown settings; last seen: .*no matches for kind "Unknown"`),
+		}, nil},
 		{"a hostile program", attacking, memcached, token, map[string]types.GomegaMatcher{
 			framework.StartOfOperator: ContainSubstring("hostile: reached []"),
 		}, nil},
@@ -236,6 +242,28 @@ func claims(t *testing.T) (claims []string) {
 	return claims
 }
 
+// beside are objects that a sample may refer to. One of them owns another object.
+const beside = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: database}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: database}}
+  template:
+    metadata: {labels: {app: database}}
+    spec: {containers: [{name: database, image: example.com/database:1}]}
+`
+
+// companions gives a sample companions.
+func companions(t *testing.T, content string) []string {
+	t.Helper()
+	return []string{"COMPANIONS=" + write(t, "companions.yaml", content, 0o600)}
+}
+
 // token is a variable of the one who checks an operator.
 var token = []string{"TOKEN_OF_THE_USER=secret"}
 
@@ -272,7 +300,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "reference", "conformance.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

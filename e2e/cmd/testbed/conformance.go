@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,13 +32,17 @@ import (
 
 // conformanceFlags are what can be chosen about the operator that is checked.
 type conformanceFlags struct {
-	foreign  conformance.Foreign
-	mapping  string
-	sample   string
-	points   []string
-	all      bool
-	patience time.Duration
-	markdown bool
+	foreign conformance.Foreign
+	config  string
+	mapping string
+	// sample and companions replace the samples of a configuration.
+	sample     string
+	companions []string
+	points     []string
+	all        bool
+	patience   time.Duration
+	markdown   bool
+	reports    []string
 	// unconfined runs the operator with all permissions of the one who types.
 	unconfined bool
 }
@@ -51,24 +56,36 @@ func newConformance() *cobra.Command {
 ServiceAccount's permissions, and says of each point of the contract whether it holds.
 The process is confined where the platform can do that, and has no environment variables
 but those of its manifests.
-A Memcached operator needs a mapping of its API for that. For any other one, a sample of
-its custom resource is enough for the points that are about every operator.
-Without flags it checks the operator of this repository. Out of an image it takes the
-program, because nothing here could run a container.`,
+Which operator it is, and which points are known not to hold, is in conformance.yaml in
+the working directory, or in the file that --config names. Other flags prevail over the
+file. A sample of the operator's custom resource is enough for the points that are about
+every operator. For a Memcached operator, a mapping of its API is needed instead.
+Without such a file and without flags it checks the operator of this repository. Out of an
+image it takes the program, because nothing here could run a container.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if flags.mapping != "" && flags.sample != "" {
 				return usageError{errors.New("--mapping and --sample exclude each other: a mapping is for a Memcached operator, a sample for any other one")}
 			}
+			if len(flags.companions) > 0 && flags.sample == "" {
+				return usageError{errors.New("--companions needs --sample, which refers to them")}
+			}
+			for _, file := range flags.reports {
+				if err := conformance.CheckFormat(file); err != nil {
+					return usageError{err}
+				}
+			}
 			return runConformance(command.Context(), flags)
 		},
 	}
 	set := command.Flags()
+	set.StringVar(&flags.config, "config", "", "file that says what to check, and what is known not to hold (default: conformance.yaml, if it exists)")
 	set.StringVar(&flags.foreign.Operator, "operator", "", "the operator's executable or image, an archive or a reference (default: the one of this repository, built now)")
 	set.StringVar(&flags.foreign.Manifests, "manifests", "", "directory of the kustomization, or file of the manifests, that installs it (default: operator/config/default)")
 	set.StringSliceVar(&flags.foreign.CRDs, "crds", nil, "files or directories of other CustomResourceDefinitions that it needs, with commas between them")
 	set.StringVar(&flags.mapping, "mapping", "", "file that says what its API calls what (default: e2e/conformance/mappings/operator-testbed.yaml)")
 	set.StringVar(&flags.sample, "sample", "", "file of a custom resource, for the operator of any kind, in place of a mapping")
+	set.StringSliceVar(&flags.companions, "companions", nil, "files of objects that the sample refers to, with commas between them")
 	set.StringArrayVar(&flags.foreign.Args, "arg", nil, "argument that comes behind the operator's own, such as --arg=--leader-elect=false; repeat it for more")
 	set.StringArrayVar(&flags.foreign.Env, "env", nil, "variable that takes precedence over the operator's own, such as --env=NODE_NAME=node-1; repeat it for more")
 	set.StringArrayVar(&flags.points, "point", nil, "claim to check, as the table prints it; repeat it for more (default: all but those that take long)")
@@ -76,6 +93,7 @@ program, because nothing here could run a container.`,
 	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long a claim may take to come true")
 	set.BoolVar(&flags.unconfined, "unconfined", false, "run the operator with all your permissions: only for one that you trust")
 	set.BoolVar(&flags.markdown, "markdown", false, "print the table in Markdown")
+	set.StringArrayVar(&flags.reports, "report", nil, "file to write the report to as well: .html, .jsonl, .md, .txt or .xml (JUnit); repeat it for more")
 	return command
 }
 
@@ -86,42 +104,172 @@ var errNotConformant = errors.New("not every point holds")
 var errNothingServed = errors.New("no object is served, so no point was tried")
 
 func runConformance(ctx context.Context, flags conformanceFlags) error {
+	known, runs, err := flags.read()
+	if err != nil {
+		return err
+	}
 	root, err := cluster.Root(ctx)
 	if err != nil {
 		return err
 	}
-	checks, err := flags.read(root)
-	if err != nil {
+	for i := range runs {
+		if err := runs[i].load(root, flags); err != nil {
+			return err
+		}
+	}
+	if err := conformance.CheckKnown(known, runs[0].all); err != nil {
 		return err
 	}
-	points, err := chosenPoints(checks.Points(), flags.points, flags.all)
-	if err != nil {
-		return err
-	}
-	work, err := os.MkdirTemp("", "conformance-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(work)
 	screen := demo.ScreenOn(os.Stderr)
 	defer screen.Close()
 	steps := newReport(screen).steps("Conformance")
-	report, err := checkPoints(ctx, root, work, flags, points, steps)
+	report, err := checkRuns(ctx, root, flags, runs, steps)
 	screen.Close()
 	if err != nil {
 		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
 	}
+	surprises := report.Expect(known)
 	if flags.markdown {
 		fmt.Print(report.Markdown())
 	} else {
 		fmt.Print(report.Text())
 	}
-	holding, failing, untried := report.Count(framework.Holds), report.Count(framework.DoesNotHold), report.Count(framework.NotTried)
-	fmt.Fprintf(os.Stderr, "%d of %d points hold\n", holding, holding+failing+untried)
-	if failing+untried > 0 {
+	if err := writeReports(report, flags.reports); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, report.Summary())
+	switch {
+	case len(surprises) == 0:
+		return nil
+	case flags.config == "":
 		return errNotConformant
+	default:
+		return fmt.Errorf("the outcomes differ from those that %s lists:\n%s", flags.config, strings.Join(surprises, "\n"))
+	}
+}
+
+// writeReports writes the report to files.
+func writeReports(report conformance.Report, files []string) error {
+	for _, file := range files {
+		content, err := report.Render(file)
+		if err == nil {
+			err = os.WriteFile(file, content, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("write the report: %w", err)
+		}
 	}
 	return nil
+}
+
+// conformanceRun is one run of the suite: of an operator with one sample or a mapping.
+type conformanceRun struct {
+	foreign conformance.Foreign
+	// sample has no file if the operator is given by a mapping.
+	sample  conformance.SampleFile
+	mapping string
+	// all are its points, and chosen those to check.
+	all, chosen []conformance.Point
+	// labeled says that there are several runs, so the report names the sample.
+	labeled bool
+}
+
+// read reads the configuration, if there is one, and returns what is known and what to run. Flags prevail over the file.
+func (f *conformanceFlags) read() (known []conformance.Known, runs []conformanceRun, err error) {
+	if f.config == "" {
+		if _, err := os.Stat(conformance.ConfigFile); err == nil {
+			f.config = conformance.ConfigFile
+		}
+	}
+	var config conformance.Config
+	if f.config != "" {
+		if config, err = conformance.ReadConfig(f.config); err != nil {
+			return nil, nil, err
+		}
+	}
+	run := conformanceRun{foreign: f.foreign, mapping: f.mapping}
+	run.foreign.Operator = cmp.Or(f.foreign.Operator, config.OperatorFile())
+	run.foreign.Manifests = cmp.Or(f.foreign.Manifests, config.Manifests)
+	if len(f.foreign.CRDs) == 0 {
+		run.foreign.CRDs = config.CRDs
+	}
+	samples := config.Samples
+	switch {
+	case f.mapping != "":
+		samples = nil
+	case f.sample != "":
+		sample := conformance.SampleFile{File: f.sample, Companions: f.companions, Name: f.sample}
+		samples = []conformance.SampleFile{sample}
+	case config.HasMapping():
+		run.mapping = f.config
+	}
+	if f.config == "" || run.mapping != f.config { // or the mapping adds them
+		run.foreign.Args, run.foreign.Env = slices.Concat(config.Args, f.foreign.Args), slices.Concat(config.Env, f.foreign.Env)
+	}
+	if f.config != "" {
+		if err := complete(f.config, run, samples); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(samples) == 0 {
+		return config.Known, []conformanceRun{run}, nil
+	}
+	for _, sample := range samples {
+		run.sample, run.labeled = sample, len(samples) > 1
+		runs = append(runs, run)
+	}
+	return config.Known, runs, nil
+}
+
+// complete returns an error if the configuration and the flags together do not say what to check.
+func complete(config string, run conformanceRun, samples []conformance.SampleFile) error {
+	switch {
+	case run.foreign.Operator == "":
+		return fmt.Errorf("%s names no operator: add executable or image, or use --operator", config)
+	case run.foreign.Manifests == "":
+		return fmt.Errorf("%s names no manifests: add the file or directory that installs the operator, or use --manifests", config)
+	case run.mapping == "" && len(samples) == 0:
+		return fmt.Errorf("%s names no samples: add the file of a custom resource that the operator serves, or use --sample", config)
+	}
+	return nil
+}
+
+// load reads the sample or the mapping, and adds what the mapping says of how to run the operator. root is where our own mapping is.
+func (r *conformanceRun) load(root string, flags conformanceFlags) (err error) {
+	var checks conformance.Checks
+	if r.sample.File != "" {
+		if r.foreign.Sample, err = conformance.ReadSample(r.sample.File, r.sample.Companions...); err != nil {
+			return err
+		}
+		checks.Operator = r.foreign.Sample
+		for _, path := range append([]*string{&r.sample.File}, pointers(r.sample.Companions)...) {
+			if *path, err = filepath.Abs(*path); err != nil {
+				return err
+			}
+		}
+	} else {
+		r.mapping = cmp.Or(r.mapping, filepath.Join(root, "e2e", "conformance", "mappings", "operator-testbed.yaml"))
+		mapping, err := conformance.ReadMapping(r.mapping)
+		if err != nil {
+			return err
+		}
+		r.foreign.Args, r.foreign.Env = slices.Concat(mapping.Args, r.foreign.Args), slices.Concat(mapping.Env, r.foreign.Env)
+		checks.Operator = mapping
+		if r.mapping, err = filepath.Abs(r.mapping); err != nil {
+			return err
+		}
+	}
+	r.all = checks.Points()
+	r.chosen, err = chosenPoints(r.all, flags.points, flags.all)
+	return err
+}
+
+func pointers(texts []string) []*string {
+	var all []*string
+	for i := range texts {
+		all = append(all, &texts[i])
+	}
+	return all
 }
 
 // chosenPoints returns the points with those claims or, if there is no claim, all of them. Without slow, those that take long are left out.
@@ -153,27 +301,37 @@ func pattern(points []conformance.Point) string {
 	return "^TestPoints$/^(gate|points|last)$/^(" + strings.Join(names, "|") + ")$"
 }
 
-// read reads the sample or the mapping. It makes its path absolute, and adds what the mapping says of how to run the operator.
-func (f *conformanceFlags) read(root string) (checks conformance.Checks, err error) {
-	if f.sample != "" {
-		if checks.Operator, err = conformance.ReadSample(f.sample); err == nil {
-			f.sample, err = filepath.Abs(f.sample)
-		}
-		return checks, err
-	}
-	f.mapping = cmp.Or(f.mapping, filepath.Join(root, "e2e", "conformance", "mappings", "operator-testbed.yaml"))
-	mapping, err := conformance.ReadMapping(f.mapping)
+// checkRuns checks the operator with one sample after another, or with the mapping. It writes a line for each step.
+func checkRuns(ctx context.Context, root string, flags conformanceFlags, runs []conformanceRun, steps io.Writer) (conformance.Report, error) {
+	work, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
-		return checks, err
+		return nil, err
 	}
-	f.foreign.Args, f.foreign.Env = slices.Concat(mapping.Args, f.foreign.Args), slices.Concat(mapping.Env, f.foreign.Env)
-	f.mapping, err = filepath.Abs(f.mapping)
-	return conformance.Checks{Operator: mapping}, err
+	defer os.RemoveAll(work)
+	var report conformance.Report
+	for i, run := range runs {
+		if run.labeled {
+			fmt.Fprintf(steps, "sample %d of %d: %s\n", i+1, len(runs), run.sample.Name)
+		}
+		own := filepath.Join(work, strconv.Itoa(i))
+		if err := os.Mkdir(own, 0o700); err != nil {
+			return nil, err
+		}
+		points, err := checkPoints(ctx, root, own, flags, run, steps)
+		if err != nil {
+			return nil, err
+		}
+		if run.labeled {
+			points = points.OfSample(run.sample.Name)
+		}
+		report = append(report, points...)
+	}
+	return report, nil
 }
 
 // checkPoints runs the suite with the operator that was named, or with the one of the clone at root. It writes a line for each step.
-func checkPoints(ctx context.Context, root, work string, flags conformanceFlags, points []conformance.Point, steps io.Writer) (conformance.Report, error) {
-	foreign := flags.foreign
+func checkPoints(ctx context.Context, root, work string, flags conformanceFlags, run conformanceRun, steps io.Writer) (conformance.Report, error) {
+	foreign := run.foreign
 	foreign.Manifests = cmp.Or(foreign.Manifests, filepath.Join(root, "operator", "config", "default"))
 	if foreign.Operator == "" {
 		program, err := operator.Build(ctx, root, operator.Finished)
@@ -204,8 +362,9 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 	if err != nil {
 		return nil, err
 	}
-	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, points, steps,
-		"OPERATOR="+prepared.Binary, "TESTBED_CONFINE="+confine, "MANIFESTS="+prepared.Manifests, "MAPPING="+flags.mapping, "SAMPLE="+flags.sample,
+	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, run.chosen, steps,
+		"OPERATOR="+prepared.Binary, "TESTBED_CONFINE="+confine, "MANIFESTS="+prepared.Manifests, "MAPPING="+run.mapping,
+		"SAMPLE="+run.sample.File, "COMPANIONS="+strings.Join(run.sample.Companions, string(filepath.ListSeparator)),
 		"TESTBED_TIMEOUT="+flags.patience.String())
 }
 
@@ -279,12 +438,24 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 		return nil, fmt.Errorf("read the suite's report: %w", reportErr)
 	}
 	if gate.Outcome == framework.DoesNotHold {
-		return nil, fmt.Errorf("%w: %s", errNothingServed, gate.Message)
+		return nil, fmt.Errorf("%w: %s%s", errNothingServed, missingKind(gate.Message), gate.Message)
 	}
 	if len(results) == 0 {
 		return nil, fmt.Errorf("the suite ended before the first point: %w", err)
 	}
 	return conformance.NewReport(points, results), nil
+}
+
+// unknownKind is what clients log about a kind that the cluster does not serve. In a line of JSON, its quotes are escaped.
+var unknownKind = regexp.MustCompile(`no matches for kind \\*"([^"\\]+)\\*" in version \\*"([^"\\]+)\\*"`)
+
+// missingKind returns a sentence about the first kind that an operator has asked for in vain, according to its log, or "".
+func missingKind(log string) string {
+	found := unknownKind.FindStringSubmatch(log)
+	if found == nil {
+		return ""
+	}
+	return fmt.Sprintf("the operator needs %s of %s, which no CustomResourceDefinition defines: name its file with crds or --crds.\n", found[1], found[2])
 }
 
 // readResults reads the results of points from the suite's report, and calls done with each and its number. gate is the result of what

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,6 +50,71 @@ func TestSlowPoints(t *testing.T) {
 	g.Expect(chosenPoints(points, nil, true)).To(HaveLen(2))
 	g.Expect(chosenPoints(points, []string{"slow"}, false)).To(HaveExactElements(HaveField("Claim", "slow")))
 	g.Expect(points).To(HaveLen(2))
+}
+
+// The file in the working directory is read, and flags prevail over it.
+func TestFlagsPrevail(t *testing.T) {
+	g := NewWithT(t)
+	t.Chdir(t.TempDir())
+	for name, content := range map[string]string{
+		"conformance.yaml": "executable: manager\nmanifests: install.yaml\ncrds: [crds.yaml]\nargs: [--a]\nenv: [A=1]\n" +
+			"samples: [{file: one.yaml, companions: [secret.yaml]}, {file: two.yaml}]\nknown: [{point: a, reason: b}]\n",
+		"mapping.yaml": "executable: manager\nmanifests: install.yaml\nargs: [--a]\ngroup: g\nversion: v1\nkind: K\nresource: ks\ndeployment: \"{name}\"\nfields: {size: spec.size}\nconditions: {available: A}\n",
+		"manager":      "", "install.yaml": "", "crds.yaml": "", "one.yaml": "", "two.yaml": "", "secret.yaml": "",
+	} {
+		g.Expect(os.WriteFile(name, []byte(content), 0o600)).To(Succeed())
+	}
+	directory, err := os.Getwd()
+	g.Expect(err).NotTo(HaveOccurred())
+	in := func(name string) string { return filepath.Join(directory, name) }
+	sample := func(name string, companions ...string) conformance.SampleFile {
+		return conformance.SampleFile{File: in(name), Companions: companions, Name: name}
+	}
+
+	flags := conformanceFlags{}
+	known, runs, err := flags.read()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(flags.config).To(Equal("conformance.yaml"))
+	g.Expect(known).To(Equal([]conformance.Known{{Point: "a", Reason: "b"}}))
+	foreign := conformance.Foreign{Operator: in("manager"), Manifests: in("install.yaml"), CRDs: []string{in("crds.yaml")}, Args: []string{"--a"}, Env: []string{"A=1"}}
+	g.Expect(runs).To(Equal([]conformanceRun{
+		{foreign: foreign, sample: sample("one.yaml", in("secret.yaml")), labeled: true}, {foreign: foreign, sample: sample("two.yaml"), labeled: true},
+	}))
+
+	flags = conformanceFlags{sample: "three.yaml", companions: []string{"four.yaml"}, foreign: conformance.Foreign{
+		Operator: "other", Manifests: "other.yaml", CRDs: []string{"others.yaml"}, Args: []string{"--b"}, Env: []string{"B=2"},
+	}}
+	_, runs, err = flags.read()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(runs).To(Equal([]conformanceRun{{
+		foreign: conformance.Foreign{Operator: "other", Manifests: "other.yaml", CRDs: []string{"others.yaml"}, Args: []string{"--a", "--b"}, Env: []string{"A=1", "B=2"}},
+		sample:  conformance.SampleFile{File: "three.yaml", Companions: []string{"four.yaml"}, Name: "three.yaml"},
+	}}))
+
+	// What a mapping says of arguments is added only once, when it is read.
+	flags = conformanceFlags{config: "mapping.yaml", foreign: conformance.Foreign{Args: []string{"--b"}}}
+	_, runs, err = flags.read()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(runs).To(HaveLen(1))
+	g.Expect(runs[0].load(".", flags)).To(Succeed())
+	g.Expect(runs[0].foreign.Args).To(Equal([]string{"--a", "--b"}))
+	g.Expect(runs[0].mapping).To(Equal(in("mapping.yaml")))
+
+	// Without a file, it is the operator of this repository.
+	flags = conformanceFlags{}
+	t.Chdir(t.TempDir())
+	_, runs, err = flags.read()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(runs).To(Equal([]conformanceRun{{}}))
+}
+
+// A kind that an operator asks for in vain is named, in whichever form its log has the error.
+func TestMissingKind(t *testing.T) {
+	g := NewWithT(t)
+	const want = "the operator needs Certificate of cert-manager.io/v1, which no CustomResourceDefinition defines: name its file with crds or --crds.\n"
+	g.Expect(missingKind(`it is not. {"error":"no matches for kind \"Certificate\" in version \"cert-manager.io/v1\""}`)).To(Equal(want))
+	g.Expect(missingKind(`error: no matches for kind "Certificate" in version "cert-manager.io/v1"`)).To(Equal(want))
+	g.Expect(missingKind("exited before it was ready")).To(BeEmpty())
 }
 
 // The suite's report is the only source of outcomes, so one that can't be right is an error.

@@ -26,16 +26,16 @@ type scaffold struct {
 	flag, file string
 }
 
-// scaffolds are what the tables in docs/conformance.md are about, by the names in the comments above those.
+// scaffolds are what the tables in docs/conformance-examples.md are about, by the names in the comments above those.
 var scaffolds = map[string]scaffold{
 	"Memcached": {flag: "--mapping", file: "./e2e/conformance/mappings/kubebuilder.yaml"},
 	"Busybox":   {options: []string{"--webhooks"}, flag: "--sample", file: "config/samples/cache_v1alpha1_busybox.yaml"},
 }
 
-// unsteady are claims whose outcome depends on timing, as docs/conformance.md says.
+// unsteady are claims whose outcome depends on timing, as docs/conformance-examples.md says.
 var unsteady = []string{"no write is in conflict", "at most 4 writes take a new one from size 3 to 5"}
 
-// TestScaffolds generates operators with kubebuilder, and compares what `testbed conformance` says of them with docs/conformance.md.
+// TestScaffolds generates operators with kubebuilder, and compares what `testbed conformance` says of them with docs/conformance-examples.md.
 // Their clusters are embedded ones.
 func TestScaffolds(t *testing.T) {
 	tier.Nightly(t)
@@ -43,7 +43,7 @@ func TestScaffolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "conformance.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "conformance-examples.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

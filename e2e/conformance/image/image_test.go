@@ -278,3 +278,29 @@ func of2(t *testing.T) v1.Image {
 	t.Helper()
 	return imagetest.FromScratch(t, runtime.GOARCH, v1.Config{}, map[string][]byte{"other": nil})
 }
+
+// An executable that can't run here is refused before a cluster is brought up for it. One that needs libraries finds them here.
+func TestCheckProgram(t *testing.T) {
+	for name, tc := range map[string]struct {
+		content []byte
+		words   string
+	}{
+		"for this machine":       {imagetest.Executable(t, runtime.GOARCH, false), ""},
+		"with libraries":         {imagetest.Executable(t, runtime.GOARCH, true), ""},
+		"for another machine":    {imagetest.Executable(t, other, false), "manager is for linux/" + other + ", and this machine is linux/" + runtime.GOARCH + ": build it for this machine's platform"},
+		"a script":               {[]byte("#!/bin/sh\n"), ""},
+		"a text":                 {[]byte("notes"), "manager is not an executable of Linux: give the executable that the operator is compiled to"},
+		"an empty file":          {nil, "manager is not an executable of Linux"},
+		"of another system (MZ)": {[]byte("MZ\x90\x00"), "manager is not an executable of Linux"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if runtime.GOOS != "linux" && tc.words != "" {
+				t.Skip("what another system runs is not known here")
+			}
+			err := image.CheckProgram(written(t, "manager", tc.content))
+			if tc.words == "" && err != nil || tc.words != "" && (err == nil || !strings.Contains(err.Error(), tc.words)) {
+				t.Errorf("got %v, expected %q", err, tc.words)
+			}
+		})
+	}
+}

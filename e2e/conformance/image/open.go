@@ -49,14 +49,14 @@ func open(ctx context.Context, source string) (v1.Image, error) {
 			return nil, fmt.Errorf("%s is not an archive of one image, as `docker save` writes it: %w", source, err)
 		}
 		return img, nil
-	case !errors.Is(err, fs.ErrNotExist) || isPath(source):
+	case !errors.Is(err, fs.ErrNotExist) || IsPath(source):
 		return nil, fmt.Errorf("the image %s can't be read: %w", source, errors.Unwrap(err))
 	}
 	return pull(ctx, source)
 }
 
-// isPath reports whether a name can only be that of a file: a reference never begins like this.
-func isPath(source string) bool {
+// IsPath reports whether a name can only be that of a file: a reference never begins like this.
+func IsPath(source string) bool {
 	return filepath.IsAbs(source) || strings.HasPrefix(source, ".") || strings.HasPrefix(source, "~") || strings.HasSuffix(source, ".tar")
 }
 

@@ -168,12 +168,47 @@ var machines = map[elf.Machine]string{
 	elf.EM_PPC64: "ppc64le", elf.EM_S390: "s390x", elf.EM_RISCV: "riscv64", elf.EM_LOONGARCH: "loong64",
 }
 
+// CheckProgram returns an error if an executable can't run on this machine.
+func CheckProgram(file string) error {
+	content, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	start := make([]byte, 4)
+	if _, err := io.ReadFull(content, start); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if string(start[:2]) == "#!" {
+		return nil // its interpreter decides
+	}
+	executable, err := elf.NewFile(content)
+	switch {
+	case err != nil && runtime.GOOS == "linux":
+		return fmt.Errorf("%s is not an executable of Linux: give the executable that the operator is compiled to", file)
+	case err != nil:
+		return nil // the system says what is wrong with it, if anything
+	}
+	if why := foreign(executable, runtime.GOOS, runtime.GOARCH); why != "" {
+		return fmt.Errorf("%s %s", file, why)
+	}
+	return nil
+}
+
+// foreign says why an executable is not for a machine, or "" if it is.
+func foreign(file *elf.File, goos, goarch string) string {
+	architecture := cmp.Or(machines[file.Machine], file.Machine.String())
+	if goos == "linux" && architecture == goarch {
+		return ""
+	}
+	return fmt.Sprintf("is for linux/%s, and this machine is %s/%s: build it for this machine's platform, or run this on a machine of that platform",
+		architecture, goos, goarch)
+}
+
 // unfit says why an executable can't run on a machine without its image, or "" if it can.
 func unfit(file *elf.File, goos, goarch string) string {
-	architecture := cmp.Or(machines[file.Machine], file.Machine.String())
-	if goos != "linux" || architecture != goarch {
-		return fmt.Sprintf("is for linux/%s, and this machine is %s/%s: build it for this machine's platform, or run this on a machine of that platform",
-			architecture, goos, goarch)
+	if why := foreign(file, goos, goarch); why != "" {
+		return why
 	}
 	if slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
 		return "is linked to libraries of its image, which are missing here: build it static, with CGO_ENABLED=0"

@@ -77,7 +77,7 @@ func nightly(r Request) (Plan, error) {
 			tests("class-of-thirty", "^(TestClass|TestLab)$", "./tutorial/internal/grade/classroom"),
 			soak,
 			command("race", "make", "test-race"),
-			tests("scaffolds", "^(TestScaffolds|TestRepairsNothing)$", "./e2e/cmd/testbed", "./e2e/conformance"),
+			tests("scaffolds", "^(TestScaffolds|TestWithoutAClone|TestRepairsNothing)$", "./e2e/cmd/testbed", "./e2e/conformance"),
 			command(operatorSDK, "make", "sdk"),
 			twins,
 			tests("versions", "^TestOlderKubernetes$", "./e2e/cmd/testbed"),

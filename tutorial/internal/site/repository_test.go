@@ -153,7 +153,7 @@ func TestReferencePages(t *testing.T) {
 	content := generated(t)
 	for _, name := range []string{
 		"docs/reference/contract.md", "docs/reference/conditions.md", "docs/reference/mutants.md", "docs/reference/permissions.md",
-		"docs/reference/metrics.md", "docs/reference/faults.md", "docs/conformance.md", "docs/benchmarks.md",
+		"docs/reference/metrics.md", "docs/reference/faults.md", "docs/reference/conformance.md", "docs/conformance-examples.md", "docs/conformance.md", "docs/benchmarks.md",
 	} {
 		if len(content[name]) < 1000 {
 			t.Errorf("%s has %d bytes", name, len(content[name]))

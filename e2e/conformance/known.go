@@ -1,0 +1,87 @@
+package conformance
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/example/operator-testbed/e2e/framework"
+)
+
+// Known is a point that is known not to hold.
+type Known struct {
+	// Point is the claim.
+	Point string `json:"point"`
+	// Sample is the file of the sample that this is about, if it is not about all.
+	Sample string `json:"sample,omitempty"`
+	// Reason says why the point does not hold.
+	Reason string `json:"reason"`
+	// Intermittent says that the point may hold in some runs, for example because it depends on timing.
+	Intermittent bool `json:"intermittent,omitempty"`
+}
+
+const (
+	// known is the label with the reason why a point is known not to hold.
+	known = "known"
+	// sampleLabel is the label that holds the file of the sample, where there are several.
+	sampleLabel = "sample"
+)
+
+// CheckKnown returns an error about the first of the known points that is not one of the points.
+func CheckKnown(all []Known, points []Point) error {
+	claims := map[string]bool{}
+	for _, p := range points {
+		claims[p.Claim] = true
+	}
+	for _, k := range all {
+		if !claims[k.Point] {
+			return fmt.Errorf("there is no point %q, which is listed as known: use a claim as the report prints it, such as %q", k.Point, points[0].Claim)
+		}
+	}
+	return nil
+}
+
+// OfSample returns the report with the file of the sample that it is about.
+func (r Report) OfSample(file string) Report {
+	for i := range r {
+		r[i].Labels[sampleLabel] = file
+	}
+	return r
+}
+
+// Expect compares the report with the points that are known not to hold, and marks these. It returns a sentence for each point that
+// surprises: one that does not hold, or was not tried, and is not known, and one that is known and holds or does not apply.
+func (r Report) Expect(all []Known) (surprises []string) {
+	failing, tried := make([]bool, len(all)), make([]bool, len(all))
+	outcomes := make([]framework.Outcome, len(all)) // of those that do not fail
+	for _, result := range r {
+		fails := result.Outcome == framework.DoesNotHold || result.Outcome == framework.NotTried
+		expected := false
+		for i, k := range all {
+			if k.Point != result.Feature || k.Sample != "" && result.Labels[sampleLabel] != "" && k.Sample != result.Labels[sampleLabel] {
+				continue
+			}
+			expected, tried[i], outcomes[i] = true, true, result.Outcome
+			if fails {
+				failing[i], result.Labels[known] = true, k.Reason
+			}
+		}
+		if fails && !expected {
+			verb := map[bool]string{true: "was "}[result.Outcome == framework.NotTried]
+			surprises = append(surprises, fmt.Sprintf("%q %s%s%s", result.Feature, verb, result.Outcome, about(result.Labels[sampleLabel])))
+		}
+	}
+	for i, k := range all {
+		if tried[i] && !failing[i] && !k.Intermittent {
+			surprises = append(surprises, fmt.Sprintf("%q %s%s, although it is listed as known: remove it from the file", k.Point, outcomes[i], about(k.Sample)))
+		}
+	}
+	return surprises
+}
+
+// about says which sample something is about.
+func about(file string) string {
+	if file == "" {
+		return ""
+	}
+	return " for " + filepath.Base(file)
+}

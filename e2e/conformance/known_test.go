@@ -1,0 +1,56 @@
+package conformance_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/e2e/conformance"
+	"github.com/example/operator-testbed/e2e/framework"
+)
+
+// Both directions are a surprise: a point that does not hold although nobody says so, and one that holds although it is listed.
+func TestExpect(t *testing.T) {
+	claims := []conformance.Point{{Number: "1", Claim: "a"}, {Number: "2", Claim: "b"}}
+	of := func(outcomes ...framework.Outcome) conformance.Report {
+		var results []framework.Result
+		for i, outcome := range outcomes {
+			results = append(results, framework.Result{Feature: claims[i].Claim, Outcome: outcome})
+		}
+		return conformance.NewReport(claims, results)
+	}
+	known := conformance.Known{Point: "a", Reason: "because"}
+	intermittent, elsewhere := known, known
+	intermittent.Intermittent, elsewhere.Sample = true, "other.yaml"
+	const holds, fails, untried, aside = framework.Holds, framework.DoesNotHold, framework.NotTried, framework.DoesNotApply
+	for name, tc := range map[string]struct {
+		report    conformance.Report
+		known     []conformance.Known
+		surprises []string
+	}{
+		"all hold":                       {of(holds, holds), nil, nil},
+		"new":                            {of(holds, fails), nil, []string{`"b" does not hold`}},
+		"not tried":                      {of(holds), nil, []string{`"b" was not tried`}},
+		"known":                          {of(fails, holds), []conformance.Known{known}, nil},
+		"known, and not tried":           {of(untried, holds), []conformance.Known{known}, nil},
+		"known, and another one":         {of(fails, fails), []conformance.Known{known}, []string{`"b" does not hold`}},
+		"known, but holds":               {of(holds, holds), []conformance.Known{known}, []string{`"a" holds, although it is listed as known: remove it from the file`}},
+		"known, but does not apply":      {of(aside, holds), []conformance.Known{known}, []string{`"a" does not apply, although it is listed as known: remove it from the file`}},
+		"intermittent, and holds":        {of(holds, holds), []conformance.Known{intermittent}, nil},
+		"intermittent, and fails":        {of(fails, holds), []conformance.Known{intermittent}, nil},
+		"known of one sample":            {append(of(fails, holds).OfSample("x/other.yaml"), of(fails, holds).OfSample("other.yaml")...), []conformance.Known{elsewhere}, []string{`"a" does not hold for other.yaml`}},
+		"known of all, and holds of one": {append(of(fails, holds).OfSample("one.yaml"), of(holds, holds).OfSample("two.yaml")...), []conformance.Known{known}, nil},
+		"known of one, and holds of it": {append(of(holds, holds).OfSample("other.yaml"), of(holds, holds).OfSample("two.yaml")...), []conformance.Known{elsewhere},
+			[]string{`"a" holds for other.yaml, although it is listed as known: remove it from the file`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(tc.report.Expect(tc.known)).To(Equal(tc.surprises))
+		})
+	}
+}
+
+func TestCheckKnown(t *testing.T) {
+	g, claims := NewWithT(t), []conformance.Point{{Claim: "a"}}
+	g.Expect(conformance.CheckKnown([]conformance.Known{{Point: "a"}}, claims)).To(Succeed())
+	g.Expect(conformance.CheckKnown([]conformance.Known{{Point: "b"}}, claims)).To(MatchError(`there is no point "b", which is listed as known: use a claim as the report prints it, such as "a"`))
+}
