@@ -129,7 +129,9 @@ refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real k
 undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached. FORCE=1: protected ones, and others' objects in its namespace, too.
 	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
+# A project of Operator SDK without Go is in a chapter's directory, and only this target knows it: STAGE=operator-sdk/helm.
 .PHONY: eject
+eject: STAGES += $(patsubst tutorial/%/PROJECT,%,$(wildcard tutorial/*/*/PROJECT))
 eject: legal-stage $(LEARNER) ## A project of your own that starts as a copy of the operator, in the new directory DIR; MODULE=name is its module.
 	@$(LEARNER) eject --stage='$(STAGE)' --dir='$(DIR)' --module='$(MODULE)'
 
