@@ -320,6 +320,12 @@ sdk: ## Build operator-sdk, opm, helm, helm-operator and ansible-operator, once,
 	@directory=$$(cd scripts/sdk && ../../bin/build-sdk) && ln -sfn "$$directory" bin/sdk && \
 		echo 'operator-sdk, opm, helm, helm-operator, ansible-operator and scorecard-test are in bin/sdk: eval "$$(make -s env)" puts them on PATH'
 
+.PHONY: test-sdk
+test-sdk: $(TESTBED) ## Run the tests that need make sdk, and type the commands of the pages about Operator SDK. make test-all does this, too, once it is built.
+	@[ -e bin/sdk ] || { echo "Operator SDK is not built: type make sdk, which compiles it once, for several minutes" >&2; exit 1; }
+	@TESTBED_TIER=all CLUSTER=embedded go test -count=1 -v -timeout=0 -run='$(needs-sdk)' ./e2e/sdk ./docs ./tutorial
+needs-sdk = ^Test(Versions|Bundle|Catalog|Faulty|Scorecard)|^TestCommands$$/^docs$$/^(bundle|older-posts|sdk-problems)\.md$$|^TestChapterCommands$$/^tutorial$$/^operator-sdk$$
+
 .PHONY: build-bundle
 build-bundle: $(TESTBED) controller-gen ## Write operator/bundle, which packs the operator as the image IMG for OLM, at VERSION. Needs make sdk.
 	@$(if $(IMG),$(TESTBED) image check '$(IMG)',:)

@@ -56,6 +56,8 @@ func nightly(r Request) (Plan, error) {
 	for i := range every {
 		every[i].Env = append(every[i].Env, "CLUSTER=kind", "TESTBED_TIER=e2e")
 	}
+	withSDK := command("sdk", "make", "test-sdk")
+	withSDK.Needs = append(withSDK.Needs, operatorSDK)
 	twins := tests("twins", "^(TestTwins|TestFaultyCharts)$", "./tutorial/operator-sdk/test/twins")
 	twins.Needs = append(twins.Needs, operatorSDK)
 	p := Plan{
@@ -79,6 +81,7 @@ func nightly(r Request) (Plan, error) {
 			command("race", "make", "test-race"),
 			tests("scaffolds", "^(TestScaffolds|TestRepairsNothing)$", "./e2e/cmd/testbed", "./e2e/conformance"),
 			command(operatorSDK, "make", "sdk"),
+			withSDK,
 			twins,
 			tests("versions", "^TestOlderKubernetes$", "./e2e/cmd/testbed"),
 			command("fuzz", "scripts/fuzz"),
