@@ -226,8 +226,8 @@ class-forget: $(LEARNER) ## Remove what the class knows about persons, and ask f
 ##@ Quality
 
 .PHONY: e2e
-e2e: legal-cluster legal-stage $(TESTBED) ## What only real nodes can show, on kind; ALL=yes: every feature; the suite of STAGE=NN-name without Docker; CLUSTER=embedded, kind or existing says where.
-	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run $(if $(ALL),e2e-all,e2e) $(STAGE)
+e2e: legal-cluster legal-stage $(TESTBED) ## What only real nodes can show, on kind; ALL=yes: every feature; SDK=yes: what needs Operator SDK; the suite of STAGE=NN-name without Docker; CLUSTER=embedded, kind or existing says where.
+	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run $(if $(SDK),e2e-sdk,$(if $(ALL),e2e-all,e2e)) $(STAGE)
 
 .PHONY: test-all
 test-all: embedded-cluster $(TESTBED) $(LEARNER) ## make test, and what else needs no Docker and takes minutes: commands of pages, starts, solutions, labs, mutants, the site in a browser.

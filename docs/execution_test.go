@@ -175,6 +175,7 @@ var executions = map[string]string{
 	"operator/internal/testenv/testenv_test.go":             again,
 	"operator/manifests_test.go":                            ours,
 	"e2e/sdk/catalog_test.go":                               ours,
+	"e2e/sdk/pods_test.go":                                  ours + ": a program for an image",
 	"e2e/sdk/tools_test.go":                                 ours + ": make, in a copy of the operator",
 	"scripts/release/vulncheck_test.go":                     ours,
 	"scripts/runner/main_test.go":                           again,
