@@ -16,7 +16,7 @@ var (
 	// commandRow is a row of the table of commands: when, what is typed, what comes of it, what to type today, and where that is executed.
 	commandRow = regexp.MustCompile(`(?m)^\| ([^|]+) \| ((?:[^|]|\\\|)+) \| (as written|refused|replaced) \| ((?:[^|]|\\\|)*)\| ([^|]+) \|$`)
 	// consoleBlock matches a block with commands, its attributes and its text.
-	consoleBlock = regexp.MustCompile("(?ms)^```console([^\n]*)\n(.*?)^```$")
+	consoleBlock = regexp.MustCompile("(?ms)^```console([^\n]*)\n(.*?\n)```$")
 	// linked matches the destination of a link.
 	linked = regexp.MustCompile(`\]\(([^)#]*)(?:#[^)]*)?\)`)
 )
