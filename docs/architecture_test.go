@@ -83,6 +83,10 @@ var parts = map[string]part{
 		tests:   []string{"e2e/reaper", "e2e/sdk"},
 		why:     "a chapter is a complete operator, and its suite never knows where it runs",
 	},
+	"tutorial/operator-sdk/test/onkind": {
+		tests: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/conformance/image/imagetest", "e2e/reaper", "e2e/sdk"},
+		why:   "it loads an image that it makes itself into the nodes of a kind cluster",
+	},
 	"tutorial/cmd": {
 		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/confirm", "e2e/framework/...", "e2e/reaper", "kind/gocommand", "kind/home"},
 		why:     "the learner's command line keeps a cluster up while a learner works, and its events where this machine's state is",
