@@ -129,7 +129,9 @@ refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real k
 undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached. FORCE=1: protected ones, and others' objects in its namespace, too.
 	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
+# A project of Operator SDK without Go is in a chapter's directory, and only this target knows it: STAGE=operator-sdk/helm.
 .PHONY: eject
+eject: STAGES += $(patsubst tutorial/%/PROJECT,%,$(wildcard tutorial/*/*/PROJECT))
 eject: legal-stage $(LEARNER) ## A project of your own that starts as a copy of the operator, in the new directory DIR; MODULE=name is its module.
 	@$(LEARNER) eject --stage='$(STAGE)' --dir='$(DIR)' --module='$(MODULE)'
 
@@ -224,8 +226,8 @@ class-forget: $(LEARNER) ## Remove what the class knows about persons, and ask f
 ##@ Quality
 
 .PHONY: e2e
-e2e: legal-cluster legal-stage $(TESTBED) ## What only real nodes can show, on kind; ALL=yes: every feature; the suite of STAGE=NN-name without Docker; CLUSTER=embedded, kind or existing says where.
-	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run $(if $(ALL),e2e-all,e2e) $(STAGE)
+e2e: legal-cluster legal-stage $(TESTBED) ## What only real nodes can show, on kind; ALL=yes: every feature; SDK=yes: what needs Operator SDK; the suite of STAGE=NN-name without Docker; CLUSTER=embedded, kind or existing says where.
+	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run $(if $(SDK),e2e-sdk,$(if $(ALL),e2e-all,e2e)) $(STAGE)
 
 .PHONY: test-all
 test-all: embedded-cluster $(TESTBED) $(LEARNER) ## make test, and what else needs no Docker and takes minutes: commands of pages, starts, solutions, labs, mutants, the site in a browser.
@@ -313,6 +315,12 @@ sdk: ## Build operator-sdk, opm, helm, helm-operator and ansible-operator, once,
 	@$(writable) && scripts/run progress "compiling scripts/sdk" go -C scripts/sdk build "-ldflags=-s -w" -o ../../bin/build-sdk .
 	@directory=$$(cd scripts/sdk && ../../bin/build-sdk) && ln -sfn "$$directory" bin/sdk && \
 		echo 'operator-sdk, opm, helm, helm-operator, ansible-operator and scorecard-test are in bin/sdk: eval "$$(make -s env)" puts them on PATH'
+
+.PHONY: test-sdk
+test-sdk: $(TESTBED) ## Run the tests that need make sdk, and type the commands of the pages about Operator SDK. make test-all does this, too, once it is built.
+	@[ -e bin/sdk ] || { echo "Operator SDK is not built: type make sdk, which compiles it once, for several minutes" >&2; exit 1; }
+	@TESTBED_TIER=all CLUSTER=embedded go test -count=1 -v -timeout=0 -run='$(needs-sdk)' ./e2e/sdk ./docs ./tutorial
+needs-sdk = ^Test(Versions|Bundle|Catalog|Faulty|Scorecard)|^TestCommands$$/^docs$$/^(bundle|older-posts|sdk-problems)\.md$$|^TestChapterCommands$$/^tutorial$$/^operator-sdk$$
 
 .PHONY: build-bundle
 build-bundle: $(TESTBED) controller-gen ## Write operator/bundle, which packs the operator as the image IMG for OLM, at VERSION. Needs make sdk.

@@ -48,8 +48,8 @@ func singleSpaced(text string) string { return strings.Join(strings.Fields(text)
 
 // taught are the pages that explain other projects to a reader: the chapters, and these.
 var taught = []string{
-	"docs/debugging.md", "docs/envtest.md", "docs/glossary.md", "docs/old-idioms.md", "docs/other-ways.md", "docs/permissions-2019.md",
-	"docs/permissions-for-people.md", "docs/status-writers.md", "docs/stuck-in-deletion.md", "docs/update-loops.md",
+	"docs/debugging.md", "docs/envtest.md", "docs/glossary.md", "docs/old-idioms.md", "docs/older-posts.md", "docs/other-ways.md",
+	"docs/permissions-2019.md", "docs/permissions-for-people.md", "docs/sdk-problems.md", "docs/status-writers.md", "docs/stuck-in-deletion.md", "docs/update-loops.md",
 }
 
 var (
@@ -167,7 +167,7 @@ func TestLikelyClaims(t *testing.T) {
 func TestClaimsHaveSources(t *testing.T) {
 	tier.All(t)
 	versions, requiredBy := map[string]string{}, map[string]string{}
-	for _, file := range []string{"scripts/helm/go.mod", "scripts/tools/go.mod", "kind/kubernetes/go.mod", "go.mod"} {
+	for _, file := range []string{"scripts/sdk/go.mod", "scripts/helm/go.mod", "scripts/tools/go.mod", "kind/kubernetes/go.mod", "go.mod"} {
 		mod := parsed(t, file)
 		for _, r := range mod.Require {
 			versions[r.Mod.Path], requiredBy[r.Mod.Path] = r.Mod.Version, filepath.Dir(file)

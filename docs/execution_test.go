@@ -179,6 +179,7 @@ var executions = map[string]string{
 	"operator/internal/testenv/testenv_test.go":             again,
 	"operator/manifests_test.go":                            ours,
 	"e2e/sdk/catalog_test.go":                               ours,
+	"e2e/sdk/pods_test.go":                                  ours + ": a program for an image",
 	"e2e/sdk/tools_test.go":                                 ours + ": make, in a copy of the operator",
 	"scripts/release/vulncheck_test.go":                     ours,
 	"scripts/runner/main_test.go":                           again,
@@ -209,6 +210,7 @@ var executions = map[string]string{
 	"tutorial/internal/site/site_test.go":                   system,
 	"tutorial/internal/site/translations_test.go":           system,
 	"tutorial/internal/submission/submission_test.go":       system,
+	"tutorial/operator-sdk/test/onkind/helm_test.go":        ours + ": kubectl",
 	"tutorial/operator-sdk/test/twins/twins_test.go":        goTool + ", git to break a chart and a role",
 }
 

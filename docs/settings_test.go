@@ -220,7 +220,7 @@ func TestSettingsAreUsed(t *testing.T) {
 // runs on each without settings.
 func (m makefile) changes(t *testing.T, target string, clusters map[string]string, settings ...string) bool {
 	t.Helper()
-	values := map[string]string{"STAGE": "08-deployment", "DIR": "tutorial/04-controller", "FORCE": "1", "ALL": "yes"}
+	values := map[string]string{"STAGE": "08-deployment", "DIR": "tutorial/04-controller", "FORCE": "1", "ALL": "yes", "SDK": "yes"}
 	var given []string
 	for _, setting := range settings {
 		given = append(given, setting+"="+cmp.Or(values[setting], poison))
@@ -368,6 +368,7 @@ func TestRefusedValues(t *testing.T) {
 		{[]string{"undeploy", "FORCE=2"}, nil, "FORCE=2 means nothing: use FORCE=1, or leave it out."},
 		{[]string{"uninstall", "FORCE=true"}, nil, "FORCE=true means nothing: use FORCE=1, or leave it out."},
 		{[]string{"e2e", "ALL=1"}, nil, "ALL=1 means nothing: use ALL=yes, or leave it out."},
+		{[]string{"e2e", "SDK=1"}, nil, "SDK=1 means nothing: use SDK=yes, or leave it out."},
 	} {
 		got := m.make(t, test.environment, test.arguments...)
 		if !strings.Contains(got, "*** "+test.want) {

@@ -35,6 +35,8 @@ KEEP =
 used-by-KEEP = e2e
 ALL =
 used-by-ALL = e2e conformance
+SDK =
+used-by-SDK = e2e
 YES =
 used-by-YES = install uninstall run deploy undeploy e2e class-forget docker-up
 
@@ -169,6 +171,9 @@ $(foreach setting,ARCH ignore-not-found,$(if $(word 2,$($(setting)))$(call witho
 
 ifneq ($(filter-out yes,$(ALL))$(word 2,$(ALL)),)
 $(error ALL=$(ALL) means nothing: use ALL=yes, or leave it out)
+endif
+ifneq ($(filter-out yes,$(SDK))$(word 2,$(SDK)),)
+$(error SDK=$(SDK) means nothing: use SDK=yes, or leave it out)
 endif
 ifneq ($(filter-out 1,$(FORCE))$(word 2,$(FORCE)),)
 $(error FORCE=$(FORCE) means nothing: use FORCE=1, or leave it out)

@@ -233,7 +233,7 @@ func TestBadUse(t *testing.T) {
 	t.Parallel()
 	for _, arguments := range [][]string{{}, {"nothing"}, {"progress", "only"}, {"gotest", "what", "."}, {"e2e", "a", "b"}} {
 		out, err := program(t, nil, arguments...).CombinedOutput()
-		if exit, is := errors.AsType[*exec.ExitError](err); !is || exit.ExitCode() != exitUsage || !strings.HasPrefix(string(out), "scripts/run: give one of ci, e2e, e2e-all, nightly, rest, test, test-all") {
+		if exit, is := errors.AsType[*exec.ExitError](err); !is || exit.ExitCode() != exitUsage || !strings.HasPrefix(string(out), "scripts/run: give one of ci, e2e, e2e-all, e2e-sdk, nightly, rest, test, test-all") {
 			t.Errorf("%q: %v\n%s", arguments, err, out)
 		}
 	}

@@ -56,6 +56,7 @@ var allowed = []Allowance{
 
 	{Package: "e2e/sdk", Reason: "make sdk", Why: request},
 	{Package: "tutorial/operator-sdk/test/twins", Reason: "make sdk", Why: request},
+	{Package: "tutorial/operator-sdk/test/onkind", Reason: "make sdk", Why: request},
 	{Package: "tutorial/operator-sdk/test/twins", Reason: "Ansible is incomplete", Why: packages},
 
 	{Package: "kind/bundle", Reason: "macOS trusts what its keychain has", Why: system},

@@ -14,6 +14,8 @@ const largestPackage = "operator/internal/controller"
 // operatorSDK is the part that builds the programs of Operator SDK.
 const operatorSDK = "Operator SDK is built"
 
+var buildSDK = Part{Name: operatorSDK, Command: []string{"make", "sdk"}}
+
 // nightly is make nightly: everything that takes too long for a change, with nothing remembered from an earlier run. Each part takes at most
 // an hour, and a part that fails stops only what needs it. .github/workflows/nightly.yml runs each part on a machine.
 func nightly(r Request) (Plan, error) {
@@ -56,8 +58,12 @@ func nightly(r Request) (Plan, error) {
 	for i := range every {
 		every[i].Env = append(every[i].Env, "CLUSTER=kind", "TESTBED_TIER=e2e")
 	}
+	withSDK := command("sdk", "make", "test-sdk")
+	withSDK.Needs = append(withSDK.Needs, operatorSDK)
 	twins := tests("twins", "^(TestTwins|TestFaultyTwins|TestCosts)$", "./tutorial/operator-sdk/test/twins")
 	twins.Needs = append(twins.Needs, operatorSDK)
+	scorecard := testsOfSDK()
+	pods := onKind(Part{Name: sdkOnKind, Needs: []string{kubernetes, operatorSDK}, Tests: &Tests{Flags: append([]string{"-count=1", "-vet=off"}, scorecard.Flags...), Packages: scorecard.Packages}})
 	p := Plan{
 		Name: "make nightly", Tiers: []string{"test", "nightly"}, KeepGoing: true, Nightly: true,
 		About: []string{"make nightly: " + summary.Proves("nightly") + ". Each part takes up to an hour; PART=name runs only one."},
@@ -78,7 +84,8 @@ func nightly(r Request) (Plan, error) {
 			soak,
 			command("race", "make", "test-race"),
 			tests("scaffolds", "^(TestScaffolds|TestWithoutAClone|TestRepairsNothing)$", "./e2e/cmd/testbed", "./e2e/conformance"),
-			command(operatorSDK, "make", "sdk"),
+			buildSDK,
+			withSDK,
 			twins,
 			tests("versions", "^TestOlderKubernetes$", "./e2e/cmd/testbed"),
 			command("fuzz", "scripts/fuzz"),
@@ -86,6 +93,7 @@ func nightly(r Request) (Plan, error) {
 			command("offline", "scripts/prove-offline"),
 			prepareImages,
 			nodes,
+			pods,
 			every[0], every[1],
 			onKind(tests("texts", "^(TestCommandsOnKind|TestTextInOrder)$", "./docs", "./tutorial")),
 		},

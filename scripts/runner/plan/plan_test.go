@@ -32,6 +32,7 @@ func TestPlans(t *testing.T) {
 		"test":     {{}, {Stage: "04-controller"}, {Stage: "12-finished"}},
 		"e2e":      {{Cluster: "kind"}, {Cluster: "embedded"}, {Cluster: "existing"}, {Cluster: "kind", Stage: "08-deployment"}},
 		"e2e-all":  {{Cluster: "kind"}, {Cluster: "embedded"}, {Cluster: "kind", Stage: "08-deployment"}},
+		"e2e-sdk":  {{Cluster: "kind"}},
 		"test-all": {{}},
 		"rest":     {{}},
 		"nightly":  {{}},
@@ -69,8 +70,17 @@ func TestPlans(t *testing.T) {
 			}
 		}
 	}
-	if _, err := For("nothing", Request{}, nil); err == nil || err.Error() != "there is no plan nothing: use one of ci, e2e, e2e-all, nightly, rest, test, test-all" {
+	if _, err := For("nothing", Request{}, nil); err == nil || err.Error() != "there is no plan nothing: use one of ci, e2e, e2e-all, e2e-sdk, nightly, rest, test, test-all" {
 		t.Errorf("an unknown plan: %v", err)
+	}
+}
+
+// SDK=yes is refused with a value that it would ignore.
+func TestSDKIsAboutKind(t *testing.T) {
+	for _, request := range []Request{{Cluster: "embedded"}, {Cluster: "kind", Stage: "08-deployment"}} {
+		if _, err := For("e2e-sdk", request, nil); err == nil || !strings.HasPrefix(err.Error(), "SDK=yes is about kind") {
+			t.Errorf("%+v: %v", request, err)
+		}
 	}
 }
 

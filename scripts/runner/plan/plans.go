@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ var plans = map[string]func(Request) (Plan, error){
 	"rest":     rest,
 	"e2e":      e2e,
 	"e2e-all":  e2eAll,
+	"e2e-sdk":  e2eSDK,
 	"nightly":  nightly,
 	"ci":       ci,
 }
@@ -222,6 +224,24 @@ func e2eAll(r Request) (Plan, error) {
 		return allOnKind(), nil
 	}
 	return suitesOn(r)
+}
+
+// e2eSDK is make e2e SDK=yes: what needs Operator SDK, on kind.
+func e2eSDK(r Request) (Plan, error) {
+	if r.Cluster != "kind" || r.Stage != "" {
+		return Plan{}, errors.New("SDK=yes is about kind, and about no chapter: leave CLUSTER and STAGE out")
+	}
+	return Plan{
+		Name: "make e2e SDK=yes", Tiers: []string{"nightly"}, Partial: true, Env: append(of("nightly"), "CLUSTER=kind"),
+		Parts: imagesFor(buildSDK, testsOnKind(sdkOnKind, testsOfSDK(), operatorSDK)),
+	}, nil
+}
+
+// sdkOnKind is the part with the tests that need Operator SDK and kind.
+const sdkOnKind = "sdk-on-kind"
+
+func testsOfSDK() Tests {
+	return Tests{Flags: []string{"-run=^(TestScorecardInPods|TestHelmOperatorAsImage)$"}, Packages: []string{"./e2e/sdk", "./tutorial/operator-sdk/test/onkind"}}
 }
 
 // suitesOn are the suites on a cluster where nothing is left out.

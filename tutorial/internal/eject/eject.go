@@ -43,7 +43,7 @@ type Options struct {
 	Root string
 	// Directory is the operator's directory, relative to Root, with slashes.
 	Directory string
-	// Module is the name of the copy's module.
+	// Module is the name of the copy's module. A project without Go has none.
 	Module string
 	// Without are files and, ending with a slash, directories of Directory that are left out.
 	Without []string
@@ -77,19 +77,22 @@ func Eject(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	rewriteTools := strings.NewReplacer(module+"/"+tools, o.Module+"/"+copiedTools, tools, copiedTools)
-	for _, file := range []string{"go.mod", "go.sum"} {
-		from := filepath.Join(o.Root, tools, file)
-		if err := copyFile(from, filepath.Join(o.To, copiedTools, file), rewriteTools); err != nil {
-			return err
-		}
-	}
 	written := map[string]string{".gitignore": ignored, ".gitattributes": attributes}
 	if o.GNUmakefile != "" {
 		written["GNUmakefile"] = o.GNUmakefile
 	}
 	for file, text := range written {
 		if err := os.WriteFile(filepath.Join(o.To, file), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if !slices.ContainsFunc(files, func(file string) bool { return path.Ext(file) == ".go" }) {
+		return nil // an operator of Operator SDK that is a chart or a role
+	}
+	rewriteTools := strings.NewReplacer(module+"/"+tools, o.Module+"/"+copiedTools, tools, copiedTools)
+	for _, file := range []string{"go.mod", "go.sum"} {
+		from := filepath.Join(o.Root, tools, file)
+		if err := copyFile(from, filepath.Join(o.To, copiedTools, file), rewriteTools); err != nil {
 			return err
 		}
 	}
@@ -126,16 +129,23 @@ func removeAll(directory string, existed bool) error {
 	return err
 }
 
-// files returns the files to copy, relative to the operator's directory.
+// files returns the files to copy, relative to the operator's directory. A directory in it that has its own PROJECT file is another
+// operator.
 func (o Options) files(ctx context.Context) ([]string, error) {
 	all, err := o.known(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing the files of %s: %w", o.Directory, err)
 	}
+	without := slices.Clone(o.Without)
+	for _, file := range all {
+		if directory, name := path.Split(file); name == "PROJECT" && directory != "" {
+			without = append(without, directory)
+		}
+	}
 	var files []string
 	for _, file := range all {
-		leftOut := slices.ContainsFunc(o.Without, func(without string) bool {
-			return file == without || strings.HasSuffix(without, "/") && strings.HasPrefix(file, without)
+		leftOut := slices.ContainsFunc(without, func(pattern string) bool {
+			return file == pattern || strings.HasSuffix(pattern, "/") && strings.HasPrefix(file, pattern)
 		})
 		_, err := os.Stat(filepath.Join(o.Root, o.Directory, file))
 		if !leftOut && err == nil {

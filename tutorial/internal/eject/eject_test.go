@@ -83,6 +83,39 @@ func TestEjectWithoutGit(t *testing.T) {
 	g.Expect(eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/02-informer-queue", Module: "example.com/copy", Without: chapter.Own, To: filepath.Join(work, "foreign")})).To(Succeed())
 }
 
+// The chapter about Operator SDK holds the same operator several times. Each is a project without the others, and one without Go has
+// neither a module nor the tools for Go.
+func TestEjectOneOfSeveral(t *testing.T) {
+	g := NewWithT(t)
+	projects, err := filepath.Glob(filepath.Join(root, "tutorial", "*", "*", "PROJECT"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(projects).To(ContainElement(HaveSuffix(filepath.FromSlash("operator-sdk/helm/PROJECT"))))
+	for _, project := range projects {
+		inner := filepath.Dir(project)
+		outer, name := filepath.Dir(inner), filepath.Base(inner)
+		copies := map[string]string{}
+		for _, directory := range []string{inner, outer} {
+			relative, err := filepath.Rel(root, directory)
+			g.Expect(err).NotTo(HaveOccurred())
+			copies[directory] = filepath.Join(t.TempDir(), "copy")
+			g.Expect(eject.Eject(t.Context(), eject.Options{
+				Root: root, Directory: filepath.ToSlash(relative), Module: "example.com/copy", Without: chapter.Own, To: copies[directory],
+			})).To(Succeed())
+		}
+		g.Expect(filepath.Join(copies[outer], "go.mod")).To(BeAnExistingFile())
+		g.Expect(filepath.Join(copies[outer], name)).NotTo(BeAnExistingFile())
+		for _, file := range []string{"PROJECT", "watches.yaml", "operator", filepath.Join("config", "default", "kustomization.yaml")} {
+			g.Expect(filepath.Join(copies[inner], file)).To(BeAnExistingFile())
+		}
+		for _, file := range []string{"go.mod", "hack", "README.md", "GNUmakefile"} {
+			g.Expect(filepath.Join(copies[inner], file)).NotTo(BeAnExistingFile())
+		}
+		script, err := os.Stat(filepath.Join(copies[inner], "operator"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(script.Mode().Perm()&0o111).NotTo(BeZero(), "the script can be run")
+	}
+}
+
 // A copy of each chapter and of the finished operator is a project of its own: it compiles with its tests where there is no
 // repository, names nothing of it, and what is generated is what its own Makefile generates. The tests that can read a file
 // pass there, too. The others can't see a difference, so they run only where the operator is.

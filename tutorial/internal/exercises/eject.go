@@ -15,9 +15,13 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/eject"
 )
 
-// Eject makes the new directory dir a project of its own, of the finished operator, or of the chapter called stage: for somebody
-// who begins an operator, not for a learner. Its module is called module; empty means a name that every copy has.
+// Eject makes the new directory dir a separate project, of the finished operator, or of the one called stage: for an author who begins
+// an operator, not for a learner. Its module is called module; empty means a name that every copy has.
 func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) error {
+	withoutGo := strings.Contains(stage, "/")
+	if withoutGo && module != "" {
+		return fmt.Errorf("STAGE=%s has no Go module: leave MODULE=%s out", stage, module)
+	}
 	module = cmp.Or(module, moduleName)
 	if err := modversion.CheckImportPath(module); err != nil {
 		return fmt.Errorf("MODULE=%s can't be the name of a module, give one such as %s: %w", module, moduleName, err)
@@ -33,6 +37,13 @@ func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) 
 		}
 		options.Directory, options.Without = "tutorial/"+stage, chapter.Own
 	}
+	if withoutGo {
+		if err := eject.Eject(ctx, options); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s is a project of its own now. In it, kubectl apply --server-side -k config/crd installs its API, and ./operator run runs it, both on the cluster of your own KUBECONFIG.\n", dir)
+		return nil
+	}
 	protect, err := scripts(root, "protected.mk")
 	if err != nil {
 		return err
@@ -45,15 +56,23 @@ func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) 
 	return nil
 }
 
-// operators returns the names of the chapters that have something to build.
+// operators returns the names of the chapters that have something to build, and of the projects of Operator SDK without Go in them, such
+// as operator-sdk/helm.
 func operators(root string) ([]string, error) {
-	makefiles, err := filepath.Glob(filepath.Join(root, "tutorial", "*", "Makefile"))
-	if err != nil {
-		return nil, err
-	}
+	tutorial := filepath.Join(root, "tutorial")
 	var names []string
-	for _, makefile := range makefiles {
-		names = append(names, filepath.Base(filepath.Dir(makefile)))
+	for _, pattern := range []string{filepath.Join("*", "Makefile"), filepath.Join("*", "*", "PROJECT")} {
+		files, err := filepath.Glob(filepath.Join(tutorial, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			name, err := filepath.Rel(tutorial, filepath.Dir(file))
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, filepath.ToSlash(name))
+		}
 	}
 	return names, nil
 }

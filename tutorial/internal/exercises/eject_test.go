@@ -26,6 +26,18 @@ func TestEject(t *testing.T) {
 	}
 }
 
+// The operators of Operator SDK that are a chart or a role have no module, so a name for it is refused.
+func TestEjectChart(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	var out bytes.Buffer
+	g.Expect(exercises.Eject(t.Context(), root, "operator-sdk/helm", dir, "example.com/shop", &out)).To(MatchError("STAGE=operator-sdk/helm has no Go module: leave MODULE=example.com/shop out"))
+	g.Expect(dir).NotTo(BeAnExistingFile())
+	g.Expect(exercises.Eject(t.Context(), root, "operator-sdk/helm", dir, "", &out)).To(Succeed())
+	g.Expect(out.String()).To(HavePrefix(dir + " is a project of its own now. In it, kubectl apply --server-side -k config/crd installs its API, and ./operator run runs it, "))
+	g.Expect(filepath.Join(dir, "helm-charts", "memcached", "Chart.yaml")).To(BeAnExistingFile())
+}
+
 func TestEjectRefuses(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "mine")
