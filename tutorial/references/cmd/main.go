@@ -22,7 +22,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/references/internal/controller"
 )
 
-// defaultImage is the image of memcached where $MEMCACHED_IMAGE names none.
+// defaultImage is the image of memcached if $MEMCACHED_IMAGE is not set.
 const defaultImage = "docker.io/library/memcached:1.6.39-alpine"
 
 func main() {
@@ -73,7 +73,7 @@ func run(probeAddress, namespaces, image string) error {
 	return manager.Start(ctrl.SetupSignalHandler())
 }
 
-// scope returns what a cache of these namespaces, separated by commas, watches. No namespace means all.
+// scope returns the namespaces that the cache watches, given their names separated by commas. No name means all namespaces.
 func scope(namespaces string) map[string]cache.Config {
 	if namespaces == "" {
 		return nil

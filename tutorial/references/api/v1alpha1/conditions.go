@@ -2,9 +2,9 @@ package v1alpha1
 
 // The types of the conditions of a Memcached.
 const (
-	// ConditionAvailable is true when as many pods are ready as are wanted, of the current template or an earlier one.
+	// ConditionAvailable is true when as many pods are ready as the spec asks for, from the current template or an earlier one.
 	ConditionAvailable = "Available"
-	// ConditionProgressing is true while the operator or Kubernetes is on its way to what is wanted.
+	// ConditionProgressing is true while the operator or Kubernetes still works towards the desired state.
 	ConditionProgressing = "Progressing"
 	// ConditionDegraded is true when something fails that is unlikely to recover soon on its own.
 	ConditionDegraded = "Degraded"
@@ -20,7 +20,7 @@ const (
 	ReasonRollingOut = "RollingOut"
 	// ReasonConverged is why Progressing is false.
 	ReasonConverged = "Converged"
-	// ReasonDeploymentRefused is why Degraded is true when the API server takes no Deployment of the operator's.
+	// ReasonDeploymentRefused is why Degraded is true when the API server refuses the Deployment.
 	ReasonDeploymentRefused = "DeploymentRefused"
 	// ReasonChildRefused is why Degraded is true when the API server refuses a Service or a ConfigMap of the operator's.
 	ReasonChildRefused = "ChildRefused"
@@ -28,7 +28,7 @@ const (
 	ReasonNameTaken = "NameTaken"
 	// ReasonSecretMissing is why Degraded is true when the Secret with the users does not exist or holds none.
 	ReasonSecretMissing = "SecretMissing"
-	// ReasonPodsRefused is why Degraded is true when the API server takes no pods of the Deployment's.
+	// ReasonPodsRefused is why Degraded is true when the API server refuses the Deployment's pods.
 	ReasonPodsRefused = "PodsRefused"
 	// ReasonPodsFailing is why Degraded is true when pods can't start.
 	ReasonPodsFailing = "PodsFailing"

@@ -13,7 +13,7 @@ import (
 // GroupVersion is the group and the version of the types in this package.
 var GroupVersion = schema.GroupVersion{Group: "cache.example.com", Version: "v1alpha1"}
 
-// AddToScheme tells a scheme which Go type each kind of this group and version has.
+// AddToScheme registers the Go types of this group and version with a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &Memcached{}, &MemcachedList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)

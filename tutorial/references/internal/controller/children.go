@@ -74,7 +74,7 @@ func (r *MemcachedReconciler) applyDeployment(ctx context.Context, mc *cachev1al
 	if err := r.Apply(ctx, desired, fieldManager, client.ForceOwnership); err != nil {
 		return existing, err
 	}
-	// Apply has put the API server's answer into what was applied. A cache could be a moment behind.
+	// Apply has replaced the content of deployment with the API server's response, which is newer than any cache.
 	return toDeployment(desired)
 }
 

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// labelMemcachedUID is the label by which a Deployment finds its pods. Two Memcacheds never have the same UID.
+	// labelMemcachedUID is the label that a Deployment selects its pods by. Two Memcacheds never have the same UID.
 	labelMemcachedUID = "cache.example.com/memcached-uid"
 
-	// annotationMemcached says on a pod which Memcached it is of.
+	// annotationMemcached is an annotation of pods with the name of their Memcached.
 	annotationMemcached = "cache.example.com/memcached"
 
-	// memcachedUser is the number of the user "memcache" in the official images. They name that user, and a kubelet can't
-	// tell whether a name is root, so runAsNonRoot needs the number.
+	// memcachedUser is the ID of the user "memcache" in the official images. The images name the user, but with runAsNonRoot a
+	// kubelet accepts only an ID, because a name could stand for root.
 	memcachedUser = 11211
 )
 
@@ -51,12 +51,12 @@ func desiredDeployment(mc *cachev1alpha1.Memcached, image, usersHash string) *ac
 	return deployment
 }
 
-// podLabels are the labels that the pods of mc have, and no other pods.
+// podLabels returns the labels that only the pods of mc have.
 func podLabels(mc *cachev1alpha1.Memcached) map[string]string {
 	return map[string]string{labelMemcachedUID: string(mc.UID)}
 }
 
-// toDeployment returns what an apply configuration says as a Deployment.
+// toDeployment converts an apply configuration to a Deployment.
 func toDeployment(applied *acappsv1.DeploymentApplyConfiguration) (*appsv1.Deployment, error) {
 	text, err := json.Marshal(applied)
 	if err != nil {
@@ -66,8 +66,8 @@ func toDeployment(applied *acappsv1.DeploymentApplyConfiguration) (*appsv1.Deplo
 	return deployment, json.Unmarshal(text, deployment)
 }
 
-// ownerReference returns the entry in an object's metadata that says that mc owns and controls the object. Owns finds mc by it,
-// and the garbage collector deletes the object after mc.
+// ownerReference returns the owner reference that makes mc the controller of an object. Owns uses it to find mc, and the garbage
+// collector uses it to delete the object after mc.
 func ownerReference(mc *cachev1alpha1.Memcached) *acmetav1.OwnerReferenceApplyConfiguration {
 	return acmetav1.OwnerReference().
 		WithAPIVersion(cachev1alpha1.GroupVersion.String()).

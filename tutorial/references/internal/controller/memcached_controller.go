@@ -13,7 +13,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/references/api/v1alpha1"
 )
 
-// fieldManager is the name under which the API server records which fields the operator has set.
+// fieldManager is the name that the API server records as the manager of the fields that the operator sets.
 const fieldManager = client.FieldOwner("memcached-operator")
 
 // MemcachedReconciler keeps a Deployment of memcached, a Service and a ConfigMap for each Memcached, and the Memcached's status true.
@@ -45,7 +45,7 @@ type MemcachedReconciler struct {
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {
-		// It is gone, and the garbage collector removes what it owned.
+		// It was deleted, and the garbage collector deletes what it owned.
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !mc.DeletionTimestamp.IsZero() {

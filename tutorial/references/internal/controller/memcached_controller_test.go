@@ -27,7 +27,7 @@ func memcachedOfSize(size int32) *cachev1alpha1.Memcached {
 	}
 }
 
-// newReconciler returns a reconciler whose API server is a map.
+// newReconciler returns a reconciler with a fake API server.
 func newReconciler(t *testing.T, objects ...client.Object) *MemcachedReconciler {
 	t.Helper()
 	g, scheme := NewWithT(t), runtime.NewScheme()

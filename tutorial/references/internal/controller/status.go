@@ -19,7 +19,7 @@ import (
 // computeStatus returns the status of mc, computed from its Deployment and its pods as they were read, and from what failed when the
 // operator wrote what mc owns.
 func computeStatus(mc *cachev1alpha1.Memcached, deployment *appsv1.Deployment, pods []corev1.Pod, failed error) cachev1alpha1.MemcachedStatus {
-	// A condition that stays as it is keeps the time of its last change.
+	// A condition whose status stays the same keeps its lastTransitionTime.
 	status := cachev1alpha1.MemcachedStatus{Conditions: slices.Clone(mc.Status.Conditions), Nodes: readyPods(pods)}
 	set := func(conditionType string, is bool, reason, message string) {
 		value := metav1.ConditionFalse
@@ -33,7 +33,7 @@ func computeStatus(mc *cachev1alpha1.Memcached, deployment *appsv1.Deployment, p
 
 	size := *mc.Spec.Size
 	counted := fmt.Sprintf("%d of %d replicas are ready.", len(status.Nodes), size)
-	// Pods of an earlier template serve until they are replaced: Available is about how many there are, Progressing about which.
+	// Pods of an earlier template serve until they are replaced: Available depends on how many are ready, Progressing on which.
 	if len(status.Nodes) >= int(size) && availableReplicas(deployment) >= size {
 		set(cachev1alpha1.ConditionAvailable, true, cachev1alpha1.ReasonAllReplicasReady, counted)
 	} else {
@@ -57,7 +57,7 @@ func computeStatus(mc *cachev1alpha1.Memcached, deployment *appsv1.Deployment, p
 	return status
 }
 
-// availableReplicas returns how many pods of the Deployment its controller calls available.
+// availableReplicas returns how many pods the Deployment's controller counts as available.
 func availableReplicas(deployment *appsv1.Deployment) int32 {
 	if deployment == nil {
 		return 0
@@ -65,8 +65,8 @@ func availableReplicas(deployment *appsv1.Deployment) int32 {
 	return deployment.Status.AvailableReplicas
 }
 
-// rolledOut returns whether the Deployment has size pods, all of them ready and made from its current template. What its
-// controller wrote about an earlier spec does not count.
+// rolledOut reports whether the Deployment has size pods, all of them available and made from its current template. A status
+// that the Deployment's controller wrote for an earlier spec does not count.
 func rolledOut(deployment *appsv1.Deployment, size int32) bool {
 	if deployment == nil || deployment.Status.ObservedGeneration != deployment.Generation {
 		return false
@@ -75,7 +75,7 @@ func rolledOut(deployment *appsv1.Deployment, size int32) bool {
 	return status.Replicas == size && status.UpdatedReplicas == size && status.AvailableReplicas == size
 }
 
-// podsRefused returns the API server's reason for refusing the pods of the Deployment, or "".
+// podsRefused returns why the API server refuses the Deployment's pods, or "" if it does not.
 func podsRefused(deployment *appsv1.Deployment) string {
 	for _, condition := range deployment.Status.Conditions {
 		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
@@ -85,8 +85,8 @@ func podsRefused(deployment *appsv1.Deployment) string {
 	return ""
 }
 
-// podsFailing returns why a container can't start, or "". While a kubelet tries to pull an image its reasons alternate, so
-// they get one name here, or each would be a new status.
+// podsFailing returns why a container can't start, or "". While a kubelet retries to pull an image, it alternates between two
+// reasons. Both get the same message here, so that the status does not change each time.
 func podsFailing(pods []corev1.Pod) string {
 	for _, pod := range pods {
 		for _, container := range pod.Status.ContainerStatuses {
@@ -123,7 +123,7 @@ func isTrue(conditions []metav1.Condition, conditionType string) bool {
 	return meta.IsStatusConditionTrue(conditions, conditionType)
 }
 
-// writeStatus writes the status of mc, unless it is the same already, and records what has changed as an event.
+// writeStatus writes the status of mc if it has changed, and records the changes as events.
 func (r *MemcachedReconciler) writeStatus(ctx context.Context, mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) error {
 	if equality.Semantic.DeepEqual(mc.Status, status) {
 		return nil
@@ -137,9 +137,9 @@ func (r *MemcachedReconciler) writeStatus(ctx context.Context, mc *cachev1alpha1
 	return nil
 }
 
-// record records an event for each condition that has become true and that users wait for, or fear.
+// record records an event for each of Available and Degraded that has become true.
 func (r *MemcachedReconciler) record(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
-	// Without its resourceVersion, so that a later event with the same content is counted instead of written again.
+	// Drop the resourceVersion, so that a later event with the same content is counted instead of written again.
 	about := mc.DeepCopy()
 	about.ResourceVersion = ""
 	for conditionType, eventType := range map[string]string{
@@ -153,8 +153,8 @@ func (r *MemcachedReconciler) record(mc *cachev1alpha1.Memcached, status cachev1
 	}
 }
 
-// action returns what the operator was doing when it recorded an event with that message. The recorder does not compare messages: if
-// everything else is equal, it counts the event as a repetition and drops its message. So another message has another action.
+// action returns the action of an event with that message. The recorder does not compare messages: if everything else is equal, it
+// counts the event as a repetition and drops its message. So each message gets a different action.
 func action(message string) string {
 	sum := fnv.New32a()
 	sum.Write([]byte(message))

@@ -15,7 +15,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/references/api/v1alpha1"
 )
 
-// deploymentWith is a Deployment of generation 2 as its controller has seen it.
+// deploymentWith returns a Deployment of generation 2 whose status is up to date.
 func deploymentWith(observed int64, total, updated, available int32) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Generation: 2},
@@ -94,7 +94,7 @@ func TestTheSameStatusIsEqual(t *testing.T) {
 	g.Expect(computeStatus(mc, deploymentWith(2, 1, 1, 1), []corev1.Pod{readyPod("a")}, nil)).To(Equal(mc.Status))
 }
 
-// recorded are the objects that events were recorded about, and the actions.
+// recorded holds the object and the action of each recorded event.
 type recorded struct {
 	objects []runtime.Object
 	actions []string
@@ -104,7 +104,7 @@ func (r *recorded) Eventf(about, _ runtime.Object, _, _, action, _ string, _ ...
 	r.objects, r.actions = append(r.objects, about), append(r.actions, action)
 }
 
-// An event that names a version is another event for each version, and none is ever counted.
+// An event that names a resourceVersion differs for each version, so it never counts as a repetition.
 func TestEventsNameNoVersion(t *testing.T) {
 	g := NewWithT(t)
 	mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Name: "cache", UID: "1", ResourceVersion: "7"}}
@@ -115,7 +115,7 @@ func TestEventsNameNoVersion(t *testing.T) {
 	g.Expect(mc.ResourceVersion).To(Equal("7"), "expected the Memcached to be left as it is")
 }
 
-// The recorder counts an event with another message as a repetition, and drops the message, unless something else differs.
+// If only the message differs, the recorder counts the event as a repetition and drops the message.
 func TestEventsWithOtherMessagesHaveOtherActions(t *testing.T) {
 	g := NewWithT(t)
 	var events recorded

@@ -23,7 +23,7 @@ import (
 // authSecretIndex is the index of the cache that finds the Memcacheds that name a Secret.
 const authSecretIndex = "spec.authSecretRef.name"
 
-// SetupWithManager makes the manager call Reconcile for a Memcached whenever something changes that it looks at.
+// SetupWithManager makes the manager call Reconcile for a Memcached whenever an object changes that Reconcile reads.
 func (r *MemcachedReconciler) SetupWithManager(manager ctrl.Manager) error {
 	if err := manager.GetFieldIndexer().IndexField(context.Background(), &cachev1alpha1.Memcached{}, authSecretIndex, authSecretOf); err != nil {
 		return err
@@ -39,8 +39,8 @@ func (r *MemcachedReconciler) SetupWithManager(manager ctrl.Manager) error {
 		Complete(r)
 }
 
-// memcachedOf names the Memcached that a pod is of. A Deployment owns the pod's ReplicaSet, not the Memcached, so Owns could
-// not tell.
+// memcachedOf returns a request for the pod's Memcached. Owns can't find it, because the pod is owned by a ReplicaSet, which
+// is owned by the Deployment.
 func memcachedOf(_ context.Context, pod client.Object) []reconcile.Request {
 	name := pod.GetAnnotations()[annotationMemcached]
 	if name == "" {
@@ -73,19 +73,19 @@ func (r *MemcachedReconciler) memcachedsUsing(ctx context.Context, secret client
 	return requests
 }
 
-// whenUpdated lets through every creation and deletion, and those updates for which differ is true.
+// whenUpdated returns a predicate that accepts every creation and deletion, and the updates for which differ returns true.
 func whenUpdated(differ func(before, after client.Object) bool) predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return differ(e.ObjectOld, e.ObjectNew) }}
 }
 
-// memcachedDiffers returns whether an update changed what the reconciler looks at: the spec, which the generation counts, or
-// the status, with which the next one is compared.
+// memcachedDiffers reports whether an update changed the spec, which the generation counts, or the status, which the reconciler
+// compares with the next one.
 func memcachedDiffers(before, after client.Object) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		!equality.Semantic.DeepEqual(before.(*cachev1alpha1.Memcached).Status, after.(*cachev1alpha1.Memcached).Status)
 }
 
-// podDiffers returns whether an update changed what the status is computed from.
+// podDiffers reports whether an update changed a part of the pod from which the status is computed.
 func podDiffers(before, after client.Object) bool {
 	a, b := before.(*corev1.Pod), after.(*corev1.Pod)
 	return !a.DeletionTimestamp.Equal(b.DeletionTimestamp) ||

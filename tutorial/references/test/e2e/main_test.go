@@ -153,7 +153,7 @@ var (
 	nameTaken     = framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonNameTaken}
 )
 
-// settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for, and its status says so.
+// settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for, and its status reports it.
 func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	s.Helper()
 	framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
