@@ -190,7 +190,7 @@ func TestReadSampleRefuses(t *testing.T) {
 	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: password}\n---\n"
 	for content, why := range map[string]string{
 		"# nothing\n":    "it has no object: add the custom resource that the operator serves",
-		secret + manager: "it has several objects (Secret password, Deployment manager): give a file with only the custom resource that the operator serves",
+		secret + manager: "it has several objects (Secret password, Deployment manager): give a file with only the custom resource that the operator serves, and name files of what it refers to as companions",
 	} {
 		path := write(t, "sample.yaml", content, 0o600)
 		_, err := conformance.ReadSample(path)
