@@ -26,8 +26,7 @@ func (f failure) Unwrap() error { return f.error }
 
 // reasonOf returns the reason of an error for the condition Degraded.
 func reasonOf(err error) string {
-	var found failure
-	if errors.As(err, &found) {
+	if found, ok := errors.AsType[failure](err); ok {
 		return found.reason
 	}
 	return cachev1alpha1.ReasonDeploymentRefused
