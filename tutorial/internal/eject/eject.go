@@ -86,8 +86,8 @@ func Eject(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	if !slices.ContainsFunc(files, func(file string) bool { return path.Ext(file) == ".go" }) {
-		return nil // an operator of Operator SDK that is a chart or a role
+	if slices.Contains(files, "watches.yaml") {
+		return nil // an operator of Operator SDK that is a chart or a role, without Go
 	}
 	rewriteTools := strings.NewReplacer(module+"/"+tools, o.Module+"/"+copiedTools, tools, copiedTools)
 	for _, file := range []string{"go.mod", "go.sum"} {

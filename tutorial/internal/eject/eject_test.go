@@ -116,6 +116,14 @@ func TestEjectOneOfSeveral(t *testing.T) {
 	}
 }
 
+// A chapter without a program has a module as well: the grader compiles a submission with that of the solution.
+func TestEjectWithoutAProgram(t *testing.T) {
+	g := NewWithT(t)
+	to := filepath.Join(t.TempDir(), "copy")
+	g.Expect(eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/01-custom-resource", Module: "example.com/copy", Without: chapter.Own, To: to})).To(Succeed())
+	g.Expect(filepath.Join(to, "go.mod")).To(BeAnExistingFile())
+}
+
 // A copy of each chapter and of the finished operator is a project of its own: it compiles with its tests where there is no
 // repository, names nothing of it, and what is generated is what its own Makefile generates. The tests that can read a file
 // pass there, too. The others can't see a difference, so they run only where the operator is.
