@@ -37,8 +37,9 @@ const (
 	lostAtMost = 1
 )
 
-// lost matches the errors about such requests.
-var lost = regexp.MustCompile(`: (?:EOF|use of closed network connection)$`)
+// lost matches the errors about such requests. Which one it is depends on when the connection was closed: while the API server waited
+// for the response, before it sent the request, or in between.
+var lost = regexp.MustCompile(`: (?:EOF|use of closed network connection|write: broken pipe|read: connection reset by peer)$`)
 
 // TestRollingRestart owns the operator, of which two replicas run: as pods where the operator is deployed as an image, so that the
 // kubelet, the endpoints and kube-proxy decide when requests stop coming, and otherwise as processes, each of which gets requests for a
