@@ -49,7 +49,7 @@ const patientCalm = 10 * time.Second
 
 // MeasureCost measures an operator on its own cluster, and leaves nothing running. What the operator takes to start is not part of the cost.
 func MeasureCost(ctx context.Context, o CostOptions) (_ Cost, err error) {
-	cluster, err := newCluster(ctx, o.Subject.Manifests)
+	cluster, err := newCluster(ctx, o.Subject.Manifests, o.Objects)
 	if err != nil {
 		return Cost{}, err
 	}

@@ -98,7 +98,7 @@ func (o Options) measureAll(ctx context.Context) ([]Result, error) {
 // measure measures a subject with n objects, on a cluster of its own that serves its Memcacheds.
 func (o Options) measure(ctx context.Context, subject Subject, n int) (result Result, err error) {
 	fmt.Fprintf(o.Progress, "%s, %d objects\n", subject.Name, n)
-	cluster, err := newCluster(ctx, subject.Manifests)
+	cluster, err := newCluster(ctx, subject.Manifests, n)
 	if err != nil {
 		return Result{}, err
 	}
@@ -113,8 +113,12 @@ func (o Options) measure(ctx context.Context, subject Subject, n int) (result Re
 	return f.measureOperator(ctx, subject)
 }
 
-// newCluster creates a cluster that serves the Memcacheds of the manifests.
-func newCluster(ctx context.Context, m runner.Manifests) (*embedded.Provider, error) {
+// objectsPerNode is how many Memcacheds a simulated node has room for, with the requests of their pods, and with one pod more for each
+// during a rollout. Where pods wait for room, a rollout takes many times as long.
+const objectsPerNode = 250
+
+// newCluster creates a cluster that serves the Memcacheds of the manifests, with room for the pods of n.
+func newCluster(ctx context.Context, m runner.Manifests, n int) (*embedded.Provider, error) {
 	definitions, err := os.MkdirTemp("", "bench-operators-")
 	if err != nil {
 		return nil, err
@@ -124,7 +128,7 @@ func newCluster(ctx context.Context, m runner.Manifests) (*embedded.Provider, er
 		return nil, err
 	}
 	cluster := embedded.NewProvider()
-	cluster.WithName("bench").WithOpts(embedded.WithCRDs(definitions))
+	cluster.WithName("bench").WithOpts(embedded.WithCRDs(definitions), embedded.WithNodes(max(2, n/objectsPerNode)))
 	if _, err := cluster.Create(ctx); err != nil {
 		return nil, err
 	}

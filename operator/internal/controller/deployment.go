@@ -101,7 +101,7 @@ func desiredPodTemplate(uid types.UID, mc *cachev1alpha1.Memcached, image string
 			WithPeriodSeconds(periodSeconds)
 	}
 	// The scheduler prefers nodes and zones with fewer pods of mc, but keeps no pod pending. A preferred anti-affinity would do the
-	// same, but with thousands of pods it makes the scheduler several times slower, because each pod is then compared with all others.
+	// same, but Kubernetes' documentation advises against that in large clusters, because scheduling takes longer.
 	spread := func(domain string) *accorev1.TopologySpreadConstraintApplyConfiguration {
 		return accorev1.TopologySpreadConstraint().
 			WithTopologyKey(domain).
