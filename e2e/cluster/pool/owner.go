@@ -39,6 +39,8 @@ type Stats struct {
 	Started int
 	// Lent is how many times a suite got one.
 	Lent int
+	// Free is how many clusters wait for the next suite.
+	Free int
 }
 
 // Start returns a pool without clusters: each is started when a suite asks for one and none is free. What goes wrong with a cluster that
@@ -70,7 +72,9 @@ func (p *Pool) Dir() string { return p.dir.Dir() }
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.stats
+	stats := p.stats
+	stats.Free = len(p.idle)
+	return stats
 }
 
 // Close destroys the clusters, also those that suites still have.

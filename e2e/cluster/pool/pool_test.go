@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,7 +116,10 @@ func TestPool(t *testing.T) {
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	untilOperatorIsGone(t, name)
+	untilFree(t, p, 1)
+	if running(t, name, "operator") {
+		t.Error("expected the pool to stop what the suite ran")
+	}
 
 	third, err := pool.Borrow(t.Context(), p.Dir(), crds)
 	if err != nil {
@@ -275,20 +279,28 @@ func customKinds(t *testing.T, name string) []string {
 	return names
 }
 
-// untilOperatorIsGone waits until the pool has stopped what a suite ran, which it does when it has noticed the suite's end.
-func untilOperatorIsGone(t *testing.T, name string) {
+// untilFree waits until so many clusters are free: the pool has noticed the end of the suites that had them, and stopped what they ran.
+func untilFree(t *testing.T, p *pool.Pool, clusters int) {
 	t.Helper()
-	cluster, err := embedded.Attach(name)
+	for p.Stats().Free != clusters {
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("expected %d free clusters, got %+v", clusters, p.Stats())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// running reports whether a process with this name runs beside a cluster.
+func running(t *testing.T, cluster, name string) bool {
+	t.Helper()
+	attached, err := embedded.Attach(cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
-		_, found, err := cluster.Supervisor().Find(t.Context(), "operator")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !found {
-			return
-		}
+	_, found, err := attached.Supervisor().Find(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return found
 }
