@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -73,6 +74,13 @@ func TestDesiredDeployment(t *testing.T) {
 	}
 	if got := *deployment.Spec.Replicas; got != 3 {
 		t.Errorf("replicas = %d, want 3", got)
+	}
+	rollout := appsv1.DeploymentStrategy{
+		Type:          appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromString("25%")), MaxUnavailable: new(intstr.FromInt32(0))},
+	}
+	if diff := cmp.Diff(rollout, deployment.Spec.Strategy); diff != "" {
+		t.Errorf("strategy (-want +got):\n%s", diff)
 	}
 
 	container := deployment.Spec.Template.Spec.Containers[0]
