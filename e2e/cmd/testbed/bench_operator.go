@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -29,6 +30,24 @@ type benchOperatorFlags struct {
 	plot             string
 }
 
+// complete takes --late=0 for no number at all, and checks the numbers.
+func (f *benchOperatorFlags) complete() error {
+	if slices.Equal(f.late, []int{0}) {
+		f.late = nil
+	}
+	for _, flag := range []struct {
+		name    string
+		numbers []int
+	}{{"objects", f.objects}, {"late", f.late}} {
+		for _, n := range flag.numbers {
+			if n < 1 {
+				return fmt.Errorf("--%s=%d measures nothing: use 1 or more", flag.name, n)
+			}
+		}
+	}
+	return nil
+}
+
 func newBenchOperator() *cobra.Command {
 	var flags benchOperatorFlags
 	command := &cobra.Command{
@@ -40,12 +59,8 @@ server for that, counted in the audit log, each on its own cluster. A target
 that is missed is not a failure.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			for name, numbers := range map[string][]int{"objects": flags.objects, "late": flags.late} {
-				for _, n := range numbers {
-					if n < 1 {
-						return usageError{fmt.Errorf("--%s=%d measures nothing: use 1 or more", name, n)}
-					}
-				}
+			if err := flags.complete(); err != nil {
+				return usageError{err}
 			}
 			results, err := benchOperator(command.Context(), flags)
 			if err != nil {
@@ -62,7 +77,7 @@ that is missed is not a failure.`,
 	set := command.Flags()
 	set.StringVar(&flags.scaffold, "scaffold", "", "directory that scripts/scaffold made; if empty, the scaffold is not measured")
 	set.IntSliceVar(&flags.objects, "objects", []int{1, 100, 1000}, "numbers of objects")
-	set.IntSliceVar(&flags.late, "late", []int{100}, "numbers of objects that are also measured with pods that take 5s until they are ready; empty for none")
+	set.IntSliceVar(&flags.late, "late", []int{100}, "numbers of objects that are also measured with pods that take 5s until they are ready; 0 for none")
 	set.IntVar(&flags.repairs, "repairs", 100, "how many Deployments are changed to see them repaired")
 	set.IntVar(&flags.foreign, "foreign", 5000, "how many foreign Deployments are created at the end")
 	set.DurationVar(&flags.quiet, "quiet", 65*time.Second, "how long nothing is done, to count writes")
