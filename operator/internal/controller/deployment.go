@@ -81,8 +81,8 @@ func desiredDeploymentSelecting(uid types.UID, mc *cachev1alpha1.Memcached, imag
 			WithReplicas(*mc.Spec.Size).
 			WithRevisionHistoryLimit(2).
 			WithSelector(acmetav1.LabelSelector().WithMatchLabels(selectorLabels(uid))).
-			// A replacement is ready before the old pod is removed, so a rollout never reduces capacity. Up to a quarter of the pods are
-			// replaced at once, which is the default of Deployments.
+			// A replacement is ready before the old pod is removed, so a rollout never reduces capacity.
+			// Up to a quarter of the pods are replaced at once, which is the default of Deployments.
 			WithStrategy(acappsv1.DeploymentStrategy().
 				WithType(appsv1.RollingUpdateDeploymentStrategyType).
 				WithRollingUpdate(acappsv1.RollingUpdateDeployment().

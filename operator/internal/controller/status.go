@@ -105,12 +105,13 @@ func (s snapshot) isEarly(pods podCounts) bool {
 	return !wasAvailable && s.deployment.ready < int32(size)
 }
 
-// readyReplicas returns how many pods are ready. Once there are enough, the Deployment's controller has to agree; until then, a
-// difference is not worth a write.
+// readyReplicas returns how many of the replicas that the spec asks for are ready. There may be more pods for a while, during a rollout
+// or before the size is reduced. Once there are enough, the Deployment's controller has to agree; until then, a difference is not
+// worth a write.
 func (s snapshot) readyReplicas(pods podCounts) int32 {
-	ready := int32(len(pods.ready))
-	if ready >= *s.memcached.Spec.Size {
-		return min(ready, s.deployment.ready)
+	ready, size := int32(len(pods.ready)), *s.memcached.Spec.Size
+	if ready >= size {
+		return min(size, s.deployment.ready)
 	}
 	return ready
 }

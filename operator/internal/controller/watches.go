@@ -52,7 +52,7 @@ func (r *MemcachedReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Man
 		For(&cachev1alpha1.Memcached{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: r.isRelevantMemcached})).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(predicate.Funcs{CreateFunc: isObserved, UpdateFunc: isRelevantChange})).
 		WatchesMetadata(&appsv1.ReplicaSet{}, toMemcached, builder.WithPredicates(predicate.Funcs{UpdateFunc: isRelevantChange})).
-		Watches(&corev1.Pod{}, podHandler{toMemcached, min(readyDelay, r.ProgressInterval)}, builder.WithPredicates(predicate.Funcs{CreateFunc: isRelevantCreation, UpdateFunc: isRelevantUpdate})).
+		Watches(&corev1.Pod{}, podHandler{toMemcached, min(readyDelay, r.ProgressInterval)}, builder.WithPredicates(podPredicate)).
 		WithOptions(controller.Options{
 			// A refused write is retried soon at first and then less and less often, but at least as often as a foreign
 			// Deployment is checked, because no event says that a quota was raised or a permission restored.
@@ -98,9 +98,12 @@ func relevantFields(object client.Object) client.Object {
 			// The first revision of a Deployment that was just created comes before its status, and means nothing yet.
 			copied.Annotations = only(object.Annotations, cachev1alpha1.AnnotationFieldsHash)
 		}
+		// While pods are missing, their own updates are enough, and so they are where there is one more during a rollout; the
+		// Deployment's count matters only for whether all are ready.
 		if state := stateOf(object); state.ready < state.replicas {
-			// While pods are missing, their own updates are enough; the Deployment's count matters only once all are ready.
 			copied.Status.ReadyReplicas = 0
+		} else {
+			copied.Status.ReadyReplicas = state.replicas
 		}
 		return &copied
 	case *metav1.PartialObjectMetadata:
@@ -110,6 +113,9 @@ func relevantFields(object client.Object) client.Object {
 	}
 	return object
 }
+
+// podPredicate lets through what may change the status of a pod's Memcached.
+var podPredicate = predicate.Funcs{CreateFunc: isRelevantCreation, UpdateFunc: isRelevantUpdate, DeleteFunc: isRelevantDeletion}
 
 // isRelevantCreation reports whether a pod that is seen for the first time may change its Memcached's status. A pod that was just
 // created does not, because the size of the Deployment already accounts for it.
@@ -129,6 +135,13 @@ func isRelevantUpdate(update event.UpdateEvent) bool {
 	return isReady(*before) != isReady(*after) || isGone(*before) != isGone(*after) || failureOf(*before) != failureOf(*after) ||
 		!equality.Semantic.DeepEqual(before.Labels, after.Labels) ||
 		!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+}
+
+// isRelevantDeletion reports whether the end of a pod may change its Memcached's status. A pod that was going, or had finished, has not
+// counted since then.
+func isRelevantDeletion(deletion event.DeleteEvent) bool {
+	pod, isPod := deletion.Object.(*corev1.Pod)
+	return !isPod || !isGone(*pod)
 }
 
 // podHandler triggers a reconcile for the Memcached of a pod: after the delay if the pod has just become ready, at once

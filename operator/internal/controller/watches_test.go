@@ -64,8 +64,16 @@ func TestIsRelevantChange(t *testing.T) {
 		"the size":                   {before, deployment(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(1)) }), true},
 		"one pod more that is ready": {before, deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }), false},
 		"the last pod that is ready": {before, deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 2 }), true},
-		"all observed":               {before, deployment(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }), true},
-		"the first revision":         {before, deployment(func(d *appsv1.Deployment) { d.Annotations = map[string]string{annotationRevision: "1"} }), false},
+		"one pod more than the size": {
+			deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 2 }),
+			deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 3 }), false,
+		},
+		"fewer than the size": {
+			deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 3 }),
+			deployment(func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }), true,
+		},
+		"all observed":       {before, deployment(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }), true},
+		"the first revision": {before, deployment(func(d *appsv1.Deployment) { d.Annotations = map[string]string{annotationRevision: "1"} }), false},
 		"another revision": {
 			deployment(func(d *appsv1.Deployment) { d.Status.ObservedGeneration = 1 }),
 			deployment(func(d *appsv1.Deployment) {
@@ -174,6 +182,27 @@ func TestIsRelevantCreation(t *testing.T) {
 				t.Errorf("isRelevantCreation = %t, want %t", got, test.want)
 			}
 		})
+	}
+}
+
+func TestIsRelevantDeletion(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod  corev1.Pod
+		want bool
+	}{
+		"after it was going":        {pod("a", ready, deleting), false},
+		"after it had failed":       {pod("a", phase(corev1.PodFailed)), false},
+		"without a sign of its end": {pod("a", ready), true},
+		"before it was ever ready":  {pod("a"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isRelevantDeletion(event.DeleteEvent{Object: &test.pod}); got != test.want {
+				t.Errorf("isRelevantDeletion = %t, want %t", got, test.want)
+			}
+		})
+	}
+	if !isRelevantDeletion(event.DeleteEvent{Object: &appsv1.Deployment{}}) {
+		t.Error("the deletion of another object wakes the reconciler up")
 	}
 }
 

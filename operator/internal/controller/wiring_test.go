@@ -208,7 +208,9 @@ func TestWatches(t *testing.T) {
 		}
 	}
 	memcached := func(mc string) client.Object { return memcachedCalled(mc) }
-	deployment := func(mc string) client.Object { return &appsv1.Deployment{ObjectMeta: ownedBy(mc)} }
+	deployment := func(mc string) client.Object {
+		return &appsv1.Deployment{ObjectMeta: ownedBy(mc), Spec: appsv1.DeploymentSpec{Replicas: new(int32(1))}}
+	}
 	replicaSet := func(mc string) client.Object { return &metav1.PartialObjectMetadata{ObjectMeta: ownedBy(mc)} }
 	pod := func(mc string) client.Object { return &corev1.Pod{ObjectMeta: ownedBy(mc)} }
 	observed := func(mc string) client.Object {
@@ -217,6 +219,11 @@ func TestWatches(t *testing.T) {
 	readyPod := func(mc string) client.Object {
 		object := &corev1.Pod{ObjectMeta: ownedBy(mc)}
 		ready(object)
+		return object
+	}
+	goingPod := func(mc string) client.Object {
+		object := &corev1.Pod{ObjectMeta: ownedBy(mc)}
+		deleting(object)
 		return object
 	}
 	created := func(informer *fakeInformer, object client.Object) { informer.Add(object) }
@@ -257,6 +264,7 @@ func TestWatches(t *testing.T) {
 		{"a pod is ready", podKind, pod, changed(func(object client.Object) { ready(object.(*corev1.Pod)) }), true},
 		{"a pod is scheduled", podKind, pod, changed(nothing), false},
 		{"a pod is gone", podKind, pod, deleted, true},
+		{"a pod that was going is gone", podKind, goingPod, deleted, false},
 	}
 	name := func(i int) string { return fmt.Sprintf("memcached-%d", i) }
 	w := newWiring(t, testRecheck)
