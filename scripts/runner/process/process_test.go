@@ -121,7 +121,9 @@ func TestFinishEndsWhatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	job, err := guard.Start(process.Command{Args: []string{"sh", "-c", "sleep 1000 & exit 3"}, Stdout: writer, Stderr: writer})
+	// Until it is executed, the process in the background is a copy of the shell, with the shell's arguments.
+	const command = `sleep 1000 & until [ "$(ps -o args= -p $!)" = "sleep 1000" ]; do :; done; exit 3`
+	job, err := guard.Start(process.Command{Args: []string{"sh", "-c", command}, Env: os.Environ(), Stdout: writer, Stderr: writer})
 	if err != nil {
 		t.Fatal(err)
 	}
