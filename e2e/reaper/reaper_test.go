@@ -31,6 +31,7 @@ func init() {
 }
 
 func TestMain(m *testing.M) {
+	reaper.SetGrace(3 * time.Second) // in the reapers of these tests, too: one of the processes that are left ignores SIGTERM
 	switch os.Getenv(part) {
 	case "":
 		os.Exit(m.Run())
