@@ -216,7 +216,7 @@ func TestSettleLeavesTheConnectionsOfWhoIsBeingStopped(t *testing.T) {
 	leaving, withdrawn := a.endpoint, a.endpoint
 	leaving.Leaving = true
 	s.settle(t.Context(), []endpoint{leaving, b.endpoint})
-	a.unready.Store(true) // only now, because the forwarder looks by itself, too
+	a.unready.Store(true) // only now, because the forwarder also looks every second
 	s.cutUnready(t.Context())
 	g.Expect([]string{s.dial(t).ask(), s.dial(t).ask()}).To(ConsistOf("a", "b"))
 	withdrawn.Withdrawn = true
