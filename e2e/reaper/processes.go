@@ -13,10 +13,11 @@ import (
 	"time"
 )
 
+// grace is how long a process may take to end after a SIGTERM: a supervisor removes the directory of its cluster, and an inner reaper
+// cleans up its own run, which a busy machine may need a while for. What is killed before that leaves its files.
+var grace = 30 * time.Second
+
 const (
-	// grace is how long a process may take to end after a SIGTERM: a supervisor removes the directory of its cluster, and an inner
-	// reaper cleans up its own run.
-	grace = 3 * time.Second
 	// killLimit is how long a process may take to be gone after a SIGKILL. One in an uninterruptible system call must not keep the
 	// reaper forever.
 	killLimit = 30 * time.Second

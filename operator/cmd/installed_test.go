@@ -327,12 +327,13 @@ func (p *process) probe(ctx context.Context, path string) error {
 }
 
 // freeAddresses sets each to another address of this machine on which nothing listens. A port that the system chooses may be
-// somebody else's by the time the replica listens, because the system chooses it again once it is free. It never chooses these.
+// somebody else's by the time the replica listens, because the system chooses it again once it is free. It never chooses these, nor do
+// the embedded clusters that other packages' tests start meanwhile, which have those from 20000.
 func freeAddresses(addresses ...*string) {
 	var taken []net.Listener // until all are found, so that none is found twice
 	for _, address := range addresses {
 		for *address == "" {
-			listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(10000)))
+			listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(5000)))
 			if err == nil {
 				taken = append(taken, listener)
 				*address = listener.Addr().String()

@@ -122,20 +122,20 @@ func TestConfinedProcess(t *testing.T) {
 	options.Binary, r.operator.manager, r.at = sh, Manager{Env: []string{"COLOR=red"}}, addresses{}
 	p, err := r.process(options)
 	g.Expect(err).NotTo(HaveOccurred())
-	p.Args = append(p.Args[:len(p.Args)-1], "-c", "set; while :; do :; done") // without the flag of the probes, which a shell does not have
-	p.Grace = time.Minute                                                     // a busy machine may take long to end even this
+	p.Args = append(p.Args[:len(p.Args)-1], "-c", "set; echo printed; while :; do :; done") // without the flag of the probes, which a shell does not have
+	p.Grace = time.Minute                                                                   // a busy machine may take long to end even this
 	g.Expect(r.supervisor().Run(t.Context(), p)).To(Succeed())
 	printed := func() string {
 		log, err := os.ReadFile(r.LogFile())
 		g.Expect(err).NotTo(HaveOccurred())
 		return string(log)
 	}
-	for deadline := time.Now().Add(10 * time.Minute); !strings.Contains(printed(), "COLOR='red'"); <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Minute); !strings.HasSuffix(printed(), "\nprinted\n"); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal(printed())
 		}
 	}
-	g.Expect(printed()).To(And(ContainSubstring("HOME='"+r.privateDir()), Not(ContainSubstring("OF_THE_SUITE"))))
+	g.Expect(printed()).To(And(ContainSubstring("COLOR='red'"), ContainSubstring("HOME='"+r.privateDir()), Not(ContainSubstring("OF_THE_SUITE"))))
 	g.Expect(r.supervisor().Stop(t.Context(), r.Name())).To(Succeed())
 	exit, err := r.supervisor().Wait(t.Context(), r.Name())
 	g.Expect(err).NotTo(HaveOccurred())

@@ -68,6 +68,12 @@ type stage struct {
 
 func newStage(t *testing.T, actors ...*actor) *stage {
 	t.Helper()
+	return newStageClosing(t, time.Minute, actors...)
+}
+
+// newStageClosing is newStage with the time that a client may take to close a connection that is cut: for clients that do not close, none.
+func newStageClosing(t *testing.T, closing time.Duration, actors ...*actor) *stage {
+	t.Helper()
 	listener, err := loopback.Listen()
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +87,7 @@ func newStage(t *testing.T, actors ...*actor) *stage {
 		}
 		return list
 	}, t.Logf)
-	s.probing = time.Minute // nobody here hangs, however slow the machine is
+	s.probing, s.closing = time.Minute, closing // nobody here hangs, however slow the machine is
 	var endpoints []endpoint
 	for _, a := range actors {
 		endpoints = append(endpoints, a.endpoint)
@@ -201,22 +207,22 @@ func TestSettleCutsTheConnectionsOfWhoIsHeld(t *testing.T) {
 func TestSettleLeavesTheConnectionsOfWhoIsBeingStopped(t *testing.T) {
 	g := NewWithT(t)
 	a, b := newActor(t, "a"), newActor(t, "b")
-	s := newStage(t, a, b)
+	s := newStageClosing(t, 0, a, b)
 	byName := map[string]visit{}
 	for range 2 {
 		d := s.dial(t)
 		byName[d.ask()] = d
 	}
-	a.unready.Store(true)
 	leaving, withdrawn := a.endpoint, a.endpoint
 	leaving.Leaving = true
 	s.settle(t.Context(), []endpoint{leaving, b.endpoint})
+	a.unready.Store(true) // only now, because the forwarder also looks every second
+	s.cutUnready(t.Context())
 	g.Expect([]string{s.dial(t).ask(), s.dial(t).ask()}).To(ConsistOf("a", "b"))
 	withdrawn.Withdrawn = true
 	s.settle(t.Context(), []endpoint{withdrawn, b.endpoint})
 	g.Expect([]string{s.dial(t).ask(), s.dial(t).ask()}).To(ConsistOf("b", "b"))
 	g.Expect(byName["a"].ask()).To(Equal("a"))
-	s.closing = 0 // this client does not close
 	s.settle(t.Context(), []endpoint{b.endpoint})
 	g.Expect(byName["a"].ask()).To(BeEmpty())
 }
@@ -225,10 +231,9 @@ func TestSettleCutsTheConnectionsOfAnEarlierRun(t *testing.T) {
 	g := NewWithT(t)
 	before, after := newActor(t, "before"), newActor(t, "after")
 	after.Process = before.Process // started again, on other ports
-	s := newStage(t, before)
+	s := newStageClosing(t, 0, before)
 	old := s.dial(t)
 	g.Expect(old.ask()).To(Equal("before"))
-	s.closing = 0 // this client does not close
 	s.settle(t.Context(), []endpoint{after.endpoint})
 	g.Expect(old.ask()).To(BeEmpty())
 	g.Expect(s.dial(t).ask()).To(Equal("after"))

@@ -416,9 +416,10 @@ func (h *gatehouse) portTaken(t *testing.T) {
 	g.Expect(h.operator.Restart(t.Context())).To(Succeed())
 }
 
-// freePort returns a port that no other process of the testbed takes before its user does: it is below those of package loopback.
+// freePort returns a port that no other process of the testbed takes before its user does: it is below those of package loopback, and above
+// those of the operator's own tests.
 func freePort() int {
-	for port := 10000 + rand.IntN(10000); ; port++ {
+	for port := 15000 + rand.IntN(4000); ; port++ {
 		if listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err == nil {
 			listener.Close()
 			return port

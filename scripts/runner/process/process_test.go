@@ -16,8 +16,15 @@ import (
 	"github.com/example/operator-testbed/scripts/runner/process"
 )
 
-// role makes the test's executable a program that starts a command: its value is the command for sh.
-const role = "PROCESS_TEST_COMMAND"
+// role makes the test's executable a program that starts a command: its value is the command for sh. The value of graceRole is the grace of
+// the program's guard.
+const (
+	role      = "PROCESS_TEST_COMMAND"
+	graceRole = "PROCESS_TEST_GRACE"
+)
+
+// patient is the grace of a guard that must not kill what is about to stop, however slow the machine is.
+const patient = 10 * time.Minute
 
 func TestMain(m *testing.M) {
 	process.Become()
@@ -31,7 +38,11 @@ func TestMain(m *testing.M) {
 func starter(command string) int {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)
-	guard, err := process.NewGuard(time.Second)
+	grace, err := time.ParseDuration(os.Getenv(graceRole))
+	if err != nil {
+		panic(err)
+	}
+	guard, err := process.NewGuard(grace)
 	if err != nil {
 		panic(err)
 	}
@@ -50,10 +61,10 @@ func starter(command string) int {
 
 // start starts a program that starts the command, whose first line of output it waits for. The rest of it ends when every process that
 // could write it has ended.
-func start(t *testing.T, command string) (program *exec.Cmd, output *bufio.Reader) {
+func start(t *testing.T, command string, grace time.Duration) (program *exec.Cmd, output *bufio.Reader) {
 	t.Helper()
 	program = exec.Command(os.Args[0])
-	program.Env = append(os.Environ(), role+"="+command)
+	program.Env = append(os.Environ(), role+"="+command, graceRole+"="+grace.String())
 	program.Stderr = os.Stderr
 	stdout, err := program.StdoutPipe()
 	if err != nil {
@@ -77,16 +88,17 @@ func TestEndsWithItsStarter(t *testing.T) {
 	for name, test := range map[string]struct {
 		command string
 		signal  os.Signal
+		grace   time.Duration
 		want    string
 	}{
-		"interrupted":                         {"(trap '' INT; exec sleep 1000) & echo started; wait", os.Interrupt, ""},
-		"killed":                              {"(trap '' INT; exec sleep 1000) & echo started; wait", os.Kill, ""},
-		"killed, with one that ends in order": {"trap 'echo cleaned up; exit' INT; echo started; while :; do sleep 0.1; done", os.Kill, "cleaned up\n"},
-		"killed, with one that does not stop": {"trap '' INT; echo started; while :; do sleep 0.1; done", os.Kill, ""},
+		"interrupted":                         {"(trap '' INT; exec sleep 1000) & echo started; wait", os.Interrupt, patient, ""},
+		"killed":                              {"(trap '' INT; exec sleep 1000) & echo started; wait", os.Kill, patient, ""},
+		"killed, with one that ends in order": {"trap 'echo cleaned up; exit' INT; echo started; while :; do sleep 0.1; done", os.Kill, patient, "cleaned up\n"},
+		"killed, with one that does not stop": {"trap '' INT; echo started; while :; do sleep 0.1; done", os.Kill, time.Second, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			program, output := start(t, test.command)
+			program, output := start(t, test.command, test.grace)
 			if err := program.Process.Signal(test.signal); err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +121,9 @@ func TestFinishEndsWhatIsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	job, err := guard.Start(process.Command{Args: []string{"sh", "-c", "sleep 1000 & exit 3"}, Stdout: writer, Stderr: writer})
+	// Until it is executed, the process in the background is a copy of the shell, with the shell's arguments.
+	const command = `sleep 1000 & until [ "$(ps -o args= -p $!)" = "sleep 1000" ]; do :; done; exit 3`
+	job, err := guard.Start(process.Command{Args: []string{"sh", "-c", command}, Env: os.Environ(), Stdout: writer, Stderr: writer})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,8 @@ type Options struct {
 	Quiet time.Duration
 	// Watch is the period of the watchdog; 0 means none.
 	Watch time.Duration
+	// Looks are the moments at which the watchdog looks. Without them, it looks at intervals.
+	Looks <-chan time.Time
 	// Grace is how long a part that is interrupted may take to end.
 	Grace time.Duration
 	// Kill ends the grace when it is closed.
@@ -179,13 +181,17 @@ const looks = 20
 // watch looks for parts that hang.
 func (r *runner) watch(ctx context.Context) {
 	w := watchdog.New(r.Watch/looks, looks)
-	ticks := time.NewTicker(r.Watch / looks)
-	defer ticks.Stop()
+	now := r.Looks
+	if now == nil {
+		ticks := time.NewTicker(r.Watch / looks)
+		defer ticks.Stop()
+		now = ticks.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticks.C:
+		case <-now:
 		}
 		all, err := process.List()
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -301,13 +302,8 @@ func runsNow(t *testing.T, stays plan.Part) <-chan struct{} {
 	file := regexp.MustCompile(`>'([^']+)'`).FindStringSubmatch(stays.Command[2])[1]
 	runs := make(chan struct{})
 	go func() {
-		for {
-			if _, err := os.Stat(file); err == nil {
-				close(runs)
-				return
-			}
-			<-time.After(10 * time.Millisecond)
-		}
+		untilExists(file)
+		close(runs)
 	}()
 	return runs
 }
@@ -433,9 +429,9 @@ func TestBad(t *testing.T) { t.Error("expected 1, got 2") }
 	w.expect(t, `
 == tests
 a cluster is up
-.*=== FAIL: a TestBad \(0s\)
+.*=== FAIL: a TestBad \([\d.ms]+\)
     a_test.go:\d+: expected 1, got 2
---- FAIL: TestBad \(0.00s\)
+--- FAIL: TestBad \([\d.]+s\)
 .*FAIL  a \([\d.ms]+\)
 .*Skipped:
   b TestB: it needs a real kubelet
@@ -543,21 +539,59 @@ func TestDoesNotCompile(t *testing.T) {
 	}
 }
 
+// looked has the watchdog look when the test says so. The function that it returns has it look once, and reports whether the run goes on.
+// over ends that.
+func (w *scenario) looked() (look func() bool, over func()) {
+	looks, ended := make(chan time.Time), make(chan struct{})
+	w.Looks = looks
+	return func() bool {
+		select {
+		case looks <- time.Now():
+			return true
+		case <-ended:
+			return false
+		}
+	}, func() { close(ended) }
+}
+
+// untilExists waits for a file.
+func untilExists(file string) {
+	for {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
 // A test that hangs prints its goroutines, and fails as one that hangs.
 func TestHangs(t *testing.T) {
 	t.Parallel()
 	w := newScenario(t)
 	w.Watch = 2 * time.Second
+	// The watchdog does not look before the test hangs: a Go command that waits for a slow disk hangs, too.
+	look, over := w.looked()
+	hangs := filepath.Join(t.TempDir(), "hangs")
+	go func() {
+		untilExists(hangs)
+		for look() {
+		}
+	}()
 	part := goModule(t, w, `func TestGood(t *testing.T) {}
 
-func waitsForever() { time.Sleep(24 * time.Hour) }
+func waitsForever() {
+	_ = os.WriteFile("`+hangs+`", nil, 0o600)
+	time.Sleep(24 * time.Hour)
+}
 
 func TestHangs(t *testing.T) {
 	t.Log("before it hangs")
 	waitsForever()
 }
 `)
-	if code := w.run(part); code == 0 {
+	code := w.run(part)
+	over()
+	if code == 0 {
 		t.Error("expected a failure")
 	}
 	w.expect(t, `
@@ -576,10 +610,83 @@ Failed:
 // hung is what is printed about a part that hangs.
 const hung = "hangs: for "
 
-// The watchdog lets go on what prints now and then, and what compiles in silence, for longer than its period. A command that only repeats a
-// line of progress hangs, and so does a check in Go that waits.
+// A command that only repeats a line of progress hangs, and so does a check in Go that waits.
 func TestWatchdog(t *testing.T) {
 	t.Parallel()
+	for name, part := range map[string]plan.Part{
+		"only counts": sh("part", `i=0; while :; do i=$((i+1)); echo "    $i s  compiling ... (etcd)"; sleep 0.1; done`),
+		"is silent":   sh("part", `while :; do sleep 0.1; done`),
+		"waits in Go": {Name: "part", Do: func(ctx context.Context, _ io.Writer) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newScenario(t)
+			w.Watch = time.Second
+			w.Grace = time.Second
+			if code := w.run(part); code == 0 || !strings.Contains(w.out.String(), hung) {
+				t.Errorf("exit code %d, and it prints\n%s", code, w.out)
+			}
+		})
+	}
+}
+
+// periods are for how many of its periods a test keeps a watchdog from what it waits for.
+const periods = 3
+
+// The watchdog lets go on what prints now and then, for longer than its period. No other test runs beside it, because the watchdog would
+// see its compilers.
+func TestWatchdogSeesLines(t *testing.T) {
+	for name, line := range map[string]string{"prints": "%d", "shows progress": "     1 s  compiling ... (%d of 60)"} {
+		t.Run(name, func(t *testing.T) {
+			w := newScenario(t)
+			w.Watch = time.Hour
+			printed := make(chan string, periods+10)
+			record := func(to io.Writer) io.Writer {
+				return writer(func(text []byte) (int, error) {
+					printed <- string(text)
+					return to.Write(text)
+				})
+			}
+			w.Out, w.Progress = record(w.out), record(w.progress)
+			pipe := filepath.Join(t.TempDir(), "lines")
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			look, over := w.looked()
+			go func() {
+				lines, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer lines.Close()
+				for i := range periods {
+					text := fmt.Sprintf(line+"\n", i)
+					if _, err := lines.WriteString(text); err != nil {
+						t.Error(err)
+					}
+					for got := ""; got != text; got = <-printed {
+					}
+					// One less than a period has, because the last look of the period before may have seen this line.
+					for range run.Looks - 1 {
+						look()
+					}
+				}
+			}()
+			code := w.run(sh("part", `while IFS= read -r line; do echo "$line"; done <'`+pipe+`'`))
+			over()
+			if code != 0 || strings.Contains(w.out.String(), hung) {
+				t.Errorf("exit code %d, and it prints\n%s", code, w.out)
+			}
+		})
+	}
+}
+
+// The watchdog lets go on what compiles in silence, for longer than its period.
+func TestWatchdogSeesACompiler(t *testing.T) {
 	compiler := filepath.Join(t.TempDir(), "compile") // a shell that is called so
 	shell, err := os.ReadFile("/bin/sh")
 	if err != nil {
@@ -588,37 +695,37 @@ func TestWatchdog(t *testing.T) {
 	if err := os.WriteFile(compiler, shell, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	const forever = `while :; do sleep 0.1; done`
-	for name, test := range map[string]struct {
-		part  plan.Part
-		hangs bool
-	}{
-		"prints":         {sh("part", `i=0; while [ $i -lt 60 ]; do i=$((i + 1)); echo "$i"; sleep 0.1; done`), false},
-		"shows progress": {sh("part", `i=0; while [ $i -lt 60 ]; do i=$((i + 1)); echo "     $i s  compiling ... ($i of 60)"; sleep 0.1; done`), false},
-		"compiles":       {plan.Part{Name: "part", Command: []string{compiler, "-c", `ulimit -t 5; while :; do :; done`}}, false},
-		"only counts":    {sh("part", `i=0; while :; do i=$((i + 1)); echo "    $i s  compiling ... (etcd)"; sleep 0.1; done`), true},
-		"is silent":      {sh("part", forever), true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newScenario(t)
-			w.Watch = 3 * time.Second
-			w.Grace = time.Second
-			code := w.run(test.part)
-			if found := strings.Contains(w.out.String(), hung); found != test.hangs || found && code == 0 {
-				t.Errorf("exit code %d, and it prints\n%s", code, w.out)
+	w := newScenario(t)
+	w.Watch = time.Hour
+	look, over := w.looked()
+	done := filepath.Join(t.TempDir(), "done")
+	// computed returns when the compiler has used more processor time.
+	computed := func(before time.Duration) time.Duration {
+		for {
+			all, err := process.List()
+			if err != nil {
+				t.Error(err)
 			}
-		})
-	}
-	t.Run("waits in Go", func(t *testing.T) {
-		t.Parallel()
-		w := newScenario(t)
-		w.Watch = time.Second
-		if code := w.run(plan.Part{Name: "part", Do: func(ctx context.Context, _ io.Writer) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}}); code != 1 || !strings.Contains(w.out.String(), hung) {
-			t.Errorf("exit code %d, and it prints\n%s", code, w.out)
+			i := slices.IndexFunc(all, func(p process.Info) bool { return strings.HasPrefix(p.Arguments, compiler+" ") })
+			if i >= 0 && all[i].CPU > before {
+				return all[i].CPU
+			}
+			<-time.After(time.Millisecond)
 		}
-	})
+	}
+	go func() {
+		var cpu time.Duration
+		for range periods * run.Looks {
+			cpu = computed(cpu)
+			look()
+		}
+		if err := os.WriteFile(done, nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}()
+	code := w.run(plan.Part{Name: "part", Command: []string{compiler, "-c", `until [ -e '` + done + `' ]; do :; done`}})
+	over()
+	if code != 0 || strings.Contains(w.out.String(), hung) {
+		t.Errorf("exit code %d, and it prints\n%s", code, w.out)
+	}
 }

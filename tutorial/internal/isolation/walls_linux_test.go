@@ -332,11 +332,12 @@ func TestUncounted(t *testing.T) {
 	}
 }
 
-// freePort returns a port that is free and stays so: whoever asks a system for any gets one of those above.
+// freePort returns a port that is free and stays so: whoever asks a system for any gets one of those above, and clusters, which choose
+// theirs, have those below.
 func freePort(t *testing.T) uint16 {
 	t.Helper()
 	for range 100 {
-		port := 10_000 + rand.N[uint16](20_000)
+		port := 30_000 + rand.N[uint16](2_700)
 		if listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			listener.Close()
 			return port

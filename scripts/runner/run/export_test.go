@@ -1,0 +1,4 @@
+package run
+
+// Looks is how often in its period the watchdog looks.
+const Looks = looks
