@@ -40,7 +40,7 @@ var parts = map[string]part{
 	"operator": {why: "the operator does not depend on its tests, on chapters or on where it runs"},
 
 	"e2e/cluster": {
-		imports: []string{"e2e/internal/...", "e2e/loopback", "e2e/reaper", "kind/home"},
+		imports: []string{"e2e/internal/...", "e2e/loopback", "e2e/procstat", "e2e/reaper", "kind/home"},
 		tests:   []string{"e2e/framework/..."},
 		why:     "a cluster does not depend on what runs on it",
 	},
@@ -67,6 +67,7 @@ var parts = map[string]part{
 	"e2e/confirm":     {why: "commands that ask may import it"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},
+	"e2e/procstat":    {why: "whatever lists processes may import it"},
 	"e2e/tier":        {tests: []string{"e2e/reaper"}, why: "all tests may import it"},
 	"e2e/reaper": {
 		imports: []string{"e2e/cluster/supervisor/lock", "kind/home"},
@@ -78,7 +79,7 @@ var parts = map[string]part{
 	"kind":           {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts":        {why: "the tools are modules of their own"},
 	"scripts/sdk":    {imports: []string{"kind/build/..."}, why: "it builds programs as the modules in kind do"},
-	"scripts/runner": {imports: []string{"e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
+	"scripts/runner": {imports: []string{"e2e/procstat", "e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},
@@ -114,7 +115,7 @@ var parts = map[string]part{
 		why:     "the tests of pages keep what they download where everything else is kept",
 	},
 	"tutorial/internal/isolation": {
-		imports: []string{"e2e/confinement"},
+		imports: []string{"e2e/confinement", "e2e/procstat"},
 		tests:   []string{"e2e/cluster/embedded", "e2e/framework/runner", "e2e/reaper", "kind/home"},
 		why:     "the walls around a submission do not depend on what is behind them",
 	},
