@@ -54,7 +54,7 @@ var parts = map[string]part{
 		why:     "a suite never knows where it runs, and sees of the operator what its users see",
 	},
 	"e2e/conformance": {
-		imports: []string{"e2e/framework/...", "e2e/cluster", "e2e/cluster/supervisor", "e2e/helm"},
+		imports: []string{"e2e/framework/...", "e2e/cluster", "e2e/cluster/supervisor", "e2e/helm", "e2e/junit"},
 		tests:   []string{"e2e/confinement", "e2e/mutant"},
 		why:     "the suite for other operators does not depend on ours",
 	},
@@ -66,6 +66,7 @@ var parts = map[string]part{
 	"e2e/confinement": {tests: []string{"e2e/reaper"}, why: "what confines a program does not depend on the program"},
 	"e2e/confirm":     {why: "commands that ask may import it"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
+	"e2e/junit":       {why: "whatever reports results may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},
 	"e2e/procstat":    {why: "whatever lists processes may import it"},
 	"e2e/tier":        {tests: []string{"e2e/reaper"}, why: "all tests may import it"},
@@ -79,7 +80,7 @@ var parts = map[string]part{
 	"kind":           {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts":        {why: "the tools are modules of their own"},
 	"scripts/sdk":    {imports: []string{"kind/build/..."}, why: "it builds programs as the modules in kind do"},
-	"scripts/runner": {imports: []string{"e2e/procstat", "e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
+	"scripts/runner": {imports: []string{"e2e/junit", "e2e/procstat", "e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},
@@ -100,7 +101,7 @@ var parts = map[string]part{
 		why:     "the learner's commands copy operators, run suites as programs, and show pages",
 	},
 	"tutorial/internal/grade": {
-		imports: []string{"tutorial/...", "e2e/cluster/embedded", "e2e/framework/runner", "kind/home"},
+		imports: []string{"tutorial/...", "e2e/cluster/embedded", "e2e/framework/runner", "e2e/junit", "kind/home"},
 		tests:   []string{"e2e/cluster/...", "e2e/framework/...", "e2e/reaper"},
 		why:     "grading runs suites as programs, on clusters whose executables it has to find first",
 	},
