@@ -101,7 +101,7 @@ var parts = map[string]part{
 		why:     "the learner's commands copy operators, run suites as programs, and show pages",
 	},
 	"tutorial/internal/grade": {
-		imports: []string{"tutorial/...", "e2e/cluster/embedded", "e2e/framework/runner", "e2e/junit", "kind/home"},
+		imports: []string{"tutorial/...", "e2e/cluster/embedded", "e2e/framework/report", "e2e/framework/runner", "e2e/junit", "kind/home"},
 		tests:   []string{"e2e/cluster/...", "e2e/framework/...", "e2e/reaper"},
 		why:     "grading runs suites as programs, on clusters whose executables it has to find first",
 	},
