@@ -45,7 +45,7 @@ var parts = map[string]part{
 		why:     "a cluster does not depend on what runs on it",
 	},
 	"e2e/framework": {
-		imports: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "e2e/reaper", "e2e/tier/...", "kind/home"},
+		imports: []string{"e2e/cluster", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "e2e/reaper", "e2e/tier/...", "kind/home"},
 		tests:   []string{"e2e/cluster/embedded", "operator/api/..."},
 		why:     "what suites are written with does not depend on one operator, nor on one kind of cluster",
 	},
@@ -247,6 +247,7 @@ func TestWrongImportsAreNamed(t *testing.T) {
 		{"a test", goPackage{dir: "e2e/cluster/embedded", testImports: []string{"e2e/framework"}}, ""},
 		{"what only tests may", goPackage{dir: "e2e/cluster/embedded", imports: []string{"e2e/framework"}}, "e2e/cluster/embedded imports e2e/framework, but packages in e2e/cluster may only import e2e/cluster/..., "},
 		{"a kind of cluster", goPackage{dir: "e2e/framework", imports: []string{"e2e/cluster/embedded"}}, "e2e/framework imports e2e/cluster/embedded, but packages in e2e/framework may only import "},
+		{"another kind of cluster", goPackage{dir: "e2e/framework", imports: []string{"e2e/cluster/kind"}}, "e2e/framework imports e2e/cluster/kind, but packages in e2e/framework may only import "},
 		{"a suite that knows where it runs", goPackage{dir: "tutorial/04-controller/test/e2e", testImports: []string{"e2e/cluster/embedded"}}, "tutorial/04-controller/test/e2e imports e2e/cluster/embedded, but tests in tutorial may only import "},
 		{"kind and e2e", goPackage{dir: "kind/build/assets", imports: []string{"e2e/loopback"}}, "kind/build/assets imports e2e/loopback, but packages in kind may only import kind/...: what "},
 		{"the operator's tests", goPackage{dir: "operator/cmd", testImports: []string{"e2e/framework"}}, "operator/cmd imports e2e/framework, but tests in operator may only import operator/...: "},
