@@ -59,7 +59,7 @@ status: embedded-cluster $(TESTBED) ## Which clusters are up, and their processe
 
 .PHONY: logs
 logs: embedded-cluster $(TESTBED) ## Which logs there are; C=operator shows one, ARGS=-f follows it.
-	@$(TESTBED_NAMED) logs $(if $(C),'$(C)') $(ARGS)
+	@$(TESTBED_NAMED) logs '$(C)' $(ARGS)
 
 .PHONY: down
 down: own-cluster $(TESTBED) ## Take it down. What was built stays, and so do evidence of failures and your progress.
@@ -193,7 +193,7 @@ site-serve: $(LEARNER) ## Show it on this machine. A page that is loaded again s
 
 ##@ Teach a class (DIR=class is the directory of the class)
 
-class-on = --dir='$(or $(DIR),class)' --stage='$(if $(and $(LAB),$(STAGE)),$(error LAB=$(LAB) is what the class works on: leave STAGE=$(STAGE) out),$(or $(LAB),$(STAGE)))'
+class-on = --dir='$(DIR)' --stage='$(STAGE)' --lab='$(LAB)'
 
 .PHONY: class-new
 class-new: $(LEARNER) ## A new class, which begins with STAGE=NN-name or LAB=name; FROM=file.csv has its students: id,name,email[,pair].
@@ -201,19 +201,19 @@ class-new: $(LEARNER) ## A new class, which begins with STAGE=NN-name or LAB=nam
 
 .PHONY: class-handout
 class-handout: $(LEARNER) ## A copy for each student who has none, in release/; AS=folders, archives or repositories.
-	@$(LEARNER) class handout $(class-on) --as='$(or $(AS),folders)'
+	@$(LEARNER) class handout $(class-on) --as='$(AS)'
 
 .PHONY: class-collect
 class-collect: $(LEARNER) ## Take in what students have handed in, FROM=directory, AS=folders, archives or repositories; a late one is late now.
-	@$(LEARNER) class collect $(class-on) --from='$(or $(FROM),$(if $(filter command,$(origin FROM)),$(error FROM is empty: name the directory with what was handed in, or leave FROM out)))' --as='$(or $(AS),folders)'
+	@$(LEARNER) class collect $(class-on) --from='$(or $(FROM),$(if $(filter command,$(origin FROM)),$(error FROM is empty: name the directory with what was handed in, or leave FROM out)))' --as='$(AS)'
 
 .PHONY: class-serve
 class-serve: $(LEARNER) ## Show who is where, and who is stuck on what, in a browser; LAN=yes lets the copies of other machines report; PORT=8090.
-	@$(LEARNER) class serve $(class-on) --port='$(PORT)'$(if $(LAN), --lan)
+	@$(LEARNER) class serve $(class-on) --port='$(PORT)' --lan='$(LAN)'
 
 .PHONY: class-grade
 class-grade: $(LEARNER) ## Grade what was collected behind two walls; STUDENT=s07 again; J=4 at once; EXTRA=directory has tests of yours; ARGS=--isolation=inner
-	@$(LEARNER) grade $(class-on) --student='$(STUDENT)' $(if $(J),--at-once='$(J)') --extra='$(EXTRA)' $(ARGS)
+	@$(LEARNER) grade $(class-on) --student='$(STUDENT)' --at-once='$(J)' --extra='$(EXTRA)' $(ARGS)
 
 .PHONY: class-export
 class-export: $(LEARNER) ## Write the grades to OUT=file, FORMAT=nbgrader, moodle, canvas, junit, json or a template of yours; COLUMN=name is the assignment's column.
@@ -235,7 +235,7 @@ test-all: embedded-cluster $(TESTBED) $(LEARNER) ## make test, and what else nee
 
 .PHONY: nightly
 nightly: $(TESTBED) $(LEARNER) ## Everything that takes longer, without reusing results; takes hours, and PART=name runs one part. Shows when each part last passed.
-	@scripts/run nightly $(if $(PART),-part='$(PART)')
+	@scripts/run nightly -part='$(PART)'
 
 .PHONY: mutants
 mutants: legal-stage $(TESTBED) ## Break the operators, or that of STAGE=NN-name, with the patches beside their suites, and see the suite catch each. ARGS=-only=regexp chooses.
@@ -243,11 +243,11 @@ mutants: legal-stage $(TESTBED) ## Break the operators, or that of STAGE=NN-name
 
 .PHONY: mutation
 mutation: ## Change each ==, < and + of the operator's code, one at a time, and count how many its unit tests catch. ONLY=regexp chooses packages. Takes a while.
-	@scripts/mutation $(if $(ONLY),-only='$(ONLY)') $(ARGS)
+	@scripts/mutation -only='$(ONLY)' $(ARGS)
 
 .PHONY: rbac-proof
 rbac-proof: $(TESTBED) ## Take each permission away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
-	@scripts/mutants -permissions $(if $(ONLY),-only='$(ONLY)') 12-finished
+	@scripts/mutants -permissions -only='$(ONLY)' 12-finished
 
 .PHONY: class-proof
 class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes a while.
@@ -261,7 +261,7 @@ soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and fa
 
 .PHONY: conformance
 conformance: $(TESTBED) ## Check any operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING or SAMPLE=file CRDS=files ALL=yes
-	@$(TESTBED) conformance $(if $(OPERATOR),--operator='$(OPERATOR)') $(if $(MANIFESTS),--manifests='$(MANIFESTS)') $(if $(MAPPING),--mapping='$(MAPPING)') $(if $(SAMPLE),--sample='$(SAMPLE)') $(if $(CRDS),--crds='$(CRDS)') $(if $(ALL),--all) $(ARGS)
+	@$(TESTBED) conformance --operator='$(OPERATOR)' --manifests='$(MANIFESTS)' --mapping='$(MAPPING)' --sample='$(SAMPLE)' --crds='$(CRDS)' $(if $(ALL),--all) $(ARGS)
 
 .PHONY: test-race
 test-race: ## Look for data races, in what needs no cluster and in the operator under its suite. Needs a C compiler. Takes a while.

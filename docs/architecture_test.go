@@ -40,12 +40,12 @@ var parts = map[string]part{
 	"operator": {why: "the operator does not depend on its tests, on chapters or on where it runs"},
 
 	"e2e/cluster": {
-		imports: []string{"e2e/internal/...", "e2e/loopback", "e2e/reaper", "kind/home"},
+		imports: []string{"e2e/internal/...", "e2e/loopback", "e2e/procstat", "e2e/reaper", "kind/home"},
 		tests:   []string{"e2e/framework/..."},
 		why:     "a cluster does not depend on what runs on it",
 	},
 	"e2e/framework": {
-		imports: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "e2e/reaper", "e2e/tier/...", "kind/home"},
+		imports: []string{"e2e/cluster", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "e2e/reaper", "e2e/tier/...", "kind/home"},
 		tests:   []string{"e2e/cluster/embedded", "operator/api/..."},
 		why:     "what suites are written with does not depend on one operator, nor on one kind of cluster",
 	},
@@ -54,19 +54,21 @@ var parts = map[string]part{
 		why:     "a suite never knows where it runs, and sees of the operator what its users see",
 	},
 	"e2e/conformance": {
-		imports: []string{"e2e/framework/...", "e2e/cluster", "e2e/cluster/supervisor", "e2e/helm"},
+		imports: []string{"e2e/framework/...", "e2e/cluster", "e2e/cluster/supervisor", "e2e/helm", "e2e/junit"},
 		tests:   []string{"e2e/confinement", "e2e/mutant"},
 		why:     "the suite for other operators does not depend on ours",
 	},
 	"e2e/helm":        {imports: []string{"e2e/framework/runner"}, tests: []string{"e2e/reaper"}, why: "it compares manifests, and runs nothing but Helm"},
-	"e2e/sdk":         {imports: []string{"e2e/cluster/supervisor/lock"}, tests: []string{"e2e/cluster/embedded", "e2e/cluster/kind", "e2e/conformance/image/imagetest", "e2e/framework/runner", "e2e/loopback", "e2e/reaper"}, why: "it runs Operator SDK, and compares a bundle with manifests"},
+	"e2e/sdk":         {imports: []string{"e2e/cluster/supervisor/lock"}, tests: []string{"e2e/cluster/embedded", "e2e/cluster/kind/kindtest", "e2e/conformance/image/imagetest", "e2e/framework/runner", "e2e/loopback", "e2e/reaper"}, why: "it runs Operator SDK, and compares a bundle with manifests"},
 	"e2e/demo":        {imports: []string{"e2e/framework/...", "operator/api/..."}, why: "it draws what it sees of any cluster"},
 	"e2e/markdown":    {imports: []string{"e2e/tier/..."}, tests: []string{"e2e/cluster/supervisor/leftover", "e2e/reaper"}, why: "it checks any repository's Markdown files"},
 	"e2e/internal":    {why: "all of e2e may import it"},
 	"e2e/confinement": {tests: []string{"e2e/reaper"}, why: "what confines a program does not depend on the program"},
 	"e2e/confirm":     {why: "commands that ask may import it"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
+	"e2e/junit":       {why: "whatever reports results may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},
+	"e2e/procstat":    {why: "whatever lists processes may import it"},
 	"e2e/tier":        {tests: []string{"e2e/reaper"}, why: "all tests may import it"},
 	"e2e/reaper": {
 		imports: []string{"e2e/cluster/supervisor/lock", "kind/home"},
@@ -78,7 +80,7 @@ var parts = map[string]part{
 	"kind":           {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts":        {why: "the tools are modules of their own"},
 	"scripts/sdk":    {imports: []string{"kind/build/..."}, why: "it builds programs as the modules in kind do"},
-	"scripts/runner": {imports: []string{"e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
+	"scripts/runner": {imports: []string{"e2e/junit", "e2e/procstat", "e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},
@@ -86,7 +88,7 @@ var parts = map[string]part{
 		why:     "a chapter is a complete operator, and its suite never knows where it runs",
 	},
 	"tutorial/operator-sdk/test/onkind": {
-		tests: []string{"e2e/cluster", "e2e/cluster/kind", "e2e/conformance/image/imagetest", "e2e/reaper", "e2e/sdk"},
+		tests: []string{"e2e/cluster", "e2e/cluster/kind/kindtest", "e2e/conformance/image/imagetest", "e2e/reaper", "e2e/sdk"},
 		why:   "it loads an image that it makes itself into the nodes of a kind cluster",
 	},
 	"tutorial/cmd": {
@@ -99,7 +101,7 @@ var parts = map[string]part{
 		why:     "the learner's commands copy operators, run suites as programs, and show pages",
 	},
 	"tutorial/internal/grade": {
-		imports: []string{"tutorial/...", "e2e/cluster/embedded", "e2e/framework/runner", "kind/home"},
+		imports: []string{"tutorial/...", "e2e/cluster/embedded", "e2e/framework/report", "e2e/framework/runner", "e2e/junit", "kind/home"},
 		tests:   []string{"e2e/cluster/...", "e2e/framework/...", "e2e/reaper"},
 		why:     "grading runs suites as programs, on clusters whose executables it has to find first",
 	},
@@ -114,7 +116,7 @@ var parts = map[string]part{
 		why:     "the tests of pages keep what they download where everything else is kept",
 	},
 	"tutorial/internal/isolation": {
-		imports: []string{"e2e/confinement"},
+		imports: []string{"e2e/confinement", "e2e/procstat"},
 		tests:   []string{"e2e/cluster/embedded", "e2e/framework/runner", "e2e/reaper", "kind/home"},
 		why:     "the walls around a submission do not depend on what is behind them",
 	},
@@ -245,6 +247,7 @@ func TestWrongImportsAreNamed(t *testing.T) {
 		{"a test", goPackage{dir: "e2e/cluster/embedded", testImports: []string{"e2e/framework"}}, ""},
 		{"what only tests may", goPackage{dir: "e2e/cluster/embedded", imports: []string{"e2e/framework"}}, "e2e/cluster/embedded imports e2e/framework, but packages in e2e/cluster may only import e2e/cluster/..., "},
 		{"a kind of cluster", goPackage{dir: "e2e/framework", imports: []string{"e2e/cluster/embedded"}}, "e2e/framework imports e2e/cluster/embedded, but packages in e2e/framework may only import "},
+		{"another kind of cluster", goPackage{dir: "e2e/framework", imports: []string{"e2e/cluster/kind"}}, "e2e/framework imports e2e/cluster/kind, but packages in e2e/framework may only import "},
 		{"a suite that knows where it runs", goPackage{dir: "tutorial/04-controller/test/e2e", testImports: []string{"e2e/cluster/embedded"}}, "tutorial/04-controller/test/e2e imports e2e/cluster/embedded, but tests in tutorial may only import "},
 		{"kind and e2e", goPackage{dir: "kind/build/assets", imports: []string{"e2e/loopback"}}, "kind/build/assets imports e2e/loopback, but packages in kind may only import kind/...: what "},
 		{"the operator's tests", goPackage{dir: "operator/cmd", testImports: []string{"e2e/framework"}}, "operator/cmd imports e2e/framework, but tests in operator may only import operator/...: "},

@@ -122,7 +122,6 @@ var executions = map[string]string{
 	"tutorial/internal/isolation/start_linux.go process.wait":         system,
 
 	"docs/claims_test.go":                                   goTool,
-	"docs/devcontainer_test.go":                             goTool,
 	"docs/line_endings_test.go":                             system,
 	"docs/pins_test.go":                                     system,
 	"docs/release_test.go":                                  system,

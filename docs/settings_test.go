@@ -322,7 +322,6 @@ func TestMistypedSetting(t *testing.T) {
 		{[]string{"build", "STAGE=04-controller", "DIR=copy"}, nil, "*** DIR=copy is a copy that knows its chapter: leave STAGE=04-controller out."},
 		{[]string{"uninstall", "CLUSTER=existing", "KUBECTL=kubectl --context=prod"}, nil, "*** KUBECTL=kubectl --context=prod has arguments, which could lead to another cluster than the one that CLUSTER=existing shows: give only the path of kubectl."},
 		{[]string{"undeploy", "CLUSTER=existing", "KUBECTL=env KUBECONFIG=/nowhere kubectl", "STAGE=08-deployment"}, nil, "*** KUBECTL=env KUBECONFIG=/nowhere kubectl has arguments"},
-		{[]string{"class-new", "STAGE=04-controller", "LAB=hands-off"}, nil, "*** LAB=hands-off is what the class works on: leave STAGE=04-controller out."},
 	} {
 		if got := m.make(t, test.environment, test.arguments...); !strings.Contains(got, test.want) {
 			t.Errorf("make %q prints\n%s\nwithout %q", test.arguments, got, test.want)

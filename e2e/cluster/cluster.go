@@ -5,6 +5,7 @@ package cluster
 import (
 	"fmt"
 	"io"
+	"os"
 
 	"sigs.k8s.io/e2e-framework/support"
 
@@ -24,7 +25,8 @@ type Provider interface {
 type Options struct {
 	// CRDs are files and directories of CustomResourceDefinitions to install when the cluster starts.
 	CRDs []string
-	// Progress receives a line for each step of Create, if it is not nil.
+	// Progress receives a line for each step of Create, if it is not nil. A kind cluster, which takes long and says which images it uses,
+	// writes them to standard error instead.
 	Progress io.Writer
 	// Keep makes Destroy leave a cluster that outlives this program.
 	Keep bool
@@ -37,6 +39,12 @@ type Options struct {
 
 // Embedded is the kind of cluster that is made of host processes.
 const Embedded = embedded.Kind
+
+// HasNodesToStop reports whether such a cluster has real nodes that a test may stop.
+func HasNodesToStop(which string) bool { return which == kind.Kind }
+
+// Engine is the program that builds images for clusters whose nodes are containers, such as docker.
+func Engine() string { return kind.Program() }
 
 // New returns a provider for the kind of cluster, which is "embedded", "kind" or "existing".
 func New(which string, o Options) (Provider, error) {
@@ -58,7 +66,7 @@ func New(which string, o Options) (Provider, error) {
 		return embeddedCluster{Provider: p}, nil
 	case kind.Kind:
 		p := kind.NewProvider()
-		p.WithOpts(kind.Temporary(), kind.WithProgress(o.Progress))
+		p.WithOpts(kind.Temporary(), kind.WithProgress(os.Stderr))
 		if o.Keep {
 			p.WithOpts(kind.Keep())
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"html/template"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/junit"
 )
 
 // formats are the functions that render a report for a file, by the extension of its name.
@@ -52,57 +52,28 @@ func (r Report) JSONLines() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// The elements of JUnit's XML.
-type (
-	junitSuite struct {
-		XMLName  xml.Name    `xml:"testsuite"`
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Errors   int         `xml:"errors,attr"`
-		Skipped  int         `xml:"skipped,attr"`
-		Cases    []junitCase `xml:"testcase"`
-	}
-	junitCase struct {
-		Class   string        `xml:"classname,attr"`
-		Name    string        `xml:"name,attr"`
-		Failure *junitMessage `xml:"failure"`
-		Error   *junitMessage `xml:"error"`
-		Skipped *junitMessage `xml:"skipped"`
-	}
-	junitMessage struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
-
 // JUnit renders each point as a test case. A point that does not apply, or is known not to hold, is a skipped test. One that was not
 // tried is a test with an error.
 func (r Report) JUnit() ([]byte, error) {
-	suite := junitSuite{Name: "conformance", Tests: len(r)}
+	suite := junit.Suite{Name: "conformance"}
 	for _, result := range r {
-		c := junitCase{Class: strings.TrimSuffix("conformance."+plain(result.Labels[sampleLabel]), "."), Name: result.Feature}
-		text := plain(result.Message + result.Reason)
-		switch message := (&junitMessage{Message: string(result.Outcome), Text: text}); {
+		c := junit.Case{Class: strings.TrimSuffix("conformance."+plain(result.Labels[sampleLabel]), "."), Name: result.Feature}
+		message := &junit.Message{Message: string(result.Outcome), Text: plain(result.Message + result.Reason)}
+		switch {
 		case result.Outcome == framework.Holds:
 		case result.Labels[known] != "":
 			message.Message += ", as is known: " + plain(result.Labels[known])
 			c.Skipped = message
-			suite.Skipped++
 		case result.Outcome == framework.DoesNotApply:
 			c.Skipped = message
-			suite.Skipped++
 		case result.Outcome == framework.NotTried:
 			c.Error = message
-			suite.Errors++
 		default:
 			c.Failure = message
-			suite.Failures++
 		}
-		suite.Cases = append(suite.Cases, c)
+		suite.Add(c)
 	}
-	out, err := xml.MarshalIndent(suite, "", "  ")
-	return append([]byte(xml.Header), append(out, '\n')...), err
+	return suite.Encode()
 }
 
 // plain returns a text without characters that XML can't have.

@@ -2,7 +2,6 @@ package framework
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,13 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/example/operator-testbed/e2e/internal/logline"
 )
-
-// errorLine is an error in the text format of slog, or in the console format of zap.
-var errorLine = regexp.MustCompile(`^\S.*?\bERROR\s+(.+)`)
-
-// reconcileID is what differs whenever controller-runtime logs the same error again.
-var reconcileID = regexp.MustCompile(`, "reconcileID": "[^"]*"`)
 
 // lastErrors returns the last distinct errors in an operator's log, the last one last, and at most as many as most. A line about
 // another feature, whose namespace begins with prefix as well, says nothing about the feature in namespace.
@@ -24,7 +19,7 @@ func lastErrors(log []byte, namespace, prefix string, most int) []string {
 	var texts []string
 	for line := range bytes.Lines(log) {
 		if bytes.Contains(line, []byte(namespace)) || !bytes.Contains(line, []byte(prefix)) {
-			texts = append(texts, errorIn(bytes.TrimSpace(line)))
+			texts = append(texts, logline.Error(bytes.TrimSpace(line)))
 		}
 	}
 	return lastDistinct(texts, most)
@@ -58,18 +53,3 @@ func lastDistinct(texts []string, most int) []string {
 
 // podName is a pod in an API server's error.
 var podName = regexp.MustCompile(`pods "[^"]+"`)
-
-// errorIn returns the message and the error of a line of a log, without time and stack trace; empty if the line is not an error.
-func errorIn(line []byte) string {
-	var entry struct{ Level, Msg, Error string }
-	if json.Unmarshal(line, &entry) == nil {
-		if entry.Level != "error" {
-			return ""
-		}
-		return strings.TrimSuffix(entry.Msg+": "+entry.Error, ": ")
-	}
-	if match := errorLine.FindSubmatch(line); match != nil {
-		return reconcileID.ReplaceAllString(string(match[1]), "")
-	}
-	return ""
-}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/example/operator-testbed/e2e/internal/logline"
 )
 
 // NoKeyInLog is the invariant that the operator's log holds no private key and no token of any Secret of the cluster, in whatever form a
@@ -84,7 +86,7 @@ func BoundedLog(errs int) Invariant {
 			count, last := 0, ""
 			for _, log := range seen.Logs {
 				for line := range strings.Lines(log) {
-					if strings.Contains(line, seen.Namespace) && (errorIn([]byte(line)) != "") == of.isError {
+					if strings.Contains(line, seen.Namespace) && (logline.Error([]byte(line)) != "") == of.isError {
 						count, last = count+1, line
 					}
 				}

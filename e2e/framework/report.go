@@ -10,66 +10,27 @@ import (
 
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
+	"github.com/example/operator-testbed/e2e/framework/report"
 	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/e2e/tier/summary"
 )
 
 // Outcome is what became of a feature.
-type Outcome string
+type Outcome = report.Outcome
 
+// Result is a line of the report: the outcome of one feature.
+type Result = report.Result
+
+// The outcomes, and the features of the line of a suite that can't start: see package report.
 const (
-	// Holds means that every step has passed.
-	Holds Outcome = "holds"
-	// DoesNotHold means that a step has failed.
-	DoesNotHold Outcome = "does not hold"
-	// DoesNotApply means that no step has failed, and that one was skipped because the operator lacks the feature that it is about.
-	DoesNotApply Outcome = "does not apply"
-	// NotTried means that no step has failed, and that one was skipped because it could not be tried on this cluster, or that the
-	// feature's steps were not reached.
-	NotTried Outcome = "not tried"
-)
+	Holds        = report.Holds
+	DoesNotHold  = report.DoesNotHold
+	DoesNotApply = report.DoesNotApply
+	NotTried     = report.NotTried
 
-// The features of the line that a suite has which can't start.
-const (
-	// StartOfCluster was not tried if the cluster did not start, for the Reason of the line: nothing is known of the operator.
-	StartOfCluster = "the cluster starts"
-	// StartOfOperator does not hold if the operator could not be installed or did not start, as the Message of the line says.
-	StartOfOperator = "the operator starts"
+	StartOfCluster  = report.StartOfCluster
+	StartOfOperator = report.StartOfOperator
 )
-
-// Result is a line of the report: the outcome of one feature, as a JSON object. A suite writes a line to what $TESTBED_REPORT names
-// whenever a feature is done: a file, or a file descriptor such as fd:3. A test has one line. Features that the flags of the run leave out
-// have none. A suite that can't start has a single line without Test, for the feature [StartOfCluster] or [StartOfOperator].
-type Result struct {
-	// Suite is the suite's name, Feature the feature's, and Test that of its test function.
-	Suite   string `json:"suite"`
-	Feature string `json:"feature"`
-	Test    string `json:"test"`
-	// Labels are the feature's labels. A label with several values has them in one text, with commas between them.
-	Labels map[string]string `json:"labels,omitempty"`
-	// Outcome is what became of the feature.
-	Outcome Outcome `json:"outcome"`
-	// Step is the claim of the step that failed first or, where none did, that was skipped first. It is empty for a Setup step.
-	Step string `json:"step,omitempty"`
-	// Expected and Seen are the two halves of Message. They are empty where it has no such halves.
-	Expected string `json:"expected,omitempty"`
-	Seen     string `json:"seen,omitempty"`
-	// Message is what the step failed with. It is empty where the step failed through a *testing.T instead of its scope.
-	Message string `json:"message,omitempty"`
-	// Reason says why the feature does not apply or was not tried. Of one that holds, it is a remark.
-	Reason string `json:"reason,omitempty"`
-	// Failed says that the feature's test has failed. Of the features that were not tried, those that could not be tried because
-	// something was broken have failed, and those that this cluster can't run have not.
-	Failed bool `json:"failed,omitempty"`
-	// Artifacts is the directory with the evidence of a failure.
-	Artifacts string `json:"artifacts,omitempty"`
-	// Clues are the operator's last errors, and the last warnings about objects in the feature's namespace, where it has failed.
-	Clues []string `json:"clues,omitempty"`
-	// Seed is $TESTBED_SEED of the run, from which names, sizes and ports are drawn.
-	Seed uint64 `json:"seed"`
-	// Took is how long the feature ran, as time.Duration writes it, such as "1.2s". It is empty where the feature was not tried.
-	Took string `json:"took"`
-}
 
 // result is what is known so far of a feature. A step's goroutines and subtests share it.
 type result struct {

@@ -79,7 +79,6 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/types"
 
 	"github.com/example/operator-testbed/e2e/cluster"
-	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/inputs"
@@ -208,7 +207,7 @@ func (s *Suite) Run(m *testing.M) int {
 		s.skip = "this suite needs a cluster: run it with `make test`, or with `make e2e CLUSTER=embedded`"
 		return m.Run()
 	}
-	if s.options.Nodes != "" && which != kind.Kind {
+	if s.options.Nodes != "" && !cluster.HasNodesToStop(which) {
 		s.skip = "this suite stops real nodes, and this cluster has none that a test may stop: make nightly runs it"
 		return m.Run()
 	}
@@ -341,9 +340,6 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 		crds = append(crds, crd)
 	}
 	options := cluster.Options{CRDs: crds, Keep: os.Getenv("KEEP") == "1", Attached: os.Getenv(sharedVariable), Pool: cluster.Pool(), Progress: s.options.Progress}
-	if which == kind.Kind { // it takes long, and says which images it uses
-		options.Progress = os.Stderr
-	}
 	if s.cluster, err = cluster.New(which, options); err != nil {
 		return nil, err
 	}
@@ -401,7 +397,7 @@ func (s *Suite) start(name string) env.Func {
 			return err
 		})
 		if s.deploys() {
-			building.Go(func() error { return runner.BuildImage(ctx, s.options.Project, kind.Program(), s.image()) })
+			building.Go(func() error { return runner.BuildImage(ctx, s.options.Project, cluster.Engine(), s.image()) })
 		}
 		create := envfuncs.CreateCluster(s.cluster, name)
 		if s.options.Nodes != "" {

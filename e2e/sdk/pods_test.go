@@ -1,7 +1,6 @@
 package sdk_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -10,12 +9,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/operator-testbed/e2e/cluster/kind"
+	"github.com/example/operator-testbed/e2e/cluster/kind/kindtest"
 	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
 	"github.com/example/operator-testbed/e2e/sdk"
 	"github.com/example/operator-testbed/e2e/tier"
@@ -38,21 +35,7 @@ func TestScorecardInPods(t *testing.T) {
 		want[r.Test] = r.Passed
 	}
 
-	t.Setenv("TESTBED_STATE", t.TempDir())
-	p := kind.NewProvider()
-	p.WithName("scorecard").WithOpts(kind.WithProgress(t.Output()))
-	t.Cleanup(func() {
-		if err := p.Destroy(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	kubeconfig, err := p.Create(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.LoadImageArchive(t.Context(), scorecardImages(t, tools)); err != nil {
-		t.Fatal(err)
-	}
+	_, kubeconfig := kindtest.Start(t, "scorecard", scorecardImages(t, tools))
 	printed, err := tools.Run(t.Context(), t.TempDir(), sdk.OperatorSDK, "scorecard", absolute(t, bundle), "--kubeconfig="+kubeconfig, "--namespace=default",
 		"--untar-image="+untarImage, "--wait-time=5m", "--output=json")
 	var list struct {
@@ -105,22 +88,14 @@ func scorecardImages(t *testing.T, tools sdk.Tools) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	images := map[name.Reference]v1.Image{}
+	images := map[string]v1.Image{}
 	for reference, files := range map[string]map[string][]byte{
 		config.Stages[0].Tests[0].Image: {"usr/local/bin/" + sdk.ScorecardTest: tests},
 		untarImage:                      {"usr/local/bin/tar": unpacks},
 	} {
-		parsed, err := name.ParseReference(reference)
-		if err != nil {
-			t.Fatal(err)
-		}
-		images[parsed] = imagetest.FromScratch(t, runtime.GOARCH, v1.Config{Env: []string{"PATH=/usr/local/bin"}}, files)
+		images[reference] = imagetest.FromScratch(t, runtime.GOARCH, v1.Config{Env: []string{"PATH=/usr/local/bin"}}, files)
 	}
-	archive := filepath.Join(t.TempDir(), "images.tar")
-	if err := tarball.MultiRefWriteToFile(archive, images); err != nil {
-		t.Fatal(err)
-	}
-	return archive
+	return imagetest.Archive(t, images)
 }
 
 func absolute(t *testing.T, path string) string {

@@ -126,8 +126,10 @@ func choose(root, name string, arguments []string) (plan.Plan, error) {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(os.Stderr)
 	var only []string
-	flags.Func("part", "run only the part with this name, and those that it needs", func(part string) error {
-		only = append(only, part)
+	flags.Func("part", "run only the part with this name, and those that it needs; all parts if empty", func(part string) error {
+		if part != "" {
+			only = append(only, part)
+		}
 		return nil
 	})
 	if err := flags.Parse(arguments); err != nil {

@@ -253,6 +253,19 @@ func TestBadUse(t *testing.T) {
 	}
 }
 
+// make nightly passes on PART whether or not it is set.
+func TestEmptyPart(t *testing.T) {
+	t.Parallel()
+	all, err := choose(filepath.Join("..", ".."), "nightly", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := choose(filepath.Join("..", ".."), "nightly", []string{"-part="})
+	if err != nil || len(got.Parts) != len(all.Parts) || len(all.Parts) == 0 {
+		t.Errorf("got %d parts, %v; expected %d", len(got.Parts), err, len(all.Parts))
+	}
+}
+
 // TestFailures runs a plan whose part writes where the evidence of a failure is. The last line says so, once, and the path of the file is the
 // same at each run, unless two run at the same time.
 func TestFailures(t *testing.T) {

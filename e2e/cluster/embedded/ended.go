@@ -3,12 +3,12 @@ package embedded
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/internal/logline"
 	"github.com/example/operator-testbed/kind/home"
 )
 
@@ -31,8 +31,8 @@ const etcdSegment = 64_000_000
 // ended makes sense of the end of a component: from its log, and from the free
 // bytes of the disk that holds dir, the cluster's directory.
 func ended(name string, exit supervisor.ExitStatus, path, dir string, log []byte, free uint64) *endedError {
-	e := &endedError{name: name, exit: exit, portTaken: strings.Contains(lastLine(log), "address already in use")}
-	switch words := lastWords(log); {
+	e := &endedError{name: name, exit: exit, portTaken: strings.Contains(logline.Last(log), "address already in use")}
+	switch words := logline.Cause(log); {
 	case free < etcdSegment || bytes.Contains(log, []byte("no space left on device")):
 		e.reason = ": " + fullDisk(dir)
 	case words == "":
@@ -57,27 +57,4 @@ func freeSpace(dir string) uint64 {
 		return 1 << 62
 	}
 	return disk.Bavail * uint64(disk.Bsize)
-}
-
-// reasons match the lines that say why a component ended although others follow, the most telling first: etcd's log has the error
-// that a panic has not, and a stack trace follows that.
-var reasons = []*regexp.Regexp{
-	regexp.MustCompile(`(?m)^\{"level":"(panic|fatal)".*$`),
-	regexp.MustCompile(`(?m)^(panic|fatal error): .*$`),
-}
-
-// lastWords returns the line of a component's log that says why it ended.
-func lastWords(log []byte) string {
-	for _, reason := range reasons {
-		if found := reason.FindAll(log, -1); len(found) > 0 {
-			return string(found[len(found)-1])
-		}
-	}
-	return lastLine(log)
-}
-
-// lastLine is the last line of a log that is not empty.
-func lastLine(log []byte) string {
-	log = bytes.TrimSpace(log)
-	return string(log[bytes.LastIndexByte(log, '\n')+1:])
 }

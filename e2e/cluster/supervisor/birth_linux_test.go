@@ -1,22 +1,26 @@
 package supervisor
 
-import "testing"
+import (
+	"testing"
 
-func TestStartOf(t *testing.T) {
-	const rest = " 1 7 7 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 "
-	for name, test := range map[string]struct{ stat, want string }{
-		"it runs":                              {"7 (sleep) S" + rest + "1 0 4711 0", "4711"},
-		"a name with a parenthesis":            {"7 (a) Z 1 (b) R" + rest + "3 0 4711 0", "4711"},
-		"a zombie":                             {"7 (sleep) Z" + rest + "1 0 4711 0", ""},
-		"a zombie of which nothing is left":    {"7 (sleep) Z" + rest + "0 0 4711 0", ""},
-		"a zombie with a thread that yet ends": {"7 (sleep) Z" + rest + "2 0 4711 0", "4711"},
-		"dead":                                 {"7 (sleep) X" + rest + "0 0 4711 0", ""},
-		"no such file":                         {"", ""},
+	"github.com/example/operator-testbed/e2e/procstat"
+)
+
+func TestHasExited(t *testing.T) {
+	for name, test := range map[string]struct {
+		state   string
+		threads int
+		want    bool
+	}{
+		"it runs":                                {"S", 1, false},
+		"a zombie":                               {"Z", 1, true},
+		"a zombie of which nothing is left":      {"Z", 0, true},
+		"a zombie with a thread that still runs": {"Z", 2, false},
+		"dead":                                   {"X", 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := startOf([]byte(test.stat))
-			if got != test.want || (err == nil) != (test.want != "") {
-				t.Errorf("expected %q, got %q, %v", test.want, got, err)
+			if got := hasExited(procstat.Stat{State: test.state, Threads: test.threads}); got != test.want {
+				t.Errorf("expected %v, got %v", test.want, got)
 			}
 		})
 	}

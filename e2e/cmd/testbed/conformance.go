@@ -25,6 +25,7 @@ import (
 	"github.com/example/operator-testbed/e2e/conformance"
 	"github.com/example/operator-testbed/e2e/demo"
 	"github.com/example/operator-testbed/e2e/framework"
+	suitereport "github.com/example/operator-testbed/e2e/framework/report"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/tier/summary"
 	"github.com/example/operator-testbed/kind/home"
@@ -435,7 +436,7 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 		return nil, context.Cause(ctx)
 	}
 	if reportErr != nil {
-		return nil, fmt.Errorf("read the suite's report: %w", reportErr)
+		return nil, reportErr
 	}
 	if gate.Outcome == framework.DoesNotHold {
 		return nil, fmt.Errorf("%w: %s%s", errNothingServed, missingKind(gate.Message), gate.Message)
@@ -459,25 +460,25 @@ func missingKind(log string) string {
 }
 
 // readResults reads the results of points from the suite's report, and calls done with each and its number. gate is the result of what
-// comes before the points. A report with several results for one test is an error.
-func readResults(report io.Reader, done func(int, framework.Result)) (results []framework.Result, gate framework.Result, err error) {
-	seen := map[string]bool{}
-	for decoder := json.NewDecoder(report); ; {
-		var result framework.Result
-		switch err := decoder.Decode(&result); {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // the suite was ended
-			return results, gate, nil
-		case err != nil:
-			return results, gate, err
-		case seen[result.Test]:
-			return results, gate, fmt.Errorf("it has more than one result for %s", result.Test)
-		}
-		seen[result.Test] = true
-		if result.Feature == conformance.Gate || result.Feature == framework.StartOfOperator {
+// comes before the points.
+func readResults(from io.Reader, done func(int, framework.Result)) (results []framework.Result, gate framework.Result, err error) {
+	r := suitereport.Report{Done: func(result framework.Result) {
+		if result.Feature == conformance.Gate {
 			gate = result
-			continue
+			return
 		}
 		results = append(results, result)
 		done(len(results), result)
+	}}
+	if err := r.Follow(from); err != nil {
+		return results, gate, fmt.Errorf("read the suite's report: %w", err)
 	}
+	switch start := r.Start; {
+	case start == nil:
+	case start.Feature == framework.StartOfOperator:
+		gate = *start
+	default:
+		return nil, gate, fmt.Errorf("the cluster does not start: %s", start.Reason)
+	}
+	return results, gate, nil
 }

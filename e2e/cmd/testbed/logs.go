@@ -31,10 +31,7 @@ func newLogs(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if len(args) == 0 {
-				return listLogs(out, logs)
-			}
-			return showLog(ctx, out, logs, args[0], lines, follow)
+			return showLogs(ctx, out, logs, strings.Join(args, ""), lines, follow)
 		},
 	}
 	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added, until Ctrl-C")
@@ -68,7 +65,11 @@ func listLogs(out io.Writer, logs []logFile) error {
 	return table.Flush()
 }
 
-func showLog(ctx context.Context, out io.Writer, logs []logFile, component string, lines int, follow bool) error {
+// showLogs shows the log of a component. Without one, it lists which logs there are.
+func showLogs(ctx context.Context, out io.Writer, logs []logFile, component string, lines int, follow bool) error {
+	if component == "" {
+		return listLogs(out, logs)
+	}
 	i := slices.IndexFunc(logs, func(log logFile) bool { return log.component == component })
 	if i < 0 {
 		var names []string

@@ -23,7 +23,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	. "github.com/onsi/gomega"
 
@@ -53,15 +52,11 @@ func reference(t *testing.T, text string) name.Reference {
 
 func saved(t *testing.T, images ...v1.Image) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "image.tar")
-	named := map[name.Reference]v1.Image{}
+	named := map[string]v1.Image{}
 	for i, img := range images {
-		named[reference(t, fmt.Sprintf("operator:v%d", i))] = img
+		named[fmt.Sprintf("operator:v%d", i)] = img
 	}
-	if err := tarball.MultiRefWriteToFile(file, named); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return imagetest.Archive(t, named)
 }
 
 // inLayout writes an OCI layout.

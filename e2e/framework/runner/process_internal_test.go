@@ -95,19 +95,3 @@ func TestLastWordsOfALongLog(t *testing.T) {
 	r.earlier = len("earlier\n")
 	g.Expect(r.lastWords()).To(And(HavePrefix("panic: xxx"), HaveSuffix("x…"), HaveLen(longestLine+len("…"))))
 }
-
-func TestLastError(t *testing.T) {
-	for name, tc := range map[string]struct{ log, want string }{
-		"zap in JSON": {"{\"level\":\"error\",\"msg\":\"a\"}\n{\"level\":\"info\",\"msg\":\"b\"}\n", `{"level":"error","msg":"a"}`},
-		"zap in text": {"2026-01-01T00:00:00Z\tERROR\ta\n2026-01-01T00:00:00Z\tINFO\tb\n", "2026-01-01T00:00:00Z\tERROR\ta"},
-		"klog":        {"E0101 00:00:00.000000       1 a.go:1] a\nI0101 00:00:00.000000       1 a.go:1] b\n", "E0101 00:00:00.000000       1 a.go:1] a"},
-		"a flag":      {"flag provided but not defined: -a\nUsage of operator:\n  -b\n", "flag provided but not defined: -a"},
-		"a panic":     {"panic: a\n\ngoroutine 1 [running]:\nmain.main()\n", "panic: a"},
-		"no error":    {"a\nb\n", "b"},
-		"nothing":     {"", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(string(lastError([]byte(tc.log)))).To(Equal(tc.want))
-		})
-	}
-}

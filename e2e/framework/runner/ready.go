@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,11 +9,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/example/operator-testbed/e2e/internal/logline"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
@@ -141,13 +140,13 @@ func Probe(ctx context.Context, address string) error {
 // caller's own can print as much as it likes.
 const mostRead, longestLine = 1 << 20, 2000
 
-// lastWords returns the last error in the log of this run of the operator.
+// lastWords returns the line of the log of this run of the operator that says why it is not ready.
 func (r *Replica) lastWords() string {
 	content, err := readFrom(r.LogFile(), int64(r.earlier))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err.Error()
 	}
-	line := string(lastError(content))
+	line := logline.Cause(content)
 	if len(line) > longestLine {
 		line = strings.ToValidUTF8(line[:longestLine], "") + "…"
 	}
@@ -167,19 +166,4 @@ func readFrom(path string, offset int64) ([]byte, error) {
 	}
 	offset = max(min(offset, size), size-mostRead)
 	return io.ReadAll(io.NewSectionReader(file, offset, mostRead))
-}
-
-// errorLine matches a line in which a controller logs an error: zap's two formats, and klog's; or in which a Go program says
-// that it has panicked, or does not know a flag, before many more lines.
-var errorLine = regexp.MustCompile(`"level":"error"|\tERROR\t|^E\d{4} |^panic: |^flag provided but not defined: `)
-
-// lastError returns the last line of a log that is about an error, or else the last line.
-func lastError(log []byte) []byte {
-	lines := bytes.Split(bytes.TrimSpace(log), []byte("\n"))
-	for _, line := range slices.Backward(lines) {
-		if errorLine.Match(line) {
-			return line
-		}
-	}
-	return lines[len(lines)-1]
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,19 +17,28 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/class"
 )
 
+// aboutClass gives a command, and those below it, the flag --lab. Before they run, assignment becomes the name of the chapter or of the lab,
+// and dir that of the directory of the class, which is called class by default.
+func aboutClass(command *cobra.Command, assignment, dir *string) {
+	lab := command.PersistentFlags().String("lab", "", "the name of the lab that the class works on, in place of a chapter's")
+	command.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if *lab != "" && *assignment != "" {
+			return fmt.Errorf("LAB=%s is what the class works on: leave STAGE=%s out", *lab, *assignment)
+		}
+		*assignment, *dir = cmp.Or(*assignment, *lab), cmp.Or(*dir, "class")
+		return nil
+	}
+}
+
 // newClass returns the teacher's commands. assignment is a chapter or a lab.
 func newClass(assignment, dir *string) *cobra.Command {
 	var from, form string
 	all := &cobra.Command{Use: "class", Short: "The teacher's commands: hand out to a class, collect, and export grades"}
+	aboutClass(all, assignment, dir)
 	add := func(use, short string, run func(ctx context.Context) error) *cobra.Command {
 		command := &cobra.Command{
 			Use: use, Short: short, Args: cobra.NoArgs,
-			RunE: func(command *cobra.Command, _ []string) error {
-				if *dir == "" {
-					return errors.New("name the directory of the class: DIR=directory")
-				}
-				return run(command.Context())
-			},
+			RunE: func(command *cobra.Command, _ []string) error { return run(command.Context()) },
 		}
 		all.AddCommand(command)
 		return command
@@ -38,14 +48,14 @@ func newClass(assignment, dir *string) *cobra.Command {
 	})
 	created.Flags().StringVar(&from, "from", "", "a file with the students, id,name,email[,pair]; none if empty")
 	handout := add("handout", "Make a copy for each student who has none", func(ctx context.Context) error {
-		return handOut(ctx, *dir, *assignment, class.Form(form), os.Stdout)
+		return handOut(ctx, *dir, *assignment, formOf(form), os.Stdout)
 	})
 	collect := add("collect", "Take in what students have handed in", func(ctx context.Context) error {
-		return collectFrom(ctx, *dir, *assignment, from, class.Form(form), os.Stdout)
+		return collectFrom(ctx, *dir, *assignment, from, formOf(form), os.Stdout)
 	})
 	collect.Flags().StringVar(&from, "from", "", "the directory with it; that of what was handed out if empty")
 	for _, command := range []*cobra.Command{handout, collect} {
-		command.Flags().StringVar(&form, "as", string(class.Directories), fmt.Sprintf("%s, %s or %s", class.Directories, class.Archives, class.Repositories))
+		command.Flags().StringVar(&form, "as", "", fmt.Sprintf("%s, %s or %s; %[1]s if empty", class.Directories, class.Archives, class.Repositories))
 	}
 	add("forget", "Remove what a class knows about persons", func(ctx context.Context) error {
 		return forget(ctx, *dir, os.Stdout)
@@ -53,6 +63,8 @@ func newClass(assignment, dir *string) *cobra.Command {
 	all.AddCommand(newServe(dir), newExport(assignment, dir))
 	return all
 }
+
+func formOf(as string) class.Form { return cmp.Or(class.Form(as), class.Directories) }
 
 func newClassIn(ctx context.Context, dir, assignment, roster string, out io.Writer) error {
 	c, err := class.New(ctx, ".", dir, assignment, roster, time.Now())

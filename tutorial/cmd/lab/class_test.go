@@ -12,6 +12,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/spf13/cobra"
 
 	"github.com/example/operator-testbed/tutorial/internal/class"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
@@ -22,16 +23,17 @@ const repository = "../../.."
 // The targets pass on what is typed. AS is a variable of make's own, too, which names an assembler.
 func TestMakeClass(t *testing.T) {
 	for arguments, want := range map[string]string{
-		"class-handout": "class handout --dir='class' --stage='' --as='" + string(class.Directories) + "'",
-		"class-collect": "class collect --dir='class' --stage='' --from='' --as='" + string(class.Directories) + "'",
-		"class-collect DIR=ops AS=archives FROM=a/b":                 "class collect --dir='ops' --stage='' --from='a/b' --as='archives'",
-		"class-new STAGE=05-status FROM=students.csv":                "class new --dir='class' --stage='05-status' --from='students.csv'",
-		"class-new LAB=hands-off":                                    "class new --dir='class' --stage='hands-off' --from=''",
-		"class-serve":                                                "class serve --dir='class' --stage='' --port=''",
-		"class-serve DIR=ops PORT=7000 LAN=yes":                      "class serve --dir='ops' --stage='' --port='7000' --lan",
-		"class-export STAGE=05-status FORMAT=moodle OUT=grades.csv":  "class export --dir='class' --stage='05-status' --format='moodle' --column='' --out='grades.csv'",
-		"class-export DIR=ops FORMAT=canvas COLUMN=Status OUT=b.csv": "class export --dir='ops' --stage='' --format='canvas' --column='Status' --out='b.csv'",
-		"class-forget DIR=ops":                                       "class forget --dir='ops' --stage=''",
+		"class-handout": "class handout --dir='' --stage='' --lab='' --as=''",
+		"class-collect": "class collect --dir='' --stage='' --lab='' --from='' --as=''",
+		"class-collect DIR=ops AS=archives FROM=a/b":                 "class collect --dir='ops' --stage='' --lab='' --from='a/b' --as='archives'",
+		"class-new STAGE=05-status FROM=students.csv":                "class new --dir='' --stage='05-status' --lab='' --from='students.csv'",
+		"class-new LAB=hands-off":                                    "class new --dir='' --stage='' --lab='hands-off' --from=''",
+		"class-serve":                                                "class serve --dir='' --stage='' --lab='' --port='' --lan=''",
+		"class-serve DIR=ops PORT=7000 LAN=yes":                      "class serve --dir='ops' --stage='' --lab='' --port='7000' --lan='yes'",
+		"class-grade J=2 STUDENT=s07":                                "grade --dir='' --stage='' --lab='' --student='s07' --at-once='2' --extra='' ",
+		"class-export STAGE=05-status FORMAT=moodle OUT=grades.csv":  "class export --dir='' --stage='05-status' --lab='' --format='moodle' --column='' --out='grades.csv'",
+		"class-export DIR=ops FORMAT=canvas COLUMN=Status OUT=b.csv": "class export --dir='ops' --stage='' --lab='' --format='canvas' --column='Status' --out='b.csv'",
+		"class-forget DIR=ops":                                       "class forget --dir='ops' --stage='' --lab=''",
 		"learn":                                                      "learn --stage='' --dir='' --cluster='embedded' --name='testbed' --testbed='bin/testbed' --port=''",
 		"learn STAGE=05-status DIR=mine CLUSTER=kind PORT=7000":      "learn --stage='05-status' --dir='mine' --cluster='kind' --name='testbed' --testbed='bin/testbed' --port='7000'",
 		"submit DIR=my-operator":                                     "submit --dir='my-operator'",
@@ -47,6 +49,42 @@ func TestMakeClass(t *testing.T) {
 		NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
 		NewWithT(t).Expect(string(out)).To(HaveSuffix("bin/lab "+want+"\n"), arguments)
 	}
+}
+
+// A class is in the directory class unless DIR names another one, and works on a chapter or a lab. It is handed out as directories.
+func TestClassDefaults(t *testing.T) {
+	for name, test := range map[string]struct{ stage, dir, lab, wantStage, wantDir, err string }{
+		"nothing":   {wantDir: "class"},
+		"a chapter": {stage: "05-status", dir: "ops", wantStage: "05-status", wantDir: "ops"},
+		"a lab":     {lab: "hands-off", wantStage: "hands-off", wantDir: "class"},
+		"both":      {stage: "05-status", lab: "hands-off", err: "LAB=hands-off is what the class works on: leave STAGE=05-status out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			stage, dir, ran := test.stage, test.dir, false
+			all := &cobra.Command{Use: "class", SilenceErrors: true, SilenceUsage: true}
+			all.AddCommand(&cobra.Command{Use: "show", RunE: func(*cobra.Command, []string) error { ran = true; return nil }})
+			aboutClass(all, &stage, &dir)
+			all.SetArgs([]string{"show", "--lab=" + test.lab})
+			err := all.ExecuteContext(t.Context())
+			if test.err != "" {
+				g.Expect(err).To(MatchError(test.err))
+				g.Expect(ran).To(BeFalse())
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(ran).To(BeTrue())
+			g.Expect([]string{stage, dir}).To(Equal([]string{test.wantStage, test.wantDir}))
+		})
+	}
+	g := NewWithT(t)
+	for _, teacher := range [][]string{{"grade"}, {"class", "new"}, {"class", "serve"}} {
+		root := command()
+		root.SetArgs(append(teacher, "--lab=hands-off", "--stage=05-status", "--dir="+t.TempDir()))
+		g.Expect(root.ExecuteContext(t.Context())).To(MatchError("LAB=hands-off is what the class works on: leave STAGE=05-status out"))
+	}
+	g.Expect(formOf("")).To(Equal(class.Directories))
+	g.Expect(formOf("archives")).To(Equal(class.Archives))
 }
 
 // FROM= is a variable of the shell that was empty, and not the wish to collect what was handed out.

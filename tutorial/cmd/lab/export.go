@@ -48,8 +48,6 @@ func formats() string {
 func (in exportInput) writer() (func(gradebook.Gradebook) ([]byte, error), error) {
 	everything := in.format == export.JSON || in.format == export.JUnit
 	switch {
-	case in.dir == "":
-		return nil, errors.New("name the directory of the class: DIR=directory")
 	case in.format == "":
 		return nil, fmt.Errorf("name the format, FORMAT=name: %s", formats())
 	case in.out == "":

@@ -168,7 +168,7 @@ func TestExportKeepsFiles(t *testing.T) {
 func TestExportRefuses(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "grades")
 	for _, test := range []struct{ args, want string }{
-		{"--format=json --out=" + out, "name the directory of the class: DIR=directory"},
+		{"--lab=hands-off --stage=05-status --format=json --out=" + out, "LAB=hands-off is what the class works on: leave STAGE=05-status out"},
 		{"--dir=x --out=" + out, "name the format, FORMAT=name: canvas, moodle, nbgrader, json, junit, or a template in a file such as grades.csv"},
 		{"--dir=x --format=vpl --out=" + out, `unknown format "vpl" of a class: use json, junit, canvas, moodle, nbgrader, or your own template in a file such as grades.csv`},
 		{"--dir=x --format=no-such.csv --out=" + out, "read the template: open no-such.csv: no such file or directory: name one of canvas, moodle, nbgrader, or a file"},

@@ -260,9 +260,6 @@ func newGrade(assignment, dir *string) *cobra.Command {
 	command := &cobra.Command{
 		Use: "grade", Short: "Grade what was collected, the solution first; what is graded already is kept", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if *dir == "" {
-				return errors.New("name the directory of the class: DIR=directory")
-			}
 			number, err := count("J", atOnce)
 			if err != nil {
 				return err
@@ -271,6 +268,7 @@ func newGrade(assignment, dir *string) *cobra.Command {
 		},
 	}
 	flags.add(command)
+	aboutClass(command, assignment, dir)
 	command.Flags().StringVar(&student, "student", "", "the id of one student to grade again; all that are not graded if empty")
 	command.Flags().StringVar(&atOnce, "at-once", "", "how many to grade side by side; as many as the machine can if empty")
 	return command

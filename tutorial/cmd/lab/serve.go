@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -17,19 +16,16 @@ import (
 
 // newServe returns the command that serves the live board of a class.
 func newServe(dir *string) *cobra.Command {
-	var port string
-	var lan bool
+	var port, lan string
 	serve := &cobra.Command{
 		Use: "serve", Short: "Show who is where, and who is stuck", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if *dir == "" {
-				return errors.New("name the directory of the class: DIR=directory")
-			}
-			return serveBoard(command.Context(), *dir, port, lan)
+			return serveBoard(command.Context(), *dir, port, lan != "")
 		},
 	}
 	serve.Flags().StringVar(&port, "port", "", "the port; that of the board in class.yaml if empty")
-	serve.Flags().BoolVar(&lan, "lan", false, "let other machines of the local network in")
+	serve.Flags().StringVar(&lan, "lan", "", "let other machines of the local network in; only this machine if empty")
+	serve.Flags().Lookup("lan").NoOptDefVal = "yes"
 	return serve
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
-	"github.com/example/operator-testbed/tutorial/internal/watch"
+	"github.com/example/operator-testbed/tutorial/internal/recheck"
 )
 
 // runWatch checks the copy in dir again and again, on one cluster, which is gone when it returns.
@@ -39,7 +39,7 @@ func (r recorder) runWatch(ctx context.Context, dir string, in, terminal *os.Fil
 
 	cluster := startCluster(ctx, r.root, out)
 	defer func() { err = errors.Join(err, cluster.destroy()) }()
-	return watch.Watch(ctx, watch.Options{
+	return recheck.Watch(ctx, recheck.Options{
 		Root: r.root, Dir: dir, Keys: keys, Out: out,
 		Check: func(ctx context.Context, dir string, step func(string)) error {
 			_, err := r.runCheck(ctx, exercises.CheckInput{Dir: dir, Out: out, Cluster: cluster.variables, Step: step})

@@ -17,7 +17,7 @@ import (
 	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/event"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
-	"github.com/example/operator-testbed/tutorial/internal/watch"
+	"github.com/example/operator-testbed/tutorial/internal/recheck"
 )
 
 // insideVariable is set where this executable is the command lab.
@@ -74,8 +74,8 @@ func TestWatchLeavesNothing(t *testing.T) {
 		leave       func(lab *os.Process, keys io.Writer) error
 		checks      int
 	}{
-		{"q", watch.Keys, quit, 1},
-		{"Ctrl-C", watch.Keys, interrupt, 1},
+		{"q", recheck.Keys, quit, 1},
+		{"Ctrl-C", recheck.Keys, interrupt, 1},
 		{"Ctrl-C at once", "checking ", interrupt, 0}, // or 1, if what presses it is late
 	} {
 		t.Run(test.name, func(t *testing.T) {

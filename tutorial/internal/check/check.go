@@ -2,9 +2,8 @@
 package check
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/report"
 )
 
 // Input says what to run, and against what.
@@ -60,14 +60,14 @@ func Run(ctx context.Context, in Input) (results []framework.Result, err error) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	report := filepath.Join(work, "report.jsonl")
+	path := filepath.Join(work, "report.jsonl")
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	suite := exec.CommandContext(ctx, in.Suite, slices.Concat([]string{"-test.run=" + in.Only}, in.Args)...)
 	suite.Dir, suite.Stdout, suite.Stderr = in.Dir, in.Log, in.Log
 	// What the suite says about artifacts is in the report, too, and not in the output of an outer script.
-	suite.Env = slices.Concat(os.Environ(), []string{"TESTBED_FAILURES="}, in.Env, []string{reportVariable + "=" + report})
+	suite.Env = slices.Concat(os.Environ(), []string{"TESTBED_FAILURES="}, in.Env, []string{reportVariable + "=" + path})
 	suite.Cancel = func() error { return suite.Process.Signal(os.Interrupt) }
 	suite.WaitDelay = toStop
 	if err := suite.Start(); err != nil {
@@ -75,7 +75,11 @@ func Run(ctx context.Context, in Input) (results []framework.Result, err error) 
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- suite.Wait() }()
-	read := reader{path: report, done: in.Done}
+	read := follower{path: path, report: report.Report{Done: func(r framework.Result) {
+		if ctx.Err() == nil && in.Done != nil { // what an interrupted suite reports says nothing about the operator
+			in.Done(r)
+		}
+	}}}
 	var exit error
 	for running := true; running; {
 		select {
@@ -83,40 +87,37 @@ func Run(ctx context.Context, in Input) (results []framework.Result, err error) 
 			running = false
 		case <-time.After(rereadAfter):
 		}
-		if ctx.Err() != nil { // what an interrupted suite reports says nothing about the operator
-			read.done = nil
-		}
 		if err := read.more(); err != nil {
 			cancel(err)
 		}
 	}
 	if ctx.Err() != nil {
-		return read.results, context.Cause(ctx)
+		return read.report.Results, context.Cause(ctx)
 	}
-	return complete(chosen, read, exit)
+	return complete(chosen, read.report, exit)
 }
 
 // complete adds a result for each feature that the report lacks. exit is the error of the suite's process.
-func complete(chosen []string, read reader, exit error) ([]framework.Result, error) {
+func complete(chosen []string, reported report.Report, exit error) ([]framework.Result, error) {
 	if exited := new(exec.ExitError); exit != nil && !errors.As(exit, &exited) {
-		return read.results, exit
+		return reported.Results, exit
 	}
 	reason := ""
-	switch start := read.start; {
+	switch start := reported.Start; {
 	case start != nil && start.Outcome == framework.DoesNotHold:
 		reason = "the operator does not start: " + start.Message
 	case start != nil:
-		return read.results, fmt.Errorf("the cluster does not start: %s", start.Reason)
+		return reported.Results, fmt.Errorf("the cluster does not start: %s", start.Reason)
 	case exit != nil:
 		reason = fmt.Sprintf("the suite stopped before it (%v)", exit)
 	}
-	results := slices.Clone(read.results)
+	results := slices.Clone(reported.Results)
 	for _, name := range chosen {
 		if slices.ContainsFunc(results, func(r framework.Result) bool { return NameOf(r) == name }) {
 			continue
 		}
 		if reason == "" {
-			return read.results, fmt.Errorf("the suite has no result for %s, although it passes", name)
+			return reported.Results, fmt.Errorf("the suite has no result for %s, although it passes", name)
 		}
 		results = append(results, framework.Result{Test: name, Outcome: framework.NotTried, Reason: reason, Failed: true})
 	}
@@ -133,19 +134,16 @@ func NameOf(r framework.Result) string {
 	return name
 }
 
-// reader reads a report while it is being written.
-type reader struct {
-	path string
-	done func(framework.Result)
-
-	read    int64             // so many bytes
-	start   *framework.Result // of what did not start; nil if nothing is known of that
-	results []framework.Result
+// follower follows a report while it is being written.
+type follower struct {
+	path   string
+	read   int64 // so many bytes
+	report report.Report
 }
 
-// more reads the lines that are complete and were not read before.
-func (r *reader) more() error {
-	file, err := os.Open(r.path)
+// more reads what was not read before.
+func (f *follower) more() error {
+	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -153,30 +151,10 @@ func (r *reader) more() error {
 		return err
 	}
 	defer file.Close()
-	content, err := io.ReadAll(io.NewSectionReader(file, r.read, 1<<62))
-	if err != nil {
-		return err
-	}
-	for line := range bytes.Lines(content) {
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break
-		}
-		r.read += int64(len(line))
-		var result framework.Result
-		if err := json.Unmarshal(line, &result); err != nil {
-			return fmt.Errorf("read the suite's report: %w", err)
-		}
-		if result.Test == "" {
-			r.start = &result
-			continue
-		}
-		if slices.ContainsFunc(r.results, func(other framework.Result) bool { return other.Test == result.Test }) {
-			return fmt.Errorf("read the suite's report: it has more than one result for %s", result.Test)
-		}
-		r.results = append(r.results, result)
-		if r.done != nil {
-			r.done(result)
-		}
+	n, err := io.Copy(&f.report, io.NewSectionReader(file, f.read, 1<<62))
+	f.read += n
+	if err = cmp.Or(err, f.report.Err()); err != nil {
+		return fmt.Errorf("read the suite's report: %w", err)
 	}
 	return nil
 }

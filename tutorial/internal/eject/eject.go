@@ -86,8 +86,8 @@ func Eject(ctx context.Context, o Options) (err error) {
 			return err
 		}
 	}
-	if slices.Contains(files, "watches.yaml") {
-		return nil // an operator of Operator SDK that is a chart or a role, without Go
+	if WithoutGo(o.Root, o.Directory) {
+		return nil
 	}
 	rewriteTools := strings.NewReplacer(module+"/"+tools, o.Module+"/"+copiedTools, tools, copiedTools)
 	for _, file := range []string{"go.mod", "go.sum"} {
@@ -97,6 +97,12 @@ func Eject(ctx context.Context, o Options) (err error) {
 		}
 	}
 	return o.writeModule(ctx)
+}
+
+// WithoutGo reports whether an operator has no Go module, because it is a chart or a role that a program of Operator SDK runs.
+func WithoutGo(root, directory string) bool {
+	_, err := os.Stat(filepath.Join(root, directory, "watches.yaml"))
+	return err == nil
 }
 
 // empty returns an error if there is anything in the directory.

@@ -45,6 +45,16 @@ func TestEjectLeavesNothingBehindWhenItFails(t *testing.T) {
 	g.Expect(to).NotTo(BeAnExistingFile())
 }
 
+func TestWithoutGo(t *testing.T) {
+	for directory, want := range map[string]bool{
+		eject.Operator: false, "tutorial/04-controller": false, "tutorial/operator-sdk": false, "tutorial/operator-sdk/helm": true, "tutorial/operator-sdk/ansible": true,
+	} {
+		if got := eject.WithoutGo(root, directory); got != want {
+			t.Errorf("%s: got %v", directory, got)
+		}
+	}
+}
+
 // A repository that was downloaded as an archive has no .git, and one that another user has cloned is one that git does not trust. What is
 // built is not copied in either case.
 func TestEjectWithoutGit(t *testing.T) {

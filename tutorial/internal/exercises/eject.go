@@ -18,15 +18,7 @@ import (
 // Eject makes the new directory dir a separate project, of the finished operator, or of the one called stage: for an author who begins
 // an operator, not for a learner. Its module is called module; empty means a name that every copy has.
 func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) error {
-	withoutGo := strings.Contains(stage, "/")
-	if withoutGo && module != "" {
-		return fmt.Errorf("STAGE=%s has no Go module: leave MODULE=%s out", stage, module)
-	}
-	module = cmp.Or(module, moduleName)
-	if err := modversion.CheckImportPath(module); err != nil {
-		return fmt.Errorf("MODULE=%s can't be the name of a module, give one such as %s: %w", module, moduleName, err)
-	}
-	options := eject.Options{Root: root, Directory: eject.Operator, Module: module, Without: eject.OperatorOwn, To: dir}
+	options := eject.Options{Root: root, Directory: eject.Operator, Module: cmp.Or(module, moduleName), Without: eject.OperatorOwn, To: dir}
 	if stage != "" {
 		names, err := operators(root)
 		if err != nil {
@@ -36,6 +28,13 @@ func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) 
 			return fmt.Errorf("there is no operator in STAGE=%s: use one of %s, or none for the finished one", stage, strings.Join(names, ", "))
 		}
 		options.Directory, options.Without = "tutorial/"+stage, chapter.Own
+	}
+	withoutGo := eject.WithoutGo(root, options.Directory)
+	if withoutGo && module != "" {
+		return fmt.Errorf("STAGE=%s has no Go module: leave MODULE=%s out", stage, module)
+	}
+	if err := modversion.CheckImportPath(options.Module); err != nil {
+		return fmt.Errorf("MODULE=%s can't be the name of a module, give one such as %s: %w", options.Module, moduleName, err)
 	}
 	if withoutGo {
 		if err := eject.Eject(ctx, options); err != nil {
@@ -52,7 +51,7 @@ func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) 
 	if err := eject.Eject(ctx, options); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s is a project of its own now, the module %s. In it, make lists what there is to do: begin with make test. Its targets act on the cluster of your own KUBECONFIG.\n", dir, module)
+	fmt.Fprintf(out, "%s is a project of its own now, the module %s. In it, make lists what there is to do: begin with make test. Its targets act on the cluster of your own KUBECONFIG.\n", dir, options.Module)
 	return nil
 }
 

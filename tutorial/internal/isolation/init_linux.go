@@ -223,6 +223,6 @@ func endOthers() {
 // killOthers kills the processes that come from this one, as far as it sees them.
 func killOthers() {
 	for _, s := range descendants(os.Getpid())[1:] {
-		_ = unix.Kill(s.pid, unix.SIGKILL)
+		_ = unix.Kill(s.PID, unix.SIGKILL)
 	}
 }

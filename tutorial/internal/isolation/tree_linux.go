@@ -3,68 +3,29 @@ package isolation
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strconv"
-	"time"
-)
 
-// status is what /proc says of a process.
-type status struct {
-	pid, parent, tasks int
-	cpu                time.Duration // with that of children that it has waited for
-}
+	"github.com/example/operator-testbed/e2e/procstat"
+)
 
 // descendants returns a process and all that come from it. A cell is complete this way: its init process becomes the parent of those
 // that lose theirs.
-func descendants(root int) []status {
-	children := map[int][]status{}
-	found, _ := filepath.Glob("/proc/[0-9]*/stat")
-	var all []status
-	for _, file := range found {
-		stat, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended
-		}
-		s, ok := parseStat(stat)
+func descendants(root int) []procstat.Stat {
+	children := map[int][]procstat.Stat{}
+	var all []procstat.Stat
+	for s, err := range procstat.All() {
 		switch {
-		case !ok:
-		case s.pid == root:
+		case err != nil: // a submission must not stop this by a process that can't be understood
+		case s.PID == root:
 			all = append(all, s)
 		default:
-			children[s.parent] = append(children[s.parent], s)
+			children[s.Parent] = append(children[s.Parent], s)
 		}
 	}
 	for i := 0; i < len(all); i++ {
-		all = append(all, children[all[i].pid]...)
+		all = append(all, children[all[i].PID]...)
 	}
 	return all
-}
-
-// tick is the unit of times in /proc: USER_HZ, which is 100 on all platforms that Go runs on.
-const tick = 10 * time.Millisecond
-
-// parseStat reads a line of /proc/PID/stat, see proc_pid_stat(5).
-func parseStat(stat []byte) (s status, ok bool) {
-	// The command, in parentheses, may itself have spaces and parentheses.
-	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
-	if open < 0 || end < 0 {
-		return s, false
-	}
-	fields := bytes.Fields(stat[end+1:])
-	if len(fields) < 18 {
-		return s, false
-	}
-	// The first of these fields, the state, is the third of the line.
-	number := func(field int) int {
-		n, err := strconv.Atoi(string(fields[field-3]))
-		ok = ok && err == nil
-		return n
-	}
-	ok = true
-	s = status{parent: number(4), tasks: number(20), cpu: time.Duration(number(14)+number(15)+number(16)+number(17)) * tick}
-	pid, err := strconv.Atoi(string(bytes.TrimSpace(stat[:open])))
-	s.pid = pid
-	return s, ok && err == nil
 }
 
 // consumptionOf sums up what a process and all that come from it use.
@@ -74,9 +35,9 @@ func consumptionOf(root int) consumption {
 		return sum
 	}
 	for _, s := range descendants(root) {
-		sum.cpu += s.cpu
-		sum.tasks += s.tasks
-		sum.memory += memoryOf(s.pid)
+		sum.cpu += s.CPU + s.ChildrenCPU // of children that it has waited for, too
+		sum.tasks += s.Threads
+		sum.memory += memoryOf(s.PID)
 	}
 	return sum
 }

@@ -8,9 +8,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"path/filepath"
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -45,6 +47,24 @@ func New(architecture string, config v1.Config, files map[string][]byte) (v1.Ima
 		return nil, err
 	}
 	return mutate.AppendLayers(img, layer)
+}
+
+// Archive writes an archive, as docker save does, of images by their names, and returns its path.
+func Archive(t testing.TB, images map[string]v1.Image) string {
+	t.Helper()
+	named := map[name.Reference]v1.Image{}
+	for reference, image := range images {
+		parsed, err := name.ParseReference(reference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named[parsed] = image
+	}
+	archive := filepath.Join(t.TempDir(), "images.tar")
+	if err := tarball.MultiRefWriteToFile(archive, named); err != nil {
+		t.Fatal(err)
+	}
+	return archive
 }
 
 // machines are architectures by their names in Go.

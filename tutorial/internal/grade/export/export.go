@@ -51,7 +51,7 @@ func OfClass(format string, g gradebook.Gradebook) ([]byte, error) {
 				results = append(results, *row.Result)
 			}
 		}
-		return junit(results)
+		return asJUnit(results)
 	}
 	rows := []row{}
 	for _, from := range g.Rows {
@@ -88,7 +88,7 @@ func OfSubmission(format string, r grade.Result) ([]byte, error) {
 		}
 		return encode(r)
 	case JUnit:
-		return junit([]grade.Result{r})
+		return asJUnit([]grade.Result{r})
 	}
 	return nil, fmt.Errorf("unknown format %q of a submission: use %s or %s", format, JSON, JUnit)
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/example/operator-testbed/e2e/framework/report"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/tutorial/internal/grade"
 	"github.com/example/operator-testbed/tutorial/internal/grade/build"
@@ -284,21 +285,21 @@ func (a *attempt) runSuite(ctx context.Context, s suite, work string, env, reada
 	c := a.grader.Chapter
 	began := time.Now()
 	first, err := a.runOnce(ctx, s, work, env, readable, nil)
-	if err == nil && first.clusterFailed() {
+	if err == nil && clusterFailed(first) {
 		first, err = a.runOnce(ctx, s, work, env, readable, nil)
 	}
 	if err != nil {
 		return nil, err
 	}
 	a.suites += time.Since(began)
-	if first.clusterFailed() {
-		reason := first.start.Reason
+	if clusterFailed(first) {
+		reason := first.Start.Reason
 		if strings.Contains(reason, "CRD") || strings.Contains(reason, "CustomResourceDefinition") { // which are the student's
 			return nil, manifests.RefusedError("no cluster accepts the CustomResourceDefinitions: " + reason)
 		}
 		return nil, fmt.Errorf("the cluster did not start: %s", reason)
 	}
-	if first.start == nil && len(first.lines) == 0 && len(a.plan) == 0 {
+	if first.Start == nil && len(first.Results) == 0 && len(a.plan) == 0 {
 		return nil, fmt.Errorf("the suite has reported nothing: see %s", a.input.Log)
 	}
 	o := outcomes{plan: a.plan, points: a.input.points(), extra: s.extra, claims: c.claims, plain: func(message string) string {
@@ -313,22 +314,22 @@ func (a *attempt) runSuite(ctx context.Context, s suite, work string, env, reada
 	if err != nil {
 		return nil, err
 	}
-	return o.tests(first, &again), nil
+	return o.tests(first, again), nil
 }
 
 // runOnce runs a suite in the cell: all features of it, or only some, one after the other.
-func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readable []string, only []string) (report, error) {
+func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readable []string, only []string) (*report.Report, error) {
 	g := a.grader
 	a.attempts++
 	run, err := os.MkdirTemp(work, "run-")
 	if err != nil {
-		return report{}, err
+		return nil, err
 	}
 	log := io.Discard
 	if a.input.Log != "" {
 		file, err := os.OpenFile(a.input.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err != nil {
-			return report{}, err
+			return nil, err
 		}
 		defer file.Close()
 		log = file
@@ -345,27 +346,27 @@ func (a *attempt) runOnce(ctx context.Context, s suite, work string, env, readab
 	}
 	confine, err := confinement(g.Cell.Confines())
 	if err != nil {
-		return report{}, err
+		return nil, err
 	}
 	variables = append(variables, confine)
 	args := []string{s.binary, "-test.timeout=0", "-test.parallel=" + strconv.Itoa(atOnce)}
 	if only != nil {
 		args = []string{s.binary, "-test.timeout=0", "-test.parallel=1", "-test.run=^(" + strings.Join(only, "|") + ")$"}
 	}
-	reported := collector{progress: g.Progress}
+	reported := newReport(g.Progress)
 	usage, err := g.Cell.Run(ctx, isolation.Command{
-		Args: args, Dir: s.directory, Env: append(variables, env...), Stdout: log, Stderr: log, Report: &reported,
+		Args: args, Dir: s.directory, Env: append(variables, env...), Stdout: log, Stderr: log, Report: reported,
 		Readable: slices.Concat([]string{s.binary, g.Chapter.assets}, g.Chapter.sources, readable), Scratch: []string{run},
 		Limits: limits,
 	})
 	a.add(usage)
 	if err != nil {
-		return report{}, fmt.Errorf("run the suite: %w", err)
+		return nil, fmt.Errorf("run the suite: %w", err)
 	}
 	if usage.Exceeded != "" {
 		fmt.Fprintf(log, "The suite was ended, because it exceeded the limit of %s.\n", usage.Exceeded)
 	}
-	return reported.report(), nil
+	return reported, nil
 }
 
 // confinement returns the variable that has the suite confine the operator, or trust it where there is no inner wall.

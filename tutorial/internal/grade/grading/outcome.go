@@ -2,11 +2,11 @@ package grading
 
 import (
 	"cmp"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/example/operator-testbed/e2e/framework/report"
 	"github.com/example/operator-testbed/tutorial/internal/grade"
 )
 
@@ -38,12 +38,13 @@ type outcomes struct {
 
 // tests returns what became of the features, of which again has reported those that were run again. With a plan, exactly its features
 // are in it, because a submission could have kept others from being reported.
-func (o outcomes) tests(first report, again *report) []grade.Test {
+func (o outcomes) tests(first, again *report.Report) []grade.Test {
 	var tests []grade.Test
 	if o.plan == nil {
-		for _, name := range slices.Sorted(maps.Keys(first.lines)) {
-			tests = append(tests, o.test(grade.Test{Name: name, Title: cmp.Or(o.claims[name], first.lines[name].Feature), MaxScore: o.points(name), Extra: o.extra}, first))
+		for _, l := range first.Results {
+			tests = append(tests, o.test(grade.Test{Name: l.Test, Title: cmp.Or(o.claims[l.Test], l.Feature), MaxScore: o.points(l.Test), Extra: o.extra}, first))
 		}
+		slices.SortFunc(tests, func(a, b grade.Test) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for _, planned := range o.plan {
 		if planned.Extra != o.extra {
@@ -60,7 +61,7 @@ func (o outcomes) tests(first report, again *report) []grade.Test {
 	if again != nil {
 		for i := range tests {
 			t := &tests[i]
-			if t.Status == grade.Fail && first.err(t.Name) == "" && again.err(t.Name) == "" && again.lines[t.Name].Outcome == holds {
+			if l, _ := again.Of(t.Name); t.Status == grade.Fail && wrong(first, t.Name) == "" && wrong(again, t.Name) == "" && l.Outcome == report.Holds {
 				t.Status, t.Score, t.Flaky, t.Message, t.Step = grade.Pass, t.MaxScore, true, "", ""
 			}
 		}
@@ -69,21 +70,21 @@ func (o outcomes) tests(first report, again *report) []grade.Test {
 }
 
 // test returns t with what became of it in a run.
-func (o outcomes) test(t grade.Test, r report) grade.Test {
-	l, reported := r.lines[t.Name]
-	switch wrong := r.err(t.Name); {
-	case wrong != "":
-		t.Status, t.Message = grade.Fail, wrong
-	case !reported && r.start != nil:
+func (o outcomes) test(t grade.Test, r *report.Report) grade.Test {
+	l, reported := r.Of(t.Name)
+	switch why := wrong(r, t.Name); {
+	case why != "":
+		t.Status, t.Message = grade.Fail, why
+	case !reported && r.Start != nil:
 		t.Status, t.Message = grade.Fail, notStarted
-		if text := o.plain(cmp.Or(r.start.Message, r.start.Reason)); text != "" {
+		if text := o.plain(cmp.Or(r.Start.Message, r.Start.Reason)); text != "" {
 			t.Message += ": " + text
 		}
 	case !reported:
 		t.Status, t.Message = grade.Fail, notReported
-	case l.Outcome == holds:
+	case l.Outcome == report.Holds:
 		t.Status, t.Score = grade.Pass, t.MaxScore
-	case l.Outcome == notTried && !l.Failed && o.plan == nil:
+	case l.Outcome == report.NotTried && !l.Failed && o.plan == nil:
 		// Only the solution decides what can't be tried here: a submission can't choose to skip.
 		t.Status, t.MaxScore, t.Message = grade.Skip, 0, o.plain(l.Reason)
 	default:
@@ -93,7 +94,7 @@ func (o outcomes) test(t grade.Test, r report) grade.Test {
 }
 
 // sentenceOf says why a feature does not hold: of what, where the message says so, what was expected, and what was seen.
-func sentenceOf(l line) string {
+func sentenceOf(l report.Result) string {
 	if l.Expected == "" || l.Seen == "" {
 		return cmp.Or(l.Message, l.Reason, "the step failed without a message")
 	}

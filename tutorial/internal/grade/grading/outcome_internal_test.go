@@ -7,13 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/example/operator-testbed/e2e/framework/report"
 	"github.com/example/operator-testbed/tutorial/internal/grade"
 )
 
-func reported(lines ...line) report {
-	r := report{lines: map[string]line{}}
-	for _, l := range lines {
-		r.lines[l.Test] = l
+func reported(results ...report.Result) *report.Report { return &report.Report{Results: results} }
+
+// read returns the report of a suite that writes the content.
+func read(t *testing.T, content string) *report.Report {
+	t.Helper()
+	r := newReport(nil)
+	if _, err := r.Write([]byte(content)); err != nil {
+		t.Fatal(err)
 	}
 	return r
 }
@@ -25,9 +30,9 @@ func same(text string) string { return text }
 // The solution decides which features there are, and which can't be tried.
 func TestOutcomesOfTheSolution(t *testing.T) {
 	first := reported(
-		line{Test: "TestSize", Feature: "size", Outcome: holds},
-		line{Test: "TestNodes", Feature: "nodes", Outcome: notTried, Reason: "it needs real nodes"},
-		line{Test: "TestBroken", Feature: "broken", Outcome: notTried, Reason: "no namespace", Failed: true},
+		report.Result{Test: "TestSize", Feature: "size", Outcome: report.Holds},
+		report.Result{Test: "TestNodes", Feature: "nodes", Outcome: report.NotTried, Reason: "it needs real nodes"},
+		report.Result{Test: "TestBroken", Feature: "broken", Outcome: report.NotTried, Reason: "no namespace", Failed: true},
 	)
 	got := outcomes{points: one, plain: same, claims: map[string]string{"TestSize": "as many pods as size says"}}.tests(first, nil)
 	want := []grade.Test{
@@ -57,25 +62,25 @@ func TestOutcomesOfASubmission(t *testing.T) {
 	passes.Status, passes.Score = grade.Pass, 3
 	flaky := passes
 	flaky.Flaky = true
-	half := line{Test: "TestA", Outcome: doesNotHold, Step: "up", Expected: "3 pods", Seen: "2 pods", Message: "size: expected 3 pods; last seen: 2 pods"}
-	again := reported(line{Test: "TestA", Outcome: holds})
-	stillFails := reported(line{Test: "TestA", Outcome: doesNotHold, Message: "another message"})
+	half := report.Result{Test: "TestA", Outcome: report.DoesNotHold, Step: "up", Expected: "3 pods", Seen: "2 pods", Message: "size: expected 3 pods; last seen: 2 pods"}
+	again := reported(report.Result{Test: "TestA", Outcome: report.Holds})
+	stillFails := reported(report.Result{Test: "TestA", Outcome: report.DoesNotHold, Message: "another message"})
 	for name, test := range map[string]struct {
-		first report
-		again *report
+		first *report.Report
+		again *report.Report
 		want  grade.Test
 	}{
-		"holds":                          {first: reported(line{Test: "TestA", Outcome: holds}), want: passes},
+		"holds":                          {first: reported(report.Result{Test: "TestA", Outcome: report.Holds}), want: passes},
 		"does not hold":                  {first: reported(half), want: fails("up", "expected size: 3 pods; last seen: 2 pods")},
-		"fails twice":                    {first: reported(half), again: &stillFails, want: fails("up", "expected size: 3 pods; last seen: 2 pods")},
-		"holds when it runs alone":       {first: reported(half), again: &again, want: flaky},
-		"skips what the solution does":   {first: reported(line{Test: "TestA", Outcome: notTried, Reason: "skipped"}), want: fails("", "skipped")},
-		"does not apply to it":           {first: reported(line{Test: "TestA", Outcome: "does not apply", Reason: "no webhooks"}), want: fails("", "no webhooks")},
+		"fails twice":                    {first: reported(half), again: stillFails, want: fails("up", "expected size: 3 pods; last seen: 2 pods")},
+		"holds when it runs alone":       {first: reported(half), again: again, want: flaky},
+		"skips what the solution does":   {first: reported(report.Result{Test: "TestA", Outcome: report.NotTried, Reason: "skipped"}), want: fails("", "skipped")},
+		"does not apply to it":           {first: reported(report.Result{Test: "TestA", Outcome: "does not apply", Reason: "no webhooks"}), want: fails("", "no webhooks")},
 		"is not reported":                {first: reported(), want: fails("", notReported)},
-		"has an outcome without meaning": {first: reported(line{Test: "TestA", Outcome: "great"}), want: fails("", "the step failed without a message")},
-		"features that nobody planned":   {first: reported(line{Test: "TestA", Outcome: holds}, line{Test: "TestMore", Outcome: holds}), want: passes},
+		"has an outcome without meaning": {first: reported(report.Result{Test: "TestA", Outcome: "great"}), want: fails("", "the step failed without a message")},
+		"features that nobody planned":   {first: reported(report.Result{Test: "TestA", Outcome: report.Holds}, report.Result{Test: "TestMore", Outcome: report.Holds}), want: passes},
 		"does not start": {
-			first: report{start: &line{Outcome: doesNotHold, Message: "exit status 1"}},
+			first: &report.Report{Start: &report.Result{Outcome: report.DoesNotHold, Message: "exit status 1"}},
 			want:  fails("", notStarted+": exit status 1"),
 		},
 	} {
@@ -90,18 +95,18 @@ func TestOutcomesOfASubmission(t *testing.T) {
 			}
 		})
 	}
-	hidden := outcomes{plan: plan, points: one, plain: same, extra: true}.tests(reported(line{Test: "TestHidden", Outcome: holds}), nil)
+	hidden := outcomes{plan: plan, points: one, plain: same, extra: true}.tests(reported(report.Result{Test: "TestHidden", Outcome: report.Holds}), nil)
 	if want := []grade.Test{{Name: "TestHidden", Title: "hidden", Status: grade.Pass, Score: 1, MaxScore: 1, Extra: true}}; !cmp.Equal(want, hidden) {
 		t.Error(cmp.Diff(want, hidden))
 	}
 }
 
 func TestReadReport(t *testing.T) {
-	if r := readReport(nil); len(r.lines) > 0 || r.start != nil || r.err("TestA") != "" {
+	if r := read(t, ""); len(r.Results) > 0 || r.Start != nil || wrong(r, "TestA") != "" {
 		t.Errorf("a report with nothing in it: %+v", r)
 	}
-	r := readReport([]byte(`{"feature":"the cluster starts","outcome":"not tried","reason":"no disk","failed":true}` + "\n"))
-	if !r.clusterFailed() || r.start.Reason != "no disk" || r.err("TestA") != "" {
+	r := read(t, `{"feature":"the cluster starts","outcome":"not tried","reason":"no disk","failed":true}`+"\n")
+	if !clusterFailed(r) || r.Start.Reason != "no disk" || wrong(r, "TestA") != "" {
 		t.Errorf("a cluster that does not start: %+v", r)
 	}
 }
@@ -116,7 +121,7 @@ func TestForgedReport(t *testing.T) {
 		noCluster = `{"feature":"the cluster starts","outcome":"not tried","reason":"no disk"}` + "\n"
 	)
 	plan := []grade.Test{{Name: "TestA", Status: grade.Pass, MaxScore: 1}, {Name: "TestB", Status: grade.Pass, MaxScore: 1}}
-	again := reported(line{Test: "TestA", Outcome: holds}, line{Test: "TestB", Outcome: holds})
+	again := reported(report.Result{Test: "TestA", Outcome: report.Holds}, report.Result{Test: "TestB", Outcome: report.Holds})
 	for name, test := range map[string]struct {
 		content string
 		want    [2]string // the messages
@@ -134,22 +139,22 @@ func TestForgedReport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := outcomes{plan: plan, points: one, plain: same}
-			first := readReport([]byte(test.content))
-			if first.clusterFailed() {
+			first := read(t, test.content)
+			if clusterFailed(first) {
 				t.Error("a forged report has the suite run again")
 			}
 			got := o.tests(first, nil)
 			if messages := [2]string{got[0].Message, got[1].Message}; got[0].Status != grade.Fail || got[1].Status != grade.Fail || messages != test.want {
 				t.Errorf("got %+v, expected the messages %q", got, test.want)
 			}
-			for i, after := range o.tests(first, &again) {
+			for i, after := range o.tests(first, again) {
 				if forged := test.want[i] == reportedTwice || test.want[i] == unreadable; forged == (after.Status == grade.Pass) {
 					t.Errorf("after running again: %+v", after)
 				}
 			}
 			// The other way round: what is forged in the second report does not help either.
-			failing := reported(line{Test: "TestA", Outcome: doesNotHold}, line{Test: "TestB", Outcome: doesNotHold})
-			for _, after := range o.tests(failing, &first) {
+			failing := reported(report.Result{Test: "TestA", Outcome: report.DoesNotHold}, report.Result{Test: "TestB", Outcome: report.DoesNotHold})
+			for _, after := range o.tests(failing, first) {
 				if after.Status == grade.Pass {
 					t.Errorf("in the second report: %+v", after)
 				}
@@ -161,39 +166,39 @@ func TestForgedReport(t *testing.T) {
 // TestLongReport takes a report that has become too long for one in which nothing counts. Its twin is as long as it may be.
 func TestLongReport(t *testing.T) {
 	const holding = `{"test":"TestA","outcome":"holds"}`
-	var c collector
+	r := newReport(nil)
 	for _, text := range []string{holding, strings.Repeat(" ", longestReport-len(holding)-1), "\n"} {
-		if n, err := c.Write([]byte(text)); n != len(text) || err != nil {
+		if n, err := r.Write([]byte(text)); n != len(text) || err != nil {
 			t.Fatal(n, err)
 		}
 	}
-	if r := c.report(); r.err("TestA") != "" || r.lines["TestA"].Outcome != holds {
-		t.Errorf("of a long report: %+v", r)
+	if l, _ := r.Of("TestA"); wrong(r, "TestA") != "" || l.Outcome != report.Holds {
+		t.Errorf("of a long report: %+v, %v", l, r.Err())
 	}
-	if n, err := c.Write([]byte("x")); n != 1 || err != nil {
+	if n, err := r.Write([]byte("x")); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	if r := c.report(); r.err("TestA") != unreadable {
-		t.Errorf("of one that is too long: %+v", r)
+	if wrong(r, "TestA") != unreadable {
+		t.Error("a report that is too long counts")
 	}
 }
 
 // A run says how far it is as soon as a result is complete: a suite may take longer than a watchdog waits.
 func TestProgress(t *testing.T) {
 	var seen []int
-	c := collector{progress: func(lines int) { seen = append(seen, lines) }}
-	for _, text := range []string{`{"test":"TestA",`, `"outcome":"holds"}`, "\n", "{}\n{}\n"} {
-		if _, err := c.Write([]byte(text)); err != nil {
+	r := newReport(func(results int) { seen = append(seen, results) })
+	for _, text := range []string{`{"test":"TestA",`, `"outcome":"holds"}`, "\n", `{"test":"TestB","outcome":"holds"}` + "\n{}\n"} {
+		if _, err := r.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !slices.Equal(seen, []int{1, 3}) {
-		t.Errorf("got %v, expected 1 after the first result, and 3 after the others", seen)
+	if !slices.Equal(seen, []int{1, 2}) {
+		t.Errorf("got %v, expected 1 and 2 as soon as there are so many results", seen)
 	}
 }
 
 func TestSentenceOf(t *testing.T) {
-	for want, l := range map[string]line{
+	for want, l := range map[string]report.Result{
 		"expected 3 pods; last seen: 2 pods":          {Expected: "3 pods", Seen: "2 pods", Message: "expected 3 pods; last seen: 2 pods"},
 		"expected Service x: port 1; last seen: none": {Expected: "port 1", Seen: "none", Message: "Service x: expected port 1; last seen: none"},
 		"expected Deployment x: Value for field 'Replicas': to equal <int32>: 2; last seen: <int32>: 3": {

@@ -2,7 +2,6 @@
 package onkind_test
 
 import (
-	"context"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -12,12 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/example/operator-testbed/e2e/cluster"
-	"github.com/example/operator-testbed/e2e/cluster/kind"
+	"github.com/example/operator-testbed/e2e/cluster/kind/kindtest"
 	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
 	"github.com/example/operator-testbed/e2e/sdk"
 	"github.com/example/operator-testbed/e2e/tier"
@@ -37,21 +34,7 @@ func TestHelmOperatorAsImage(t *testing.T) {
 	tier.Nightly(t)
 	tier.NeedsKind(t)
 	tools := sdk.Need(t, root)
-	t.Setenv("TESTBED_STATE", t.TempDir())
-	p := kind.NewProvider()
-	p.WithName("helm-operator").WithOpts(kind.WithProgress(t.Output()))
-	t.Cleanup(func() {
-		if err := p.Destroy(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	kubeconfig, err := p.Create(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.LoadImageArchive(t.Context(), operatorArchive(t, tools)); err != nil {
-		t.Fatal(err)
-	}
+	p, kubeconfig := kindtest.Start(t, "helm-operator", operatorArchive(t, tools))
 	if err := p.StockAs(t.Context(), memcachedImage); err != nil {
 		t.Fatal(err)
 	}
@@ -103,14 +86,6 @@ func operatorArchive(t *testing.T, tools sdk.Tools) string {
 			t.Fatal(err)
 		}
 	}
-	reference, err := name.ParseReference(operatorImage)
-	if err != nil {
-		t.Fatal(err)
-	}
 	image := imagetest.FromScratch(t, runtime.GOARCH, v1.Config{Entrypoint: []string{"/" + sdk.HelmOperator}, WorkingDir: "/opt/helm", User: "65532:65532"}, files)
-	archive := filepath.Join(t.TempDir(), "image.tar")
-	if err := tarball.MultiRefWriteToFile(archive, map[name.Reference]v1.Image{reference: image}); err != nil {
-		t.Fatal(err)
-	}
-	return archive
+	return imagetest.Archive(t, map[string]v1.Image{operatorImage: image})
 }

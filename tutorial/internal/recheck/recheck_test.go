@@ -1,4 +1,4 @@
-package watch_test
+package recheck_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
-	"github.com/example/operator-testbed/tutorial/internal/watch"
+	"github.com/example/operator-testbed/tutorial/internal/recheck"
 )
 
 const root = "../../.."
@@ -80,7 +80,7 @@ func newLearner(ctx context.Context, t *testing.T) *learner {
 	}
 	l.save(t, ".stage", "05-status\n")
 	go func() {
-		l.left <- watch.Watch(ctx, watch.Options{
+		l.left <- recheck.Watch(ctx, recheck.Options{
 			Root: root, Dir: l.dir, Keys: l.keys, Out: l.screen,
 			Check: func(ctx context.Context, dir string, step func(string)) error {
 				step("compiling")
@@ -121,7 +121,7 @@ func TestWatchChecksAgain(t *testing.T) {
 	g.Expect(<-l.canceled).To(MatchError("a file has changed"))
 	g.Expect(<-l.started).To(Equal(l.dir))
 	l.finish <- errors.New("not yet: 3 of 5 features hold")
-	l.screen.until(watch.Keys, 1)
+	l.screen.until(recheck.Keys, 1)
 
 	g.Expect(os.Mkdir(filepath.Join(l.dir, "internal"), 0o755)).To(Succeed()) // what is in it from now on counts, too
 	<-l.started
@@ -129,13 +129,13 @@ func TestWatchChecksAgain(t *testing.T) {
 	g.Expect(<-l.canceled).To(HaveOccurred())
 	<-l.started
 	l.finish <- exercises.ErrNotBuilt
-	l.screen.until(watch.Keys, 2)
+	l.screen.until(recheck.Keys, 2)
 	l.keys <- 'q'
 	g.Expect(<-l.left).To(Succeed())
 	g.Expect(l.screen.String()).To(Equal("checking " + l.dir + "\ncompiling…\n" +
-		"\ncmd/main.go has changed: checking " + l.dir + "\ncompiling…\nnot yet: 3 of 5 features hold\n\n" + watch.Keys + "\n" +
+		"\ncmd/main.go has changed: checking " + l.dir + "\ncompiling…\nnot yet: 3 of 5 features hold\n\n" + recheck.Keys + "\n" +
 		"\ninternal has changed: checking " + l.dir + "\ncompiling…\n" +
-		"\ninternal/new.go has changed: checking " + l.dir + "\ncompiling…\n\n" + watch.Keys + "\n"))
+		"\ninternal/new.go has changed: checking " + l.dir + "\ncompiling…\n\n" + recheck.Keys + "\n"))
 }
 
 // A save is answered at once, and not when the check that it cancels is over.
@@ -144,7 +144,7 @@ func TestWatchAnswersAtOnce(t *testing.T) {
 	dir, out := t.TempDir(), newScreen()
 	keys, started, left := make(chan rune), make(chan struct{}, 2), make(chan error, 1)
 	go func() {
-		left <- watch.Watch(t.Context(), watch.Options{
+		left <- recheck.Watch(t.Context(), recheck.Options{
 			Root: root, Dir: dir, Keys: keys, Out: out,
 			Check: func(ctx context.Context, _ string, _ func(string)) error {
 				started <- struct{}{}
@@ -199,7 +199,7 @@ func TestWatchKeys(t *testing.T) {
 	l.keys <- 'l'
 	l.keys <- 'x' // none
 	l.finish <- errors.New("not yet: 3 of 5 features hold")
-	l.screen.until(watch.Keys, 1)
+	l.screen.until(recheck.Keys, 1)
 	l.keys <- 'n'
 	l.screen.until("not yet: 3 of 5 features hold\n", 2)
 	g.Expect(l.hints).To(Equal(1))
@@ -212,7 +212,7 @@ func TestWatchKeys(t *testing.T) {
 	l.save(t, "cmd/main.go", "package main\n")
 	<-l.started
 	l.finish <- nil
-	l.screen.until(watch.Keys, 2)
+	l.screen.until(recheck.Keys, 2)
 	l.keys <- 'n'
 	g.Expect(<-l.started).To(Equal(next))
 	g.Expect(l.screen.String()).To(HaveSuffix("checking " + next + "\ncompiling…\n"))

@@ -1,5 +1,5 @@
-// Package watch checks a learner's copy again whenever a file of it changes.
-package watch
+// Package recheck checks a learner's copy again whenever a file of it changes.
+package recheck
 
 import (
 	"context"
