@@ -27,9 +27,11 @@ func TestOldIdioms(t *testing.T) {
 	for _, enabled := range regexp.MustCompile(`(?m)^    - ([a-z]+)`).FindAllStringSubmatch(read(t, ".golangci.yml"), -1) {
 		checks = append(checks, enabled[1])
 	}
-	rows := idiom.FindAllStringSubmatch(read(t, "docs/old-idioms.md"), -1)
-	if len(rows) < 10 {
-		t.Fatalf("found %d rows of a table in old-idioms.md", len(rows))
+	_, table, begins := strings.Cut(read(t, "docs/other-ways.md"), "<!-- The idioms.")
+	table, _, ends := strings.Cut(table, "<!-- The end of the idioms. -->")
+	rows := idiom.FindAllStringSubmatch(table, -1)
+	if !begins || !ends || len(rows) < 15 {
+		t.Fatalf("other-ways.md has %d rows in its table of idioms, expected at least 15", len(rows))
 	}
 	for _, row := range rows[1:] { // after the heading
 		names := named.FindAllStringSubmatch(row[4], -1)

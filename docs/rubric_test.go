@@ -24,14 +24,14 @@ func TestRubric(t *testing.T) {
 			asked = append(asked, chapter+", "+exercise[1])
 		}
 	}
-	for _, row := range answer.FindAllStringSubmatch(read(t, "docs/rubric.md"), -1) {
+	for _, row := range answer.FindAllStringSubmatch(read(t, "docs/teaching.md"), -1) {
 		if row[1] != shortName(row[2]) {
 			t.Errorf("the row of chapter %s links to chapter %s", row[1], row[2])
 		}
 		answered = append(answered, row[2]+", "+row[3])
 	}
 	if len(asked) == 0 || !slices.Equal(asked, answered) {
-		t.Errorf("docs/rubric.md answers %q, expected the exercises %q", answered, asked)
+		t.Errorf("docs/teaching.md answers %q, expected the exercises %q", answered, asked)
 	}
 }
 

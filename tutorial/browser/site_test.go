@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -31,9 +32,14 @@ type site struct {
 	root, host string
 	// pages are the addresses of its pages below the root: "tutorial/04-controller/".
 	pages []string
+	// former has the addresses that redirect, and where each leads: both below the root.
+	former map[string]string
 	// files has everything else as well.
 	files map[string]bool
 }
+
+// redirect matches what sends a browser from a former address to a page.
+var redirect = regexp.MustCompile(`<meta http-equiv="refresh" content="0; url=([^"]+)">`)
 
 // serveSite makes the site for a path, and serves it there.
 func serveSite(t *testing.T, base string) site {
@@ -48,16 +54,23 @@ func serveSite(t *testing.T, base string) site {
 	mux.Handle(base, http.StripPrefix(strings.TrimSuffix(base, "/"), http.FileServer(http.Dir(dir))))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	s := site{root: server.URL + base, host: strings.TrimPrefix(server.URL, "http://"), files: map[string]bool{}}
+	s := site{root: server.URL + base, host: strings.TrimPrefix(server.URL, "http://"), files: map[string]bool{}, former: map[string]string{}}
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		s.files[name] = true
-		if path.Base(name) == "index.html" {
-			s.pages = append(s.pages, strings.TrimPrefix(strings.TrimSuffix(name, "index.html"), "./"))
+		if path.Base(name) != "index.html" {
+			return nil
 		}
-		return nil
+		text, err := fs.ReadFile(os.DirFS(dir), name)
+		address := strings.TrimPrefix(strings.TrimSuffix(name, "index.html"), "./")
+		if to := redirect.FindSubmatch(text); to != nil {
+			s.former[address] = strings.TrimPrefix(string(to[1]), base)
+		} else {
+			s.pages = append(s.pages, address)
+		}
+		return err
 	})
 	if err != nil || len(s.pages) < 50 {
 		t.Fatalf("the site has %d pages: %v", len(s.pages), err)
@@ -260,6 +273,7 @@ func TestSite(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, s site){
 		"pages": func(t *testing.T, s site) { verifyPages(t, s, tabs.Axe(t)) }, "search": verifySearch, "search with keys": verifySearchWithKeys,
 		"copy": verifyCopy, "term": verifyTerm, "place of the panel": verifyPlaceOfThePanel, "dark": verifyDark, "print": verifyPrint, "pictures": verifyPictures,
+		"former addresses": verifyFormer,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
@@ -271,6 +285,19 @@ func TestSiteBelowAPath(t *testing.T) {
 	s := serveSite(t, "/operator-testbed/")
 	t.Run("pages", func(t *testing.T) { verifyPages(t, s, "") })
 	t.Run("search", func(t *testing.T) { verifySearch(t, s) })
+	t.Run("former addresses", func(t *testing.T) { verifyFormer(t, s) })
+}
+
+// verifyFormer checks that each former address leads to a page.
+func verifyFormer(t *testing.T, s site) {
+	if len(s.former) == 0 {
+		t.Error("no page has a former address")
+	}
+	for from, to := range s.former {
+		if !slices.Contains(s.pages, to) {
+			t.Errorf("/%s redirects to %s, which is not a page", from, to)
+		}
+	}
 }
 
 // verifyPages looks at all pages. Without axe-core, it looks at what differs from path to path.
@@ -360,7 +387,7 @@ func verifySearch(t *testing.T, s site) {
 		}
 	}
 	// Terms with digits, and parts of names.
-	for term, page := range map[string]string{"v1alpha1": "", "409": "", "NotFound": "", "permissions 2019": "docs/permissions-2019/"} {
+	for term, page := range map[string]string{"v1alpha1": "", "409": "", "NotFound": "", "permissions 2019": "docs/older-posts/"} {
 		if found := search(term); !slices.ContainsFunc(found, func(link string) bool { return strings.HasPrefix(link, s.root+page) }) {
 			t.Errorf("%q does not find /%s, but %q", term, page, found)
 		}

@@ -107,7 +107,7 @@ func TestWatchLeavesNothing(t *testing.T) {
 			g.Expect(left).To(BeEmpty())
 			// The cluster may have something to say first.
 			g.Expect(out.all.String()).To(MatchRegexp(`(?m)^checking .*\n(?s:.*)^compiling the suite of 03-api…$`))
-			checks := strings.Count(out.all.String(), "\nWhat the suite printed: ")
+			checks := strings.Count(out.all.String(), "\nOutput of the suite: ")
 			g.Expect(checks).To(BeNumerically(">=", test.checks), out.all.String())
 			g.Expect(event.Read(filepath.Join(dir, event.File))).To(HaveLen(len(before)+checks), out.all.String())
 		})

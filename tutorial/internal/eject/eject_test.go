@@ -27,7 +27,7 @@ func TestEjectNeedsAnEmptyDirectory(t *testing.T) {
 	mine := filepath.Join(to, "mine.go")
 	g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
 	err := eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/04-controller", Module: "example.com/copy", To: to})
-	g.Expect(err).To(MatchError(ContainSubstring("name a directory that is new or empty")))
+	g.Expect(err).To(MatchError(ContainSubstring("name a new or empty directory")))
 	g.Expect(mine).To(BeAnExistingFile())
 }
 

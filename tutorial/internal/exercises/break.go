@@ -70,7 +70,7 @@ func Break(ctx context.Context, root, name, dir string, out io.Writer) error {
 	if err := fault.eject(ctx, root, dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s is the operator of %s now, with one fault in it.\n\n%s\n\n", dir, fault.Chapter, fault.Symptom)
+	fmt.Fprintf(out, "%s now contains the operator of %s, with one fault in it.\n\n%s\n\n", dir, fault.Chapter, fault.Symptom)
 	fmt.Fprintf(out, "Find the cause and fix it. make check DIR=%s reports whether it is fixed, make hint DIR=%[1]s helps.\n", quote(dir))
 	return nil
 }
@@ -138,7 +138,7 @@ var issue = regexp.MustCompile(`^([\w.-]+/[\w.-]+) #([0-9]+)$`)
 
 // printPoint prints what the lab teaches, and which projects have had the same fault.
 func (f Fault) printPoint(out io.Writer) {
-	fmt.Fprintf(out, "Fixed. %s\nOthers have met it:\n", f.Point)
+	fmt.Fprintf(out, "Fixed. %s\nReal projects with the same bug:\n", f.Point)
 	for _, other := range f.Others {
 		fmt.Fprintf(out, "  %s\n", issue.ReplaceAllString(other, "https://github.com/$1/issues/$2"))
 	}

@@ -125,7 +125,7 @@ func tellsTheSymptomOnly(t *testing.T, fault exercises.Fault, files []string) {
 	var out bytes.Buffer
 	g.Expect(exercises.Break(t.Context(), root, fault.Name, dir, &out)).To(Succeed())
 	g.Expect(out.String()).To(And(
-		ContainSubstring("the operator of "+fault.Chapter+" now, with one fault in it.\n\n"+fault.Symptom+"\n"),
+		ContainSubstring("the operator of "+fault.Chapter+", with one fault in it.\n\n"+fault.Symptom+"\n"),
 		ContainSubstring("make check DIR="+dir),
 		Not(ContainSubstring(m.Name)), Not(ContainSubstring(m.Fault)), Not(ContainSubstring(fault.Point)),
 	))
@@ -155,12 +155,12 @@ func TestBreakRefuses(t *testing.T) {
 	g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
 	var out bytes.Buffer
 	g.Expect(exercises.Break(t.Context(), root, "", dir, &out)).To(Succeed())
-	g.Expect(out.String()).To(ContainSubstring("  left-behind          04  A Memcached is deleted."))
+	g.Expect(out.String()).To(ContainSubstring("  left-behind          04  You delete a Memcached, but its Deployment and its pods remain."))
 	out.Reset()
 	g.Expect(exercises.Break(t.Context(), root, "no-such", dir, &out)).To(MatchError("there is no LAB=no-such: use one of those in the list"))
 	g.Expect(out.String()).To(ContainSubstring("  left-behind  "))
 	g.Expect(exercises.Break(t.Context(), root, "left-behind", "", &out)).To(MatchError("name a new directory for the copy: DIR=directory"))
-	g.Expect(exercises.Break(t.Context(), root, "left-behind", dir, &out)).To(MatchError(ContainSubstring("name a directory that is new or empty")))
+	g.Expect(exercises.Break(t.Context(), root, "left-behind", dir, &out)).To(MatchError(ContainSubstring("name a new or empty directory")))
 	g.Expect(os.ReadDir(dir)).To(HaveLen(1))
 }
 
@@ -191,7 +191,7 @@ func TestResetBreaksAgain(t *testing.T) {
 	g.Expect(os.WriteFile(role, []byte("{}\n"), 0o600)).To(Succeed())
 	out.Reset()
 	g.Expect(exercises.Reset(t.Context(), root, dir, &out)).To(Succeed())
-	g.Expect(out.String()).To(Equal(dir + " is the broken operator of 04-controller again. Your previous version is in " + dir + ".before-1.\n"))
+	g.Expect(out.String()).To(Equal(dir + " contains the broken operator of 04-controller again. Your previous version is in " + dir + ".before-1.\n"))
 	g.Expect(os.ReadFile(role)).To(Equal(broken))
 	g.Expect(filepath.Join(dir, ".lab")).To(BeAnExistingFile())
 }
@@ -220,7 +220,7 @@ func TestHeal(t *testing.T) {
 	}
 	_, err = checkCopy(t, dir, "", &out, cluster)
 	g.Expect(err).NotTo(HaveOccurred(), out.String())
-	g.Expect(out.String()).To(HaveSuffix("Fixed. " + fault.Point + "\nOthers have met it:\n  https://github.com/netbox-community/netbox-operator/issues/22\n  https://github.com/wildfly/wildfly-operator/issues/32\n"))
+	g.Expect(out.String()).To(HaveSuffix("Fixed. " + fault.Point + "\nReal projects with the same bug:\n  https://github.com/netbox-community/netbox-operator/issues/22\n  https://github.com/wildfly/wildfly-operator/issues/32\n"))
 }
 
 // faultOf returns the break-it lab of that name.

@@ -98,7 +98,7 @@ func (s subject) check(ctx context.Context, suite string, tested []string) ([]fr
 		return results, errors.Join(err, os.Remove(log.Name()))
 	}
 	if err != nil {
-		return results, fmt.Errorf("%w; what the suite printed: %s", err, log.Name())
+		return results, fmt.Errorf("%w; output of the suite: %s", err, log.Name())
 	}
 	score := check.ScoreOf(results)
 	printFailures(s.Out, s.chapter, !s.broken, results)
@@ -111,7 +111,7 @@ func (s subject) check(ctx context.Context, suite string, tested []string) ([]fr
 		s.praise()
 		return results, errors.Join(log.Close(), os.Remove(log.Name()))
 	}
-	fmt.Fprintf(s.Out, "\nWhat the suite printed: %s\n", log.Name())
+	fmt.Fprintf(s.Out, "\nOutput of the suite: %s\n", log.Name())
 	return results, &NotYetError{Score: score}
 }
 
@@ -213,7 +213,7 @@ func (s subject) praise() {
 		if len(s.features)-len(s.chosen) == 1 {
 			others = "1 other feature"
 		}
-		fmt.Fprintf(s.Out, "ONLY has left out %s: check again without it to see whether you are done.\n", others)
+		fmt.Fprintf(s.Out, "ONLY skipped %s. Run the check without it to see whether you are done.\n", others)
 	case s.broken:
 		s.fault.printPoint(s.Out)
 	default:

@@ -88,7 +88,7 @@ TestNodes does not hold: nodes are the ready pods
 Not part of the score: TestImage
   because:   no kubelet
 
-What the suite printed: LOG
+Output of the suite: LOG
 `))
 }
 
@@ -158,9 +158,9 @@ func TestCheckPraises(t *testing.T) {
 		"a part": {
 			only: "TestSize|TestImage", lines: []string{holds, skipped},
 			want: image + "\nNot part of the score: TestImage\n  because:   no kubelet\n\n1 of 1 feature holds.\n" +
-				"ONLY has left out 1 other feature: check again without it to see whether you are done.\n",
+				"ONLY skipped 1 other feature. Run the check without it to see whether you are done.\n",
 		},
-		"a lab": {lab: true, lines: []string{holds, strings.ReplaceAll(holds, "TestSize", "TestNodes"), skipped}, want: "\n2 of 2 features hold.\nFixed. Because.\nOthers have met it:\n"},
+		"a lab": {lab: true, lines: []string{holds, strings.ReplaceAll(holds, "TestSize", "TestNodes"), skipped}, want: "\n2 of 2 features hold.\nFixed. Because.\nReal projects with the same bug:\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -210,7 +210,7 @@ func TestCheckPrintsWhyNothingWasTried(t *testing.T) {
 	text, _, err := checked(t, subjectOf(t, &out), &out, suiteThat(t, "1", `{"feature":"the operator starts","outcome":"does not hold","message":"exit code 2\nno flag"}`))
 	g.Expect(err).To(MatchError("not yet: 0 of 3 features hold"))
 	g.Expect(text).To(Equal("\nNot tried: TestImage, TestNodes, TestSize\n" +
-		"  because:   the operator does not start: exit code 2\n             no flag\n\nWhat the suite printed: LOG\n"))
+		"  because:   the operator does not start: exit code 2\n             no flag\n\nOutput of the suite: LOG\n"))
 }
 
 // The hints about a lab are those of make hint: a feature's could give the fault away.
@@ -229,7 +229,7 @@ func TestCheckFailsWithoutAScore(t *testing.T) {
 	g := NewWithT(t)
 	var out strings.Builder
 	_, kept, err := checked(t, subjectOf(t, &out), &out, suiteThat(t, "1", `{"feature":"the cluster starts","outcome":"not tried","reason":"no disk"}`))
-	g.Expect(err).To(MatchError(MatchRegexp(`^the cluster does not start: no disk; what the suite printed: .+\.log$`)))
+	g.Expect(err).To(MatchError(MatchRegexp(`^the cluster does not start: no disk; output of the suite: .+\.log$`)))
 	g.Expect(kept).To(BeTrue())
 }
 

@@ -40,7 +40,7 @@ func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) 
 		if err := eject.Eject(ctx, options); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s is a project of its own now. In it, kubectl apply --server-side -k config/crd installs its API, and ./operator run runs it, both on the cluster of your own KUBECONFIG.\n", dir)
+		fmt.Fprintf(out, "%s is now a separate project. In it, kubectl apply --server-side -k config/crd installs its API, and ./operator run runs it, both on the cluster of your KUBECONFIG.\n", dir)
 		return nil
 	}
 	protect, err := scripts(root, "protected.mk")
@@ -51,7 +51,7 @@ func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) 
 	if err := eject.Eject(ctx, options); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s is a project of its own now, the module %s. In it, make lists what there is to do: begin with make test. Its targets act on the cluster of your own KUBECONFIG.\n", dir, options.Module)
+	fmt.Fprintf(out, "%s is now a separate project, the module %s. Run make in it to list its targets, and begin with make test. The targets act on the cluster of your KUBECONFIG.\n", dir, options.Module)
 	return nil
 }
 

@@ -18,7 +18,7 @@ func TestEject(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "mine")
 		var out bytes.Buffer
 		g.Expect(exercises.Eject(t.Context(), root, stage, dir, "example.com/shop/cache-operator", &out)).To(Succeed())
-		g.Expect(out.String()).To(HavePrefix(dir + " is a project of its own now, the module example.com/shop/cache-operator."))
+		g.Expect(out.String()).To(HavePrefix(dir + " is now a separate project, the module example.com/shop/cache-operator."))
 		g.Expect(filepath.Join(dir, filepath.FromSlash(own))).To(BeAnExistingFile())
 		g.Expect(os.ReadFile(filepath.Join(dir, "go.mod"))).To(HavePrefix("module example.com/shop/cache-operator\n"))
 		g.Expect(filepath.Join(dir, "README.md")).NotTo(BeAnExistingFile())
@@ -34,7 +34,7 @@ func TestEjectChart(t *testing.T) {
 	g.Expect(exercises.Eject(t.Context(), root, "operator-sdk/helm", dir, "example.com/shop", &out)).To(MatchError("STAGE=operator-sdk/helm has no Go module: leave MODULE=example.com/shop out"))
 	g.Expect(dir).NotTo(BeAnExistingFile())
 	g.Expect(exercises.Eject(t.Context(), root, "operator-sdk/helm", dir, "", &out)).To(Succeed())
-	g.Expect(out.String()).To(HavePrefix(dir + " is a project of its own now. In it, kubectl apply --server-side -k config/crd installs its API, and ./operator run runs it, "))
+	g.Expect(out.String()).To(HavePrefix(dir + " is now a separate project. In it, kubectl apply --server-side -k config/crd installs its API, and ./operator run runs it, "))
 	g.Expect(filepath.Join(dir, "helm-charts", "memcached", "Chart.yaml")).To(BeAnExistingFile())
 }
 

@@ -35,7 +35,7 @@ func Start(ctx context.Context, root, stage, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s is %s now. Your goal: %s.\n\n", dir, began, c.Outcome)
+	fmt.Fprintf(out, "%s now contains %s. Your goal: %s.\n\n", dir, began, c.Outcome)
 	if len(c.Tasks) > 0 {
 		fmt.Fprintf(out, "Read tutorial/%s/README.md. You are going to write:\n", stage)
 		for i, task := range c.Tasks {
@@ -151,7 +151,7 @@ func ejectPatched(ctx context.Context, root string, patch mutant.Mutant, c chapt
 // ejectWith is ejectOperator with the files of the directory instead, as in eject.Options.
 func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, submission.StageFile)); err == nil {
-		return fmt.Errorf("%s is a copy already: go on with it, start over in it with make reset DIR=%s, or name a directory that is new or empty", dir, quote(dir))
+		return fmt.Errorf("%s is already a copy: continue with it, start over with make reset DIR=%s, or name a new or empty directory", dir, quote(dir))
 	}
 	options := copyOptions(root, operator)
 	options.Instead, options.To = instead, dir

@@ -104,7 +104,7 @@ func TestStartAndSolutionRefuse(t *testing.T) {
 		func() error { return exercises.Start(t.Context(), root, "04-controller", copied, io.Discard) },
 		func() error { return exercises.Solution(t.Context(), root, "04-controller", copied, io.Discard) },
 	} {
-		g.Expect(again()).To(MatchError(copied + " is a copy already: go on with it, start over in it with make reset DIR=" + copied + ", or name a directory that is new or empty"))
+		g.Expect(again()).To(MatchError(copied + " is already a copy: continue with it, start over with make reset DIR=" + copied + ", or name a new or empty directory"))
 	}
 }
 
@@ -136,11 +136,11 @@ func TestStartTellsTheGoal(t *testing.T) {
 	var out bytes.Buffer
 	g.Expect(exercises.Start(t.Context(), root, "07-rbac", dir, &out)).To(Succeed())
 	g.Expect(out.String()).To(And(
-		HavePrefix(dir+" is the operator of 06-watches now. Your goal: give an operator only the permissions"),
+		HavePrefix(dir+" now contains the operator of 06-watches. Your goal: give an operator only the permissions"),
 		ContainSubstring("\n  1. ask for no permission that the operator does not use (internal/controller/memcached_controller.go)\n"),
 		ContainSubstring("make check DIR="+dir),
 	))
-	g.Expect(exercises.Start(t.Context(), root, "07-rbac", dir, &out)).To(MatchError(ContainSubstring("name a directory that is new or empty")))
+	g.Expect(exercises.Start(t.Context(), root, "07-rbac", dir, &out)).To(MatchError(ContainSubstring("name a new or empty directory")))
 }
 
 // Where a chapter gives a learner everything but what it is about, the copy has it all, with a TODO for each part to write.
@@ -150,7 +150,7 @@ func TestStartLeavesGaps(t *testing.T) {
 	var out bytes.Buffer
 	g.Expect(exercises.Start(t.Context(), root, "04-controller", dir, &out)).To(Succeed())
 	g.Expect(out.String()).To(And(
-		HavePrefix(dir+" is the start of 04-controller now. Your goal: write a controller"),
+		HavePrefix(dir+" now contains the start of 04-controller. Your goal: write a controller"),
 		ContainSubstring("(internal/controller/deployment.go)\n"),
 		ContainSubstring("make hint DIR="+dir),
 	))
@@ -162,7 +162,7 @@ func TestStartLeavesGaps(t *testing.T) {
 
 	out.Reset()
 	g.Expect(exercises.Reset(t.Context(), root, dir, &out)).To(Succeed())
-	g.Expect(out.String()).To(HavePrefix(dir + " is the start of 04-controller again. "))
+	g.Expect(out.String()).To(HavePrefix(dir + " contains the start of 04-controller again. "))
 }
 
 // A learner begins with something that compiles, and with something to do: what each chapter begins with fails the feature of its
@@ -216,7 +216,7 @@ func TestEachChapterEndsGreen(t *testing.T) {
 		if c.Operator != "" { // whose whole suite runs elsewhere, and takes minutes
 			_, err := checkCopy(t, dir, "^"+gaps.Test+"$", &out, takeCluster(t))
 			g.Expect(err).NotTo(HaveOccurred(), out.String())
-			g.Expect(out.String()).To(MatchRegexp(`\n1 of 1 feature holds\.\nONLY has left out \d+ other features?: .+\n$`))
+			g.Expect(out.String()).To(MatchRegexp(`\n1 of 1 feature holds\.\nONLY skipped \d+ other features?\. .+\n$`))
 			return
 		}
 		results, err := checkCopy(t, dir, "", &out, takeCluster(t))

@@ -105,7 +105,7 @@ func TestResetKeepsWhatWasThere(t *testing.T) {
 		g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
 		out.Reset()
 		g.Expect(exercises.Reset(t.Context(), root, dir, &out)).To(Succeed())
-		g.Expect(out.String()).To(Equal(dir + " is the operator of 04-controller again. Your previous version is in " + kept + ".\n"))
+		g.Expect(out.String()).To(Equal(dir + " contains the operator of 04-controller again. Your previous version is in " + kept + ".\n"))
 		g.Expect(filepath.Join(kept, "mine.go")).To(BeAnExistingFile())
 		g.Expect(os.ReadDir(dir)).To(HaveLen(len(begun)))
 	}
@@ -142,7 +142,7 @@ func TestSolution(t *testing.T) {
 	var out bytes.Buffer
 	g.Expect(exercises.Solution(t.Context(), root, "04-controller", dir, &out)).To(Succeed())
 	g.Expect(filepath.Join(dir, "internal", "controller", "memcached_controller.go")).To(BeAnExistingFile())
-	g.Expect(exercises.Solution(t.Context(), root, "04-controller", dir, &out)).To(MatchError(ContainSubstring("name a directory that is new or empty")))
+	g.Expect(exercises.Solution(t.Context(), root, "04-controller", dir, &out)).To(MatchError(ContainSubstring("name a new or empty directory")))
 }
 
 func TestDiff(t *testing.T) {

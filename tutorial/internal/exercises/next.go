@@ -37,11 +37,11 @@ func Next(ctx context.Context, root, dir string, out io.Writer) (string, error) 
 	}
 	after := slices.Index(names, current) + 1
 	if after == len(names) {
-		return "", fmt.Errorf("%s is the last one: all the others are in the list of make progress", current)
+		return "", fmt.Errorf("%s is the last chapter: make progress lists the others", current)
 	}
 	next := filepath.Join(filepath.Dir(filepath.Clean(dir)), names[after])
 	if stage, lab, err := Of(root, next); err == nil && (lab == names[after] || lab == "" && stage == names[after]) {
-		fmt.Fprintf(out, "%s is there already.\n", next)
+		fmt.Fprintf(out, "%s already exists.\n", next)
 		return next, nil
 	}
 	return next, begin(ctx, root, names[after], next, out)

@@ -63,7 +63,7 @@ func Reset(ctx context.Context, root, dir string, out io.Writer) error {
 	if err := os.Rename(fresh, dir); err != nil {
 		return errors.Join(err, os.Rename(before, dir))
 	}
-	fmt.Fprintf(out, "%s is %s again. Your previous version is in %s.\n", dir, began, before)
+	fmt.Fprintf(out, "%s contains %s again. Your previous version is in %s.\n", dir, began, before)
 	return nil
 }
 

@@ -21,7 +21,7 @@ func Solution(ctx context.Context, root, stage, dir string, out io.Writer) error
 	if err := ejectOperator(ctx, root, c.OperatorDirectory(), stage, dir); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s is the operator of %s now. Compare it with your copy: git diff --no-index COPY %s\n", dir, stage, quote(dir))
+	fmt.Fprintf(out, "%s now contains the operator of %s. Compare it with your copy: git diff --no-index COPY %s\n", dir, stage, quote(dir))
 	return nil
 }
 

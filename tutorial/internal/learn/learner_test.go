@@ -398,7 +398,7 @@ func TestBreakAndHeal(t *testing.T) {
 		s := until(t, m, "the end", done)
 		g.Expect(s.Task.Error).To(BeEmpty())
 		g.Expect(s.Dir).To(Equal(filepath.Join(f.Copies, name)))
-		g.Expect(s.Task.Line).To(ContainSubstring("Somebody scales the Deployment"))
+		g.Expect(s.Task.Line).To(ContainSubstring("A user scales the Deployment"))
 	}
 	f.check = func(_ context.Context, in exercises.CheckInput) ([]framework.Result, error) {
 		g.Expect(in.Dir).To(HaveSuffix("broken-hands-off-2"))

@@ -232,11 +232,11 @@ func TestNext(t *testing.T) {
 	g.Expect(os.MkdirAll(next, 0o755)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(next, "mine"), nil, 0o600)).To(Succeed())
 	_, err := exercises.Next(t.Context(), root, l.dir, l.screen)
-	g.Expect(err).To(MatchError(ContainSubstring("name a directory that is new or empty")))
+	g.Expect(err).To(MatchError(ContainSubstring("name a new or empty directory")))
 
 	g.Expect(os.WriteFile(filepath.Join(next, ".stage"), []byte("06-watches\n"), 0o600)).To(Succeed())
 	g.Expect(exercises.Next(t.Context(), root, l.dir, l.screen)).To(Equal(next))
-	g.Expect(l.screen.String()).To(HaveSuffix(next + " is there already.\n"))
+	g.Expect(l.screen.String()).To(HaveSuffix(next + " already exists.\n"))
 
 	l.save(t, ".lab", "no-answer\n")
 	g.Expect(exercises.Next(t.Context(), root, l.dir, l.screen)).To(Equal(filepath.Join(filepath.Dir(l.dir), "left-behind")))
@@ -244,5 +244,5 @@ func TestNext(t *testing.T) {
 	l.save(t, ".stage", "12-finished\n")
 	g.Expect(os.Remove(filepath.Join(l.dir, ".lab"))).To(Succeed())
 	_, err = exercises.Next(t.Context(), root, l.dir, l.screen)
-	g.Expect(err).To(MatchError(HavePrefix("12-finished is the last one")))
+	g.Expect(err).To(MatchError(HavePrefix("12-finished is the last chapter")))
 }

@@ -14,9 +14,11 @@ type matter struct {
 	Weight      int    `json:"weight"`
 	Description string `json:"description,omitempty"`
 	// Prev and Next are the paths of chapters.
-	Prev   string `json:"prev,omitempty"`
-	Next   string `json:"next,omitempty"`
-	Params params `json:"params"`
+	Prev string `json:"prev,omitempty"`
+	Next string `json:"next,omitempty"`
+	// Aliases are former addresses of the page, at which Hugo puts a redirect.
+	Aliases []string `json:"aliases,omitempty"`
+	Params  params   `json:"params"`
 }
 
 type params struct {
@@ -48,6 +50,9 @@ type neighbor struct {
 // frontMatter returns the lines above the text of a page.
 func (g *generator) frontMatter(p page, b body) ([]byte, error) {
 	m := matter{Title: p.title, Weight: p.weight, Description: b.description, Params: params{Source: p.file}}
+	if p.url != readmeURL {
+		m.Aliases = g.former[p.file]
+	}
 	if p.language != "" {
 		state, err := stateOf(p.file, g.read)
 		if err != nil {

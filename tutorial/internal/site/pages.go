@@ -157,11 +157,11 @@ const (
 // numbered matches the names of pages whose order is in them.
 var numbered = regexp.MustCompile(`^[0-9]+-`)
 
-// weigh orders pages: the chapters and decisions as they are numbered, the others as the README and the tutorial's overview name them
-// first, and those that neither names at the end, by title.
+// weigh orders pages: the chapters and decisions as they are numbered, the others as the README, the tutorial's overview and the
+// index of the documentation name them first, and those that none of them names at the end, by title.
 func weigh(pages map[string]page, read func(string) ([]byte, error)) {
 	weights := map[string]int{}
-	for _, file := range []string{"README.md", "tutorial/README.md"} {
+	for _, file := range []string{"README.md", "tutorial/README.md", "docs/README.md"} {
 		source, err := read(file)
 		if err != nil {
 			continue // a repository of a test

@@ -38,6 +38,7 @@ type generator struct {
 	sections []section
 	chapters []chapter.Chapter
 	glossary []term
+	former   map[string][]string // addresses of a page, by its file
 	read     func(file string) ([]byte, error)
 }
 
@@ -92,6 +93,9 @@ func newGenerator(root string) (*generator, error) {
 		return nil, err
 	}
 	g.weighUnnumbered()
+	if g.former, err = g.readMoved(); err != nil {
+		return nil, err
+	}
 	glossary, err := g.read(glossaryFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

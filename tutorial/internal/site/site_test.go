@@ -109,6 +109,22 @@ func TestWhatCannotBeShownIsNamed(t *testing.T) {
 	}
 }
 
+func TestFormerAddressesAreChecked(t *testing.T) {
+	for moved, want := range map[string]string{
+		"docs/old.md: docs/no-such.md":   "docs/old.md moved to docs/no-such.md, which is not a page",
+		"docs/terms.md: README.md":       "docs/terms.md still exists",
+		"docs/old: README.md":            "docs/old is not the file of a page",
+		"docs/old.md: [docs/terms.md]\n": "read docs/moved.yaml: ",
+	} {
+		parsed := archive(t)
+		parsed.Files = append(parsed.Files, txtar.File{Name: movedFile, Data: []byte(moved)})
+		root, _ := repositoryOf(t, parsed)
+		if _, err := Generate(root); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, expected an error with %q", moved, err, want)
+		}
+	}
+}
+
 func TestRelative(t *testing.T) {
 	for _, test := range []struct{ from, to, want string }{
 		{"", "", "./"},
