@@ -81,12 +81,12 @@ type (
 func (r Report) JUnit() ([]byte, error) {
 	suite := junitSuite{Name: "conformance", Tests: len(r)}
 	for _, result := range r {
-		c := junitCase{Class: strings.TrimSuffix("conformance."+plain(result.Labels[sampleLabel]), "."), Name: result.Feature}
-		text := plain(result.Message + result.Reason)
+		c := junitCase{Class: strings.TrimSuffix("conformance."+result.Labels[sampleLabel], "."), Name: result.Feature}
+		text := result.Message + result.Reason
 		switch message := (&junitMessage{Message: string(result.Outcome), Text: text}); {
 		case result.Outcome == framework.Holds:
 		case result.Labels[known] != "":
-			message.Message += ", as is known: " + plain(result.Labels[known])
+			message.Message += ", as is known: " + result.Labels[known]
 			c.Skipped = message
 			suite.Skipped++
 		case result.Outcome == framework.DoesNotApply:
@@ -103,16 +103,6 @@ func (r Report) JUnit() ([]byte, error) {
 	}
 	out, err := xml.MarshalIndent(suite, "", "  ")
 	return append([]byte(xml.Header), append(out, '\n')...), err
-}
-
-// plain returns a text without characters that XML can't have.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == '\uFFFE' || r == '\uFFFF' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
 }
 
 //go:embed report.html
@@ -150,7 +140,7 @@ func (r Report) HTML() ([]byte, error) {
 			l.Class = "fails"
 		}
 		for text := range strings.Lines(result.Message + result.Reason) {
-			l.Details = append(l.Details, plain(shorten(strings.TrimSuffix(text, "\n"))))
+			l.Details = append(l.Details, shorten(strings.TrimSuffix(text, "\n")))
 		}
 		parts[i].Lines = append(parts[i].Lines, l)
 	}
