@@ -52,7 +52,7 @@ func (c Checks) Upgraded(ctx context.Context, s *framework.Scope) {
 	object, _ := c.createdWithOwned(ctx, s, "upgraded")
 	settled := func() map[types.UID]corev1.Pod {
 		c.Barrier(ctx, s) // the operator has acted on the object
-		pods := podsAmong(s, c.sample().waitForReady(ctx, s, object))
+		pods := podsOwned(s, object, c.sample().waitForReady(ctx, s, object))
 		c.Barrier(ctx, s) // and on what followed
 		return pods
 	}
@@ -84,11 +84,12 @@ func install(ctx context.Context, s *framework.Scope, v version) error {
 	return s.Operator.Install(ctx, v.manifests, v.changes...)
 }
 
-// podsAmong returns the pods among objects, by their UIDs.
-func podsAmong(s *framework.Scope, objects []unstructured.Unstructured) map[types.UID]corev1.Pod {
-	pods := map[types.UID]corev1.Pod{}
+// podsOwned returns the pods among objects that an object owns, or that these own, by their UIDs. Those of a canary may not be gone yet.
+func podsOwned(s *framework.Scope, object client.Object, objects []unstructured.Unstructured) map[types.UID]corev1.Pod {
+	uids, pods := map[types.UID]bool{object.GetUID(): true}, map[types.UID]corev1.Pod{}
+	addOwned(uids, objects)
 	for i := range objects {
-		if objects[i].GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Pod") {
+		if uids[objects[i].GetUID()] && objects[i].GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Pod") {
 			var pod corev1.Pod
 			must(s, runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &pod))
 			pods[pod.UID] = pod
