@@ -73,7 +73,7 @@ used-by-MODULE = eject
 
 # A class.
 FROM =
-used-by-FROM = class-new class-collect
+used-by-FROM = class-new class-collect conformance
 AS =
 used-by-AS = class-handout class-collect
 LAN =

@@ -47,6 +47,8 @@ func (c Checks) anyPoints() []Point {
 		{Number: "5", Claim: "owned objects that a backup restores first belong to their owner again", check: c.RestoredLast},
 		{Number: "5", Claim: "owned objects that a backup restores last belong to their owner", check: c.RestoredFirst},
 		{Number: "manager", Claim: "a crash between two writes leads to the same owned objects", Slow: true, alone: true, check: c.Crashes},
+		{Number: "manager", Claim: "watches that fall behind lead to the same owned objects", Slow: true, alone: true, check: c.Stale},
+		{Number: "manager", Claim: "an upgrade and the way back restart no pod, and lead to few writes", missing: c.lacksBefore(), alone: true, check: c.Upgraded},
 		{Number: "9", Claim: "the manager's pods meet the Pod Security Standard restricted", check: c.Restricted},
 		{Number: "9", Claim: "the manager's containers have read-only root file systems", check: c.ReadOnly},
 		{Number: "manager", Claim: "the manager's containers request CPU and memory", check: c.Requests},

@@ -33,6 +33,8 @@ type Checks struct {
 	Operator
 	// ProgressInterval is how often the operator may report mere progress; zero means once a second.
 	ProgressInterval time.Duration
+	// Before is the version before of the operator. Without one, the point about an upgrade does not apply.
+	Before *Prepared
 }
 
 const (

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -27,11 +28,25 @@ type Config struct {
 	// Manifests and CRDs are those of [Foreign].
 	Manifests string   `json:"manifests,omitempty"`
 	CRDs      []string `json:"crds,omitempty"`
+	// From is the version before of the operator.
+	From Version `json:"from,omitzero"`
 	// Samples are custom resources that the operator serves.
 	Samples []SampleFile `json:"samples,omitempty"`
 	// Known are the points that are known not to hold.
 	Known []Known `json:"known,omitempty"`
 }
+
+// Version is another version of the operator.
+type Version struct {
+	// Executable or Image is the operator, as in a [Config].
+	Executable string `json:"executable,omitempty"`
+	Image      string `json:"image,omitempty"`
+	// Manifests are those that install it, if they differ.
+	Manifests string `json:"manifests,omitempty"`
+}
+
+// OperatorFile returns the executable or image.
+func (v Version) OperatorFile() string { return cmp.Or(v.Executable, v.Image) }
 
 // SampleFile is the file of a custom resource.
 type SampleFile struct {
@@ -77,12 +92,7 @@ func (c Config) HasMapping() bool {
 }
 
 // OperatorFile returns the executable or image.
-func (c Config) OperatorFile() string {
-	if c.Executable != "" {
-		return c.Executable
-	}
-	return c.Image
-}
+func (c Config) OperatorFile() string { return cmp.Or(c.Executable, c.Image) }
 
 // resolve makes the paths absolute.
 func (c *Config) resolve(directory string) error {
@@ -90,7 +100,7 @@ func (c *Config) resolve(directory string) error {
 	if err != nil {
 		return err
 	}
-	paths := []*string{&c.Executable, &c.Manifests}
+	paths := []*string{&c.Executable, &c.Manifests, &c.From.Executable, &c.From.Manifests}
 	for i := range c.CRDs {
 		paths = append(paths, &c.CRDs[i])
 	}
@@ -101,8 +111,10 @@ func (c *Config) resolve(directory string) error {
 			paths = append(paths, &c.Samples[i].Companions[j])
 		}
 	}
-	if _, err := os.Stat(filepath.Join(directory, c.Image)); err == nil || image.IsPath(c.Image) {
-		paths = append(paths, &c.Image)
+	for _, reference := range []*string{&c.Image, &c.From.Image} {
+		if _, err := os.Stat(filepath.Join(directory, *reference)); err == nil || image.IsPath(*reference) {
+			paths = append(paths, reference)
+		}
 	}
 	for _, path := range paths {
 		if *path != "" && !filepath.IsAbs(*path) {
@@ -117,15 +129,24 @@ func (c Config) check() error {
 	if c.Executable != "" && c.Image != "" {
 		return errors.New("it has both executable and image: keep the one to check")
 	}
+	if c.From.Executable != "" && c.From.Image != "" {
+		return errors.New("from has both executable and image: keep the version before")
+	}
+	if c.From.Manifests != "" && c.From.OperatorFile() == "" {
+		return errors.New("from has manifests, but no operator: add executable or image")
+	}
 	if c.HasMapping() {
 		if len(c.Samples) > 0 {
 			return errors.New("it has both samples and the fields of a mapping, which is for a Memcached operator: keep one of the two")
+		}
+		if c.From != (Version{}) {
+			return errors.New("it has both from and the fields of a mapping: the point about an upgrade needs samples")
 		}
 		if err := c.Mapping.check(); err != nil {
 			return err
 		}
 	}
-	files := append([]string{c.Executable, c.Manifests}, c.CRDs...)
+	files := append([]string{c.Executable, c.Manifests, c.From.Executable, c.From.Manifests}, c.CRDs...)
 	for _, sample := range c.Samples {
 		if sample.File == "" {
 			return errors.New("one of the samples has no file: add the file of a custom resource")

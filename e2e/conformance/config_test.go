@@ -28,9 +28,10 @@ func inDirectory(t *testing.T, files map[string]string) string {
 
 func TestReadConfig(t *testing.T) {
 	g := NewWithT(t)
-	directory := inDirectory(t, map[string]string{"bin/manager": "", "install.yaml": "", "certificates.yaml": "", "samples/a.yaml": "", "secret.yaml": "", "conformance.yaml": `
+	directory := inDirectory(t, map[string]string{"bin/manager": "", "install.yaml": "", "v1/manager": "", "v1/install.yaml": "", "certificates.yaml": "", "samples/a.yaml": "", "secret.yaml": "", "conformance.yaml": `
 executable: bin/manager
 manifests: install.yaml
+from: {executable: v1/manager, manifests: v1/install.yaml}
 crds: [certificates.yaml]
 args: [--leader-elect=false]
 env: [COLOR=red]
@@ -48,6 +49,7 @@ known:
 	in := func(file string) string { return filepath.Join(directory, file) }
 	g.Expect(config.OperatorFile()).To(Equal(in("bin/manager")))
 	g.Expect(config.Manifests).To(Equal(in("install.yaml")))
+	g.Expect(config.From).To(Equal(conformance.Version{Executable: in("v1/manager"), Manifests: in("v1/install.yaml")}))
 	g.Expect(config.CRDs).To(Equal([]string{in("certificates.yaml")}))
 	g.Expect(config.Args).To(Equal([]string{"--leader-elect=false"}))
 	g.Expect(config.Env).To(Equal([]string{"COLOR=red"}))
@@ -68,6 +70,12 @@ func TestConfigImage(t *testing.T) {
 		config, err := conformance.ReadConfig(filepath.Join(directory, file))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(config.OperatorFile()).To(Equal(want))
+		content, err := os.ReadFile(filepath.Join(directory, file))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(os.WriteFile(filepath.Join(directory, file), append([]byte("from: {"), append(content, '}')...), 0o600)).To(Succeed())
+		config, err = conformance.ReadConfig(filepath.Join(directory, file))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(config.From.OperatorFile()).To(Equal(want), "the version before")
 	}
 }
 
@@ -80,6 +88,7 @@ func TestConfigWithMapping(t *testing.T) {
 		"conformance.yaml": "image: example.com/operator:v1\nmanifests: .\nknown: [{point: a changed image is put back, reason: it is not compared}]\n" + string(mapping),
 		"both.yaml":        "samples: [{file: a.yaml}]\n" + string(mapping),
 		"half.yaml":        "group: cache.example.com\n",
+		"from.yaml":        "from: {image: example.com/operator:v0}\n" + string(mapping),
 	})
 	path := filepath.Join(directory, "conformance.yaml")
 	config, err := conformance.ReadConfig(path)
@@ -92,6 +101,8 @@ func TestConfigWithMapping(t *testing.T) {
 	g.Expect(read).To(Equal(want))
 	_, err = conformance.ReadConfig(filepath.Join(directory, "both.yaml"))
 	g.Expect(err).To(MatchError(ContainSubstring("it has both samples and the fields of a mapping")))
+	_, err = conformance.ReadConfig(filepath.Join(directory, "from.yaml"))
+	g.Expect(err).To(MatchError(ContainSubstring("it has both from and the fields of a mapping")))
 	_, err = conformance.ReadConfig(filepath.Join(directory, "half.yaml"))
 	g.Expect(err).To(MatchError(ContainSubstring("it lacks version, kind, resource")))
 }
@@ -115,6 +126,10 @@ func TestReadConfigRefuses(t *testing.T) {
 		"a point twice":               {"known: [{point: a, reason: b}, {point: a, reason: c}]\n", `the known point "a" is listed twice`},
 		"the point of no sample":      {"known: [{point: a, reason: b, sample: c.yaml}]\n", `the known point "a" is about c.yaml, which is not one of the samples`},
 		"a blank reason":              {"known: [{point: a, reason: ' '}]\n", `the known point "a" has no reason`},
+		"two versions before":         {"from: {executable: a, image: b}\n", "from has both executable and image"},
+		"a version without operator":  {"from: {manifests: a}\n", "from has manifests, but no operator"},
+		"an unknown key of a version": {"from:\n  binary: a\n", `line 2: unknown key "binary": use executable, image, manifests`},
+		"a missing version before":    {"from: {executable: none}\n", "/none"},
 		"an empty file":               {"", ""},
 		"only known points":           {known, ""},
 	} {

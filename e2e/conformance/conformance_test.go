@@ -34,7 +34,8 @@ var (
 
 // TestMain runs the suite with the operator that `testbed conformance` has prepared: its executable is $OPERATOR, its manifests are
 // $MANIFESTS, and its API is what $MAPPING says, or it is given by $SAMPLE, and $COMPANIONS that the sample
-// refers to. Without them it is the operator of this repository.
+// refers to. $FROM is the executable of the version before, and $FROM_MANIFESTS are its manifests. Without them it is the operator of this
+// repository.
 func TestMain(m *testing.M) {
 	supervisor.Main()
 	// Errors alone go to stderr. The API server's warnings don't: what the checks do to the operator's objects is meant.
@@ -69,6 +70,9 @@ func run(m *testing.M) (code int, err error) {
 		if err := prepareOurs(context.Background(), work); err != nil {
 			return 1, err
 		}
+	}
+	if before := os.Getenv("FROM"); before != "" {
+		checks.Before = &conformance.Prepared{Binary: before, Manifests: cmp.Or(os.Getenv("FROM_MANIFESTS"), os.Getenv("MANIFESTS"))}
 	}
 	manifests := os.Getenv("MANIFESTS")
 	suite = framework.New(framework.Options{

@@ -30,24 +30,31 @@ func (c Checks) Crashes(ctx context.Context, s *framework.Scope) {
 		must(s, s.Operator.Kill(ctx))
 		dropLeases(ctx, s)
 		must(s, s.Operator.Restart(ctx))
-		framework.WaitFor(ctx, s, object.GetName(), func(ctx context.Context) error {
-			owns, err := c.owns(ctx, s, object)
-			if err != nil || owns == wanted {
-				return err
-			}
-			return fmt.Errorf("expected it to own %s, as without the crash after write %d; last seen: %s", wanted, cut+1, owns)
-		})
-		c.sample().waitForReady(ctx, s, object)
-		c.Barrier(ctx, s)
-		if owns, err := c.owns(ctx, s, object); err != nil || owns != wanted {
-			if now, err := c.owns(ctx, s, model); err == nil && now != wanted {
-				s.DoesNotApply("what the sample owns changes with time")
-			}
-			s.Fatalf("%s: expected it to own %s, as without the crash after write %d; last seen: %s, %v", object.GetName(), wanted, cut+1, owns, err)
-		}
+		c.verifySameEnd(ctx, s, model, object, wanted, fmt.Sprintf("the crash after write %d", cut+1))
 		if complete {
 			return
 		}
+	}
+}
+
+// verifySameEnd waits until an object owns the same as the model, which was created without the fault, and checks that it stays so.
+func (c Checks) verifySameEnd(ctx context.Context, s *framework.Scope, model, object client.Object, wanted, fault string) {
+	framework.WaitFor(ctx, s, object.GetName(), func(ctx context.Context) error {
+		owns, err := c.owns(ctx, s, object)
+		if err != nil || owns == wanted {
+			return err
+		}
+		return fmt.Errorf("expected it to own %s, as without %s; last seen: %s", wanted, fault, owns)
+	})
+	c.sample().waitForReady(ctx, s, object)
+	c.Barrier(ctx, s)
+	owns, err := c.owns(ctx, s, object)
+	must(s, err)
+	if owns != wanted {
+		if now, err := c.owns(ctx, s, model); err == nil && now != wanted {
+			s.DoesNotApply("what the sample owns changes with time")
+		}
+		s.Fatalf("%s: expected it to own %s, as without %s; last seen: %s", object.GetName(), wanted, fault, owns)
 	}
 }
 

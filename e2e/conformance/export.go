@@ -57,12 +57,12 @@ func (r Report) JSONLines() ([]byte, error) {
 func (r Report) JUnit() ([]byte, error) {
 	suite := junit.Suite{Name: "conformance"}
 	for _, result := range r {
-		c := junit.Case{Class: strings.TrimSuffix("conformance."+plain(result.Labels[sampleLabel]), "."), Name: result.Feature}
-		message := &junit.Message{Message: string(result.Outcome), Text: plain(result.Message + result.Reason)}
+		c := junit.Case{Class: strings.TrimSuffix("conformance."+result.Labels[sampleLabel], "."), Name: result.Feature}
+		message := &junit.Message{Message: string(result.Outcome), Text: result.Message + result.Reason}
 		switch {
 		case result.Outcome == framework.Holds:
 		case result.Labels[known] != "":
-			message.Message += ", as is known: " + plain(result.Labels[known])
+			message.Message += ", as is known: " + result.Labels[known]
 			c.Skipped = message
 		case result.Outcome == framework.DoesNotApply:
 			c.Skipped = message
@@ -74,16 +74,6 @@ func (r Report) JUnit() ([]byte, error) {
 		suite.Add(c)
 	}
 	return suite.Encode()
-}
-
-// plain returns a text without characters that XML can't have.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == '\uFFFE' || r == '\uFFFF' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
 }
 
 //go:embed report.html
@@ -121,7 +111,7 @@ func (r Report) HTML() ([]byte, error) {
 			l.Class = "fails"
 		}
 		for text := range strings.Lines(result.Message + result.Reason) {
-			l.Details = append(l.Details, plain(shorten(strings.TrimSuffix(text, "\n"))))
+			l.Details = append(l.Details, shorten(strings.TrimSuffix(text, "\n")))
 		}
 		parts[i].Lines = append(parts[i].Lines, l)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode"
 
 	. "github.com/onsi/gomega"
 
@@ -70,7 +71,7 @@ func TestJUnit(t *testing.T) {
 	g.Expect(xml.Unmarshal(content, &suite)).To(Succeed(), string(content))
 	g.Expect([]int{suite.Tests, suite.Failures, suite.Errors, suite.Skipped}).To(Equal([]int{6, 1, 1, 2}))
 	g.Expect(suite.Cases[0].Class).To(Equal("conformance.samples/one.yaml"))
-	g.Expect(suite.Cases[1].Failure).To(Equal("Deployment changed-1: expected 1 at /spec/replicas to be put back;\nlast seen: 2 <b>& [1mmore[0m</b>"))
+	g.Expect(suite.Cases[1].Failure).To(Equal("Deployment changed-1: expected 1 at /spec/replicas to be put back;\nlast seen: 2 <b>& \\x1b[1mmore\\x1b[0m</b>"))
 	g.Expect(suite.Cases[2].Skipped.Message).To(Equal("does not hold, as is known: each start stamps <the> objects"))
 	g.Expect(suite.Cases[3].Skipped.Message).To(Equal("does not apply"))
 	g.Expect(suite.Cases[4].Error).To(Equal("the suite ended before"))
@@ -107,4 +108,30 @@ func TestTablesOfSamples(t *testing.T) {
 
 func TestCheckFormat(t *testing.T) {
 	NewWithT(t).Expect(conformance.CheckFormat("report.pdf")).To(MatchError(ContainSubstring("a report can't be written to report.pdf")))
+}
+
+// What an operator or a file of its author contains does nothing to the terminal, in whichever format it is printed.
+func TestNoReportHasControlCharacters(t *testing.T) {
+	const hostile = "a\x1b]0;title\a\rb\u009b2Jc\u202ed\xffe\uffff\tf\nlast"
+	const escaped = `a\x1b]0;title\a\rb\u009b2Jc\u202ed\xffe\uffff` + "\tf\nlast"
+	g := NewWithT(t)
+	g.Expect(conformance.Escape(hostile)).To(Equal(escaped))
+	for _, outcome := range []framework.Outcome{framework.Holds, framework.DoesNotHold, framework.DoesNotApply, framework.NotTried} {
+		for _, result := range []framework.Result{{Message: hostile}, {Reason: hostile}} {
+			result.Feature, result.Outcome = points[0].Claim, outcome
+			hostileReport := conformance.NewReport(points[:1], []framework.Result{result}).OfSample(hostile)
+			surprises := hostileReport.Expect([]conformance.Known{{Point: points[0].Claim, Sample: hostile, Reason: hostile}})
+			g.Expect(strings.Join(surprises, "\n")).NotTo(ContainSubstring("\x1b"))
+			for _, file := range []string{"report.html", "report.jsonl", "report.md", "report.txt", "report.xml"} {
+				content, err := hostileReport.Render(file)
+				g.Expect(err).NotTo(HaveOccurred())
+				for _, r := range string(content) {
+					if r != '\n' && r != '\t' && (unicode.In(r, unicode.Cc, unicode.Cf) || r == unicode.ReplacementChar) {
+						t.Errorf("%s has the character %q:\n%q", file, r, content)
+						break
+					}
+				}
+			}
+		}
+	}
 }

@@ -43,7 +43,7 @@ func CheckKnown(all []Known, points []Point) error {
 // OfSample returns the report with the file of the sample that it is about.
 func (r Report) OfSample(file string) Report {
 	for i := range r {
-		r[i].Labels[sampleLabel] = file
+		r[i].Labels[sampleLabel] = Escape(file)
 	}
 	return r
 }
@@ -57,12 +57,12 @@ func (r Report) Expect(all []Known) (surprises []string) {
 		fails := result.Outcome == framework.DoesNotHold || result.Outcome == framework.NotTried
 		expected := false
 		for i, k := range all {
-			if k.Point != result.Feature || k.Sample != "" && result.Labels[sampleLabel] != "" && k.Sample != result.Labels[sampleLabel] {
+			if k.Point != result.Feature || k.Sample != "" && result.Labels[sampleLabel] != "" && Escape(k.Sample) != result.Labels[sampleLabel] {
 				continue
 			}
 			expected, tried[i], outcomes[i] = true, true, result.Outcome
 			if fails {
-				failing[i], result.Labels[known] = true, k.Reason
+				failing[i], result.Labels[known] = true, Escape(k.Reason)
 			}
 		}
 		if fails && !expected {
@@ -83,5 +83,5 @@ func about(file string) string {
 	if file == "" {
 		return ""
 	}
-	return " for " + filepath.Base(file)
+	return " for " + Escape(filepath.Base(file))
 }

@@ -12,7 +12,8 @@ import (
 // Report is what became of the points, in the order of the contract.
 type Report []framework.Result
 
-// NewReport returns what became of the points by the results of the suite. A point without a result was not tried.
+// NewReport returns what became of the points by the results of the suite. A point without a result was not tried. The texts are escaped:
+// the operator may have written any part of them.
 func NewReport(points []Point, results []framework.Result) Report {
 	var report Report
 	for _, p := range points {
@@ -20,6 +21,7 @@ func NewReport(points []Point, results []framework.Result) Report {
 		if i := slices.IndexFunc(results, func(r framework.Result) bool { return r.Feature == p.Claim }); i >= 0 {
 			result = results[i]
 		}
+		result.Message, result.Reason = Escape(result.Message), Escape(result.Reason)
 		result.Feature, result.Labels = p.Claim, map[string]string{contract: p.Number}
 		report = append(report, result)
 	}

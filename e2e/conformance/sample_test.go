@@ -59,6 +59,8 @@ const (
 	restoredFirst   = "owned objects that a backup restores first belong to their owner again"
 	restoredLast    = "owned objects that a backup restores last belong to their owner"
 	crashed         = "a crash between two writes leads to the same owned objects"
+	stale           = "watches that fall behind lead to the same owned objects"
+	upgraded        = "an upgrade and the way back restart no pod, and lead to few writes"
 	restricted      = "the manager's pods meet the Pod Security Standard restricted"
 	readOnly        = "the manager's containers have read-only root file systems"
 	requests        = "the manager's containers request CPU and memory"
@@ -81,6 +83,7 @@ func TestSamples(t *testing.T) {
 	healthy := func(*testing.T) conformance.Prepared { return ours }
 	attacking := func(t *testing.T) conformance.Prepared { return hostileProgram(t, airline.Listener.Addr().String()) }
 	all := claims(t)
+	noVersionBefore := Equal("does not apply: no version before was given: name its executable or image with from or --from")
 	ownsNothing := MatchRegexp("^does not apply: the sample owns no such object$")
 	ownsNoWorkload := MatchRegexp("^does not apply: the sample owns no Deployment")
 	for _, tc := range []struct {
@@ -94,6 +97,7 @@ func TestSamples(t *testing.T) {
 		{"ours", healthy, memcached, nil, map[string]types.GomegaMatcher{
 			wide:       MatchRegexp(`^holds: no request used .*delete deployments\.apps`),
 			autoscaled: MatchRegexp(`^holds(: the operator puts back the replicas of its Deployment, so an autoscaler for it can't work)?$`), // if it does so at once
+			upgraded:   noVersionBefore,
 		}, nil},
 		{"a resource without a namespace", func(t *testing.T) conformance.Prepared {
 			return withoutNamespace(t, build(t, "./tutorial/02-informer-queue/cmd"), tickets)
@@ -112,6 +116,7 @@ func TestSamples(t *testing.T) {
 				orphaned:        ownsNothing,
 				restoredFirst:   ownsNothing,
 				restoredLast:    ownsNothing,
+				upgraded:        noVersionBefore,
 				elected:         Equal("does not apply: the manifests ask for one replica of the manager"),
 			}, nil},
 		{"many faults", brokenBy("drift-left-alone", "status-rewritten-after-restart", "testdata/faults"), memcached, []string{"TESTBED_EXPECTED=to be put back"}, map[string]types.GomegaMatcher{
@@ -159,6 +164,21 @@ func TestSamples(t *testing.T) {
 		{"writes that a crash cuts short", brokenBy("testdata/half-done"), memcached, []string{"TESTBED_EXPECTED=as without the crash"}, map[string]types.GomegaMatcher{
 			crashed: MatchRegexp(`^does not hold: cut-.*: expected it to own 1 Deployment, as without the crash after write 1; last seen: nothing`),
 		}, []string{crashed}},
+		{"what is neither adopted nor reported, and caches that are trusted", brokenBy("restored-left-alone", "testdata/silent", "testdata/named-by-uid", "testdata/trusting"), memcached, []string{"TESTBED_EXPECTED=to belong to the new\nas without watches"}, map[string]types.GomegaMatcher{
+			orphaned:     MatchRegexp(`^does not hold: orphaned-.*: expected Deployment orphaned-.* to belong to the new Memcached of the same name; last seen: it does not, and its status reports nothing about that`),
+			restoredLast: MatchRegexp(`^does not hold: a restore of restored-.*: expected Deployment restored-.* to belong to the new Memcached of the same name; last seen: it does not`),
+			stale:        MatchRegexp(`^does not hold: behind-.*: expected it to own 1 Deployment, as without watches of .* that are behind from write \d+ on; last seen: 2 Deployment`),
+		}, []string{orphaned, restoredLast, stale}},
+		{"an upgrade", healthy, memcached, []string{"FROM=builds/annotated"}, nil, []string{upgraded}},
+		{"an upgrade that restarts pods", healthy, memcached, []string{"FROM=builds/with-a-variable"}, map[string]types.GomegaMatcher{
+			upgraded: MatchRegexp(`^does not hold: expected the upgrade to restart no pod; last seen: Pod upgraded-.* is gone`),
+		}, []string{upgraded}},
+		{"an upgrade that never ends", brokenBy("testdata/migrating"), memcached, []string{"FROM=" + ours.Binary}, map[string]types.GomegaMatcher{
+			upgraded: MatchRegexp(`^does not hold: deployments .*/upgraded-.*: expected at most 20 writes after the upgrade; last seen: `),
+		}, []string{upgraded}},
+		{"a version before that does not start", healthy, memcached, []string{"FROM=/bin/false"}, map[string]types.GomegaMatcher{
+			upgraded: MatchRegexp(`^not tried: the version before does not start: `),
+		}, []string{upgraded}},
 		{"a manager that administrators refuse", brokenBy("testdata/manifests"), memcached, nil, map[string]types.GomegaMatcher{
 			restricted: MatchRegexp(`^does not hold: expected the manager's pods to meet the Pod Security Standard restricted; last seen: .*runAsNonRoot`),
 			readOnly:   MatchRegexp(`^does not hold: expected each container of the manager's pods to have readOnlyRootFilesystem; last seen: manager does not`),
@@ -194,7 +214,7 @@ func TestSamples(t *testing.T) {
 				t.Skip(err)
 			}
 			operator := tc.operator(t)
-			results, output := runPoints(t, pattern(tc.only), slices.Concat(tc.env, []string{
+			results, output := runPoints(t, pattern(tc.only), slices.Concat(withBuild(t, tc.env), []string{
 				"TESTBED_CLUSTER=" + name, "OPERATOR=" + operator.Binary, "MANIFESTS=" + operator.Manifests, "SAMPLE=" + tc.sample,
 			})...)
 			outcomes := map[string]string{}
@@ -294,7 +314,7 @@ func createCluster(t *testing.T) string {
 	return name
 }
 
-// TestPage checks that the page shows the points for any custom resource, all of which hold for our operator by TestSamples.
+// TestPage checks that the page shows the points for any custom resource, all of which hold for our operator by TestSamples, if they apply.
 func TestPage(t *testing.T) {
 	sample, err := conformance.ReadSample(filepath.Join(root, "operator", "config", "samples", "cache_v1alpha1_memcached.yaml"))
 	if err != nil {
@@ -307,7 +327,11 @@ func TestPage(t *testing.T) {
 	var results []framework.Result
 	points := conformance.Checks{Operator: sample}.Points()
 	for _, p := range points {
-		results = append(results, framework.Result{Feature: p.Claim, Outcome: framework.Holds})
+		outcome := framework.Holds
+		if p.Claim == upgraded { // no version before is given
+			outcome = framework.DoesNotApply
+		}
+		results = append(results, framework.Result{Feature: p.Claim, Outcome: outcome})
 	}
 	NewWithT(t).Expect(string(page)).To(ContainSubstring(conformance.NewReport(points, results).Markdown()))
 }
@@ -377,6 +401,18 @@ func brokenBy(patches ...string) func(t *testing.T) conformance.Prepared {
 	return func(t *testing.T) conformance.Prepared { return broken(t, patches...) }
 }
 
+// withBuild returns the environment with the path of an earlier build of our operator where FROM has the name of its patch.
+func withBuild(t *testing.T, env []string) []string {
+	t.Helper()
+	env = slices.Clone(env)
+	for i, variable := range env {
+		if patch, isBuild := strings.CutPrefix(variable, "FROM=builds/"); isBuild {
+			env[i] = "FROM=" + broken(t, "builds/"+patch).Binary
+		}
+	}
+	return env
+}
+
 // broken makes our operator ready with the faults of all the patches: the names of mutants of its suite, or paths without the ending.
 func broken(t *testing.T, patches ...string) conformance.Prepared {
 	t.Helper()
@@ -392,6 +428,12 @@ func broken(t *testing.T, patches ...string) conformance.Prepared {
 		more[i].Name = "testdata/" + more[i].Name
 	}
 	mutants = append(mutants, more...)
+	for _, name := range patches {
+		if strings.HasPrefix(name, "builds/") { // is no fault
+			path := filepath.Join(root, "e2e", "memcached", name+".patch")
+			mutants = append(mutants, mutant.Mutant{Name: name, Path: path, Files: []string{"operator/internal/controller/deployment.go"}})
+		}
+	}
 	var result mutant.Broken
 	changed := map[string][]byte{}
 	repository, err := filepath.Abs(root)

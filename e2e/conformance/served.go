@@ -40,9 +40,9 @@ func checkServed(kind schema.GroupVersionKind, objects []*unstructured.Unstructu
 	slices.Sort(defined)
 	const advice = "add the file with its CustomResourceDefinition to the manifests, or name it with crds or --crds"
 	if len(defined) == 0 {
-		return fmt.Errorf("the sample is a %s, but the manifests have no CustomResourceDefinition: %s", describe(kind), advice)
+		return fmt.Errorf("the sample's kind is %s, but the manifests have no CustomResourceDefinition: %s", describe(kind), advice)
 	}
-	return fmt.Errorf("the sample is a %s, but the manifests only define %s: %s", describe(kind), strings.Join(defined, ", "), advice)
+	return fmt.Errorf("the sample's kind is %s, but the manifests only define %s: %s", describe(kind), strings.Join(defined, ", "), advice)
 }
 
 // describe names a kind as people say it.

@@ -7,13 +7,9 @@ import (
 	"math"
 	"net"
 	"net/url"
-	"path/filepath"
-	"strings"
 	"sync"
 
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -51,32 +47,12 @@ func behindWire(ctx context.Context, s *framework.Scope, changes ...runner.Chang
 	})
 	go w.serve()
 
-	restartVia(ctx, s, func(cluster *clientcmdapi.Cluster) {
+	via := s.Via(ctx, func(cluster *clientcmdapi.Cluster) {
 		cluster.Server = "https://" + listener.Addr().String()
 		cluster.TLSServerName = cmp.Or(cluster.TLSServerName, server.Hostname())
-	}, changes...)
+	})
+	restart(ctx, s, append(changes, via)...)
 	return w
-}
-
-// restartVia restarts the operator, which reaches the API server another way until its next restart.
-func restartVia(ctx context.Context, s *framework.Scope, other func(*clientcmdapi.Cluster), changes ...runner.Change) {
-	s.Helper()
-	account := strings.Split(s.Operator.UserName(), ":") // system:serviceaccount:NAMESPACE:NAME
-	path := filepath.Join(s.TempDir(), "kubeconfig")
-	if err := runner.Kubeconfig(ctx, s.Config, client.ObjectKey{Namespace: account[2], Name: account[3]}, path); err != nil {
-		s.Fatal(err)
-	}
-	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		s.Fatal(err)
-	}
-	for _, cluster := range config.Clusters {
-		other(cluster)
-	}
-	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		s.Fatal(err)
-	}
-	restart(ctx, s, append(changes, runner.WithEnv("KUBECONFIG="+path))...)
 }
 
 func (w *wire) serve() {

@@ -34,6 +34,8 @@ import (
 // conformanceFlags are what can be chosen about the operator that is checked.
 type conformanceFlags struct {
 	foreign conformance.Foreign
+	// from is the version before.
+	from    conformance.Version
 	config  string
 	mapping string
 	// sample and companions replace the samples of a configuration.
@@ -71,6 +73,12 @@ image it takes the program, because nothing here could run a container.`,
 			if len(flags.companions) > 0 && flags.sample == "" {
 				return usageError{errors.New("--companions needs --sample, which refers to them")}
 			}
+			if flags.from.Manifests != "" && flags.from.Image == "" {
+				return usageError{errors.New("--from-manifests needs --from, the executable or image that they install")}
+			}
+			if flags.mapping != "" && flags.from.Image != "" {
+				return usageError{errors.New("--from needs a sample: the point about an upgrade is not one of those for a mapping")}
+			}
 			for _, file := range flags.reports {
 				if err := conformance.CheckFormat(file); err != nil {
 					return usageError{err}
@@ -83,6 +91,8 @@ image it takes the program, because nothing here could run a container.`,
 	set.StringVar(&flags.config, "config", "", "file that says what to check, and what is known not to hold (default: conformance.yaml, if it exists)")
 	set.StringVar(&flags.foreign.Operator, "operator", "", "the operator's executable or image, an archive or a reference (default: the one of this repository, built now)")
 	set.StringVar(&flags.foreign.Manifests, "manifests", "", "directory of the kustomization, or file of the manifests, that installs it (default: operator/config/default)")
+	set.StringVar(&flags.from.Image, "from", "", "executable or image of the version before, for the point about an upgrade and the way back")
+	set.StringVar(&flags.from.Manifests, "from-manifests", "", "what installs the version before (default: the same as --manifests)")
 	set.StringSliceVar(&flags.foreign.CRDs, "crds", nil, "files or directories of other CustomResourceDefinitions that it needs, with commas between them")
 	set.StringVar(&flags.mapping, "mapping", "", "file that says what its API calls what (default: e2e/conformance/mappings/operator-testbed.yaml)")
 	set.StringVar(&flags.sample, "sample", "", "file of a custom resource, for the operator of any kind, in place of a mapping")
@@ -166,6 +176,8 @@ func writeReports(report conformance.Report, files []string) error {
 // conformanceRun is one run of the suite: of an operator with one sample or a mapping.
 type conformanceRun struct {
 	foreign conformance.Foreign
+	// before is the version before, or names no operator.
+	before conformance.Foreign
 	// sample has no file if the operator is given by a mapping.
 	sample  conformance.SampleFile
 	mapping string
@@ -194,6 +206,10 @@ func (f *conformanceFlags) read() (known []conformance.Known, runs []conformance
 	if len(f.foreign.CRDs) == 0 {
 		run.foreign.CRDs = config.CRDs
 	}
+	before := config.From
+	if f.from.OperatorFile() != "" {
+		before = f.from
+	}
 	samples := config.Samples
 	switch {
 	case f.mapping != "":
@@ -206,6 +222,10 @@ func (f *conformanceFlags) read() (known []conformance.Known, runs []conformance
 	}
 	if f.config == "" || run.mapping != f.config { // or the mapping adds them
 		run.foreign.Args, run.foreign.Env = slices.Concat(config.Args, f.foreign.Args), slices.Concat(config.Env, f.foreign.Env)
+	}
+	if before.OperatorFile() != "" {
+		run.before = run.foreign
+		run.before.Operator, run.before.Manifests = before.OperatorFile(), cmp.Or(before.Manifests, run.foreign.Manifests)
 	}
 	if f.config != "" {
 		if err := complete(f.config, run, samples); err != nil {
@@ -242,7 +262,7 @@ func (r *conformanceRun) load(root string, flags conformanceFlags) (err error) {
 		if r.foreign.Sample, err = conformance.ReadSample(r.sample.File, r.sample.Companions...); err != nil {
 			return err
 		}
-		checks.Operator = r.foreign.Sample
+		r.before.Sample, checks.Operator = r.foreign.Sample, r.foreign.Sample
 		for _, path := range append([]*string{&r.sample.File}, pointers(r.sample.Companions)...) {
 			if *path, err = filepath.Abs(*path); err != nil {
 				return err
@@ -350,6 +370,10 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 	for _, note := range prepared.Notes {
 		fmt.Fprintln(steps, note)
 	}
+	before, err := run.prepareBefore(ctx, root, work)
+	if err != nil {
+		return nil, err
+	}
 	confine, note, err := confined(flags.unconfined)
 	if err != nil {
 		return nil, err
@@ -365,8 +389,27 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 	}
 	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, run.chosen, steps,
 		"OPERATOR="+prepared.Binary, "TESTBED_CONFINE="+confine, "MANIFESTS="+prepared.Manifests, "MAPPING="+run.mapping,
+		"FROM="+before.Binary, "FROM_MANIFESTS="+before.Manifests,
 		"SAMPLE="+run.sample.File, "COMPANIONS="+strings.Join(run.sample.Companions, string(filepath.ListSeparator)),
 		"TESTBED_TIMEOUT="+flags.patience.String())
+}
+
+// prepareBefore makes the version before ready, if one was named.
+func (r conformanceRun) prepareBefore(ctx context.Context, root, work string) (conformance.Prepared, error) {
+	if r.before.Operator == "" {
+		return conformance.Prepared{}, nil
+	}
+	before := r.before
+	before.Manifests = cmp.Or(before.Manifests, filepath.Join(root, "operator", "config", "default"))
+	directory := filepath.Join(work, "before")
+	if err := os.Mkdir(directory, 0o700); err != nil {
+		return conformance.Prepared{}, err
+	}
+	prepared, err := before.Prepare(ctx, directory)
+	if err != nil {
+		return prepared, fmt.Errorf("the version before: %w", err)
+	}
+	return prepared, nil
 }
 
 // confined returns how the suite confines the operator, as $TESTBED_CONFINE takes it, and a sentence that says so.

@@ -57,7 +57,7 @@ func TestFlagsPrevail(t *testing.T) {
 	g := NewWithT(t)
 	t.Chdir(t.TempDir())
 	for name, content := range map[string]string{
-		"conformance.yaml": "executable: manager\nmanifests: install.yaml\ncrds: [crds.yaml]\nargs: [--a]\nenv: [A=1]\n" +
+		"conformance.yaml": "executable: manager\nmanifests: install.yaml\ncrds: [crds.yaml]\nargs: [--a]\nenv: [A=1]\nfrom: {image: example.com/operator:v1}\n" +
 			"samples: [{file: one.yaml, companions: [secret.yaml]}, {file: two.yaml}]\nknown: [{point: a, reason: b}]\n",
 		"mapping.yaml": "executable: manager\nmanifests: install.yaml\nargs: [--a]\ngroup: g\nversion: v1\nkind: K\nresource: ks\ndeployment: \"{name}\"\nfields: {size: spec.size}\nconditions: {available: A}\n",
 		"manager":      "", "install.yaml": "", "crds.yaml": "", "one.yaml": "", "two.yaml": "", "secret.yaml": "",
@@ -77,18 +77,24 @@ func TestFlagsPrevail(t *testing.T) {
 	g.Expect(flags.config).To(Equal("conformance.yaml"))
 	g.Expect(known).To(Equal([]conformance.Known{{Point: "a", Reason: "b"}}))
 	foreign := conformance.Foreign{Operator: in("manager"), Manifests: in("install.yaml"), CRDs: []string{in("crds.yaml")}, Args: []string{"--a"}, Env: []string{"A=1"}}
+	before := foreign
+	before.Operator = "example.com/operator:v1"
 	g.Expect(runs).To(Equal([]conformanceRun{
-		{foreign: foreign, sample: sample("one.yaml", in("secret.yaml")), labeled: true}, {foreign: foreign, sample: sample("two.yaml"), labeled: true},
+		{foreign: foreign, before: before, sample: sample("one.yaml", in("secret.yaml")), labeled: true},
+		{foreign: foreign, before: before, sample: sample("two.yaml"), labeled: true},
 	}))
 
-	flags = conformanceFlags{sample: "three.yaml", companions: []string{"four.yaml"}, foreign: conformance.Foreign{
+	flags = conformanceFlags{sample: "three.yaml", companions: []string{"four.yaml"}, from: conformance.Version{Image: "v0", Manifests: "v0.yaml"}, foreign: conformance.Foreign{
 		Operator: "other", Manifests: "other.yaml", CRDs: []string{"others.yaml"}, Args: []string{"--b"}, Env: []string{"B=2"},
 	}}
 	_, runs, err = flags.read()
 	g.Expect(err).NotTo(HaveOccurred())
+	foreign = conformance.Foreign{Operator: "other", Manifests: "other.yaml", CRDs: []string{"others.yaml"}, Args: []string{"--a", "--b"}, Env: []string{"A=1", "B=2"}}
+	before = foreign
+	before.Operator, before.Manifests = "v0", "v0.yaml"
 	g.Expect(runs).To(Equal([]conformanceRun{{
-		foreign: conformance.Foreign{Operator: "other", Manifests: "other.yaml", CRDs: []string{"others.yaml"}, Args: []string{"--a", "--b"}, Env: []string{"A=1", "B=2"}},
-		sample:  conformance.SampleFile{File: "three.yaml", Companions: []string{"four.yaml"}, Name: "three.yaml"},
+		foreign: foreign, before: before,
+		sample: conformance.SampleFile{File: "three.yaml", Companions: []string{"four.yaml"}, Name: "three.yaml"},
 	}}))
 
 	// What a mapping says of arguments is added only once, when it is read.

@@ -33,16 +33,17 @@ func TestConformanceOfAnOperatorThatExits(t *testing.T) {
 }
 
 // An operator that asks for a kind which the cluster does not serve usually exits with an error about it. What to do about that comes
-// first. The operator here is a script that prints what a client prints.
+// first. The operator here is a script that prints what a client prints, in a color that does not reach the terminal.
 func TestConformanceNamesAMissingCRD(t *testing.T) {
 	tier.All(t)
 	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t)
 	script := filepath.Join(t.TempDir(), "manager")
-	const line = `{"level":"error","error":"no matches for kind \"Certificate\" in version \"cert-manager.io/v1\""}`
+	const line = "\x1b[31m" + `{"level":"error","error":"no matches for kind \"Certificate\" in version \"cert-manager.io/v1\""}`
 	g.Expect(os.WriteFile(script, []byte("#!/bin/sh\necho '"+line+"'\nexit 1\n"), 0o700)).To(Succeed())
 	out, err := b.command("testbed", "conformance", "--operator="+script, "--unconfined").CombinedOutput()
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(string(out)).To(MatchRegexp(`(?m)^testbed: no object is served, so no point was tried: the operator needs Certificate of cert-manager.io/v1, which no CustomResourceDefinition defines: name its file with crds or --crds\.$`))
+	g.Expect(string(out)).To(And(ContainSubstring(`\x1b[31m`), Not(ContainSubstring("\x1b"))))
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/conformance"
 	"github.com/example/operator-testbed/e2e/interrupt"
 	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/kind/gocommand"
@@ -97,7 +98,7 @@ func exit(ctx context.Context, err error) int {
 		// What failed because of the signal says nothing that the user does not know.
 		err = bySignal
 	}
-	fmt.Fprintln(os.Stderr, "testbed:", err)
+	fmt.Fprintln(os.Stderr, "testbed:", conformance.Escape(err.Error())) // it may quote an operator of another author
 	var wrong usageError
 	switch {
 	case bySignal.signal != 0:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/example/operator-testbed/e2e/conformance"
 	"github.com/example/operator-testbed/e2e/demo"
 )
 
@@ -33,7 +34,7 @@ func (r *report) change(change demo.Change) {
 	r.screen.Line(change.Line(time.Since(r.begin), r.screen.Style()))
 }
 
-// steps returns a writer that makes a step of every line.
+// steps returns a writer that makes a step of every line. A line may quote an operator of another author, so it is escaped.
 func (r *report) steps(subject string) io.Writer {
 	return &stepWriter{report: r, subject: subject}
 }
@@ -47,7 +48,7 @@ type stepWriter struct {
 func (w *stepWriter) Write(data []byte) (int, error) {
 	lines := strings.Split(w.partial+string(data), "\n")
 	for _, line := range lines[:len(lines)-1] {
-		w.report.step(w.subject, "%s", line)
+		w.report.step(w.subject, "%s", conformance.Escape(line))
 	}
 	w.partial = lines[len(lines)-1]
 	return len(data), nil

@@ -240,7 +240,7 @@ func TestRefused(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	for name, tc := range map[string]struct{ source, why string }{
-		"no such file":                             {"./operator.tar", "the image ./operator.tar can't be read: no such file or directory"},
+		"no such file":                             {"./operator.tar", "there is no file ./operator.tar: name the operator's executable, or its image"},
 		"no name":                                  {"No/Such", "there is no file No/Such, and no image can have that name"},
 		"a file that is not an image":              {written(t, "notes.txt", []byte("notes")), "notes.txt is not an archive of one image"},
 		"a directory without a layout":             {t.TempDir(), "is not the directory of an OCI layout"},

@@ -49,7 +49,9 @@ func open(ctx context.Context, source string) (v1.Image, error) {
 			return nil, fmt.Errorf("%s is not an archive of one image, as `docker save` writes it: %w", source, err)
 		}
 		return img, nil
-	case !errors.Is(err, fs.ErrNotExist) || IsPath(source):
+	case errors.Is(err, fs.ErrNotExist) && IsPath(source):
+		return nil, fmt.Errorf("there is no file %s: name the operator's executable, or its image", source)
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("the image %s can't be read: %w", source, errors.Unwrap(err))
 	}
 	return pull(ctx, source)

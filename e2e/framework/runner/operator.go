@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
@@ -68,6 +69,8 @@ type Operator struct {
 	replicas []*Replica
 	logs     []string   // the names of all processes that there have been
 	moving   sync.Mutex // held by a replica that chooses other ports while others start
+	// unprobed says that the executable has no flag for the address of its probes, so it is ready when it runs.
+	unprobed atomic.Bool
 }
 
 // Start installs the operator's manifests, except for the workload, starts the replicas with the changes and waits until they are

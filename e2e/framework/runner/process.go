@@ -17,8 +17,12 @@ type addresses struct {
 	fixed bool
 }
 
-// metricsFlag is what kubebuilder calls the flag of the metrics' address.
-const metricsFlag = "metrics-bind-address"
+const (
+	// metricsFlag is what kubebuilder calls the flag of the metrics' address.
+	metricsFlag = "metrics-bind-address"
+	// healthFlag is what kubebuilder calls the flag of the probes' address.
+	healthFlag = "health-probe-bind-address"
+)
 
 // chooseAddresses finds free addresses for what a replica has to serve. Its webhooks have no choice if fixedPort is not empty.
 func chooseAddresses(m Manager, webhook bool, fixedPort string) (addresses, error) {
@@ -56,9 +60,13 @@ func freeAddresses(addresses ...*string) error {
 	return nil
 }
 
-// process says how a replica runs. It gets only those flags that every operator has or that the manifests call for.
+// process says how a replica runs. It gets only those flags that the manifests call for, and the one for the address of its probes, unless it
+// has none.
 func process(name string, o Options, m Manager, kubeconfig string, at addresses) supervisor.Process {
-	flags := []string{"--health-probe-bind-address=" + at.health}
+	var flags []string
+	if at.health != "" {
+		flags = append(flags, "--"+healthFlag+"="+at.health)
+	}
 	if at.metrics != "" {
 		flags = append(flags, "--"+metricsFlag+"="+at.metrics)
 	}
@@ -82,7 +90,11 @@ func process(name string, o Options, m Manager, kubeconfig string, at addresses)
 // process says how the replica runs, with those options. The caller's own operator has the caller's environment below its own; every
 // other one is confined.
 func (r *Replica) process(o Options) (supervisor.Process, error) {
-	p := process(r.name, o, r.operator.manager, r.operator.kubeconfig(), r.at)
+	at := r.at
+	if r.operator.unprobed.Load() {
+		at.health = ""
+	}
+	p := process(r.name, o, r.operator.manager, r.operator.kubeconfig(), at)
 	if !o.Own {
 		return r.confine(p, o)
 	}

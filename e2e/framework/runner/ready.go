@@ -9,10 +9,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/internal/logline"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
@@ -23,6 +26,16 @@ const portTries = 5
 // errPortTaken is what ready returns when the process has ended because somebody else listens on one of its ports.
 var errPortTaken = errors.New("a port was taken meanwhile")
 
+// errNoHealthFlag is what ready returns when the process has ended because it has no flag for the address of its probes.
+var errNoHealthFlag = errors.New("it has no flag for the address of its probes")
+
+// unknownHealthFlag matches what Go's package flag and pflag say of that flag.
+var unknownHealthFlag = regexp.MustCompile(`(?m)(flag provided but not defined: --?|unknown flag: --)` + healthFlag + `$`)
+
+// aliveTime is how long a process without probes has to run until it is taken for ready. A kubelet does not wait at all, but a process that
+// refuses its arguments exits in less.
+const aliveTime = time.Second
+
 // ready waits until the readiness probe succeeds or the process has ended.
 func (r *Replica) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("no success within %s", readyTimeout))
@@ -32,8 +45,13 @@ func (r *Replica) ready(ctx context.Context) error {
 		defer exited()
 		_, _ = r.supervisor().Wait(ctx, r.name) // the process has exited or ctx is done: see below
 	}()
+	started := time.Now()
 	for range watch.Poll(alive, askAgain) {
-		if Probe(ctx, r.at.health) == nil {
+		if r.operator.unprobed.Load() {
+			if time.Since(started) >= aliveTime {
+				return nil
+			}
+		} else if Probe(ctx, r.at.health) == nil {
 			return nil
 		}
 	}
@@ -43,6 +61,8 @@ func (r *Replica) ready(ctx context.Context) error {
 		err.reason, err.cause = fmt.Sprintf("the operator's process %s is not ready: %v", r.name, context.Cause(ctx)), context.Cause(ctx)
 	case strings.Contains(err.words, "address already in use"):
 		err.reason, err.cause = fmt.Sprintf("%v: the operator's process %s exited before it was ready", errPortTaken, r.name), errPortTaken
+	case unknownHealthFlag.MatchString(r.output()):
+		err.reason, err.cause = fmt.Sprintf("the operator's process %s exited before it was ready", r.name), errNoHealthFlag
 	default:
 		err.reason = fmt.Sprintf("the operator's process %s exited before it was ready", r.name)
 	}
@@ -101,6 +121,9 @@ func copyInto(makeDirectory func() (string, error), path string) (string, error)
 func (o *Operator) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer within %s", probeTimeout))
 	defer cancel()
+	if o.unprobed.Load() {
+		return o.running(ctx)
+	}
 	reasons := make([]error, len(o.replicas))
 	var probes sync.WaitGroup
 	for i, r := range o.replicas {
@@ -115,6 +138,22 @@ func (o *Operator) Ready(ctx context.Context) error {
 		return nil
 	}
 	return errors.Join(reasons...)
+}
+
+// running returns nil if the process of a replica runs.
+func (o *Operator) running(ctx context.Context) error {
+	var names []string
+	for _, r := range o.replicas {
+		process, found, err := o.options.Supervisor.Find(ctx, r.name)
+		if err != nil {
+			return err
+		}
+		if found && process.State == supervisor.Running {
+			return nil
+		}
+		names = append(names, r.name)
+	}
+	return fmt.Errorf("not running: %s", strings.Join(names, ", "))
 }
 
 // Probe makes the readiness probe at the address (host:port), and returns why the operator there is not ready.
@@ -151,6 +190,12 @@ func (r *Replica) lastWords() string {
 		line = strings.ToValidUTF8(line[:longestLine], "") + "…"
 	}
 	return cmp.Or(line, "it printed nothing")
+}
+
+// output returns what this run of the operator has printed, or its end.
+func (r *Replica) output() string {
+	content, _ := readFrom(r.LogFile(), int64(r.earlier))
+	return string(content)
 }
 
 // readFrom reads a file from an offset on, if there is not more than mostRead, and otherwise its end.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -60,4 +61,25 @@ func TestProbeWithoutAnAnswer(t *testing.T) {
 	g.Expect(err).To(MatchError(reason))
 	g.Expect(err.Error()).NotTo(ContainSubstring("\n"))
 	g.Expect(strings.Count(err.Error(), reason.Error())).To(Equal(1), err.Error())
+}
+
+// A program that has no flag for the address of its probes runs without it, from then on. It is ready if it runs, as in a pod without probes.
+func TestOperatorWithoutProbes(t *testing.T) {
+	for name, refusal := range map[string]string{
+		"flag":  "flag provided but not defined: -health-probe-bind-address",
+		"pflag": "Error: unknown flag: --health-probe-bind-address",
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r, options := confinedReplica(t)
+			options.Own, options.Binary = true, filepath.Join(t.TempDir(), "manager")
+			script := "#!/bin/sh\ncase \"$*\" in *health-probe*) echo '" + refusal + "'; echo usage; exit 2;; esac\nexec sleep 60\n"
+			g.Expect(os.WriteFile(options.Binary, []byte(script), 0o700)).To(Succeed())
+			r.operator.options = options
+			g.Expect(r.run(t.Context())).To(Succeed())
+			g.Expect(r.operator.Ready(t.Context())).To(Succeed())
+			g.Expect(r.crash(t.Context())).To(Succeed())
+			g.Expect(r.operator.Ready(t.Context())).To(MatchError("not running: operator"))
+		})
+	}
 }

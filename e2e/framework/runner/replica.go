@@ -137,10 +137,14 @@ func (r *Replica) start(ctx context.Context, changes ...Change) error {
 	return r.run(ctx, changes...)
 }
 
-// run starts the process and waits until it is ready; on other ports, if it could not have one of its own.
+// run starts the process and waits until it is ready; on other ports, if it could not have one of its own, and without the address of its
+// probes, if it has no flag for that.
 func (r *Replica) run(ctx context.Context, changes ...Change) error {
 	for try := 1; ; try++ {
 		err := r.tryToRun(ctx, changes...)
+		if errors.Is(err, errNoHealthFlag) && r.operator.unprobed.CompareAndSwap(false, true) {
+			err = r.tryToRun(ctx, changes...)
+		}
 		if !errors.Is(err, errPortTaken) || try == portTries {
 			return err
 		}
