@@ -60,6 +60,7 @@ var parts = map[string]part{
 	},
 	"e2e/helm":        {imports: []string{"e2e/framework/runner"}, tests: []string{"e2e/reaper"}, why: "it compares manifests, and runs nothing but Helm"},
 	"e2e/sdk":         {imports: []string{"e2e/cluster/supervisor/lock"}, tests: []string{"e2e/cluster/embedded", "e2e/cluster/kind/kindtest", "e2e/conformance/image/imagetest", "e2e/framework/runner", "e2e/loopback", "e2e/reaper"}, why: "it runs Operator SDK, and compares a bundle with manifests"},
+	"e2e/sdk/images":  {imports: []string{"e2e/conformance/image/imagetest", "e2e/sdk"}, why: "it puts what Operator SDK builds into images"},
 	"e2e/demo":        {imports: []string{"e2e/framework/...", "operator/api/..."}, why: "it draws what it sees of any cluster"},
 	"e2e/markdown":    {imports: []string{"e2e/tier/..."}, tests: []string{"e2e/cluster/supervisor/leftover", "e2e/reaper"}, why: "it checks any repository's Markdown files"},
 	"e2e/internal":    {why: "all of e2e may import it"},
@@ -88,8 +89,12 @@ var parts = map[string]part{
 		why:     "a chapter is a complete operator, and its suite never knows where it runs",
 	},
 	"tutorial/operator-sdk/test/onkind": {
-		tests: []string{"e2e/cluster", "e2e/cluster/kind/kindtest", "e2e/conformance/image/imagetest", "e2e/reaper", "e2e/sdk"},
+		tests: []string{"e2e/cluster", "e2e/cluster/kind/kindtest", "e2e/conformance/image/imagetest", "e2e/reaper", "e2e/sdk/..."},
 		why:   "it loads an image that it makes itself into the nodes of a kind cluster",
+	},
+	"tutorial/operator-sdk/test/twins": {
+		tests: []string{"e2e/framework/runner", "e2e/reaper", "e2e/sdk/...", "e2e/tier"},
+		why:   "it measures operators as processes, and their images",
 	},
 	"tutorial/cmd": {
 		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/confirm", "e2e/framework/...", "e2e/reaper", "kind/gocommand", "kind/home"},

@@ -70,6 +70,7 @@ var executions = map[string]string{
 	"e2e/framework/runner/build.go compile":                           goTool,
 	"e2e/framework/runner/deploy.go BuildImage":                       users,
 	"e2e/helm/helm.go Helm.Run":                                       ours,
+	"e2e/sdk/images/images.go Debian":                                 ours,
 	"e2e/sdk/root_linux.go start":                                     ours + ", with a temporary directory as its root",
 	"e2e/sdk/sdk.go Tools.Run":                                        ours,
 	"e2e/markdown/copy.go git":                                        system,
@@ -209,7 +210,7 @@ var executions = map[string]string{
 	"tutorial/internal/site/site_test.go":                   system,
 	"tutorial/internal/site/translations_test.go":           system,
 	"tutorial/internal/submission/submission_test.go":       system,
-	"tutorial/operator-sdk/test/onkind/helm_test.go":        ours + ": kubectl",
+	"tutorial/operator-sdk/test/onkind/images_test.go":      ours + ": kubectl",
 	"tutorial/operator-sdk/test/twins/twins_test.go":        goTool + ", git to break a chart and a role",
 }
 

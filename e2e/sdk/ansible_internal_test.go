@@ -37,6 +37,20 @@ func TestAnsibleIsIncomplete(t *testing.T) {
 	}
 }
 
+// The image contains the same packages.
+func TestImageHasThePackages(t *testing.T) {
+	const file = "../../kind/node/internal/ansible/ansible.go"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range debian {
+		if !strings.Contains(string(text), `"`+p.name+`"`) {
+			t.Errorf("%s does not name the package %s", file, p.name)
+		}
+	}
+}
+
 // The script that starts the operator looks for the same packages, prints the same sentence, and has the same lock.
 func TestOperatorAgreesWithTests(t *testing.T) {
 	text, err := os.ReadFile(ansibleProject + "/operator")

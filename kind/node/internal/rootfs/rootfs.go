@@ -85,11 +85,16 @@ func (s Spec) hook() string {
 	return "--customize-hook"
 }
 
+// File is the tar file that Make returns.
+func (s Spec) File(dir, architecture string) string {
+	return filepath.Join(dir, s.Name+"-"+s.Key(architecture)+".tar")
+}
+
 // Make returns the tar file of a root file system in a directory, and makes it
 // unless it is there. mirror is a Debian mirror, empty for Debian's own. onLine gets
 // mmdebstrap's progress.
 func (s Spec) Make(ctx context.Context, dir, architecture, mirror string, onLine func(string)) (string, error) {
-	file := filepath.Join(dir, s.Name+"-"+s.Key(architecture)+".tar")
+	file := s.File(dir, architecture)
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}

@@ -2,9 +2,11 @@ package twins_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,11 +18,13 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/sdk"
+	"github.com/example/operator-testbed/e2e/sdk/images"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
 var costs = section{
-	begins: "<!-- The costs: printed by go test ./tutorial/operator-sdk/test/twins -run 'TestLines|TestCosts' -update. -->\n",
+	begins: "<!-- The costs: printed by go test ./tutorial/operator-sdk/test/twins -run 'TestLines|TestCosts|TestImages' -update. -->\n",
 	ends:   "<!-- The end of the costs. -->",
 }
 
@@ -36,9 +40,13 @@ const (
 	peakMemory    = "peak memory with 101"
 	oneMemory     = "more memory for each of them"
 	executable    = "size of the executable"
+	imageSize     = "size of the image"
+	pulledSize    = "size of the image, compressed"
 )
 
-var costRows = []string{apiLines, behaviorLines, firstTime, allTime, writeCount, cpuTime, firstMemory, peakMemory, oneMemory, executable}
+var costRows = []string{
+	apiLines, behaviorLines, firstTime, allTime, writeCount, cpuTime, firstMemory, peakMemory, oneMemory, executable, imageSize, pulledSize,
+}
 
 // notMeasured is in the table where a figure is missing.
 const notMeasured = "not measured"
@@ -99,14 +107,58 @@ func TestLines(t *testing.T) {
 		}
 	}
 	if *update {
-		_, text, _ := costs.split(t, file)
-		_, measured, _ := strings.Cut(text, "\n\nMeasured ")
-		if measured != "" {
-			measured = "Measured " + strings.TrimSpace(measured) + "\n"
-		}
-		shown.write(t, file, measured)
+		shown.writeCounts(t, file)
 	}
 }
+
+// writeCounts writes the table into the page after a row of counts has changed. What the page says about the measurement stays.
+func (c costTable) writeCounts(t *testing.T, file string) {
+	t.Helper()
+	_, text, _ := costs.split(t, file)
+	_, measured, _ := strings.Cut(text, "\n\nMeasured ")
+	if measured != "" {
+		measured = "Measured " + strings.TrimSpace(measured) + "\n"
+	}
+	c.write(t, file, measured)
+}
+
+// TestImages makes the image of each operator, and compares its size with the page's table of costs. Sizes change a little with versions of
+// Go and of Debian's packages. The image with Ansible is skipped where "there is no mmdebstrap".
+func TestImages(t *testing.T) {
+	tier.Nightly(t)
+	file, root := page(t)
+	for _, operator := range twins {
+		t.Run(operator.name, func(t *testing.T) {
+			var programs sdk.Tools
+			if operator.program != "" {
+				programs = sdk.Need(t, root)
+			}
+			image, err := operator.image(t, programs, root, operator.project(root))
+			if err != nil {
+				t.Fatal(err)
+			}
+			unpacked, compressed, err := images.Sizes(image)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown := readCosts(t, file)
+			measured := map[string]string{imageSize: megabytes(unpacked), pulledSize: megabytes(compressed)}
+			if *update {
+				maps.Copy(shown[operator.name], measured)
+				shown.writeCounts(t, file)
+				return
+			}
+			for row, size := range measured {
+				if !isClose(size, shown[operator.name][row], sizeTolerance) {
+					t.Errorf("%s: the page says %s, and it is %s: go test ./tutorial/operator-sdk/test/twins -run TestImages -update", row, shown[operator.name][row], size)
+				}
+			}
+		})
+	}
+}
+
+// megabytes returns what the table shows of a number of bytes.
+func megabytes(size int64) string { return fmt.Sprintf("%.0f MB", float64(size)/1e6) }
 
 // countBelow counts the lines of the files that an author writes, in a directory or file.
 func countBelow(t *testing.T, root string) (lines int) {
@@ -182,16 +234,20 @@ type cost struct {
 	Objects                    int
 }
 
-// TestCosts measures what each operator takes to create objects. With -update, it writes the page's table. Without, it measures fewer
-// objects, and compares the number of writes of those operators for which only a slow cluster changes it.
+var compare = flag.Bool("compare", false, "measure as many objects as the page's table of costs is about, and compare counts and ratios with it")
+
+// TestCosts measures what each operator takes to create objects. With -update, it writes the page's table. With -compare, it measures as
+// many objects, and compares the result with the table. Without either, it measures fewer objects, and compares the size of the executable,
+// and the number of writes of those operators for which only a slow cluster changes it.
 func TestCosts(t *testing.T) {
 	tier.Nightly(t)
 	tier.NeedsEmbedded(t)
 	file, root := page(t)
 	objects := 5
-	if *update {
+	if *update || *compare {
 		objects = 100
 	}
+	fresh := costTable{}
 	for _, operator := range twins {
 		t.Run(operator.name, func(t *testing.T) {
 			programs := operator.needPrograms(t, root)
@@ -216,7 +272,11 @@ func TestCosts(t *testing.T) {
 				shown.write(t, file, fmt.Sprintf("Measured on %s/%s with %d CPUs, in %s.\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), time.Now().UTC().Format("January 2006")))
 				return
 			}
+			fresh[operator.name] = figures
+			t.Logf("measured %v", figures)
 			g := NewWithT(t)
+			g.Expect(isClose(figures[executable], shown[operator.name][executable], sizeTolerance)).To(BeTrue(),
+				"%s: the page says %s, and it is %s", executable, shown[operator.name][executable], figures[executable])
 			if operator.steadyWrites {
 				want, err := strconv.ParseFloat(shown[operator.name][writeCount], 64)
 				g.Expect(err).NotTo(HaveOccurred())
@@ -230,6 +290,110 @@ func TestCosts(t *testing.T) {
 			})
 			g.Expect(missing).To(BeEmpty(), "rows of the table without a figure")
 		})
+	}
+	if *compare {
+		for _, difference := range readCosts(t, file).differences(fresh) {
+			t.Error(difference)
+		}
+	}
+}
+
+// By which factor a figure may differ from the table.
+const (
+	sizeTolerance   = 1.05
+	countTolerance  = 1.25
+	cpuTolerance    = 2
+	memoryTolerance = 1.5
+)
+
+// differences compares the table with a new measurement. Seconds depend on the machine and on what else it does, so they are not
+// compared. CPU time and memory are compared as ratios to those of the first operator.
+func (c costTable) differences(fresh costTable) (differences []string) {
+	first := twins[0].name
+	for _, operator := range twins {
+		shown, measured := c[operator.name], fresh[operator.name]
+		if measured == nil { // it was skipped
+			continue
+		}
+		for _, row := range []struct {
+			name      string
+			tolerance float64
+		}{{writeCount, countTolerance}, {executable, sizeTolerance}} {
+			if !isClose(measured[row.name], shown[row.name], row.tolerance) {
+				differences = append(differences, fmt.Sprintf("%s: %s: the page says %s, and it is %s", operator.name, row.name, shown[row.name], measured[row.name]))
+			}
+		}
+		if operator.name == first || fresh[first] == nil {
+			continue
+		}
+		for _, row := range []struct {
+			name      string
+			tolerance float64
+		}{{cpuTime, cpuTolerance}, {firstMemory, memoryTolerance}, {peakMemory, memoryTolerance}} {
+			want := numberOf(shown[row.name]) / numberOf(c[first][row.name])
+			got := numberOf(measured[row.name]) / numberOf(fresh[first][row.name])
+			if !within(got, want, row.tolerance) {
+				differences = append(differences, fmt.Sprintf("%s: %s: the page says %s, which is %.2g times that of %s, and it is %s, %.2g times",
+					operator.name, row.name, shown[row.name], want, first, measured[row.name], got))
+			}
+		}
+	}
+	return differences
+}
+
+// isClose reports whether two figures differ by less than the factor, or only because they are rounded.
+func isClose(a, b string, factor float64) bool {
+	x, y := numberOf(a), numberOf(b)
+	return math.Abs(x-y) <= 1 && strings.HasSuffix(a, " MB") || within(x, y, factor)
+}
+
+// within reports whether two positive numbers differ by at most a factor.
+func within(a, b, factor float64) bool { return a > 0 && b > 0 && a/b <= factor && b/a <= factor }
+
+// numberOf returns the number in a figure, or 0 if there is none.
+func numberOf(figure string) float64 {
+	digits, _, _ := strings.Cut(figure, " ")
+	number, err := strconv.ParseFloat(strings.ReplaceAll(digits, ",", ""), 64)
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+// A difference is found in each row that is compared, and none in seconds or where an operator was skipped.
+func TestDifferences(t *testing.T) {
+	first, other := twins[0].name, twins[2].name
+	table := func() costTable {
+		figures := func(cpu, writes string) map[string]string {
+			return map[string]string{
+				allTime: "9 s", writeCount: writes, cpuTime: cpu, firstMemory: "50 MiB", peakMemory: "60 MiB", executable: "55 MB",
+			}
+		}
+		return costTable{first: figures("10 ms", "3.0"), other: figures("1,500 ms", "7.6")}
+	}
+	for name, test := range map[string]struct {
+		change func(costTable)
+		want   string
+	}{
+		"nothing": {func(costTable) {}, ""},
+		"a slower machine": {func(c costTable) {
+			c[first][cpuTime], c[other][cpuTime], c[other][allTime] = "20 ms", "3,000 ms", "90 s"
+		}, ""},
+		"a skipped operator":      {func(c costTable) { delete(c, other) }, ""},
+		"the first was skipped":   {func(c costTable) { delete(c, first) }, ""},
+		"a megabyte":              {func(c costTable) { c[first][executable] = "56 MB" }, ""},
+		"twice the writes":        {func(c costTable) { c[other][writeCount] = "15.2" }, "Helm: writes for each of them: the page says 7.6, and it is 15.2"},
+		"no writes":               {func(c costTable) { c[first][writeCount] = "0.0" }, "Go by hand: writes for each of them: the page says 3.0, and it is 0.0"},
+		"a larger executable":     {func(c costTable) { c[other][executable] = "80 MB" }, "Helm: size of the executable: the page says 55 MB, and it is 80 MB"},
+		"a faster operator":       {func(c costTable) { c[other][cpuTime] = "150 ms" }, "Helm: CPU time for each of them: the page says 1,500 ms, which is 1.5e+02 times that of Go by hand, and it is 150 ms, 15 times"},
+		"memory":                  {func(c costTable) { c[other][firstMemory] = "100 MiB" }, "Helm: memory with one Memcached: the page says 50 MiB, which is 1 times that of Go by hand, and it is 100 MiB, 2 times"},
+		"a figure that is absent": {func(c costTable) { delete(c[other], peakMemory) }, "Helm: peak memory with 101: the page says 60 MiB, which is 1 times that of Go by hand, and it is , 0 times"},
+	} {
+		fresh := table()
+		test.change(fresh)
+		if got := strings.Join(table().differences(fresh), "\n"); got != test.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, test.want)
+		}
 	}
 }
 
@@ -248,6 +412,6 @@ func (c cost) figures(t *testing.T, binary string) map[string]string {
 		firstMemory: fmt.Sprintf("%.0f MiB", c.Memory),
 		peakMemory:  fmt.Sprintf("%.0f MiB", c.PeakMemory),
 		oneMemory:   fmt.Sprintf("%s KiB", grouped(int(max(0, c.PeakMemory-c.Memory)*1024/float64(c.Objects)+0.5))),
-		executable:  fmt.Sprintf("%.0f MB", float64(info.Size())/1e6),
+		executable:  megabytes(info.Size()),
 	}
 }

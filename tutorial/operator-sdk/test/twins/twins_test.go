@@ -13,10 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	. "github.com/onsi/gomega"
 
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/sdk"
+	"github.com/example/operator-testbed/e2e/sdk/images"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
@@ -33,6 +35,8 @@ type twin struct {
 	program string
 	// executable returns the operator of a project.
 	executable func(t *testing.T, project string) string
+	// image makes the image of a project in the repository at root.
+	image func(t *testing.T, programs sdk.Tools, root, project string) (v1.Image, error)
 	// directory holds its manifests, relative to the repository. Its mapping is there, too, unless mapping says where it is.
 	directory, mapping string
 	// condition is the one that its users wait for.
@@ -50,12 +54,12 @@ type twin struct {
 var twins = []twin{
 	{
 		name: "Go by hand", directory: "operator", mapping: "e2e/conformance/mappings/operator-testbed.yaml",
-		executable: compiled, condition: "Available", steadyWrites: true,
+		executable: compiled, image: compiledImage, condition: "Available", steadyWrites: true,
 		api: []string{"api"}, behavior: []string{"internal", "cmd"},
 	},
 	{
 		name: "Go by SDK", directory: "tutorial/operator-sdk",
-		executable: compiled, condition: "Available",
+		executable: compiled, image: compiledImage, condition: "Available",
 		// The finalizer, the Deployment and a first status are three writes. Whether there is a second status depends on how many pods are
 		// ready when the first is written.
 		unsteady: []string{conflict, firstWrites, mediumWrites, scaleWrites},
@@ -63,7 +67,7 @@ var twins = []twin{
 	},
 	{
 		name: "Helm", directory: "tutorial/operator-sdk/helm", need: sdk.Need, program: sdk.HelmOperator,
-		executable: script, condition: "Deployed",
+		executable: script, image: helmImage, condition: "Deployed",
 		flags: []string{"--unconfined"}, // it reads the chart
 		// It writes each object several times, and some of these writes are in conflict. The failures that it then reports for a moment
 		// decide some of these points, and its minutely reconciliation others.
@@ -75,7 +79,7 @@ var twins = []twin{
 	},
 	{
 		name: "Ansible", directory: "tutorial/operator-sdk/ansible", need: sdk.NeedAnsible, program: sdk.AnsibleOperator,
-		executable: script, condition: "Successful",
+		executable: script, image: ansibleImage, condition: "Successful",
 		// It reads the role. One run of it takes seconds, and only as many run at once as there are processors.
 		flags: []string{"--unconfined", "--patience=2m"}, env: []string{sdk.AnsibleLocked},
 		unsteady: []string{conflict},
@@ -94,6 +98,19 @@ func compiled(t *testing.T, project string) string {
 		t.Fatal(err)
 	}
 	return binary
+}
+
+// compiledImage makes the image of a project in Go, which contains only the executable.
+func compiledImage(t *testing.T, _ sdk.Tools, _, project string) (v1.Image, error) {
+	return images.Go(compiled(t, project))
+}
+
+func helmImage(_ *testing.T, programs sdk.Tools, _, project string) (v1.Image, error) {
+	return images.Helm(programs, project)
+}
+
+func ansibleImage(t *testing.T, programs sdk.Tools, root, project string) (v1.Image, error) {
+	return images.Ansible(programs, project, images.NeedDebian(t, root))
 }
 
 // script returns the script of a project that runs one of the Operator SDK's programs.
