@@ -40,6 +40,7 @@ var executions = map[string]string{
 	"e2e/confinement/become_linux.go become":                 foreign,
 	"e2e/confinement/confinement.go unconfined":              foreign + ", except on a platform that can confine none, where the caller allows that",
 	"e2e/confinement/confinement.go parse":                   "nothing: it removes variables with the same name",
+	"e2e/framework/execute.go Scope.Execute":                 underTest + ", or the tests that were handed in with it, confined in the same way",
 	"e2e/framework/runner/process.go process":                underTest,
 	"tutorial/internal/isolation/init_linux.go cellMain":     walled,
 	"tutorial/internal/isolation/other.go Walls.start":       walled + ", without one on platforms that have none",
