@@ -211,6 +211,7 @@ var executions = map[string]string{
 	"tutorial/internal/site/site_test.go":                   system,
 	"tutorial/internal/site/translations_test.go":           system,
 	"tutorial/internal/submission/submission_test.go":       system,
+	"tutorial/internal/trial/trial_test.go":                 ours,
 	"tutorial/operator-sdk/test/onkind/helm_test.go":        ours + ": kubectl",
 	"tutorial/operator-sdk/test/twins/twins_test.go":        goTool + ", git to break a chart and a role",
 }

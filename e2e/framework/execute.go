@@ -56,7 +56,7 @@ func (s *Scope) Execute(ctx context.Context, program string, args, env []string)
 
 // limited keeps the first bytes that are written to it.
 type limited struct {
-	kept bytes.Buffer // not embedded, because its ReadFrom knows no limit
+	kept bytes.Buffer // not embedded, because its ReadFrom does not stop at the limit
 	left int
 }
 

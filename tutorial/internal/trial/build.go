@@ -54,14 +54,17 @@ func (k Key) Env(executable string) []string {
 	return []string{testsVariable + "=" + executable, keyVariable + "=" + string(k)}
 }
 
+// Fault is a patch that adds a fault to the operator. Its head names the feature that is about it, and the test of the chapter that notices it.
+type Fault = mutant.Mutant
+
 // Faults returns the faults of c that tests have to notice.
-func Faults(root string, c chapter.Chapter) ([]mutant.Mutant, error) {
+func Faults(root string, c chapter.Chapter) ([]Fault, error) {
 	return mutant.Read(filepath.Join(root, c.SuiteDirectory(), "faults"))
 }
 
 // Files returns the Go files of the package that the learner tests, except for its tests: those of the chapter, with the faults in them that
 // the key chooses among. Their names are relative to the operator, and rewrite replaces names in their text.
-func Files(ctx context.Context, root string, c chapter.Chapter, faults []mutant.Mutant, key Key, rewrite func(string) string) (map[string][]byte, error) {
+func Files(ctx context.Context, root string, c chapter.Chapter, faults []Fault, key Key, rewrite func(string) string) (map[string][]byte, error) {
 	operator := filepath.Join(root, c.OperatorDirectory())
 	sources, err := filepath.Glob(filepath.Join(operator, filepath.FromSlash(c.Tests), "*.go"))
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/example/operator-testbed/e2e/mutant"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 	"github.com/example/operator-testbed/tutorial/internal/grade/build"
@@ -16,7 +15,7 @@ import (
 type tested struct {
 	root    string
 	chapter chapter.Chapter
-	faults  []mutant.Mutant
+	faults  []trial.Fault
 }
 
 func newTested(root string, of chapter.Chapter) (*tested, error) {
