@@ -32,8 +32,8 @@ func New(root, stage string) *Tests { return &Tests{root: root, stage: stage} }
 // attempts is how often tests have to notice a fault. A flaky test that fails by chance has not noticed anything.
 const attempts = 3
 
-// runLimit is how long one run of the tests may take, in the format of go test.
-const runLimit = "2m"
+// runLimit is how long one run of the tests may take, in the format of go test. A hundred repetitions take seconds, and minutes on a busy machine.
+const runLimit = "10m"
 
 // Pass fails unless all tests pass on the healthy operator, run with these arguments of go test.
 func (t *Tests) Pass(ctx context.Context, s *framework.Scope, args ...string) {
