@@ -43,7 +43,7 @@ func TestRepair(t *testing.T) {
 		}).
 		Assess("a label that somebody changed, that no pod shows", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			// A change of the status that comes late would call Reconcile anyway.
-			settled(ctx, s, create(ctx, s, s.NewName("canary"), 1))
+			settled(ctx, s, created(1, 2)(ctx, s))
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"cache.example.com/memcached-uid":"vandal"}}}`))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				s.Fatal(err)
