@@ -49,7 +49,7 @@ func TestExecuteLimitsTheOutput(t *testing.T) {
 	s := &Scope{T: t}
 	output, exit := s.Execute(t.Context(), "/bin/sh", []string{"-c", `i=0; while [ $i -lt 40000 ]; do echo "a line of some length, number $i"; i=$((i+1)); done`}, nil)
 	g.Expect(exit).To(Equal(0))
-	g.Expect(len(output)).To(Equal(mostOutput))
+	g.Expect(output).To(HaveLen(mostOutput))
 	g.Expect(output).To(HavePrefix("a line of some length, number 0\n"))
 	g.Expect(strings.Count(output, "\n")).To(BeNumerically(">", 1000))
 }
