@@ -85,7 +85,7 @@ var parts = map[string]part{
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},
-		tests:   []string{"e2e/reaper", "e2e/sdk"},
+		tests:   []string{"e2e/reaper", "e2e/sdk", "tutorial/internal/trial"},
 		why:     "a chapter is a complete operator, and its suite never knows where it runs",
 	},
 	"tutorial/operator-sdk/test/onkind": {

@@ -40,6 +40,7 @@ var executions = map[string]string{
 	"e2e/confinement/become_linux.go become":                 foreign,
 	"e2e/confinement/confinement.go unconfined":              foreign + ", except on a platform that can confine none, where the caller allows that",
 	"e2e/confinement/confinement.go parse":                   "nothing: it removes variables with the same name",
+	"e2e/framework/execute.go Scope.Execute":                 underTest + ", or the tests that were handed in with it, confined in the same way",
 	"e2e/framework/runner/process.go process":                underTest,
 	"tutorial/internal/isolation/init_linux.go cellMain":     walled,
 	"tutorial/internal/isolation/other.go Walls.start":       walled + ", without one on platforms that have none",
@@ -210,6 +211,7 @@ var executions = map[string]string{
 	"tutorial/internal/site/site_test.go":                   system,
 	"tutorial/internal/site/translations_test.go":           system,
 	"tutorial/internal/submission/submission_test.go":       system,
+	"tutorial/internal/trial/trial_test.go":                 ours,
 	"tutorial/operator-sdk/test/onkind/images_test.go":      ours + ": kubectl",
 	"tutorial/operator-sdk/test/twins/twins_test.go":        goTool + ", git to break a chart and a role",
 }

@@ -30,6 +30,9 @@ func (s Suite) Prepare(ctx context.Context, mutants []Mutant, work string, alone
 		if t.broken, t.Err = m.Apply(ctx, s.Root, s.Config, t.work); t.broken.Manifests != "" {
 			t.env = append(t.env, "MANIFESTS="+t.broken.Manifests)
 		}
+		if slices.ContainsFunc(m.Files, isTest) {
+			t.env = append(t.env, overlayVariable+"="+t.broken.Overlay)
+		}
 		if alone && m.breaksCode() {
 			t.Alone = errAskedFor
 		}
@@ -86,16 +89,24 @@ func (s Suite) compile(ctx context.Context, trials []*Trial, work string) (strin
 	return operator, err
 }
 
-// breaksCode reports whether the mutant changes what is compiled.
-func (m Mutant) breaksCode() bool { return slices.ContainsFunc(m.Files, isCode) }
+// overlayVariable is the environment variable that names an overlay of the Go command to a suite that compiles tests of the operator's own.
+const overlayVariable = "TESTBED_OVERLAY"
+
+// breaksCode reports whether the mutant changes what the operator is compiled from.
+func (m Mutant) breaksCode() bool { return slices.ContainsFunc(m.Files, isProgram) }
 
 func isCode(file string) bool { return strings.HasSuffix(file, ".go") }
+
+func isTest(file string) bool { return strings.HasSuffix(file, "_test.go") }
+
+// isProgram reports whether the file is compiled into the operator.
+func isProgram(file string) bool { return isCode(file) && !isTest(file) }
 
 // fit adds the mutant's versions of files, or returns why it can't share an executable.
 func (t *Trial) fit(versions map[string][]schemata.Version) error {
 	own := map[string]schemata.Version{}
 	for _, file := range t.Mutant.Files {
-		if !isCode(file) {
+		if !isProgram(file) {
 			continue
 		}
 		healthy, err := os.ReadFile(filepath.Join(t.suite.Root, file))

@@ -104,3 +104,13 @@ func BuildSuite(ctx context.Context, root, directory string) (_ string, err erro
 	}
 	return binary, nil
 }
+
+// BuildTests compiles the tests of the package pkg, as seen from the directory dir, to the file binary, an absolute path. Extra build flags, such
+// as -overlay, come last. The error is a [CompileError] if they do not compile.
+func BuildTests(ctx context.Context, dir, pkg, binary string, flags ...string) error {
+	args := append([]string{"test", "-c", "-vet=off", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary}, flags...)
+	if err := compile(ctx, dir, append(args, pkg)...); err != nil {
+		return fmt.Errorf("building the tests of %s in %s: %w", pkg, dir, err)
+	}
+	return nil
+}

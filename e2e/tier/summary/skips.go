@@ -79,6 +79,7 @@ var allowed = []Allowance{
 	{Package: "tutorial/internal/grade/build", Reason: "there is no cell", Why: machine},
 	{Package: "tutorial/cmd/lab", Reason: "this user may not make namespaces", Why: machine},
 	{Package: "e2e/confinement", Test: "TestCommandLine", Why: machine},
+	{Package: "e2e/framework", Test: "TestExecute", Why: machine},
 	{Package: "e2e/framework/runner", Test: "TestConfinedProcess", Why: machine},
 	{Package: "e2e/conformance", Test: "TestSamples", Why: machine},
 	{Package: "tutorial/browser", Reason: "install chromium to test what pages show", Why: "the pages are tested where Chromium is, and with CI=true the test fails"},

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -41,6 +42,8 @@ type Chapter struct {
 	Operator string `json:"operator,omitempty"`
 	// Suite is the directory of its suite, relative to the repository; empty means test/e2e in the chapter's own.
 	Suite string `json:"suite,omitempty"`
+	// Tests is the package, relative to its operator, whose tests its reader writes, and its suite tries. Empty means none.
+	Tests string `json:"tests,omitempty"`
 	// Minutes is how long it takes to read and do, as a test computes it from the text.
 	Minutes int `json:"minutes"`
 	// Runs are the ways in which its operator runs.
@@ -150,6 +153,8 @@ func (c Chapter) validate() error {
 		return fmt.Errorf("runs is empty: it lists %s, or %s and %s", RunsNone, RunsProcess, RunsImage)
 	case c.Needs != NeedsEmbedded && c.Needs != NeedsKind:
 		return fmt.Errorf("needs is %q: it must be %s or %s", c.Needs, NeedsEmbedded, NeedsKind)
+	case c.Tests != "" && (!fs.ValidPath(c.Tests) || c.Tests == "."):
+		return fmt.Errorf("tests is %q: it must be the directory of a package in the operator, such as internal/controller", c.Tests)
 	case c.BuildsOn == "" && len(c.allChanges()) > 0:
 		return errors.New("it lists changes, but not what it buildsOn")
 	case len(c.Changes) > 0 && len(c.Steps) > 0:

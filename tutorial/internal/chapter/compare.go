@@ -23,7 +23,8 @@ var built = []string{"bin/", "dist/"}
 // Code returns the files of a chapter's operator, by their paths in its directory. The text of two chapters is the same where
 // they differ in nothing but the chapter's name.
 func (c Chapter) Code(tutorial string) (map[string][]byte, error) {
-	directory, named, neutral := filepath.Join(tutorial, c.Name), c.Name, "NN-name"
+	// A chapter may be called like a package of Go's, such as testing, so its name alone means nothing.
+	directory, named, neutral := filepath.Join(tutorial, c.Name), "tutorial/"+c.Name, "tutorial/NN-name"
 	if c.Operator != "" {
 		directory, named, neutral = filepath.Join(tutorial, "..", c.Operator), repository+c.Operator, repository+"tutorial/NN-name"
 	}

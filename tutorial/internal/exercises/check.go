@@ -15,6 +15,7 @@ import (
 	"github.com/example/operator-testbed/kind/home"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/check"
+	"github.com/example/operator-testbed/tutorial/internal/trial"
 )
 
 // ErrNotBuilt is the error of [Check] for an operator that does not compile. The compiler's output was printed.
@@ -152,11 +153,36 @@ func (s subject) build(ctx context.Context, work string) ([]string, error) {
 		s.step("compiling the operator")
 	}
 	tested, err := underTest(ctx, s.chapter, s.Dir, work)
+	if err == nil && s.chapter.Tests != "" {
+		s.step("compiling your tests")
+		var tests []string
+		tests, err = s.buildTests(ctx, work)
+		tested = append(tested, tests...)
+	}
 	if refused := new(runner.CompileError); errors.As(err, &refused) && ctx.Err() == nil {
 		fmt.Fprintln(s.Out, refused.Output)
 		return nil, ErrNotBuilt
 	}
 	return tested, err
+}
+
+// buildTests compiles the learner's tests with the chapter's healthy operator, and all of its faults, and returns the variables that name them to
+// the suite.
+func (s subject) buildTests(ctx context.Context, work string) ([]string, error) {
+	dir, err := filepath.Abs(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	faults, err := trial.Faults(s.Root, s.chapter)
+	if err != nil {
+		return nil, err
+	}
+	key, binary := trial.NewKey(), filepath.Join(work, "tests")
+	files, err := trial.Files(ctx, s.Root, s.chapter, faults, key, Rewriter(s.Root, s.chapter).Replace)
+	if err != nil {
+		return nil, err
+	}
+	return key.Env(binary), trial.Build(ctx, dir, dir, s.chapter, files, binary)
 }
 
 // run runs the suite and prints a line for each feature.

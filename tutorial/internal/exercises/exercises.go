@@ -178,6 +178,11 @@ func scripts(root string, names ...string) (string, error) {
 	return text.String(), nil
 }
 
+// Rewriter returns what replaces the names of an operator in the repository by those of a learner's copy.
+func Rewriter(root string, c chapter.Chapter) *strings.Replacer {
+	return copyOptions(root, c.OperatorDirectory()).Rewriter()
+}
+
 // copyOptions says how a learner's copy of an operator is made.
 func copyOptions(root, operator string) eject.Options {
 	without := chapter.Own

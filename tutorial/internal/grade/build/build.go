@@ -1,6 +1,6 @@
 // Package build compiles the operator of a submission. Compiling runs nothing of what is compiled, so long as no tool and no C compiler
 // is called: only the Go sources are taken, with the grader's own go.mod and go.sum, in an environment of which nothing is inherited.
-// No program of a submission's is generated, tested or run.
+// No program of a submission's is generated or run here.
 package build
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,6 +52,10 @@ type Options struct {
 	Work string
 	// Timeout bounds the compiler.
 	Timeout time.Duration
+	// Tests is the package whose tests are compiled, instead of the program; empty means none. Files are those of the package that take the place of
+	// the submission's, by their names in it.
+	Tests string
+	Files map[string][]byte
 	// Trusted adds what was compiled to $GOCACHE. Otherwise a submission leaves nothing there, and takes no place of others.
 	Trusted bool
 }
@@ -65,18 +70,24 @@ const (
 	output              = 64 << 10
 )
 
-// Build compiles the package cmd of the submission, and returns the executable. The error is a [RefusedError] if that is for the student to
+// Build compiles the package cmd of the submission, or the tests that the options name, and returns the executable. The error is a [RefusedError] if that is for the student to
 // fix.
 func Build(ctx context.Context, c Cell, o Options) (string, isolation.Usage, error) {
 	source, out, temporary := filepath.Join(o.Work, "src"), filepath.Join(o.Work, "out"), filepath.Join(o.Work, "tmp")
 	if err := errors.Join(os.MkdirAll(source, 0o755), os.MkdirAll(out, 0o755), os.MkdirAll(temporary, 0o755)); err != nil {
 		return "", isolation.Usage{}, err
 	}
-	if err := copySources(o.Source, source); err != nil {
+	if err := copySources(o.Source, source, o.Tests); err != nil {
 		return "", isolation.Usage{}, err
 	}
-	for name, content := range map[string][]byte{"go.mod": o.Mod, "go.sum": o.Sum} {
-		if err := os.WriteFile(filepath.Join(source, name), content, 0o644); err != nil {
+	written := maps.Clone(o.Files)
+	if written == nil {
+		written = map[string][]byte{}
+	}
+	written["go.mod"], written["go.sum"] = o.Mod, o.Sum
+	for name, content := range written {
+		file := filepath.Join(source, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, content, 0o644)); err != nil {
 			return "", isolation.Usage{}, err
 		}
 	}
@@ -91,10 +102,14 @@ func Build(ctx context.Context, c Cell, o Options) (string, isolation.Usage, err
 	} else {
 		readable, limits.Memory = append(readable, o.Cache), memory // what can't be added is compiled all the same
 	}
-	binary := filepath.Join(out, "operator")
+	binary, command, target := filepath.Join(out, "operator"), []string{"build"}, "./cmd"
+	if o.Tests != "" {
+		binary, command, target = filepath.Join(out, "tests"), []string{"test", "-c", "-vet=off"}, "./"+o.Tests
+	}
 	var said bytes.Buffer
 	usage, err := c.Run(ctx, isolation.Command{
-		Args:     []string{filepath.Join(o.Root, "bin", "go"), "build", atOnce, "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", binary, "./cmd"},
+		Args: slices.Concat([]string{filepath.Join(o.Root, "bin", "go")}, command,
+			[]string{atOnce, "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", binary, target}),
 		Dir:      source,
 		Env:      o.environment(temporary),
 		Stdout:   &said,
@@ -124,9 +139,9 @@ func (t Toolchain) environment(temporary string) []string {
 	}
 }
 
-// copySources copies the Go files that can be part of an operator. Tests are not, nor assembler, which may include other files, nor
+// copySources copies the Go files that can be part of an operator. Tests are not, except for those of one package, nor assembler, which may include other files, nor
 // what is vendored or of another module, which the trusted go.mod does without.
-func copySources(from, to string) error {
+func copySources(from, to, tests string) error {
 	count, size := 0, int64(0)
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -142,7 +157,8 @@ func copySources(from, to string) error {
 			}
 			return nil
 		}
-		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+		isTest := strings.HasSuffix(path, "_test.go") && (tests == "" || filepath.ToSlash(filepath.Dir(within)) != tests)
+		if filepath.Ext(path) != ".go" || isTest {
 			return nil
 		}
 		if !entry.Type().IsRegular() {

@@ -45,6 +45,7 @@ type Chapter struct {
 	suites    []suite
 	claims    map[string]string // of the features, by name
 	runs      bool              // there is a program to compile
+	tested    *tested           // nil where no tests are to be written
 	toolchain build.Toolchain
 	allowed   manifests.Allowed
 	assets    string   // the executables of clusters
@@ -77,6 +78,11 @@ func Prepare(ctx context.Context, a Assignment) (*Chapter, error) {
 	}
 	if c.toolchain, err = toolchain(ctx, root, c.Solution); err != nil {
 		return nil, err
+	}
+	if of.Tests != "" {
+		if c.tested, err = newTested(root, of); err != nil {
+			return nil, err
+		}
 	}
 	if c.assets, err = embedded.Assets(ctx, os.Stderr); err != nil {
 		return nil, err

@@ -149,9 +149,14 @@ func (g *Grader) compileSolution(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	_, _, err = build.Build(ctx, g.Cell, build.Options{
-		Toolchain: g.Chapter.toolchain, Source: g.Chapter.Solution, Work: work, Timeout: solutionTimeout, Trusted: true,
-	})
+	trusted := build.Options{
+		Toolchain: g.Chapter.toolchain, Source: g.Chapter.Solution, Work: filepath.Join(work, "build"), Timeout: solutionTimeout, Trusted: true,
+	}
+	_, _, err = build.Build(ctx, g.Cell, trusted)
+	if err == nil && g.Chapter.tested != nil {
+		trusted.Work = filepath.Join(work, "tests")
+		_, _, _, err = g.Chapter.tested.build(ctx, g.Cell, trusted)
+	}
 	if err != nil {
 		return fmt.Errorf("compile the solution of %s: %w", g.Chapter.Stage, err)
 	}
@@ -272,7 +277,15 @@ func (a *attempt) underTest(ctx context.Context, dir, work string) (env, readabl
 		Toolchain: g.Chapter.toolchain, Source: dir, Work: filepath.Join(work, "build"), Timeout: buildTimeout,
 	})
 	a.add(usage)
-	return append(env, "OPERATOR="+binary), append(readable, binary), err
+	env, readable = append(env, "OPERATOR="+binary), append(readable, binary)
+	if err != nil || g.Chapter.tested == nil {
+		return env, readable, err
+	}
+	tests, key, usage, err := g.Chapter.tested.build(ctx, g.Cell, build.Options{
+		Toolchain: g.Chapter.toolchain, Source: dir, Work: filepath.Join(work, "tests"), Timeout: buildTimeout,
+	})
+	a.add(usage)
+	return append(env, key.Env(tests)...), append(readable, tests), err
 }
 
 func (a *attempt) add(u isolation.Usage) {
