@@ -323,6 +323,7 @@ var terms = map[string]string{
 	"operator-sdk":       "labels and the port",
 	"quickstart":         "behind the operator's back",
 	"references":         "authSecretRef",
+	"versions":           "StorageVersionMigration",
 }
 
 // opened returns a tab that takes itself for the one in front, without which nothing in it has the focus.
