@@ -292,7 +292,7 @@ func TestWebhookDown(t *testing.T) {
 			stuck := &cachev1beta1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: late.Namespace, Name: late.Name}}
 			for _, err := range []error{
 				s.Client.Get(ctx, client.ObjectKeyFromObject(late), stuck.DeepCopy()),
-				s.Client.Patch(ctx, stuck.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":1}}`))),
+				s.Client.Patch(ctx, stuck.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"yes"}}}`))),
 				s.Client.Delete(ctx, stuck.DeepCopy()),
 			} {
 				NewWithT(s).Expect(err).To(MatchError(ContainSubstring(failed)))
