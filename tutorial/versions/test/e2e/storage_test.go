@@ -133,7 +133,8 @@ func migrate(ctx context.Context, s *framework.Scope) {
 		s.Fatal(err)
 	}
 	succeeded := ContainElement(And(HaveField("Type", string(storagemigrationv1.MigrationSucceeded)), HaveField("Status", metav1.ConditionTrue)))
-	framework.WaitForObject(ctx, s.Patient(framework.Converge), migration, HaveField("Status.Conditions", succeeded))
+	// The controller tries again, later each time, until the garbage collector's cache has what was there before the definition changed.
+	framework.WaitForObject(ctx, s.Patient(2*framework.Converge), migration, HaveField("Status.Conditions", succeeded))
 	framework.WaitForObject(ctx, s, definition(ctx, s), HaveField("Status.StoredVersions", HaveLen(1)))
 	if err := s.Client.Delete(ctx, migration); err != nil {
 		s.Fatal(err)
