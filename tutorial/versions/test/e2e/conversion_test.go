@@ -20,8 +20,8 @@ import (
 
 // pair is one Memcached that was created in the old version, and one that was created in the new one.
 type pair struct {
-	old *cachev1alpha1.Memcached
-	new *cachev1beta1.Memcached
+	older *cachev1alpha1.Memcached
+	newer *cachev1beta1.Memcached
 }
 
 // both creates a pair where the API server can ask the operator to convert it.
@@ -37,50 +37,50 @@ func TestBothVersions(t *testing.T) {
 	const limit = cachev1alpha1.AnnotationMaxConnections
 	framework.Given(stage.Feature("two versions"), both).
 		Assess("an old object reads right in the new version", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
-			g, converted := NewWithT(s), asNew(ctx, s, p.old)
+			g, converted := NewWithT(s), asNew(ctx, s, p.older)
 			g.Expect(converted.Spec).To(Equal(cachev1beta1.MemcachedSpec{
-				Replicas: p.old.Spec.Size, Network: cachev1beta1.Network{Port: p.old.Spec.ContainerPort},
+				Replicas: p.older.Spec.Size, Network: cachev1beta1.Network{Port: p.older.Spec.ContainerPort},
 			}), "expected what the old object was created with")
-			g.Expect(asOld(ctx, s, p.old).Spec).To(Equal(p.old.Spec))
+			g.Expect(asOld(ctx, s, p.older).Spec).To(Equal(p.older.Spec))
 		})).
 		Assess("a new object reads right in the old version", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
-			g, converted := NewWithT(s), asOld(ctx, s, p.new)
-			g.Expect(converted.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: p.new.Spec.Replicas, ContainerPort: p.new.Spec.Network.Port}),
+			g, converted := NewWithT(s), asOld(ctx, s, p.newer)
+			g.Expect(converted.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: p.newer.Spec.Replicas, ContainerPort: p.newer.Spec.Network.Port}),
 				"expected what the new object was created with")
-			g.Expect(converted.Annotations).To(HaveKeyWithValue(limit, strconv.Itoa(int(*p.new.Spec.Network.MaxConnections))))
-			original := asNew(ctx, s, p.new)
-			g.Expect(original.Spec).To(Equal(p.new.Spec))
+			g.Expect(converted.Annotations).To(HaveKeyWithValue(limit, strconv.Itoa(int(*p.newer.Spec.Network.MaxConnections))))
+			original := asNew(ctx, s, p.newer)
+			g.Expect(original.Spec).To(Equal(p.newer.Spec))
 			g.Expect(original.Annotations).NotTo(HaveKey(limit), "expected the annotation only in the old version")
 		})).
 		Assess("the operator serves both", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
-			settled(ctx, s, asNew(ctx, s, p.old), *p.old.Spec.Size)
-			settled(ctx, s, p.new, *p.new.Spec.Replicas)
-			framework.WaitForObject(ctx, s, deploymentOf(p.new), HaveField("Spec.Template.Spec.Containers", HaveExactElements(
-				HaveField("Args", ContainElements("-c", strconv.Itoa(int(*p.new.Spec.Network.MaxConnections)))))))
-			seen := asOld(ctx, s, p.new)
-			NewWithT(s).Expect(seen.Status.Nodes).To(HaveLen(int(*p.new.Spec.Replicas)), "expected old clients to see the status")
-			NewWithT(s).Expect(cachev1beta1.MemcachedStatus(seen.Status)).To(Equal(asNew(ctx, s, p.new).Status))
+			settled(ctx, s, asNew(ctx, s, p.older), *p.older.Spec.Size)
+			settled(ctx, s, p.newer, *p.newer.Spec.Replicas)
+			framework.WaitForObject(ctx, s, deploymentOf(p.newer), HaveField("Spec.Template.Spec.Containers", HaveExactElements(
+				HaveField("Args", ContainElements("-c", strconv.Itoa(int(*p.newer.Spec.Network.MaxConnections)))))))
+			seen := asOld(ctx, s, p.newer)
+			NewWithT(s).Expect(seen.Status.Nodes).To(HaveLen(int(*p.newer.Spec.Replicas)), "expected old clients to see the status")
+			NewWithT(s).Expect(cachev1beta1.MemcachedStatus(seen.Status)).To(Equal(asNew(ctx, s, p.newer).Status))
 		})).
 		Assess("an old client changes a new object, and loses nothing", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
 			size := s.Size(3, 5)
 			if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-				seen := asOld(ctx, s, p.new)
+				seen := asOld(ctx, s, p.newer)
 				seen.Spec.Size = &size
 				return s.Client.Update(ctx, seen)
 			}); err != nil {
 				s.Fatal(err)
 			}
-			want := p.new.Spec.DeepCopy()
+			want := p.newer.Spec.DeepCopy()
 			want.Replicas = &size
-			NewWithT(s).Expect(asNew(ctx, s, p.new).Spec).To(Equal(*want), "expected an old client to change the size and nothing else")
-			settled(ctx, s, p.new, size)
+			NewWithT(s).Expect(asNew(ctx, s, p.newer).Spec).To(Equal(*want), "expected an old client to change the size and nothing else")
+			settled(ctx, s, p.newer, size)
 		})).
 		Assess("what makes no sense is dropped, and breaks no request", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
 			patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+limit+`":"many"}}}`))
-			if err := s.Client.Patch(ctx, p.old, patch); err != nil {
+			if err := s.Client.Patch(ctx, p.older, patch); err != nil {
 				s.Fatalf("expected an annotation that is not a number to be dropped; last seen: %v", err)
 			}
-			NewWithT(s).Expect(asOld(ctx, s, p.old).Annotations).NotTo(HaveKey(limit))
+			NewWithT(s).Expect(asOld(ctx, s, p.older).Annotations).NotTo(HaveKey(limit))
 			for _, list := range []client.ObjectList{&cachev1alpha1.MemcachedList{}, &cachev1beta1.MemcachedList{}} {
 				NewWithT(s).Expect(s.Client.List(ctx, list, client.InNamespace(s.Namespace))).To(Succeed())
 			}
@@ -118,10 +118,10 @@ func TestDeprecated(t *testing.T) {
 		Assess("warns those who use the old version, and no others", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
 			g := NewWithT(s)
 			g.Expect(warned(s, func(c client.Client) {
-				g.Expect(c.Get(ctx, client.ObjectKeyFromObject(p.old), &cachev1alpha1.Memcached{})).To(Succeed())
+				g.Expect(c.Get(ctx, client.ObjectKeyFromObject(p.older), &cachev1alpha1.Memcached{})).To(Succeed())
 			})).To(ContainSubstring("use cache.example.com/v1beta1"), "expected a warning about v1alpha1")
 			g.Expect(warned(s, func(c client.Client) {
-				g.Expect(c.Get(ctx, client.ObjectKeyFromObject(p.old), &cachev1beta1.Memcached{})).To(Succeed())
+				g.Expect(c.Get(ctx, client.ObjectKeyFromObject(p.older), &cachev1beta1.Memcached{})).To(Succeed())
 			})).To(BeEmpty(), "expected no warning about v1beta1")
 		})).
 		Test(t)

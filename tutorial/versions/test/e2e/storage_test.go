@@ -51,10 +51,8 @@ func storedAs(name string) versionEdit {
 	return func(v *apiextensionsv1.CustomResourceDefinitionVersion) { v.Storage = v.Name == name }
 }
 
-// notServed stops serving a version.
-func notServed(name string) versionEdit {
-	return func(v *apiextensionsv1.CustomResourceDefinitionVersion) { v.Served = v.Served && v.Name != name }
-}
+// newOnly stops serving the old version.
+func newOnly(v *apiextensionsv1.CustomResourceDefinitionVersion) { v.Served = v.Name == newVersion }
 
 // define changes each version of the CustomResourceDefinition, and returns when the API server works by it.
 func define(ctx context.Context, s *framework.Scope, edit versionEdit) {
@@ -184,35 +182,35 @@ func TestMigration(t *testing.T) {
 				"expected the manifests to store objects as v1beta1")
 			define(ctx, s, storedAs(oldVersion)) // as in the release before
 			p = both(ctx, s)
-			settled(ctx, s, p.old, *p.old.Spec.Size)
-			settled(ctx, s, p.new, *p.new.Spec.Replicas)
-			verifyStored(ctx, s, oldVersion, p.old, p.new)
-			spec = asNew(ctx, s, p.new).Spec
-			deployment := deploymentOf(p.new)
+			settled(ctx, s, p.older, *p.older.Spec.Size)
+			settled(ctx, s, p.newer, *p.newer.Spec.Replicas)
+			verifyStored(ctx, s, oldVersion, p.older, p.newer)
+			spec = asNew(ctx, s, p.newer).Spec
+			deployment := deploymentOf(p.newer)
 			framework.WaitForObject(ctx, s, deployment, Not(BeNil()))
 			generation = deployment.Generation
 		}).
 		Assess("another storage version changes nothing that is stored", func(ctx context.Context, s *framework.Scope) {
 			define(ctx, s, storedAs(newVersion))
-			verifyStored(ctx, s, oldVersion, p.old, p.new)
+			verifyStored(ctx, s, oldVersion, p.older, p.newer)
 			NewWithT(s).Expect(storedVersions(ctx, s)).To(ContainElements(oldVersion, newVersion))
 			verifyRemoval(ctx, s, oldVersion, false)
 		}).
 		Assess("leaves nothing in the old version, and the objects as they were", func(ctx context.Context, s *framework.Scope) {
 			migrate(ctx, s)
-			verifyStored(ctx, s, newVersion, p.old, p.new)
+			verifyStored(ctx, s, newVersion, p.older, p.newer)
 			NewWithT(s).Expect(storedVersions(ctx, s)).To(Equal([]string{newVersion}))
 			verifyRemoval(ctx, s, oldVersion, true)
-			NewWithT(s).Expect(asNew(ctx, s, p.new).Spec).To(Equal(spec))
-			NewWithT(s).Expect(asOld(ctx, s, p.old).Spec).To(Equal(p.old.Spec))
-			deployment := deploymentOf(p.new)
+			NewWithT(s).Expect(asNew(ctx, s, p.newer).Spec).To(Equal(spec))
+			NewWithT(s).Expect(asOld(ctx, s, p.older).Spec).To(Equal(p.older.Spec))
+			deployment := deploymentOf(p.newer)
 			framework.WaitForObject(ctx, s, deployment, HaveField("Generation", generation))
 		}).
 		Assess("a version that is no longer served is gone for its clients, and its objects stay", func(ctx context.Context, s *framework.Scope) {
-			define(ctx, s, notServed(oldVersion))
-			err := s.Client.Get(ctx, client.ObjectKeyFromObject(p.old), &cachev1alpha1.Memcached{})
+			define(ctx, s, newOnly)
+			err := s.Client.Get(ctx, client.ObjectKeyFromObject(p.older), &cachev1alpha1.Memcached{})
 			NewWithT(s).Expect(apierrors.IsNotFound(err) || meta.IsNoMatchError(err)).To(BeTrue(), "expected that v1alpha1 is not served; last seen: %v", err)
-			NewWithT(s).Expect(asNew(ctx, s, p.old).Spec.Replicas).To(Equal(p.old.Spec.Size))
+			NewWithT(s).Expect(asNew(ctx, s, p.older).Spec.Replicas).To(Equal(p.older.Spec.Size))
 		}).
 		TestAlone(t)
 }
@@ -251,8 +249,8 @@ func TestWebhookDown(t *testing.T) {
 		Setup(own).
 		Setup(func(ctx context.Context, s *framework.Scope) {
 			p = both(ctx, s)
-			settled(ctx, s, p.new, *p.new.Spec.Replicas)
-			settled(ctx, s, p.old, *p.old.Spec.Size)
+			settled(ctx, s, p.newer, *p.newer.Spec.Replicas)
+			settled(ctx, s, p.older, *p.older.Spec.Size)
 			if err := s.Operator.Stop(ctx); err != nil {
 				s.Fatal(err)
 			}
@@ -264,15 +262,15 @@ func TestWebhookDown(t *testing.T) {
 		}).
 		Assess("the storage version works", func(ctx context.Context, s *framework.Scope) {
 			g := NewWithT(s)
-			changed := asNew(ctx, s, p.new)
+			changed := asNew(ctx, s, p.newer)
 			changed.Spec.Replicas = new(s.Size(3, 5))
 			g.Expect(s.Client.Update(ctx, changed)).To(Succeed())
-			g.Expect(asNew(ctx, s, p.old).Spec.Replicas).To(Equal(p.old.Spec.Size), "expected an object of an old client to be stored in the new version")
+			g.Expect(asNew(ctx, s, p.older).Spec.Replicas).To(Equal(p.older.Spec.Size), "expected an object of an old client to be stored in the new version")
 			g.Expect(s.Client.Delete(ctx, createNew(ctx, s))).To(Succeed())
 		}).
 		Assess("the old version fails", func(ctx context.Context, s *framework.Scope) {
 			g := NewWithT(s)
-			for _, mc := range []client.Object{p.old, p.new} {
+			for _, mc := range []client.Object{p.older, p.newer} {
 				err := s.Client.Get(ctx, client.ObjectKeyFromObject(mc), &cachev1alpha1.Memcached{})
 				g.Expect(err).To(MatchError(ContainSubstring(failed)))
 			}
@@ -286,8 +284,8 @@ func TestWebhookDown(t *testing.T) {
 				labeled.SetLabels(map[string]string{"applied": "yes"})
 				return s.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(labeled), client.FieldOwner("another"))
 			}
-			NewWithT(s).Expect(apply(p.new)).To(Succeed())
-			NewWithT(s).Expect(apply(p.old)).To(MatchError(ContainSubstring(failed)))
+			NewWithT(s).Expect(apply(p.newer)).To(Succeed())
+			NewWithT(s).Expect(apply(p.older)).To(MatchError(ContainSubstring(failed)))
 		}).
 		Assess("an object that is stored in the old version can't be read, changed or deleted", func(ctx context.Context, s *framework.Scope) {
 			stuck := &cachev1beta1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: late.Namespace, Name: late.Name}}
@@ -303,7 +301,7 @@ func TestWebhookDown(t *testing.T) {
 			if err := s.Operator.Restart(ctx); err != nil {
 				s.Fatal(err)
 			}
-			changed := asNew(ctx, s, p.new)
+			changed := asNew(ctx, s, p.newer)
 			settled(ctx, s, changed, *changed.Spec.Replicas)
 			settled(ctx, s, late, *late.Spec.Size)
 		}).
