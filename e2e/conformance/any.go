@@ -174,7 +174,7 @@ func otherValues(value any) []any {
 	case int64:
 		return []any{value + 1}
 	case string:
-		return []any{"other", "b3RoZXI="} // the data of a Secret is in base64
+		return []any{"other", "b3RoZXI=", "50%"} // the data of a Secret is in base64, and a number of pods may be a percentage
 	}
 	return nil
 }

@@ -181,7 +181,7 @@ func otherValues(v any) []any {
 	case int64:
 		return []any{v + 1}
 	case string:
-		return []any{"other", "100Mi", "Always", "Recreate", "Unconfined", "UDP"}
+		return []any{"other", "100Mi", "50%", "Always", "Recreate", "Unconfined", "UDP"}
 	case []any:
 		return []any{append(slices.Clone(v), "other")}
 	case map[string]any:
