@@ -38,8 +38,8 @@ func TestNamespaced(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(ownOperator)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) namespaced {
-		passUnchecked(ctx, s) // there are no webhooks in such an install
 		stop(ctx, s)
+		passUnchecked(ctx, s) // there are no webhooks in such an install
 		manifests := renderNamespaced(s)
 		installAsTenant(ctx, s, manifests)
 		manager, err := manifests.Manager()

@@ -45,8 +45,8 @@ func TestReleases(t *testing.T) {
 		Setup(needsGo).
 		Setup(ownOperator)
 	framework.Given(feature, func(ctx context.Context, s *framework.Scope) releases {
-		passUnchecked(ctx, s) // by the suite's operator
 		stop(ctx, s)
+		passUnchecked(ctx, s) // by the suite's operator
 		h := buildHelm(ctx, s)
 		two := releases{since: s.Mark()}
 		for _, name := range []string{"first", "second"} {

@@ -99,9 +99,9 @@ func TestUpgradeByHelm(t *testing.T) {
 		WithLabel("contract", "6").
 		WithLabel("disruptive", "cluster")
 	upgrade(feature, func(ctx context.Context, s *framework.Scope, before runner.Change) *installed {
+		stop(ctx, s)
 		passUnchecked(ctx, s) // there is no pod that webhooks could reach
 		s.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx)) })
-		stop(ctx, s)
 		home := anotherNamespace(ctx, s)
 		h := buildHelm(ctx, s)
 		run := func(ctx context.Context, s *framework.Scope, args ...string) {

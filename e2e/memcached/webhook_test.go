@@ -340,8 +340,8 @@ func (w *warnings) take() string {
 	return text
 }
 
-// passUnchecked lets requests pass without the operator's webhooks until the end of the test, as an administrator does who can't wait
-// for them.
+// passUnchecked lets requests pass without the webhooks of the operator, which has been stopped, until the end of the test, as an
+// administrator does who can't wait for them.
 func passUnchecked(ctx context.Context, s *framework.Scope) {
 	s.Helper()
 	if !s.Webhooks {
@@ -370,12 +370,8 @@ func passUnchecked(ctx context.Context, s *framework.Scope) {
 	set(ctx, admissionregistrationv1.Ignore)
 	s.Cleanup(func() { set(context.WithoutCancel(ctx), admissionregistrationv1.Fail) })
 	// When the API server goes by it can't be watched, only tried; it takes milliseconds.
-	var err error
 	trial := named(s, s.NewName("trial"))
-	for range 1000 {
-		if err = s.Client.Create(ctx, trial.DeepCopy(), client.DryRunAll); err == nil {
-			return
-		}
-	}
-	s.Fatalf("requests do not pass unjudged: %v", err)
+	framework.WaitFor(ctx, s, "that requests pass without the webhooks", func(ctx context.Context) error {
+		return s.Client.Create(ctx, trial.DeepCopy(), client.DryRunAll)
+	})
 }
