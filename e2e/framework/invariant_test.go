@@ -132,12 +132,13 @@ func TestBoundedLog(t *testing.T) {
 	seen := func(writes int, log string) framework.Seen {
 		return framework.Seen{Namespace: "n-1", Writes: make([]auditv1.Event, writes), Logs: map[string]string{"operator": log}}
 	}
-	invariant := framework.BoundedLog(2)
+	invariant := framework.BoundedLog(2, 1)
 	expectViolation(t, invariant, seen(2, info+fault+info+fault), "")
-	expectViolation(t, invariant, seen(2, strings.Repeat(info, 3)), "3 lines about the namespace with 2 writes")
+	expectViolation(t, invariant, seen(2, strings.Repeat(info, 3)), "")
+	expectViolation(t, invariant, seen(2, strings.Repeat(info, 4)), "4 lines about the namespace with 2 writes")
 	expectViolation(t, invariant, seen(9, strings.Repeat(fault, 3)), "3 errors about the namespace")
-	expectViolation(t, invariant, seen(0, strings.ReplaceAll(info, "n-1", "n-2")), "")
-	unknown := seen(0, info)
+	expectViolation(t, invariant, seen(0, strings.Repeat(strings.ReplaceAll(info, "n-1", "n-2"), 2)), "")
+	unknown := seen(0, strings.Repeat(info, 2))
 	unknown.Writes = nil
 	expectViolation(t, invariant, unknown, "")
 }

@@ -23,7 +23,7 @@ var always = []framework.Invariant{
 		cachev1alpha1.ConditionAvailable, cachev1alpha1.ConditionProgressing, cachev1alpha1.ConditionDegraded),
 	framework.StoredBefore("Memcached", announced),
 	framework.NoKeyInLog(),
-	framework.BoundedLog(200),
+	framework.BoundedLog(200, 8), // --max-concurrent-reconciles is 8
 	{Claim: "no advice that TestAdvice does not follow", Violations: untried},
 }
 

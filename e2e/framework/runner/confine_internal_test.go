@@ -122,8 +122,8 @@ func TestConfinedProcess(t *testing.T) {
 	options.Binary, r.operator.manager, r.at = sh, Manager{Env: []string{"COLOR=red"}}, addresses{}
 	p, err := r.process(options)
 	g.Expect(err).NotTo(HaveOccurred())
-	p.Args = append(p.Args[:len(p.Args)-1], "-c", "set; echo printed; while :; do :; done") // without the flag of the probes, which a shell does not have
-	p.Grace = time.Minute                                                                   // a busy machine may take long to end even this
+	p.Args = append(p.Args, "-c", "set; echo printed; while :; do :; done")
+	p.Grace = time.Minute // a busy machine may take long to end even this
 	g.Expect(r.supervisor().Run(t.Context(), p)).To(Succeed())
 	printed := func() string {
 		log, err := os.ReadFile(r.LogFile())
