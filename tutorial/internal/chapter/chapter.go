@@ -212,14 +212,28 @@ func (c Chapter) previous() string { return cmp.Or(c.After, c.BuildsOn) }
 
 // inOrder sorts chapters: those with a number by it, and each of the others after the one that it names or builds on, or first if there
 // is none.
-func inOrder(a, b Chapter) int {
-	key := func(c Chapter) []string {
-		if c.Number() != "" {
-			return []string{c.Name}
+func inOrder(chapters []Chapter) {
+	previous := map[string]string{}
+	for _, c := range chapters {
+		if c.Number() == "" {
+			previous[c.Name] = c.previous()
 		}
-		return []string{c.previous(), c.Name}
 	}
-	return slices.Compare(key(a), key(b))
+	// way leads to a chapter from one with a number, or from none. It ends in a circle, too, which ReadAll refuses.
+	way := func(name string) []string {
+		var names []string
+		for range len(chapters) + 1 {
+			names = append(names, name)
+			before, unnumbered := previous[name]
+			if !unnumbered {
+				break
+			}
+			name = before
+		}
+		slices.Reverse(names)
+		return names
+	}
+	slices.SortStableFunc(chapters, func(a, b Chapter) int { return slices.Compare(way(a.Name), way(b.Name)) })
 }
 
 // ReadAll reads the chapters in the tutorial's directory, in their order: those with a number by it, and each of the others after the
@@ -241,7 +255,7 @@ func ReadAll(tutorial string) ([]Chapter, error) {
 		}
 		chapters = append(chapters, c)
 	}
-	slices.SortStableFunc(chapters, inOrder)
+	inOrder(chapters)
 	for i, c := range chapters {
 		before := func(name string) bool {
 			return name == "" || slices.ContainsFunc(chapters[:i], func(other Chapter) bool { return other.Name == name })
@@ -250,7 +264,7 @@ func ReadAll(tutorial string) ([]Chapter, error) {
 			return nil, fmt.Errorf("%s: it buildsOn %s, which is not a chapter before it", filepath.Join(tutorial, c.Name, File), c.BuildsOn)
 		}
 		if !before(c.After) {
-			return nil, fmt.Errorf("%s: it comes after %s, which is not a chapter: name one", filepath.Join(tutorial, c.Name, File), c.After)
+			return nil, fmt.Errorf("%s: it comes after %s, which is not a chapter before it: name one", filepath.Join(tutorial, c.Name, File), c.After)
 		}
 	}
 	return chapters, nil

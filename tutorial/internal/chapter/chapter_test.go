@@ -51,14 +51,15 @@ func TestReadAllSorts(t *testing.T) {
 	for name, text := range map[string]string{
 		"03-api": sound, "04-controller": sound + "buildsOn: 03-api\n", "05-status": sound + "buildsOn: 04-controller\n",
 		"quickstart": sound, "other-ways": sound + "buildsOn: 04-controller\n", "a-tool": sound + "after: 04-controller\n",
-		"later": sound + "buildsOn: 03-api\nafter: 05-status\n",
+		"later": sound + "buildsOn: 03-api\nafter: 05-status\n", "and-then": sound + "after: later\n", "06-watches": sound,
 	} {
 		write(t, filepath.Join(tutorial, name, chapter.File), text)
 	}
 	chapters, err := chapter.ReadAll(tutorial)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(chapters).To(HaveExactElements(HaveField("Name", "quickstart"), HaveField("Name", "03-api"), HaveField("Name", "04-controller"),
-		HaveField("Name", "a-tool"), HaveField("Name", "other-ways"), HaveField("Name", "05-status"), HaveField("Name", "later")))
+		HaveField("Name", "a-tool"), HaveField("Name", "other-ways"), HaveField("Name", "05-status"), HaveField("Name", "later"),
+		HaveField("Name", "and-then"), HaveField("Name", "06-watches")))
 	g.Expect(chapters[0]).To(And(HaveField("Number()", ""), HaveField("Label()", "quickstart"), HaveField("Heading()", "The controller")))
 	g.Expect(chapters[1]).To(And(HaveField("Number()", "03"), HaveField("Label()", "03"), HaveField("Heading()", "03 The controller")))
 }
@@ -81,6 +82,7 @@ func TestReadAllRefuses(t *testing.T) {
 		"changes and steps":          {"04-controller", sound + "buildsOn: 03-api\nchanges: [api/]\nsteps: [{title: write, files: [cmd/]}]\n", "changes, and steps"},
 		"a step without files":       {"04-controller", sound + "buildsOn: 03-api\nsteps: [{title: write}]\n", "step 1 must have a title and files"},
 		"after an unknown one":       {"a-tool", sound + "after: 03-api\n", "it comes after 03-api, which is not a chapter"},
+		"after itself":               {"a-tool", sound + "after: a-tool\n", "it comes after a-tool, which is not a chapter"},
 		"after, and a number":        {"04-controller", sound + "after: 03-api\n", "leave after out"},
 		"an unknown one":             {"04-controller", sound + "buildsOn: 03-api\n", "which is not a chapter"},
 	} {
