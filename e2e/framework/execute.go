@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-
 	"os/exec"
 	"path/filepath"
 	"slices"

@@ -52,8 +52,8 @@ type Options struct {
 	Work string
 	// Timeout bounds the compiler.
 	Timeout time.Duration
-	// Tests is the package whose tests are compiled, instead of the program; empty means none. Files are those of the package that take the place of
-	// the submission's, by their names in it.
+	// Tests is the package whose tests are compiled, instead of the program; empty means none. Files take the place of the submission's, by
+	// their paths in it.
 	Tests string
 	Files map[string][]byte
 	// Trusted adds what was compiled to $GOCACHE. Otherwise a submission leaves nothing there, and takes no place of others.
@@ -70,8 +70,8 @@ const (
 	output              = 64 << 10
 )
 
-// Build compiles the package cmd of the submission, or the tests that the options name, and returns the executable. The error is a [RefusedError] if that is for the student to
-// fix.
+// Build compiles the package cmd of the submission, or the tests that the options name, and returns the executable. The error is a
+// [RefusedError] if that is for the student to fix.
 func Build(ctx context.Context, c Cell, o Options) (string, isolation.Usage, error) {
 	source, out, temporary := filepath.Join(o.Work, "src"), filepath.Join(o.Work, "out"), filepath.Join(o.Work, "tmp")
 	if err := errors.Join(os.MkdirAll(source, 0o755), os.MkdirAll(out, 0o755), os.MkdirAll(temporary, 0o755)); err != nil {
@@ -139,8 +139,8 @@ func (t Toolchain) environment(temporary string) []string {
 	}
 }
 
-// copySources copies the Go files that can be part of an operator. Tests are not, except for those of one package, nor assembler, which may include other files, nor
-// what is vendored or of another module, which the trusted go.mod does without.
+// copySources copies the Go files that can be part of an operator. Tests are not, except for those of one package, nor assembler, which
+// may include other files, nor what is vendored or of another module, which the trusted go.mod does without.
 func copySources(from, to, tests string) error {
 	count, size := 0, int64(0)
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
