@@ -71,7 +71,6 @@ var executions = map[string]string{
 	"e2e/framework/runner/build.go compile":                           goTool,
 	"e2e/framework/runner/deploy.go BuildImage":                       users,
 	"e2e/helm/helm.go Helm.Run":                                       ours,
-	"e2e/sdk/images/images.go Debian":                                 ours,
 	"e2e/sdk/root_linux.go start":                                     ours + ", with a temporary directory as its root",
 	"e2e/sdk/sdk.go Tools.Run":                                        ours,
 	"e2e/markdown/copy.go git":                                        system,

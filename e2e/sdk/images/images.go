@@ -14,7 +14,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -22,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
 	"github.com/example/operator-testbed/e2e/sdk"
 )
@@ -161,16 +161,9 @@ func NeedDebian(t testing.TB, root string) string {
 
 // Debian returns the tar file of a root file system with Ansible from Debian's packages. It is made once, and kept in the cache.
 func Debian(ctx context.Context, root string, progress io.Writer) (string, error) {
-	command := exec.CommandContext(ctx, "go", "run", "-trimpath", ".", "-until-eof", "-image=ansible")
-	command.Dir = filepath.Join(root, "kind", "node")
-	// It exits with this process, because the pipe is closed then.
-	if _, err := command.StdinPipe(); err != nil {
-		return "", err
-	}
-	command.Stderr = progress
-	printed, err := command.Output()
+	tar, err := cluster.Line(ctx, progress, filepath.Join(root, "kind", "node"), "-image=ansible")
 	if err != nil {
 		return "", fmt.Errorf("make a root file system with Ansible: %w", err)
 	}
-	return strings.TrimSpace(string(printed)), nil
+	return tar, nil
 }
