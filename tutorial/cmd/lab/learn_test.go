@@ -73,17 +73,19 @@ func TestCommandIsStopped(t *testing.T) {
 	g.Expect(messages.String()).To(Equal("in order\n"))
 }
 
-// A command that has been told to gets to know that the process which has started it was killed.
+// toRunVariable is the path of the command that this executable is to run until it is killed.
+const toRunVariable = "LAB_TEST_TO_RUN"
+
+// A command ends when the process that has started it is killed.
 func TestCommandOutlivesNobody(t *testing.T) {
-	const variable = "TESTBED_TO_RUN"
 	g := NewWithT(t)
-	if path := os.Getenv(variable); path != "" { // the process to kill
+	if path := os.Getenv(toRunVariable); path != "" { // the process to kill
 		g.Expect(commandLine{path: path}.run(t.Context(), os.Stdout, os.Stderr, "run")).To(Succeed())
 		return
 	}
 	testbed := testbedThat(t, `[ "$*" = "--until-eof run" ] || exit; echo ready; cat; [ -e "$0.killed" ] && echo "it ends"`)
 	killed := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCommandOutlivesNobody$")
-	killed.Env = append(os.Environ(), variable+"="+testbed.path)
+	killed.Env = append(os.Environ(), toRunVariable+"="+testbed.path)
 	pipe, err := killed.StdoutPipe() // the command writes to it too
 	g.Expect(err).NotTo(HaveOccurred())
 	out := bufio.NewReader(pipe)

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
+	if os.Getenv(toRunVariable) != "" {
+		os.Exit(m.Run()) // with a reaper, what outlives this process would be ended by that
+	}
 	os.Exit(reaper.Run(m))
 }
 
