@@ -13,14 +13,14 @@ import (
 )
 
 // untilKilled is a shell script that reads the names of more directories until its input ends. Then it kills the processes that name the
-// first one, $1, in their arguments, and removes all of them.
+// first one, $1, in their arguments, and, once they are gone, removes all of them. A process that was killed still has its ports and
+// may still write files until then; the last of it is a zombie, of which ps shows an l as long as it has other threads.
 const untilKilled = `first=$1
 while read -r more; do set -- "$@" "$more"; done
 ps -A -ww -o pid= -o args= | while read -r pid args; do
-	case $args in
-	*untilKilled*) ;;
-	*"$first"*) kill -9 "$pid" ;;
-	esac
+	case $args in *untilKilled*) ;; *"$first"*) kill -9 "$pid" && echo "$pid" ;; esac
+done | while read -r pid; do
+	while case $(ps -o stat= -p "$pid") in Z*l*) ;; '' | Z*) false ;; esac; do sleep 0.1; done
 done
 rm -rf "$@"`
 

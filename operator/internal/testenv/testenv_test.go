@@ -2,8 +2,10 @@ package testenv
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -62,10 +64,15 @@ func TestNothingIsLeft(t *testing.T) {
 			} else {
 				untilEmpty(t, temporary)
 			}
-			address := strings.TrimPrefix(strings.TrimSpace(line), "https://")
-			if connection, err := net.Dial("tcp", address); err == nil {
+			server, err := url.Parse(strings.TrimSpace(line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if connection, err := net.Dial("tcp", server.Host); err == nil {
 				connection.Close()
-				t.Errorf("the API server is still there, at %s", address)
+				t.Errorf("the API server is still there, at %s", server)
+			} else if !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Errorf("dial %s: %v, want the connection to be refused", server, err)
 			}
 			if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 				t.Errorf("the control plane has left %v, %v", left, err)
