@@ -667,6 +667,8 @@ func TestAsNobody(t *testing.T) {
 // forEverybody makes a directory where everybody may go, with these tests, the canary, and a directory tmp for nobody.
 func forEverybody(t *testing.T) string {
 	t.Helper()
+	umask := syscall.Umask(0o022) // this user's own may keep out everybody else
+	defer syscall.Umask(umask)
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {

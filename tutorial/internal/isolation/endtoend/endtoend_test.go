@@ -183,6 +183,8 @@ func TestWithinWallsAsNobody(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user; TestWithinWalls has run as one who is not root")
 	}
+	umask := syscall.Umask(0o022) // this user's own may keep out everybody else
+	defer syscall.Umask(umask)
 	choose(t, isolation.WantBoth)
 	assets, err := embedded.Assets(t.Context(), os.Stderr)
 	if err != nil {
