@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestReport runs a command that reports, and prints. Its children reach neither the report nor the lifeline through the first process of
@@ -25,7 +24,7 @@ func testReport(t *testing.T, w Walls) {
 	var report, printed bytes.Buffer
 	usage, err := w.Run(t.Context(), Command{
 		Args: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, Stdout: &printed, Stderr: &printed, Report: &report,
-		Limits: Limits{Time: time.Minute},
+		Limits: Limits{Time: patience},
 	})
 	if err != nil || usage.Exit != 7 {
 		t.Fatalf("%s: %+v, %v\n%s", w.outer, usage, err, &printed)
@@ -51,7 +50,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("it is full") }
 func TestReportThatIsRefused(t *testing.T) {
 	for _, kind := range append(kinds(t), none) {
 		_, err := Walls{outer: kind, inner: none}.Run(t.Context(), Command{
-			Args: []string{"/bin/sh", "-c", "while echo reported; do :; done >&3"}, Report: full{}, Limits: Limits{Time: time.Minute},
+			Args: []string{"/bin/sh", "-c", "while echo reported; do :; done >&3"}, Report: full{}, Limits: Limits{Time: patience},
 		})
 		if err == nil || !strings.Contains(err.Error(), "it is full") {
 			t.Errorf("%s: got %v", kind, err)
