@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -20,6 +21,9 @@ import (
 
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/testing/api/v1alpha1"
 )
+
+// patience is how long the suite waits for what only a fault keeps from coming.
+const patience = time.Minute
 
 var (
 	testEnv   *envtest.Environment
@@ -42,6 +46,10 @@ var _ = BeforeSuite(func() {
 	testEnv = &envtest.Environment{
 		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
+		// The defaults, 10 and 20 seconds, are too short for a busy machine.
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: 5 * time.Minute},
+		ControlPlaneStartTimeout: 5 * time.Minute,
+		ControlPlaneStopTimeout:  5 * time.Minute,
 	}
 	config, err := testEnv.Start()
 	Expect(err).NotTo(HaveOccurred())
@@ -61,7 +69,7 @@ var _ = BeforeSuite(func() {
 var _ = AfterSuite(func() {
 	if cancel != nil {
 		cancel()
-		Eventually(ended, "30s").Should(Receive(Succeed()))
+		Eventually(ended, patience).Should(Receive(Succeed()))
 	}
 	Expect(testEnv.Stop()).To(Succeed())
 })
@@ -88,14 +96,14 @@ var _ = Describe("A Memcached", func() {
 		mc := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "cache-"}}
 		Expect(k8sClient.Create(ctx, mc)).To(Succeed())
 		Expect(mc.Spec.Size).To(one, "the CRD's default")
-		Eventually(replicasOf(ctx, mc), "30s").Should(one)
-		Eventually(conditionsOf(ctx, mc), "30s").ShouldNot(BeEmpty())
+		Eventually(replicasOf(ctx, mc), patience).Should(one)
+		Eventually(conditionsOf(ctx, mc), patience).ShouldNot(BeEmpty())
 
 		// Later ones have been reconciled, so nothing but the change below calls Reconcile for this one.
 		for range 2 {
 			later := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "later-"}}
 			Expect(k8sClient.Create(ctx, later)).To(Succeed())
-			Eventually(conditionsOf(ctx, later), "30s").ShouldNot(BeEmpty())
+			Eventually(conditionsOf(ctx, later), patience).ShouldNot(BeEmpty())
 		}
 		deployment := &appsv1.Deployment{}
 		Expect(k8sClient.Get(ctx, client.ObjectKeyFromObject(mc), deployment)).To(Succeed())
@@ -103,7 +111,7 @@ var _ = Describe("A Memcached", func() {
 		before := deployment.DeepCopy()
 		deployment.Spec.Replicas = new(int32(4))
 		Expect(k8sClient.Patch(ctx, deployment, client.MergeFrom(before))).To(Succeed())
-		Eventually(replicasOf(ctx, mc), "30s").Should(one)
+		Eventually(replicasOf(ctx, mc), patience).Should(one)
 	})
 
 	It("is not Available without pods", func(ctx SpecContext) {
@@ -112,7 +120,7 @@ var _ = Describe("A Memcached", func() {
 		Eventually(func(g Gomega) {
 			g.Expect(k8sClient.Get(ctx, client.ObjectKeyFromObject(mc), mc)).To(Succeed())
 			g.Expect(mc.Status.Conditions).To(ContainElement(HaveField("Type", cachev1alpha1.ConditionAvailable)))
-		}, "30s").Should(Succeed())
+		}, patience).Should(Succeed())
 		Expect(isTrue(mc.Status.Conditions, cachev1alpha1.ConditionAvailable)).To(BeFalse())
 	})
 })
