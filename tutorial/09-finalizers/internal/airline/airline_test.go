@@ -58,8 +58,7 @@ func TestCanceledOnce(t *testing.T) {
 
 // What a failure reads like, whatever the airline says and wherever it is.
 func TestFailures(t *testing.T) {
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
+	const closed = "http://127.0.0.1:1" // where no program listens
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "closed at "+time.Now().String(), http.StatusServiceUnavailable)
 	}))
@@ -74,7 +73,7 @@ func TestFailures(t *testing.T) {
 		client airline.Client
 		want   string
 	}{
-		"closed":   {airline.Client{URL: closed.URL}, "the airline can't be reached: connect: connection refused"},
+		"closed":   {airline.Client{URL: closed}, "the airline can't be reached: connect: connection refused"},
 		"refusing": {airline.Client{URL: refusing.URL}, "the airline answers 503 Service Unavailable"},
 		"silent":   {airline.Client{URL: silent.URL, Timeout: 50 * time.Millisecond}, "the airline can't be reached: no answer in time"},
 		"rude":     {airline.Client{URL: rude.URL}, "the airline can't be reached: EOF"},
