@@ -102,8 +102,7 @@ func TestPush(t *testing.T) {
 }
 
 func TestPushRefused(t *testing.T) {
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
+	const closed = "127.0.0.1:1" // where no program listens
 	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", "Basic")
 		w.WriteHeader(http.StatusUnauthorized)
@@ -129,9 +128,9 @@ func TestPushRefused(t *testing.T) {
 		"no platform of images": {[]string{"check", good, "darwin/arm64"}, "PLATFORMS has darwin/arm64, which is not a Linux platform"},
 		"no name":               {[]string{"check", "Operator", "linux/amd64"}, "IMG=Operator is not a name that an image can be pushed to"},
 		"a digest":              {[]string{"check", "team/operator@sha256:" + strings.Repeat("a", 64), "linux/amd64"}, "is not a name that an image can be pushed to"},
-		"no registry":           {[]string{"check", host(closed) + "/operator", "linux/amd64"}, "no registry answers at " + host(closed)},
+		"no registry":           {[]string{"check", closed + "/operator", "linux/amd64"}, "no registry answers at " + closed},
 		"not logged in":         {[]string{"check", host(locked) + "/operator", "linux/amd64"}, "docker login " + host(locked)},
-		"the registry has gone": {[]string{"push", host(closed) + "/operator", "linux/amd64", directory}, "no registry answers at " + host(closed)},
+		"the registry has gone": {[]string{"push", closed + "/operator", "linux/amd64", directory}, "no registry answers at " + closed},
 		"the wrong engine":      {[]string{"push", good, "linux/arm64", directory}, "the engine has built the image for linux/arm64 as one for linux/amd64"},
 		"no archive":            {[]string{"push", good, "linux/s390x", directory}, "s390x.tar is not an archive of docker save"},
 		"nothing was built":     {[]string{"push", good, "linux/ppc64le", directory}, "no such file"},
