@@ -41,7 +41,7 @@ var parts = map[string]part{
 
 	"e2e/cluster": {
 		imports: []string{"e2e/internal/...", "e2e/loopback", "e2e/procstat", "e2e/reaper", "kind/home"},
-		tests:   []string{"e2e/framework/..."},
+		tests:   []string{"e2e/executable", "e2e/framework/..."},
 		why:     "a cluster does not depend on what runs on it",
 	},
 	"e2e/framework": {
@@ -51,6 +51,7 @@ var parts = map[string]part{
 	},
 	"e2e/memcached": {
 		imports: []string{"e2e/framework/...", "e2e/cluster", "e2e/conformance/...", "e2e/helm", "e2e/loopback", "e2e/mutant/...", "operator/api/..."},
+		tests:   []string{"e2e/executable"},
 		why:     "a suite never knows where it runs, and sees of the operator what its users see",
 	},
 	"e2e/conformance": {
@@ -66,13 +67,14 @@ var parts = map[string]part{
 	"e2e/internal":    {why: "all of e2e may import it"},
 	"e2e/confinement": {tests: []string{"e2e/reaper"}, why: "what confines a program does not depend on the program"},
 	"e2e/confirm":     {why: "commands that ask may import it"},
+	"e2e/executable":  {why: "all tests may import it"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
 	"e2e/junit":       {why: "whatever reports results may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},
 	"e2e/procstat":    {why: "whatever lists processes may import it"},
 	"e2e/tier":        {tests: []string{"e2e/reaper"}, why: "all tests may import it"},
 	"e2e/reaper": {
-		imports: []string{"e2e/cluster/supervisor/lock", "kind/home"},
+		imports: []string{"e2e/cluster/supervisor/lock", "e2e/procstat", "kind/home"},
 		tests:   []string{"e2e/cluster/supervisor/leftover"},
 		why:     "the tests of any package may use it, and it compiles in a second",
 	},
@@ -81,7 +83,7 @@ var parts = map[string]part{
 	"kind":           {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts":        {why: "the tools are modules of their own"},
 	"scripts/sdk":    {imports: []string{"kind/build/..."}, why: "it builds programs as the modules in kind do"},
-	"scripts/runner": {imports: []string{"e2e/junit", "e2e/procstat", "e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, why: "it is compiled before anything else, within seconds"},
+	"scripts/runner": {imports: []string{"e2e/junit", "e2e/procstat", "e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, tests: []string{"e2e/executable"}, why: "it is compiled before anything else, within seconds"},
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},

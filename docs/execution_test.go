@@ -147,6 +147,7 @@ var executions = map[string]string{
 	"e2e/cmd/testbed/main_test.go":                          goTool,
 	"e2e/confinement/confinement_test.go":                   again,
 	"e2e/conformance/sample_test.go":                        again,
+	"e2e/executable/executable_test.go":                     "true, and an empty script",
 	"e2e/framework/inputs/inputs_test.go":                   fixture,
 	"e2e/framework/labels_test.go":                          again,
 	"e2e/framework/report_test.go":                          again,
@@ -344,8 +345,9 @@ func TestEveryExecutionIsJudged(t *testing.T) {
 // withoutReaper are directories whose tests start processes without package reaper, and why nothing of those is left when the tests are
 // killed.
 var withoutReaper = map[string]string{
-	"e2e/interrupt": "what they start reads a pipe of theirs",
-	"e2e/reaper":    "they are killed to test it",
+	"e2e/executable": "what they start ends at once",
+	"e2e/interrupt":  "what they start reads a pipe of theirs",
+	"e2e/reaper":     "they are killed to test it",
 }
 
 // cannotImport are modules and directories that import nothing of e2e.

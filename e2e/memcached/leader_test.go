@@ -15,6 +15,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/executable"
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/runner"
@@ -170,9 +171,9 @@ func leaseIn(namespace string) *coordinationv1.Lease {
 func program(s *framework.Scope, directory, base string) runner.Change {
 	s.Helper()
 	path := filepath.Join(directory, base)
-	executable, err := os.ReadFile(s.Operator.Binary())
+	content, err := os.ReadFile(s.Operator.Binary())
 	if err == nil {
-		err = os.WriteFile(path, executable, 0o755)
+		err = executable.Write(path, content, 0o755)
 	}
 	if err != nil {
 		s.Fatal(err)

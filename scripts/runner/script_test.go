@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/example/operator-testbed/e2e/executable"
 )
 
 // copyOf copies what scripts/run needs of this repository to a directory with spaces, below a go.work that does not list it.
@@ -51,7 +53,7 @@ func copyOf(t *testing.T) string {
 			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 				return err
 			}
-			return os.WriteFile(to, text, 0o700)
+			return executable.Write(to, text, 0o700)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +135,7 @@ func TestScriptShowsProgress(t *testing.T) {
 [ "$1" != build ] || until [ "$(grep -c '^ *[16] s  compiling scripts/runner \.\.\.$' '` + said + `')" = 2 ]; do sleep 0.1; done
 exec '` + compiler + `' "$@"
 `
-	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(slow), 0o700); err != nil {
+	if err := executable.Write(filepath.Join(bin, "go"), []byte(slow), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	stderr, err := os.Create(said)

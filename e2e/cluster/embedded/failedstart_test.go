@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/executable"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
@@ -61,9 +62,9 @@ func assetsBut(t *testing.T, component string, by func([]byte) []byte) string {
 	if by == nil {
 		return dir
 	}
-	executable, err := os.ReadFile(filepath.Join(assets, component))
+	content, err := os.ReadFile(filepath.Join(assets, component))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, component), by(executable), 0o755)
+		err = executable.Write(filepath.Join(dir, component), by(content), 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)

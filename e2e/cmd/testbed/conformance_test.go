@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"github.com/example/operator-testbed/e2e/executable"
 	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/kind/home"
 )
@@ -41,7 +42,7 @@ func TestConformanceNamesAMissingCRD(t *testing.T) {
 	b := newBed(t)
 	script := filepath.Join(t.TempDir(), "manager")
 	const line = "\x1b[31m" + `{"level":"error","error":"no matches for kind \"Certificate\" in version \"cert-manager.io/v1\""}`
-	g.Expect(os.WriteFile(script, []byte("#!/bin/sh\necho '"+line+"'\nexit 1\n"), 0o700)).To(Succeed())
+	g.Expect(executable.Write(script, []byte("#!/bin/sh\necho '"+line+"'\nexit 1\n"), 0o700)).To(Succeed())
 	out, err := b.command("testbed", "conformance", "--operator="+script, "--unconfined").CombinedOutput()
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(string(out)).To(MatchRegexp(`(?m)^testbed: no object is served, so no point was tried: the operator needs Certificate of cert-manager.io/v1, which no CustomResourceDefinition defines: name its file with crds or --crds\.$`))

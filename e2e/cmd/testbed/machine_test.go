@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/example/operator-testbed/e2e/executable"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
@@ -102,7 +103,7 @@ func cloneWithChanges(t *testing.T, from, to string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, content, info.Mode().Perm()); err != nil {
+		if err := executable.Write(path, content, info.Mode().Perm()); err != nil {
 			t.Fatal(err)
 		}
 		changed++
