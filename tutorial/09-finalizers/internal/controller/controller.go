@@ -107,7 +107,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// reconcile sees to it that the ticket of that name has a booking, or, when it is being deleted, that it has none any more.
+// reconcile ensures that the ticket of that name has a booking, or no longer has one if it is being deleted.
 func (c *Controller) reconcile(ctx context.Context, key string) error {
 	object, exists, err := c.informer.GetIndexer().GetByKey(key)
 	if err != nil || !exists {
@@ -123,10 +123,10 @@ func (c *Controller) reconcile(ctx context.Context, key string) error {
 	return c.book(ctx, t)
 }
 
-// book sees to it that the ticket has the finalizer, and then a booking.
+// book ensures that the ticket has the finalizer first, and then a booking.
 func (c *Controller) book(ctx context.Context, t *ticket) error {
 	if !slices.Contains(t.Finalizers, finalizer) {
-		return c.addFinalizer(ctx, t) // the ticket has changed then, and comes again
+		return c.addFinalizer(ctx, t) // this changes the ticket, which triggers another reconcile
 	}
 	if t.Status.Booking != "" {
 		return nil
