@@ -47,7 +47,7 @@ func New(client dynamic.Interface, books airline.Client) (*Controller, error) {
 	return c, err
 }
 
-// destination is the index function of byDestination. A ticket that can't be read goes nowhere: the indexer panics if an index
+// destination is the index function of byDestination. A ticket that can't be read has no entry: the indexer panics if an index
 // function returns an error, and no other ticket would be booked.
 func destination(object any) ([]string, error) {
 	var places []string

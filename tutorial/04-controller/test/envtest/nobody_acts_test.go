@@ -38,7 +38,7 @@ var start = sync.OnceValues(func() (*rest.Config, error) {
 var starting sync.Mutex
 
 func TestMain(m *testing.M) {
-	// Ctrl-C ends the tests, and does not reach etcd and the API server, because envtest puts them into process groups of their own.
+	// Ctrl-C stops the tests, but does not reach etcd and the API server, because envtest puts them into separate process groups.
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	go func() {

@@ -49,7 +49,7 @@ func New(client dynamic.Interface, books airline.Client) (*Controller, error) {
 	return c, err
 }
 
-// destination is the index function of byDestination. A ticket that can't be read goes nowhere: the indexer panics if an index
+// destination is the index function of byDestination. A ticket that can't be read has no entry: the indexer panics if an index
 // function returns an error, and no other ticket would be booked.
 func destination(object any) ([]string, error) {
 	var places []string
@@ -107,7 +107,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	return true
 }
 
-// reconcile sees to it that the ticket of that name has a booking, or, when it is being deleted, that it has none any more.
+// reconcile ensures that the ticket of that name has a booking, or no longer has one if it is being deleted.
 func (c *Controller) reconcile(ctx context.Context, key string) error {
 	object, exists, err := c.informer.GetIndexer().GetByKey(key)
 	if err != nil || !exists {
@@ -123,10 +123,10 @@ func (c *Controller) reconcile(ctx context.Context, key string) error {
 	return c.book(ctx, t)
 }
 
-// book sees to it that the ticket has the finalizer, and then a booking.
+// book ensures that the ticket has the finalizer first, and then a booking.
 func (c *Controller) book(ctx context.Context, t *ticket) error {
 	if !slices.Contains(t.Finalizers, finalizer) {
-		return c.addFinalizer(ctx, t) // the ticket has changed then, and comes again
+		return c.addFinalizer(ctx, t) // this changes the ticket, which triggers another reconcile
 	}
 	if t.Status.Booking != "" {
 		return nil

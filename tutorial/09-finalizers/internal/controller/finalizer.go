@@ -15,12 +15,12 @@ import (
 // finalizer keeps a ticket from going for as long as the airline may have a booking for it.
 const finalizer = "flights.com/booking"
 
-// cancel sees to it that the airline has no booking for a ticket that is being deleted, and lets the ticket go.
+// cancel cancels the booking of a ticket that is being deleted, and then removes the finalizer.
 func (c *Controller) cancel(ctx context.Context, t *ticket) error {
 	if !slices.Contains(t.Finalizers, finalizer) {
-		return nil // never booked, or canceled already: somebody else's finalizer keeps it
+		return nil // never booked, or already canceled: another program's finalizer keeps the ticket
 	}
-	// Whatever its status says: the airline may have booked, and its answer got lost.
+	// Even without a booking in the status, the airline may have booked the flight, because its response may have been lost.
 	if err := c.airline.Cancel(ctx, string(t.UID)); err != nil {
 		return errors.Join(err, c.report(ctx, t, metav1.ConditionUnknown, reasonNotCanceled, err.Error()))
 	}
@@ -37,13 +37,13 @@ func (c *Controller) addFinalizer(ctx context.Context, t *ticket) error {
 func (c *Controller) removeFinalizer(ctx context.Context, t *ticket) error {
 	others := slices.DeleteFunc(slices.Clone(t.Finalizers), func(name string) bool { return name == finalizer })
 	err := c.setFinalizers(ctx, t, others)
-	if apierrors.IsNotFound(err) { // it has gone: the cache is a moment behind
+	if apierrors.IsNotFound(err) { // it is gone, and the cache lags behind
 		return nil
 	}
 	return err
 }
 
-// setFinalizers sets the list of finalizers, if the ticket is still as t says: nobody else's change of the list gets lost.
+// setFinalizers replaces the list of finalizers, unless the ticket has changed since t was read, so that no other change is lost.
 func (c *Controller) setFinalizers(ctx context.Context, t *ticket, finalizers []string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"finalizers": finalizers, "resourceVersion": t.ResourceVersion, "uid": t.UID,

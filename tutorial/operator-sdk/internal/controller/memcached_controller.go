@@ -41,7 +41,7 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;update
 
-// Reconcile makes the Deployment of one Memcached what it should be, and reports its state.
+// Reconcile creates or corrects the Deployment of one Memcached, and reports its state.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {

@@ -29,7 +29,7 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch;create;patch;delete
 
-// Reconcile makes the Deployment of one Memcached what it should be, and reports its state.
+// Reconcile applies the Deployment of one Memcached, and reports its state.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	mc := &cachev1alpha1.Memcached{}
 	if err := r.Get(ctx, request.NamespacedName, mc); err != nil || !mc.DeletionTimestamp.IsZero() {
