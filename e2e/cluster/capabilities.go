@@ -34,6 +34,8 @@ type Capabilities struct {
 	Control func(ctx context.Context, component string, action Action) error
 	// Compact compacts etcd: only the last version of each object is left.
 	Compact func(ctx context.Context) error
+	// Stored returns what etcd holds of a resource of a group, such as "cache.example.com/memcacheds", by namespace and name.
+	Stored func(ctx context.Context, resource string) (map[string][]byte, error)
 	// LoadImage brings an image of Docker's to every node, and LoadImageArchive the images of an archive, such as docker save
 	// writes it. They take no args.
 	LoadImage        func(ctx context.Context, image string, args ...string) error
@@ -88,7 +90,7 @@ type embeddedCluster struct {
 func (c embeddedCluster) Capabilities() Capabilities {
 	return Capabilities{
 		Own: true, CallsHost: true, AuditLog: c.AuditLog(), Processes: c.Supervisor(), Control: c.control, Compact: c.Compact,
-		Lost: c.lost,
+		Stored: c.Stored, Lost: c.lost,
 	}
 }
 

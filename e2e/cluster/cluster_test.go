@@ -11,7 +11,7 @@ import (
 // TestCapabilities says what each kind of cluster can do before it is up. Suites skip what depends on the rest.
 func TestCapabilities(t *testing.T) {
 	for kind, want := range map[string]string{
-		"embedded": "Own CallsHost AuditLog Control Compact",
+		"embedded": "Own CallsHost AuditLog Control Compact Stored",
 		"kind":     "Own RunsPods AuditLog LoadImage LoadImageArchive Stock StockAs Signal StopNode StartNode",
 		"existing": "RunsPods",
 	} {

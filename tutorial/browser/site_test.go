@@ -351,6 +351,7 @@ var terms = map[string]string{
 	"quickstart":         "behind the operator's back",
 	"references":         "authSecretRef",
 	"testing":            "BeforeSuite",
+	"versions":           "StorageVersionMigration",
 }
 
 // opened returns a tab that takes itself for the one in front, without which nothing in it has the focus.

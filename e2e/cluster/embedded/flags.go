@@ -53,6 +53,7 @@ var controllers = []string{
 	"root-ca-certificate-publisher-controller",
 	"serviceaccount-controller",
 	"statefulset-controller",
+	"storage-version-migrator-controller",
 	"taint-eviction-controller",
 	"ttl-after-finished-controller",
 }

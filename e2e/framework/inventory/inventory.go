@@ -5,14 +5,11 @@ package inventory
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,10 +35,6 @@ func Resources(ctx context.Context, config *rest.Config, m runner.Manifests) ([]
 	if err != nil {
 		return nil, err
 	}
-	objects, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the cluster: %w", err)
-	}
 	var resources []Resource
 	for _, d := range m.Select(definition) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -51,34 +44,12 @@ func Resources(ctx context.Context, config *rest.Config, m runner.Manifests) ([]
 			return nil, fmt.Errorf("looking for %s %s: %w", definition, d.GetName(), err)
 		}
 		resource := Resource{Definition: crd.Name, Kind: crd.Spec.Names.Kind}
-		if resource.Objects, err = objectsOf(ctx, objects, crd); err != nil {
+		if resource.Objects, err = runner.ObjectsOf(ctx, config, crd); err != nil {
 			return nil, fmt.Errorf("listing all %s: %w", crd.Spec.Names.Plural, err)
 		}
 		resources = append(resources, resource)
 	}
 	return resources, nil
-}
-
-// objectsOf lists all objects of a CustomResourceDefinition, in the first version that is served. It asks for them by their path:
-// discovery lists a new resource only after a while, and would hide objects that are there already.
-func objectsOf(ctx context.Context, c metadata.Interface, crd *apiextensionsv1.CustomResourceDefinition) ([]metav1.PartialObjectMetadata, error) {
-	isEstablished := slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-	})
-	for _, version := range crd.Spec.Versions {
-		if !version.Served {
-			continue
-		}
-		resource := schema.GroupVersionResource{Group: crd.Spec.Group, Version: version.Name, Resource: crd.Spec.Names.Plural}
-		list, err := c.Resource(resource).List(ctx, metav1.ListOptions{})
-		if apierrors.IsNotFound(err) && !isEstablished { // so there can be no object
-			return nil, nil
-		} else if err != nil {
-			return nil, err
-		}
-		return list.Items, nil
-	}
-	return nil, nil
 }
 
 // String says how many objects there are: "3 Memcacheds in 2 namespaces".

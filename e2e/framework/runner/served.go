@@ -74,9 +74,9 @@ func replaceServed(ctx context.Context, config *rest.Config, c client.Client, pr
 // deprecate returns the spec of a CustomResourceDefinition with a warning in a version that is served, and where to ask for an
 // object of that version.
 func deprecate(d *unstructured.Unstructured, warning string) (marked *apiextensionsv1.CustomResourceDefinitionSpec, path string, err error) {
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object, crd); err != nil {
-		return nil, "", fmt.Errorf("reading %s %s: %w", definition, d.GetName(), err)
+	crd, err := typed(d)
+	if err != nil {
+		return nil, "", err
 	}
 	at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
 	if at < 0 {
@@ -89,6 +89,15 @@ func deprecate(d *unstructured.Unstructured, warning string) (marked *apiextensi
 		namespace = "namespaces/default/"
 	}
 	return &crd.Spec, fmt.Sprintf("/apis/%s/%s/%s%s/none", crd.Spec.Group, version.Name, namespace, crd.Spec.Names.Plural), nil
+}
+
+// typed returns a CustomResourceDefinition as its Go type.
+func typed(d *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object, crd); err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", definition, d.GetName(), err)
+	}
+	return crd, nil
 }
 
 // untilWarning asks until the answers have the warning, or no longer have it.

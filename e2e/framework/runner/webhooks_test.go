@@ -73,6 +73,7 @@ func TestWebhooks(t *testing.T) {
 		{"a certificate that somebody else makes", (*gatehouse).issued},
 		{"removed", (*gatehouse).removed},
 		{"a kind defined in place", (*gatehouse).definedInPlace},
+		{"a kind without a version that it had", (*gatehouse).versionRemoved},
 	} {
 		if !t.Run(part.name, func(t *testing.T) { part.run(h, t) }) {
 			return

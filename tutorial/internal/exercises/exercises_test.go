@@ -251,6 +251,8 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 	tier.NeedsEmbedded(t)
 	const watch, imported = "\t\tOwns(&appsv1.Deployment{}).\n", "\tappsv1 \"k8s.io/api/apps/v1\"\n"
 	const forced, unforced = "fieldManager, client.ForceOwnership); err != nil {\n\t\treturn failure", "fieldManager); err != nil {\n\t\treturn failure"
+	const read = "\tfrom := hub.(*cachev1beta1.Memcached)\n"
+	const refused = read + "\tif from.Spec.Network.MaxConnections != nil {\n\t\treturn errors.New(\"v1alpha1 has no such field\")\n\t}\n"
 	const column = "// +kubebuilder:printcolumn:name=\"Size\",type=integer,JSONPath=\".spec.size\"\n"
 	for name, test := range map[string]struct {
 		stage, file string
@@ -264,6 +266,7 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 		"quickstart, 1":    {"quickstart", "api/v1alpha1/memcached_types.go", [][2]string{{"Maximum=5", "Maximum=9"}}, nil, "Generated from older code: config/crd/bases/cache.example.com_memcacheds.yaml. "},
 		"quickstart, 2":    {"quickstart", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair", "TestStatus"}, "TestStatus does not hold"},
 		"references, 2":    {"references", "internal/controller/children.go", [][2]string{{forced, unforced}}, []string{"TestChildren"}, "TestChildren does not hold"},
+		"versions, 2":      {"versions", "api/v1alpha1/conversion.go", [][2]string{{read, refused}, {"import (\n", "import (\n\t\"errors\"\n"}}, []string{"TestBothVersions"}, "TestBothVersions does not hold"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -279,7 +282,9 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 				g.Expect(os.WriteFile(file, bytes.Replace(text, []byte(change[0]), []byte(change[1]), 1), 0o600)).To(Succeed())
 			}
 			target := "test"
-			if test.stage == "03-api" { // which has no unit tests, and an exercise that says to generate
+			switch test.stage {
+			case "03-api", // which has no unit tests, and an exercise that says to generate
+				"versions": // whose unit tests notice the fault, too
 				target = "manifests"
 			}
 			command := exec.CommandContext(t.Context(), "make", target)

@@ -3,6 +3,7 @@ package manifests
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,6 +40,8 @@ type Allowed struct {
 	deployments map[string]int
 	// plain are the CustomResourceDefinitions with a version without a status subresource.
 	plain map[string]bool
+	// converted are the spec.conversion of the CustomResourceDefinitions whose objects a webhook of the operator converts.
+	converted map[string]any
 }
 
 // samples is the path with examples of custom resources.
@@ -57,7 +60,7 @@ var kinds = []schema.GroupKind{
 func AllowedBy(owner string, trusted ...Rendered) (Allowed, error) {
 	a := Allowed{
 		For: owner, kinds: map[schema.GroupKind]bool{}, identity: map[string]bool{}, foreign: map[string]bool{},
-		examples: map[schema.GroupKind]bool{}, deployments: map[string]int{}, plain: map[string]bool{},
+		examples: map[schema.GroupKind]bool{}, deployments: map[string]int{}, plain: map[string]bool{}, converted: map[string]any{},
 	}
 	for _, kind := range kinds {
 		a.kinds[kind] = true
@@ -66,6 +69,9 @@ func AllowedBy(owner string, trusted ...Rendered) (Allowed, error) {
 		for _, objects := range rendered.all() {
 			for _, object := range objects {
 				a.kinds[object.GroupVersionKind().GroupKind()] = true
+				if conversion, found := conversionOf(object); found {
+					a.converted[object.GetName()] = conversion
+				}
 			}
 		}
 		for _, object := range rendered.Loaded[samples] {
@@ -174,9 +180,9 @@ func (a Allowed) judgeKind(object *Object) error {
 		return refuse("%s: manifests of %s may not have a %s; remove it", describe(object), a.For, kind.Kind)
 	}
 	if kind.Kind == "CustomResourceDefinition" {
-		strategy, _, err := unstructured.NestedString(object.Object, "spec", "conversion", "strategy")
-		if err != nil || strategy != "" && strategy != string(apiextensionsv1.NoneConverter) {
-			return refuse("%s: it is converted by a webhook, which nothing here needs; remove spec.conversion", describe(object))
+		conversion, found := conversionOf(object)
+		if found && !reflect.DeepEqual(conversion, a.converted[object.GetName()]) {
+			return refuse("%s: it is converted by a webhook, but not as %s does it; use the chapter's spec.conversion, or none", describe(object), a.For)
 		}
 		for _, version := range versions(object) {
 			name, root := version["name"], nested(version, "schema", "openAPIV3Schema")
@@ -187,6 +193,16 @@ func (a Allowed) judgeKind(object *Object) error {
 		}
 	}
 	return nil
+}
+
+// conversionOf returns the spec.conversion of a CustomResourceDefinition, and whether it has one that does anything.
+func conversionOf(object *Object) (conversion any, found bool) {
+	if object.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: apiextensionsv1.GroupName, Kind: "CustomResourceDefinition"}) {
+		return nil, false
+	}
+	conversion, _, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "conversion")
+	strategy, _, err2 := unstructured.NestedString(object.Object, "spec", "conversion", "strategy")
+	return conversion, err != nil || err2 != nil || strategy != "" && strategy != string(apiextensionsv1.NoneConverter)
 }
 
 // judgeReadyMade is about objects that would do what the operator is graded for, among those of a path that is loaded.
