@@ -16,7 +16,7 @@ import (
 // What is said about the confinement is how the suite is run.
 func TestConfined(t *testing.T) {
 	g := NewWithT(t)
-	value, note, err := confined(false)
+	value, note, err := confined(false, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(value).To(Equal(`{"optional":true,"declaredPorts":true}`))
 	if _, err := confinement.Supported(); err != nil {
@@ -24,7 +24,10 @@ func TestConfined(t *testing.T) {
 	} else {
 		g.Expect(note).To(MatchRegexp(`^the operator runs confined by landlock\d+\+seccomp: `))
 	}
-	value, note, err = confined(true)
+	value, _, err = confined(false, "/project")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(value).To(Equal(`{"optional":true,"declaredPorts":true,"directory":"/project"}`))
+	value, note, err = confined(true, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(value).To(Equal("no"))
 	g.Expect(note).To(HavePrefix("the operator runs unconfined, with all your permissions, "))
