@@ -126,6 +126,13 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	if err != nil {
 		return err
 	}
+	directory, err := os.Getwd()
+	if err == nil {
+		err = checkNamed(root, directory, runs[0])
+	}
+	if err != nil {
+		return err
+	}
 	for i := range runs {
 		if err := runs[i].load(root, flags); err != nil {
 			return err
@@ -265,6 +272,25 @@ func complete(config string, run conformanceRun, samples []conformance.SampleFil
 		return fmt.Errorf("%s names no manifests: add the file or directory that installs the operator, or use --manifests", config)
 	case run.mapping == "" && len(samples) == 0:
 		return fmt.Errorf("%s names no samples: add the file of a custom resource that the operator serves, or use --sample", config)
+	}
+	return nil
+}
+
+// checkNamed returns an error if nothing names an operator, and the directory is not in the repository at root, where that means its own
+// operator.
+func checkNamed(root, directory string, run conformanceRun) error {
+	if run.foreign.Operator != "" {
+		return nil
+	}
+	for _, path := range []*string{&root, &directory} {
+		resolved, err := filepath.EvalSymlinks(*path)
+		if err != nil {
+			return err
+		}
+		*path = resolved
+	}
+	if relative, err := filepath.Rel(root, directory); err != nil || !filepath.IsLocal(relative) {
+		return usageError{fmt.Errorf("there is no %s in %s, and no flag names an operator: write the file, or use --operator, --manifests and --sample", conformance.ConfigFile, directory)}
 	}
 	return nil
 }

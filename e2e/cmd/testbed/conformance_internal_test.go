@@ -117,6 +117,19 @@ func TestFlagsPrevail(t *testing.T) {
 	g.Expect(runs).To(Equal([]conformanceRun{{}}))
 }
 
+// In the repository, its own operator is checked if nothing names another. Elsewhere, that would surprise.
+func TestCheckNamed(t *testing.T) {
+	g := NewWithT(t)
+	root, elsewhere := t.TempDir(), t.TempDir()
+	g.Expect(os.Mkdir(filepath.Join(root, "docs"), 0o755)).To(Succeed())
+	named := conformanceRun{foreign: conformance.Foreign{Operator: "manager"}}
+	g.Expect(checkNamed(root, root, conformanceRun{})).To(Succeed())
+	g.Expect(checkNamed(root, filepath.Join(root, "docs"), conformanceRun{})).To(Succeed())
+	g.Expect(checkNamed(root, elsewhere, named)).To(Succeed())
+	g.Expect(checkNamed(root, elsewhere, conformanceRun{})).To(MatchError(MatchRegexp(
+		`^there is no conformance.yaml in .*, and no flag names an operator: write the file, or use --operator, --manifests and --sample$`)))
+}
+
 // A kind that an operator asks for in vain is named, in whichever form its log has the error.
 func TestMissingKind(t *testing.T) {
 	g := NewWithT(t)
