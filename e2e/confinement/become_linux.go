@@ -15,10 +15,8 @@ import (
 // become executes the program under the rules. What it gives up belongs to this thread, and that is the one which executes.
 func become(r Rules, program []string) error {
 	runtime.LockOSThread()
-	if len(r.Write) > 0 {
-		if err := os.Chdir(r.Write[0]); err != nil {
-			return err
-		}
+	if err := r.enter(); err != nil {
+		return err
 	}
 	if err := setLimits(r); err != nil {
 		return fmt.Errorf("limit what it uses: %w", err)

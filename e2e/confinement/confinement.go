@@ -40,8 +40,10 @@ func init() {
 type Rules struct {
 	// Read are files and directories that it may read, besides the few that every Go program reads, such as /etc/hosts.
 	Read []string
-	// Write are directories that it may read and write. It starts in the first of them.
+	// Write are directories that it may read and write. It starts in the first of them, unless there is a Dir.
 	Write []string
+	// Dir is the directory that it starts in, if it is not one that it may write to. Read has to name it, too.
+	Dir string
 	// Connect and Bind are the TCP ports that it may connect to, and listen on. The kernel checks them from Linux 6.7 on.
 	Connect, Bind []uint16
 	// Env is its whole environment. The last of several variables with one name counts.
@@ -76,6 +78,9 @@ func (r Rules) flags() []string {
 	}
 	add("read", r.Read...)
 	add("write", r.Write...)
+	if r.Dir != "" {
+		add("directory", r.Dir)
+	}
 	for _, port := range r.Connect {
 		add("connect", strconv.Itoa(int(port)))
 	}
@@ -117,6 +122,7 @@ func parse(args []string) (r Rules, program []string, err error) {
 	}
 	list("read", &r.Read)
 	list("write", &r.Write)
+	flags.StringVar(&r.Dir, "directory", "", "")
 	ports("connect", &r.Connect)
 	ports("bind", &r.Bind)
 	list("env", &r.Env)
@@ -164,10 +170,20 @@ func Supported() (string, error) {
 
 // unconfined executes a program as it is, with its own environment, in its own directory.
 func unconfined(r Rules, program []string) error {
-	if len(r.Write) > 0 {
-		if err := os.Chdir(r.Write[0]); err != nil {
-			return err
-		}
+	if err := r.enter(); err != nil {
+		return err
 	}
 	return fmt.Errorf("execute it: %w", syscall.Exec(program[0], program, r.Env))
+}
+
+// enter makes the directory that the program starts in the working directory of this process.
+func (r Rules) enter() error {
+	directory := r.Dir
+	if directory == "" && len(r.Write) > 0 {
+		directory = r.Write[0]
+	}
+	if directory == "" {
+		return nil
+	}
+	return os.Chdir(directory)
 }

@@ -16,7 +16,7 @@ import (
 
 func TestFlags(t *testing.T) {
 	want := Rules{
-		Read: []string{"/a", "/b c"}, Write: []string{"/d"}, Connect: []uint16{1}, Bind: []uint16{2, 65535},
+		Read: []string{"/a", "/b c"}, Write: []string{"/d"}, Dir: "/e", Connect: []uint16{1}, Bind: []uint16{2, 65535},
 		Env: []string{"A=", "B=-c=--"}, CPU: time.Minute, FileSize: 3, Memory: 4, Optional: true,
 	}
 	program := []string{"/bin/operator", "-read=/etc/shadow", "--"}

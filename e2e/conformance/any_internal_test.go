@@ -5,6 +5,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/operator-testbed/e2e/framework"
 )
 
 func TestJudge(t *testing.T) {
@@ -49,4 +51,24 @@ func TestCopiesOfTheSample(t *testing.T) {
 		"apiVersion": "flights.com/v1", "kind": "FlightTicket", "spec": map[string]any{"to": "London"},
 		"metadata": map[string]any{"name": "copy", "namespace": "one", "labels": map[string]any{"color": "red"}},
 	}))
+}
+
+// Like `kubectl wait`, the point about generations takes status.observedGeneration for a condition that has none.
+func TestConditionsOfGeneration(t *testing.T) {
+	for _, test := range []struct {
+		status  string
+		present bool
+	}{
+		{`{"conditions":[{"type":"A","observedGeneration":2}]}`, true},
+		{`{"conditions":[{"type":"A","observedGeneration":2},{"type":"B"}]}`, false},
+		{`{"conditions":[{"type":"A","observedGeneration":2},{"type":"B"}],"observedGeneration":2}`, true},
+		{`{"conditions":[{"type":"A"}],"observedGeneration":1}`, false},
+		{`{"conditions":[{"type":"A","observedGeneration":1}],"observedGeneration":2}`, false},
+	} {
+		g, object := NewWithT(t), &unstructured.Unstructured{}
+		g.Expect(object.UnmarshalJSON([]byte(`{"apiVersion":"example.com/v1","kind":"A","metadata":{"generation":2},"status":` + test.status + `}`))).To(Succeed())
+		conditions, err := framework.ConditionsOf(object)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(arePresent(conditions, object)).To(Equal(test.present), test.status)
+	}
 }

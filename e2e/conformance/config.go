@@ -28,6 +28,8 @@ type Config struct {
 	// Manifests and CRDs are those of [Foreign].
 	Manifests string   `json:"manifests,omitempty"`
 	CRDs      []string `json:"crds,omitempty"`
+	// Directory is the directory that the operator starts in, and whose files it reads. Without one, it starts in one that is empty.
+	Directory string `json:"directory,omitempty"`
 	// From is the version before of the operator.
 	From Version `json:"from,omitzero"`
 	// Samples are custom resources that the operator serves.
@@ -100,7 +102,7 @@ func (c *Config) resolve(directory string) error {
 	if err != nil {
 		return err
 	}
-	paths := []*string{&c.Executable, &c.Manifests, &c.From.Executable, &c.From.Manifests}
+	paths := []*string{&c.Executable, &c.Manifests, &c.Directory, &c.From.Executable, &c.From.Manifests}
 	for i := range c.CRDs {
 		paths = append(paths, &c.CRDs[i])
 	}
@@ -146,7 +148,7 @@ func (c Config) check() error {
 			return err
 		}
 	}
-	files := append([]string{c.Executable, c.Manifests, c.From.Executable, c.From.Manifests}, c.CRDs...)
+	files := append([]string{c.Executable, c.Manifests, c.Directory, c.From.Executable, c.From.Manifests}, c.CRDs...)
 	for _, sample := range c.Samples {
 		if sample.File == "" {
 			return errors.New("one of the samples has no file: add the file of a custom resource")

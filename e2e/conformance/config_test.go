@@ -33,6 +33,7 @@ executable: bin/manager
 manifests: install.yaml
 from: {executable: v1/manager, manifests: v1/install.yaml}
 crds: [certificates.yaml]
+directory: samples
 args: [--leader-elect=false]
 env: [COLOR=red]
 samples:
@@ -51,6 +52,7 @@ known:
 	g.Expect(config.Manifests).To(Equal(in("install.yaml")))
 	g.Expect(config.From).To(Equal(conformance.Version{Executable: in("v1/manager"), Manifests: in("v1/install.yaml")}))
 	g.Expect(config.CRDs).To(Equal([]string{in("certificates.yaml")}))
+	g.Expect(config.Directory).To(Equal(in("samples")))
 	g.Expect(config.Args).To(Equal([]string{"--leader-elect=false"}))
 	g.Expect(config.Env).To(Equal([]string{"COLOR=red"}))
 	g.Expect(config.Samples).To(Equal([]conformance.SampleFile{{File: in("samples/a.yaml"), Companions: []string{in("secret.yaml")}, Name: "samples/a.yaml"}}))

@@ -164,7 +164,7 @@ func (l *laggard) intercept(pass http.Handler) http.Handler {
 			answer = lagging{answer, func() { l.wait(r.Context(), resource) }}
 		case "create", "update", "patch", "delete":
 			// Writes about an earlier canary may still come.
-			if !strings.HasSuffix(info.Resource, "reviews") && info.Resource != "leases" && info.Resource != "events" && !strings.Contains(info.Name, Canary) {
+			if !strings.HasSuffix(info.Resource, "reviews") && info.Resource != "leases" && info.Resource != "events" && !slices.Contains(connections, info.Subresource) && !strings.Contains(info.Name, Canary) {
 				l.count()
 			}
 		}

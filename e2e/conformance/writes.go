@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 )
 
 // writes are the operator's writes since the mark, without those about canaries and what belongs to them. Events are not state, and not
-// counted; nor are the leases of leaders.
+// counted; nor are the leases of leaders, or commands in pods.
 func writes(s *framework.Scope, since audit.Mark, filters ...audit.Filter) framework.Writes {
-	return s.Writes(since, append(filters, audit.Not(isAboutCanary), audit.Not(audit.Resource("events", "")), audit.Not(audit.Resource("leases", "")))...)
+	return s.Writes(since, append(filters,
+		audit.Not(isAboutCanary), audit.Not(isConnection), audit.Not(audit.Resource("events", "")), audit.Not(audit.Resource("leases", "")))...)
 }
 
 // written returns the operator's writes since the mark.
@@ -29,6 +31,14 @@ func written(ctx context.Context, s *framework.Scope, since audit.Mark, filters 
 func isAboutCanary(e *auditv1.Event) bool {
 	return e.ObjectRef != nil && strings.Contains(e.ObjectRef.Name, Canary) ||
 		e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"name":"`+Canary)
+}
+
+// connections are the subresources that connect to what an object stands for, such as the one of `kubectl exec`.
+var connections = []string{"attach", "exec", "portforward", "proxy"}
+
+// isConnection passes requests that only connect to a pod, a node or a Service. Their verb is that of a write.
+func isConnection(e *auditv1.Event) bool {
+	return e.ObjectRef != nil && slices.Contains(connections, e.ObjectRef.Subresource)
 }
 
 // createWrites is how many writes a new object may take until it is available.

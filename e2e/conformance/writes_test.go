@@ -29,3 +29,12 @@ func TestProgressReports(t *testing.T) {
 		})
 	}
 }
+
+// A command in a pod is a POST request, but writes nothing.
+func TestConnections(t *testing.T) {
+	for subresource, is := range map[string]bool{"": false, "exec": true, "portforward": true, "binding": false, "status": false} {
+		event := &auditv1.Event{Verb: "create", ObjectRef: &auditv1.ObjectReference{Resource: "pods", Name: "a", Subresource: subresource}}
+		NewWithT(t).Expect(isConnection(event)).To(Equal(is), subresource)
+	}
+	NewWithT(t).Expect(isConnection(&auditv1.Event{Verb: "create"})).To(BeFalse())
+}

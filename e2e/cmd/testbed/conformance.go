@@ -41,11 +41,13 @@ type conformanceFlags struct {
 	// sample and companions replace the samples of a configuration.
 	sample     string
 	companions []string
-	points     []string
-	all        bool
-	patience   time.Duration
-	markdown   bool
-	reports    []string
+	// directory is the one that the operator starts in.
+	directory string
+	points    []string
+	all       bool
+	patience  time.Duration
+	markdown  bool
+	reports   []string
 	// unconfined runs the operator with all permissions of the one who types.
 	unconfined bool
 }
@@ -97,6 +99,7 @@ image it takes the program, because nothing here could run a container.`,
 	set.StringVar(&flags.mapping, "mapping", "", "file that says what its API calls what (default: e2e/conformance/mappings/operator-testbed.yaml)")
 	set.StringVar(&flags.sample, "sample", "", "file of a custom resource, for the operator of any kind, in place of a mapping")
 	set.StringSliceVar(&flags.companions, "companions", nil, "files of objects that the sample refers to, with commas between them")
+	set.StringVar(&flags.directory, "directory", "", "directory that the operator starts in, and whose files it reads (default: an empty one)")
 	set.StringArrayVar(&flags.foreign.Args, "arg", nil, "argument that comes behind the operator's own, such as --arg=--leader-elect=false; repeat it for more")
 	set.StringArrayVar(&flags.foreign.Env, "env", nil, "variable that takes precedence over the operator's own, such as --env=NODE_NAME=node-1; repeat it for more")
 	set.StringArrayVar(&flags.points, "point", nil, "claim to check, as the table prints it; repeat it for more (default: all but those that take long)")
@@ -120,6 +123,13 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 		return err
 	}
 	root, err := cluster.Root(ctx)
+	if err != nil {
+		return err
+	}
+	directory, err := os.Getwd()
+	if err == nil {
+		err = checkNamed(root, directory, runs[0])
+	}
 	if err != nil {
 		return err
 	}
@@ -203,6 +213,17 @@ func (f *conformanceFlags) read() (known []conformance.Known, runs []conformance
 	run := conformanceRun{foreign: f.foreign, mapping: f.mapping}
 	run.foreign.Operator = cmp.Or(f.foreign.Operator, config.OperatorFile())
 	run.foreign.Manifests = cmp.Or(f.foreign.Manifests, config.Manifests)
+	if f.directory = cmp.Or(f.directory, config.Directory); f.directory != "" {
+		if f.unconfined {
+			return nil, nil, usageError{errors.New("--unconfined does not change the operator's directory: give an executable that does so itself, or leave out the directory")}
+		}
+		if f.directory, err = filepath.Abs(f.directory); err != nil {
+			return nil, nil, err
+		}
+		if info, err := os.Stat(f.directory); err != nil || !info.IsDir() {
+			return nil, nil, fmt.Errorf("there is no directory %s: name the one that the operator starts in", f.directory)
+		}
+	}
 	if len(f.foreign.CRDs) == 0 {
 		run.foreign.CRDs = config.CRDs
 	}
@@ -251,6 +272,25 @@ func complete(config string, run conformanceRun, samples []conformance.SampleFil
 		return fmt.Errorf("%s names no manifests: add the file or directory that installs the operator, or use --manifests", config)
 	case run.mapping == "" && len(samples) == 0:
 		return fmt.Errorf("%s names no samples: add the file of a custom resource that the operator serves, or use --sample", config)
+	}
+	return nil
+}
+
+// checkNamed returns an error if nothing names an operator, and the directory is not in the repository at root, where that means its own
+// operator.
+func checkNamed(root, directory string, run conformanceRun) error {
+	if run.foreign.Operator != "" {
+		return nil
+	}
+	for _, path := range []*string{&root, &directory} {
+		resolved, err := filepath.EvalSymlinks(*path)
+		if err != nil {
+			return err
+		}
+		*path = resolved
+	}
+	if relative, err := filepath.Rel(root, directory); err != nil || !filepath.IsLocal(relative) {
+		return usageError{fmt.Errorf("there is no %s in %s, and no flag names an operator: write the file, or use --operator, --manifests and --sample", conformance.ConfigFile, directory)}
 	}
 	return nil
 }
@@ -374,7 +414,7 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 	if err != nil {
 		return nil, err
 	}
-	confine, note, err := confined(flags.unconfined)
+	confine, note, err := confined(flags.unconfined, flags.directory)
 	if err != nil {
 		return nil, err
 	}
@@ -412,12 +452,13 @@ func (r conformanceRun) prepareBefore(ctx context.Context, root, work string) (c
 	return prepared, nil
 }
 
-// confined returns how the suite confines the operator, as $TESTBED_CONFINE takes it, and a sentence that says so.
-func confined(unconfined bool) (value, note string, err error) {
+// confined returns how the suite confines the operator, which starts in the directory if there is one, as $TESTBED_CONFINE takes it, and a
+// sentence that says so.
+func confined(unconfined bool, directory string) (value, note string, err error) {
 	if unconfined {
 		return "no", "the operator runs unconfined, with all your permissions, as --unconfined says", nil
 	}
-	text, err := json.Marshal(runner.Confinement{Optional: true, DeclaredPorts: true})
+	text, err := json.Marshal(runner.Confinement{Optional: true, DeclaredPorts: true, Directory: directory})
 	if err != nil {
 		return "", "", err
 	}

@@ -16,7 +16,7 @@ import (
 // What is said about the confinement is how the suite is run.
 func TestConfined(t *testing.T) {
 	g := NewWithT(t)
-	value, note, err := confined(false)
+	value, note, err := confined(false, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(value).To(Equal(`{"optional":true,"declaredPorts":true}`))
 	if _, err := confinement.Supported(); err != nil {
@@ -24,7 +24,10 @@ func TestConfined(t *testing.T) {
 	} else {
 		g.Expect(note).To(MatchRegexp(`^the operator runs confined by landlock\d+\+seccomp: `))
 	}
-	value, note, err = confined(true)
+	value, _, err = confined(false, "/project")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(value).To(Equal(`{"optional":true,"declaredPorts":true,"directory":"/project"}`))
+	value, note, err = confined(true, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(value).To(Equal("no"))
 	g.Expect(note).To(HavePrefix("the operator runs unconfined, with all your permissions, "))
@@ -112,6 +115,19 @@ func TestFlagsPrevail(t *testing.T) {
 	_, runs, err = flags.read()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(runs).To(Equal([]conformanceRun{{}}))
+}
+
+// In the repository, its own operator is checked if nothing names another. Elsewhere, that would surprise.
+func TestCheckNamed(t *testing.T) {
+	g := NewWithT(t)
+	root, elsewhere := t.TempDir(), t.TempDir()
+	g.Expect(os.Mkdir(filepath.Join(root, "docs"), 0o755)).To(Succeed())
+	named := conformanceRun{foreign: conformance.Foreign{Operator: "manager"}}
+	g.Expect(checkNamed(root, root, conformanceRun{})).To(Succeed())
+	g.Expect(checkNamed(root, filepath.Join(root, "docs"), conformanceRun{})).To(Succeed())
+	g.Expect(checkNamed(root, elsewhere, named)).To(Succeed())
+	g.Expect(checkNamed(root, elsewhere, conformanceRun{})).To(MatchError(MatchRegexp(
+		`^there is no conformance.yaml in .*, and no flag names an operator: write the file, or use --operator, --manifests and --sample$`)))
 }
 
 // A kind that an operator asks for in vain is named, in whichever form its log has the error.

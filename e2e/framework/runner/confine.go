@@ -32,6 +32,8 @@ type Confinement struct {
 	// DeclaredPorts lets it listen on the ports of the manager's containers as well, and on the one that controller-runtime serves metrics
 	// at if no flag says where.
 	DeclaredPorts bool `json:"declaredPorts,omitempty"`
+	// Directory is the absolute path of the directory that it starts in, which it may read. Without one, it starts in its private directory.
+	Directory string `json:"directory,omitempty"`
 	// FileSize is how large a file can get through it, and Memory how much private memory it can write to, in bytes. Zero means as much
 	// as it likes.
 	FileSize int64 `json:"fileSize,omitempty"`
@@ -90,6 +92,9 @@ func (r *Replica) rules(o Options) (confinement.Rules, error) {
 	_, port := addressOf(config.Host)
 	connect[port] = true
 	rules.Read = []string{kubeconfig}
+	if o.Confinement.Directory != "" {
+		rules.Read, rules.Dir = append(rules.Read, o.Confinement.Directory), o.Confinement.Directory
+	}
 	if certificates := r.operator.certificates(); exists(certificates) {
 		rules.Read = append(rules.Read, certificates)
 	}

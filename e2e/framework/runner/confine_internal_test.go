@@ -76,6 +76,11 @@ func TestConfined(t *testing.T) {
 	p, err = r.process(options)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(p.Args).To(ContainElements("-read="+r.operator.certificates(), "-bind=8080", "-bind=9443", "-optional=true"))
+
+	options.Confinement = Confinement{Directory: "/project"}
+	p, err = r.process(options)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(p.Args).To(ContainElements("-read=/project", "-directory=/project", "-write="+private))
 }
 
 // TestOwn: the caller's own operator has the caller's environment.
@@ -120,9 +125,11 @@ func TestConfinedProcess(t *testing.T) {
 	sh, err = filepath.EvalSymlinks(sh)
 	g.Expect(err).NotTo(HaveOccurred())
 	options.Binary, r.operator.manager, r.at = sh, Manager{Env: []string{"COLOR=red"}}, addresses{}
+	options.Confinement.Directory = t.TempDir()
+	g.Expect(os.WriteFile(filepath.Join(options.Confinement.Directory, "color"), []byte("green"), 0o600)).To(Succeed())
 	p, err := r.process(options)
 	g.Expect(err).NotTo(HaveOccurred())
-	p.Args = append(p.Args, "-c", "set; echo printed; while :; do :; done")
+	p.Args = append(p.Args, "-c", "read color <color; set; echo >other || echo printed; while :; do :; done")
 	p.Grace = time.Minute // a busy machine may take long to end even this
 	g.Expect(r.supervisor().Run(t.Context(), p)).To(Succeed())
 	printed := func() string {
@@ -135,7 +142,7 @@ func TestConfinedProcess(t *testing.T) {
 			t.Fatal(printed())
 		}
 	}
-	g.Expect(printed()).To(And(ContainSubstring("COLOR='red'"), ContainSubstring("HOME='"+r.privateDir()), Not(ContainSubstring("OF_THE_SUITE"))))
+	g.Expect(printed()).To(And(ContainSubstring("COLOR='red'"), ContainSubstring("color='green'"), ContainSubstring("HOME='"+r.privateDir()), Not(ContainSubstring("OF_THE_SUITE"))))
 	g.Expect(r.supervisor().Stop(t.Context(), r.Name())).To(Succeed())
 	exit, err := r.supervisor().Wait(t.Context(), r.Name())
 	g.Expect(err).NotTo(HaveOccurred())
