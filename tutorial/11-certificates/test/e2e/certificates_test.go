@@ -35,7 +35,9 @@ func TestRotation(t *testing.T) {
 			if err := s.Client.Delete(ctx, authority(s)); err != nil {
 				s.Fatal(err)
 			}
-			restart(ctx, s, runner.WithArgs("--webhook-ca-duration=14s", "--webhook-certificate-duration=7s"))
+			// A certificate is renewed five seconds before it expires. An operator that stands still for longer fails admissions, as it would
+			// with certificates of a year.
+			restart(ctx, s, runner.WithArgs("--webhook-ca-duration=30s", "--webhook-certificate-duration=15s"))
 		})).
 		Assess("fails no admission", func(ctx context.Context, s *framework.Scope) {
 			first := authority(s)
