@@ -47,6 +47,7 @@ var controllers = []string{
 	"job-controller",
 	"namespace-controller",
 	"node-lifecycle-controller",
+	"persistentvolumeclaim-protection-controller", // or a claim could never be deleted
 	"pod-garbage-collector-controller",
 	"replicaset-controller",
 	"resourcequota-controller",

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -85,6 +86,24 @@ func TestPodThatTakesItsTime(t *testing.T) {
 	if took := pod.Status.Conditions[i].LastTransitionTime.Sub(pod.CreationTimestamp.Time); took < 2*time.Second {
 		t.Errorf("the pod was ready after %s, want 3s", took)
 	}
+}
+
+// The API server gives each volume claim a finalizer that a controller has to remove.
+func TestVolumeClaimIsDeleted(t *testing.T) {
+	tier.All(t)
+	b := sharedBed(t)
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace(t), Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}
+	b.create(t, claim)
+	if err := b.Delete(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	framework.WaitForDeletion(t.Context(), b.scope(t), claim)
 }
 
 func TestJob(t *testing.T) {

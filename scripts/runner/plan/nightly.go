@@ -83,7 +83,7 @@ func nightly(r Request) (Plan, error) {
 			tests("class-of-thirty", "^(TestClass|TestLab)$", "./tutorial/internal/grade/classroom"),
 			soak,
 			command("race", "make", "test-race"),
-			tests("scaffolds", "^(TestScaffolds|TestWithoutAClone|TestRepairsNothing)$", "./e2e/cmd/testbed", "./e2e/conformance"),
+			tests("scaffolds", "^(TestScaffolds|TestExamples|TestWithoutAClone|TestRepairsNothing)$", "./e2e/cmd/testbed", "./e2e/conformance"),
 			buildSDK,
 			withSDK,
 			twins,
