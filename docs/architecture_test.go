@@ -74,7 +74,7 @@ var parts = map[string]part{
 	"e2e/procstat":    {why: "whatever lists processes may import it"},
 	"e2e/tier":        {tests: []string{"e2e/reaper"}, why: "all tests may import it"},
 	"e2e/reaper": {
-		imports: []string{"e2e/cluster/supervisor/lock", "kind/home"},
+		imports: []string{"e2e/cluster/supervisor/lock", "e2e/procstat", "kind/home"},
 		tests:   []string{"e2e/cluster/supervisor/leftover"},
 		why:     "the tests of any package may use it, and it compiles in a second",
 	},

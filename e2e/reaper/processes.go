@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/example/operator-testbed/e2e/procstat"
 )
 
 // grace is how long a process may take to end after a SIGTERM: a supervisor removes the directory of its cluster, and an inner reaper
@@ -29,12 +31,12 @@ const (
 func endProcesses(directory string) error {
 	asked := map[int]bool{}
 	for begin := time.Now(); ; <-time.After(pause) {
-		left := processes(directory)
+		left, undecided := processes(directory)
 		switch {
-		case len(left) == 0:
+		case len(left) == 0 && !undecided:
 			return nil
 		case time.Since(begin) > grace+killLimit:
-			return fmt.Errorf("the processes %v are still there", left)
+			return stillThere(left)
 		}
 		for _, pid := range left {
 			if time.Since(begin) > grace {
@@ -48,24 +50,37 @@ func endProcesses(directory string) error {
 	}
 }
 
-// processes are the ids of the processes, other than this one, that belong to a run.
-func processes(directory string) []int {
+// stillThere returns an error about processes that could not be ended, if there are any.
+func stillThere(left []int) error {
+	if len(left) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the processes %v are still there", left)
+}
+
+// processes returns the ids of the processes, other than this one, that belong to a run. undecided is true if another process may belong
+// to it, which does not show while that executes a program.
+func processes(directory string) (found []int, undecided bool) {
 	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
 	if len(environments) == 0 {
-		return listed(directory)
+		return listed(directory), false
 	}
-	var found []int
 	for _, path := range environments {
-		environment, err := os.ReadFile(path) // of a zombie it is empty
+		environment, err := os.ReadFile(path)
 		if err != nil {
 			continue // it has ended, or belongs to another user
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err == nil && pid != os.Getpid() && belongs(environment, directory) {
+		switch {
+		case err != nil || pid == os.Getpid():
+		case belongs(environment, directory):
 			found = append(found, pid)
+		case len(environment) == 0:
+			may, err := procstat.MayHaveEnvironment(pid)
+			undecided = undecided || err == nil && may
 		}
 	}
-	return found
+	return found, undecided
 }
 
 // belongs reports whether a process with this environment, whose variables end with a zero, belongs to a run.

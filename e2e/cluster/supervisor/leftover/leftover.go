@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/example/operator-testbed/e2e/procstat"
 )
 
 // None waits until no process names the directory any more, and then checks that it contains no file. There is no event for the exit
@@ -18,7 +21,8 @@ func None(t testing.TB, directory string) {
 	const patience, pause = 10 * time.Minute, 50 * time.Millisecond
 	var left []string
 	for begin := time.Now(); time.Since(begin) < patience; <-time.After(pause) {
-		if left = Processes(directory); len(left) == 0 {
+		var undecided bool
+		if left, undecided = processes(directory); len(left) == 0 && !undecided {
 			break
 		}
 	}
@@ -35,17 +39,27 @@ func None(t testing.TB, directory string) {
 
 // Processes returns the command lines of the processes whose command line, environment or working directory names the directory.
 func Processes(directory string) []string {
-	var found []string
+	found, _ := processes(directory)
+	return found
+}
+
+// processes is Processes. undecided is true if there may be another one, which does not show while that executes a program.
+func processes(directory string) (found []string, undecided bool) {
 	if all, _ := filepath.Glob("/proc/[0-9]*"); len(all) > 0 {
 		for _, process := range all {
 			line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
-			environment, _ := os.ReadFile(filepath.Join(process, "environ"))
+			environment, failed := os.ReadFile(filepath.Join(process, "environ"))
 			working, _ := os.Readlink(filepath.Join(process, "cwd"))
 			if bytes.Contains(line, []byte(directory)) || bytes.Contains(environment, []byte(directory)) || strings.HasPrefix(working, directory) {
 				found = append(found, process+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+				continue
+			}
+			if pid, err := strconv.Atoi(filepath.Base(process)); err == nil && failed == nil && len(environment) == 0 {
+				may, err := procstat.MayHaveEnvironment(pid)
+				undecided = undecided || err == nil && may
 			}
 		}
-		return found
+		return found, undecided
 	}
 	out, _ := exec.Command("ps", "-axww", "-o", "pid=,args=").Output() // macOS
 	for line := range strings.Lines(string(out)) {
@@ -53,5 +67,5 @@ func Processes(directory string) []string {
 			found = append(found, line)
 		}
 	}
-	return found
+	return found, false
 }
