@@ -67,8 +67,8 @@ func inner(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	locked := filepath.Join(t.TempDir(), "read-only")
-	err := errors.Join(os.Mkdir(locked, 0o700), os.WriteFile(filepath.Join(locked, "file"), nil, 0o400), os.Chmod(locked, 0o500))
+	locked, err := os.MkdirTemp("", "read-only-") //nolint:usetesting // at such a directory, the clean-up of t.TempDir fails unless the user is root
+	err = errors.Join(err, os.WriteFile(filepath.Join(locked, "file"), nil, 0o400), os.Chmod(locked, 0o500))
 	if os.Getenv("REAPER_TEST_GUARD") != "" {
 		guard := exec.Command(os.Args[0])
 		guard.Env = append(os.Environ(), part+"=guard")
