@@ -95,7 +95,7 @@ func executableForOthers(t *testing.T) (path string, user *syscall.SysProcAttr) 
 		return path, nil
 	}
 	const nobody = 65534
-	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chown(dir, nobody, nobody)); err != nil {
+	if err := errors.Join(os.Chmod(path, 0o755), os.Chmod(filepath.Dir(dir), 0o755), os.Chown(dir, nobody, nobody)); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
 	return path, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
