@@ -1,6 +1,7 @@
 package home_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ func TestArtifacts(t *testing.T) {
 		"a file":                       {func(path string) error { return os.WriteFile(path, nil, 0o600) }, false},
 		"a symbolic link":              {func(path string) error { return os.Symlink(elsewhere, path) }, false},
 		"a symbolic link to nothing":   {func(path string) error { return os.Symlink(path+"-none", path) }, false},
-		"a directory that others read": {func(path string) error { return os.Mkdir(path, 0o755) }, false},
+		"a directory that others read": {func(path string) error { return errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, 0o755)) }, false},
 		"another user's directory":     {anothers, false},
 	} {
 		t.Run(name, func(t *testing.T) {
