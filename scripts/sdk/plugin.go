@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +45,19 @@ func addEventPlugin(ctx context.Context, module, programs string) error {
 	return nil
 }
 
+// share lets all users read a directory and what is in it, whatever the umask of this one is: they may share the cache.
+func share(directory string) error {
+	return filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return os.Chmod(path, 0o755)
+		}
+		return os.Chmod(path, 0o644)
+	})
+}
+
 // install copies the package from source into target, which appears only when it is complete.
 func install(source, target string) (err error) {
 	work, err := os.MkdirTemp(filepath.Dir(target), pluginDirectory+"-")
@@ -51,11 +65,7 @@ func install(source, target string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	// Other users may share the cache.
-	if err := os.Chmod(work, 0o755); err != nil {
-		return err
-	}
-	if err := os.CopyFS(filepath.Join(work, pluginName), os.DirFS(source)); err != nil {
+	if err := errors.Join(os.CopyFS(filepath.Join(work, pluginName), os.DirFS(source)), share(work)); err != nil {
 		return err
 	}
 	if err := os.Rename(work, target); err != nil {
