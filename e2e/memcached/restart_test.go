@@ -47,12 +47,14 @@ func TestRolloutRestart(t *testing.T) {
 			framework.VerifyWrites(ctx, s, 2+2*len(before), statusWrites)
 		}).
 		Assess("and undone by kubectl rollout undo in the same way", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			since := len(s.Versions(ctx))
+			deployment := deploymentOf(mc)
+			framework.WaitForObject(ctx, s, deployment, Not(BeNil()))
+			before, since := podUIDs(ctx, s, deployment), len(s.Versions(ctx))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), client.RawPatch("application/merge-patch+json",
 				[]byte(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":null}}}}}`)), vandal); err != nil {
 				s.Fatal(err)
 			}
-			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: "True", Reason: cachev1alpha1.ReasonRollingOut})
+			framework.WaitForObjects(ctx, s, podsOfDeployment(deployment, And(HaveLen(len(before)), Not(ContainElement(BeElementOf(before))))))
 			settled(ctx, s, mc)
 			barrier(ctx, s)
 			if got, want := progress(s.Versions(ctx)[since:], mc), []string{"True/RollingOut", "False/Converged"}; !slices.Equal(got, want) {

@@ -67,8 +67,7 @@ func inner(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Not below t.TempDir, whose clean-up fails at such a directory unless the user is root.
-	locked, err := os.MkdirTemp("", "read-only-")
+	locked, err := os.MkdirTemp("", "read-only-") //nolint:usetesting // at such a directory, the clean-up of t.TempDir fails unless the user is root
 	err = errors.Join(err, os.WriteFile(filepath.Join(locked, "file"), nil, 0o400), os.Chmod(locked, 0o500))
 	if os.Getenv("REAPER_TEST_GUARD") != "" {
 		guard := exec.Command(os.Args[0])
