@@ -56,7 +56,10 @@ func define(ctx context.Context, config *rest.Config, m Manifests, update bool) 
 			continue
 		}
 		if err == nil && update {
-			err = replace(ctx, config, c, present, d)
+			if err := forgetVersions(ctx, config, c, present, d); err != nil {
+				return err
+			}
+			err = replaceServed(ctx, config, c, present, d)
 		}
 		if missing || err == nil && update {
 			err = Apply(ctx, c, []*unstructured.Unstructured{d})
@@ -72,14 +75,6 @@ func define(ctx context.Context, config *rest.Config, m Manifests, update bool) 
 		}
 	}
 	return nil
-}
-
-// replace gives a CustomResourceDefinition that exists the spec of another one, also where that lacks versions of the present one.
-func replace(ctx context.Context, config *rest.Config, c client.Client, present *apiextensionsv1.CustomResourceDefinition, wanted *unstructured.Unstructured) error {
-	if err := forgetVersions(ctx, config, c, present, wanted); err != nil {
-		return err
-	}
-	return replaceServed(ctx, config, c, present, wanted)
 }
 
 // untilDiscovered waits until discovery lists what is served, which is a moment later than it is Established: clients find there

@@ -74,7 +74,11 @@ func storeAsWanted(ctx context.Context, config *rest.Config, c client.Client, pr
 	if i < 0 {
 		return "", fmt.Errorf("%s %s has no storage version", definition, next.GetName())
 	}
-	return next.Spec.Versions[i].Name, replaceServed(ctx, config, c, present, &unstructured.Unstructured{Object: content})
+	storage = next.Spec.Versions[i].Name
+	if err := replaceServed(ctx, config, c, present, &unstructured.Unstructured{Object: content}); err != nil {
+		return "", fmt.Errorf("making %s the storage version of %s %s: %w", storage, definition, next.GetName(), err)
+	}
+	return storage, nil
 }
 
 // refuseObjects returns an error if a CustomResourceDefinition has objects. They may be stored in the versions.

@@ -57,9 +57,9 @@ func TestBothVersions(t *testing.T) {
 			settled(ctx, s, p.newer, *p.newer.Spec.Replicas)
 			framework.WaitForObject(ctx, s, deploymentOf(p.newer), HaveField("Spec.Template.Spec.Containers", HaveExactElements(
 				HaveField("Args", ContainElements("-c", strconv.Itoa(int(*p.newer.Spec.Network.MaxConnections)))))))
-			seen := asOld(ctx, s, p.newer)
-			NewWithT(s).Expect(seen.Status.Nodes).To(HaveLen(int(*p.newer.Spec.Replicas)), "expected old clients to see the status")
-			NewWithT(s).Expect(cachev1beta1.MemcachedStatus(seen.Status)).To(Equal(asNew(ctx, s, p.newer).Status))
+			older, newer := asOldAndNew(ctx, s, p.newer)
+			NewWithT(s).Expect(older.Status.Nodes).To(HaveLen(int(*p.newer.Spec.Replicas)), "expected old clients to see the status")
+			NewWithT(s).Expect(cachev1beta1.MemcachedStatus(older.Status)).To(Equal(newer.Status))
 		})).
 		Assess("an old client changes a new object, and loses nothing", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
 			size := s.Size(3, 5)

@@ -99,6 +99,16 @@ func asNew(ctx context.Context, s *framework.Scope, mc client.Object) *cachev1be
 	return read(ctx, s, mc, &cachev1beta1.Memcached{})
 }
 
+// asOldAndNew reads a Memcached in both versions, with no write in between: the operator may write the status at any time.
+func asOldAndNew(ctx context.Context, s *framework.Scope, mc client.Object) (*cachev1alpha1.Memcached, *cachev1beta1.Memcached) {
+	s.Helper()
+	older, newer := asOld(ctx, s, mc), asNew(ctx, s, mc)
+	for older.ResourceVersion != newer.ResourceVersion {
+		older, newer = asOld(ctx, s, mc), asNew(ctx, s, mc)
+	}
+	return older, newer
+}
+
 // deploymentOf refers to a Memcached's Deployment.
 func deploymentOf(mc client.Object) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: mc.GetNamespace(), Name: mc.GetName()}}
@@ -115,4 +125,16 @@ func settled(ctx context.Context, s *framework.Scope, mc client.Object, size int
 	s.Helper()
 	framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), size)
 	framework.WaitForConditions(ctx, s, mc, available, converged, healthy)
+}
+
+// quiet waits until the operator writes no Memcached any more that is settled. It may write a status again that it computed before
+// its cache had the last one. Once it has served a canary that was created afterwards, its cache has all of them.
+func quiet(ctx context.Context, s *framework.Scope) {
+	s.Helper()
+	canary := createNew(ctx, s)
+	settled(ctx, s, canary, *canary.Spec.Replicas)
+	if err := s.Client.Delete(ctx, canary); err != nil {
+		s.Fatal(err)
+	}
+	framework.WaitForDeletion(ctx, s, canary, deploymentOf(canary))
 }

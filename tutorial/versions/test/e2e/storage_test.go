@@ -184,6 +184,7 @@ func TestMigration(t *testing.T) {
 			p = both(ctx, s)
 			settled(ctx, s, p.older, *p.older.Spec.Size)
 			settled(ctx, s, p.newer, *p.newer.Spec.Replicas)
+			quiet(ctx, s) // a write would store an object in the other version
 			verifyStored(ctx, s, oldVersion, p.older, p.newer)
 			spec = asNew(ctx, s, p.newer).Spec
 			deployment := deploymentOf(p.newer)
