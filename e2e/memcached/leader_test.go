@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,7 +30,7 @@ func shortLease(s *framework.Scope) runner.Change {
 	if s.Cluster.RunsPods {
 		return runner.WithArgs("--leader-election-lease-duration=20s", "--leader-election-renew-deadline=15s", "--leader-election-retry-period=1s")
 	}
-	return runner.WithArgs("--leader-election-lease-duration=6s", "--leader-election-renew-deadline=5s", "--leader-election-retry-period=500ms")
+	return runner.WithArgs("--leader-election-lease-duration=12s", "--leader-election-renew-deadline=10s", "--leader-election-retry-period=500ms")
 }
 
 // longLease lets a leader outlast what makes others give up, also on a slow machine.
@@ -92,7 +94,10 @@ func TestLeader(t *testing.T) {
 			if err := two.first.Restart(ctx, shortLease(s), two.asFirst); err != nil {
 				s.Fatal(err)
 			}
-			followed(ctx, s, two.second.Kill)
+			followed(ctx, s, func(ctx context.Context) error {
+				// What was killed does not go on, so its lease may as well expire at once.
+				return errors.Join(two.second.Kill(ctx), s.Client.Patch(ctx, leaseOf(s), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"leaseDurationSeconds":1}}`))))
+			})
 			served(ctx, s, "first")
 		}).
 		Assess("is followed when it hangs", func(ctx context.Context, s *framework.Scope, two *replicas) {

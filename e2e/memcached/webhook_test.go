@@ -208,8 +208,9 @@ func TestCertificateRotation(t *testing.T) {
 		WithLabel("disruptive", "operator").
 		Setup(needsWebhooks).
 		Assess("fails no admission", func(ctx context.Context, s *framework.Scope) {
-			// A certificate is renewed more than two seconds before it expires, which a busy machine may need.
-			short := runner.WithArgs("--webhook-ca-duration=14s", "--webhook-certificate-duration=7s")
+			// A certificate is renewed five seconds before it expires. An operator that stands still for longer fails admissions, as it would
+			// with certificates of a year.
+			short := runner.WithArgs("--webhook-ca-duration=30s", "--webhook-certificate-duration=15s")
 			restart(ctx, s, short)
 			second, err := s.Operator.AddReplica(ctx, short)
 			if err != nil {

@@ -79,7 +79,7 @@ func TestLeader(t *testing.T) {
 		TestAlone(t)
 }
 
-// followed stops the leader and waits until another replica leads. Nobody renews the lease then, so it is made to expire at once.
+// followed stops the leader and waits until another replica leads. No replica renews the lease then, so the test lets it expire at once.
 func followed(ctx context.Context, s *framework.Scope, stop func(context.Context) error) {
 	s.Helper()
 	lease := leaseOf(s)
