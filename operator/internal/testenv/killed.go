@@ -13,8 +13,9 @@ import (
 )
 
 // untilKilled is a shell script that reads the names of more directories until its input ends. Then it kills the processes that name the
-// first one, $1, in their arguments, and, once they are gone, removes all of them. A process that was killed still has its ports and
-// may still write files until then; the last of it is a zombie, of which ps shows an l as long as it has other threads.
+// first one, $1, in their arguments, and removes all once these are gone: as zombies without threads (l), they have no ports or files left.
+//
+//nolint:dupword // the ends of two loops
 const untilKilled = `first=$1
 while read -r more; do set -- "$@" "$more"; done
 ps -A -ww -o pid= -o args= | while read -r pid args; do

@@ -223,7 +223,9 @@ func TestPageWithACluster(t *testing.T) {
 	g.Expect(s.Writes[len(s.Writes)-1]).To(And(HaveField("Object", "deployments/memcached-sample"), HaveField("Code", 201)))
 	// A controller does not wait until its events are written.
 	p.sees("an event", func(s State) bool {
-		return slices.ContainsFunc(s.Events, func(e Event) bool { return e.Object == "Deployment/memcached-sample" && e.Reason == "ScalingReplicaSet" })
+		return slices.ContainsFunc(s.Events, func(e Event) bool {
+			return e.Object == "Deployment/memcached-sample" && e.Reason == "ScalingReplicaSet"
+		})
 	})
 
 	showsSoon(t, p, c, sample)
