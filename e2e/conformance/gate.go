@@ -60,7 +60,6 @@ func (c Checks) Served(ctx context.Context, s *framework.Scope) {
 			strings.Join(append(counted(reported), framework.DescribeConditions(conditions)), "\n"))
 	})
 	if sample != nil {
-		c.Barrier(ctx, s) // many operators write a status before they create anything
 		sample.narrow(ctx, s, object)
 	}
 }
