@@ -2,25 +2,57 @@ package procstat
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
+	"syscall"
 )
 
-// MayHaveEnvironment reports whether a process whose environment was just read as empty may have one: while a process executes another
-// program, /proc/PID/cmdline and /proc/PID/environ are empty, and look like those of a zombie or of a kernel thread. The answer is only
-// true of a process whose environment this one may read.
-func MayHaveEnvironment(pid int) (bool, error) {
+// Environment returns the environment of a process, whose variables end with a zero. undecided is true if the process may have one that
+// does not show: while it executes another program, and while it exits, /proc/PID/environ is empty or can't be opened (ESRCH), as it is
+// for zombies and kernel threads.
+func Environment(pid int) (environment []byte, undecided bool, err error) {
+	environment, err = readAtOnce(fmt.Sprintf("/proc/%d/environ", pid))
+	if len(environment) > 0 || err != nil && !errors.Is(err, syscall.ESRCH) {
+		return environment, false, err
+	}
 	file := fmt.Sprintf("/proc/%d/stat", pid)
 	line, err := os.ReadFile(file)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
-	may, err := mayHaveEnvironment(line)
+	undecided, err = mayHaveEnvironment(line)
 	if err != nil {
 		err = fmt.Errorf("read %s: %w", file, err)
 	}
-	return may, err
+	return nil, undecided, err
+}
+
+// readAtOnce reads a file with a single system call. What is read of an environment with several ends early if the process executes another
+// program in between.
+func readAtOnce(path string) ([]byte, error) {
+	for size := 16 << 10; ; size *= 4 {
+		content := make([]byte, size)
+		n, err := readOnce(path, content)
+		if n < size || err != nil {
+			return content[:n], err
+		}
+	}
+}
+
+func readOnce(path string, content []byte) (int, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	n, err := file.Read(content)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
 }
 
 // kernelThread is the flag of a kernel thread: PF_KTHREAD in Linux's sched.h.
@@ -36,11 +68,11 @@ func mayHaveEnvironment(line []byte) (bool, error) {
 	}
 	// As in Parse, the manual counts fields from 1, and the first of these is the third.
 	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
-	const first, flags, start, end = 3, 9, 50, 51
+	const first, flags, code, start, end = 3, 9, 26, 50, 51
 	if len(fields) <= end-first {
 		return false, fmt.Errorf("%q has %d fields, expected at least %d", line, first-1+len(fields), end)
 	}
-	numbers := map[int]uint64{flags: 0, start: 0, end: 0}
+	numbers := map[int]uint64{flags: 0, code: 0, start: 0, end: 0}
 	for field := range numbers {
 		number, err := strconv.ParseUint(string(fields[field-first]), 10, 64)
 		if err != nil {
@@ -48,7 +80,8 @@ func mayHaveEnvironment(line []byte) (bool, error) {
 		}
 		numbers[field] = number
 	}
-	// Where the environment is in memory is set, together with where it ends, when the other program is about to start.
-	empty := numbers[end] != 0 && numbers[start] == numbers[end]
+	// While Linux sets up the memory of another program, the environment ends where it starts, or nowhere. Where the code is comes last:
+	// see load_elf_binary in fs/binfmt_elf.c. A process that exits has no memory any more.
+	empty := numbers[code] != 0 && numbers[start] == numbers[end]
 	return numbers[flags]&kernelThread == 0 && !empty, nil
 }

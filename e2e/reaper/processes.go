@@ -59,25 +59,24 @@ func stillThere(left []int) error {
 }
 
 // processes returns the ids of the processes, other than this one, that belong to a run. undecided is true if another process may belong
-// to it, which does not show while that executes a program.
+// to it, which does not show while that executes a program, or exits.
 func processes(directory string) (found []int, undecided bool) {
 	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
 	if len(environments) == 0 {
 		return listed(directory), false
 	}
 	for _, path := range environments {
-		environment, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended, or belongs to another user
-		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		environment, hidden, err := procstat.Environment(pid)
 		switch {
-		case err != nil || pid == os.Getpid():
+		case err != nil: // it has ended, or belongs to another user
 		case belongs(environment, directory):
 			found = append(found, pid)
-		case len(environment) == 0:
-			may, err := procstat.MayHaveEnvironment(pid)
-			undecided = undecided || err == nil && may
+		default:
+			undecided = undecided || hidden
 		}
 	}
 	return found, undecided

@@ -10,7 +10,8 @@ import (
 	"github.com/example/operator-testbed/e2e/procstat"
 )
 
-// A process that executes one program after another belongs to its run all the time. In between, /proc shows no environment of it.
+// A process that executes one program after another belongs to its run all the time, until it is a zombie. In between, and while it exits,
+// /proc shows no environment of it.
 func TestProcessThatExecutesAProgram(t *testing.T) {
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
 		t.Skip("this system has no /proc: ps(1) lists processes")

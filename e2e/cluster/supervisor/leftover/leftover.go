@@ -43,20 +43,21 @@ func Processes(directory string) []string {
 	return found
 }
 
-// processes is Processes. undecided is true if there may be another one, which does not show while that executes a program.
+// processes is Processes. undecided is true if there may be another one, which does not show while that executes a program, or exits.
 func processes(directory string) (found []string, undecided bool) {
 	if all, _ := filepath.Glob("/proc/[0-9]*"); len(all) > 0 {
 		for _, process := range all {
+			pid, err := strconv.Atoi(filepath.Base(process))
+			if err != nil {
+				continue
+			}
 			line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
-			environment, failed := os.ReadFile(filepath.Join(process, "environ"))
+			environment, hidden, err := procstat.Environment(pid)
 			working, _ := os.Readlink(filepath.Join(process, "cwd"))
 			if bytes.Contains(line, []byte(directory)) || bytes.Contains(environment, []byte(directory)) || strings.HasPrefix(working, directory) {
 				found = append(found, process+" "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
-				continue
-			}
-			if pid, err := strconv.Atoi(filepath.Base(process)); err == nil && failed == nil && len(environment) == 0 {
-				may, err := procstat.MayHaveEnvironment(pid)
-				undecided = undecided || err == nil && may
+			} else {
+				undecided = undecided || err == nil && hidden
 			}
 		}
 		return found, undecided
