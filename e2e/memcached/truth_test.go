@@ -28,11 +28,11 @@ func neverEarly(s *framework.Scope, mc *cachev1alpha1.Memcached, versions []reco
 	}
 }
 
-// slowPods makes each simulated pod of mc take half a second until it is ready, so that no rollout is over before an operator on a
+// slowPods makes each simulated pod of mc take a second until it is ready, so that no rollout is over before an operator on a
 // busy machine can report it. Real pods take that long anyway.
 func slowPods(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	s.Helper()
-	damage(ctx, s, mc, `{"spec":{"template":{"metadata":{"annotations":{"testbed.example.com/ready-after":"500ms"}}}}}`)
+	damage(ctx, s, mc, `{"spec":{"template":{"metadata":{"annotations":{"testbed.example.com/ready-after":"1s"}}}}}`)
 	settled(ctx, s, mc)
 }
 
