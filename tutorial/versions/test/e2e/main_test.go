@@ -49,6 +49,7 @@ func withWebhooks[F any](step framework.StepOf[F]) framework.StepOf[F] {
 // createOld creates a Memcached with a port in the old version. Its spec stays as it was sent.
 func createOld(ctx context.Context, s *framework.Scope, port int32) *cachev1alpha1.Memcached {
 	s.Helper()
+	ownable(ctx, s)
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("old")},
 		Spec:       cachev1alpha1.MemcachedSpec{Size: new(s.Size(1, 2)), ContainerPort: &port},
@@ -64,6 +65,7 @@ func createOld(ctx context.Context, s *framework.Scope, port int32) *cachev1alph
 // createNew creates a Memcached with a field that only the new version has. Its spec stays as it was sent.
 func createNew(ctx context.Context, s *framework.Scope) *cachev1beta1.Memcached {
 	s.Helper()
+	ownable(ctx, s)
 	mc := &cachev1beta1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("new")},
 		Spec: cachev1beta1.MemcachedSpec{
@@ -77,6 +79,18 @@ func createNew(ctx context.Context, s *framework.Scope) *cachev1beta1.Memcached 
 	}
 	mc.Spec = spec
 	return mc
+}
+
+// ownable waits until a Memcached of the new version can own objects, so that a test does not wait for it. Every 30 seconds, the admission
+// plugin OwnerReferencesPermissionEnforcement looks for versions that are new. Until it knows one, it refuses references to an owner of that
+// version that block its deletion, and an operator has to try again.
+func ownable(ctx context.Context, s *framework.Scope) {
+	s.Helper()
+	framework.WaitFor(ctx, s.Patient(framework.Converge), "the admission of owned objects", func(ctx context.Context) error {
+		owner := metav1.OwnerReference{APIVersion: cachev1beta1.GroupVersion.String(), Kind: "Memcached", Name: "none", UID: "none", BlockOwnerDeletion: new(true)}
+		owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "owned", OwnerReferences: []metav1.OwnerReference{owner}}}
+		return s.Client.Create(ctx, owned, client.DryRunAll)
+	})
 }
 
 // read reads an object from etcd: a get without a resourceVersion is not answered from the API server's cache.
