@@ -3,7 +3,9 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"os"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
@@ -82,11 +85,27 @@ func createNew(ctx context.Context, s *framework.Scope) *cachev1beta1.Memcached 
 }
 
 // ownable waits until a Memcached of the new version can own objects, so that a test does not wait for it. Every 30 seconds, the admission
-// plugin OwnerReferencesPermissionEnforcement looks for versions that are new. Until it knows one, it refuses references to an owner of that
-// version that block its deletion, and an operator has to try again.
+// plugin OwnerReferencesPermissionEnforcement reads which versions there are. Until it knows one, it refuses references to an owner of that
+// version that block its deletion, and an operator has to try again. It may also know the version from an earlier definition, and forget it
+// when it reads a list that lacks it, so that list has to have it first.
 func ownable(ctx context.Context, s *framework.Scope) {
 	s.Helper()
+	api, err := discovery.NewDiscoveryClientForConfig(s.Config)
+	if err != nil {
+		s.Fatal(err)
+	}
 	framework.WaitFor(ctx, s.Patient(framework.Converge), "the admission of owned objects", func(ctx context.Context) error {
+		groups, err := api.ServerGroups()
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool {
+			return slices.ContainsFunc(group.Versions, func(v metav1.GroupVersionForDiscovery) bool {
+				return v.GroupVersion == cachev1beta1.GroupVersion.String()
+			})
+		}) {
+			return errors.New("expected v1beta1 in the list of versions; last seen: it is not there")
+		}
 		owner := metav1.OwnerReference{APIVersion: cachev1beta1.GroupVersion.String(), Kind: "Memcached", Name: "none", UID: "none", BlockOwnerDeletion: new(true)}
 		owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "owned", OwnerReferences: []metav1.OwnerReference{owner}}}
 		return s.Client.Create(ctx, owned, client.DryRunAll)
