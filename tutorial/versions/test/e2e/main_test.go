@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
@@ -86,29 +87,35 @@ func createNew(ctx context.Context, s *framework.Scope) *cachev1beta1.Memcached 
 
 // ownable waits until a Memcached of the new version can own objects, so that a test does not wait for it. Every 30 seconds, the admission
 // plugin OwnerReferencesPermissionEnforcement reads which versions there are. Until it knows one, it refuses references to an owner of that
-// version that block its deletion, and an operator has to try again. It may also know the version from an earlier definition, and forget it
-// when it reads a list that lacks it, so that list has to have it first.
+// version that block its deletion, unless an administrator writes them, and an operator has to try again. It may also know the version from
+// an earlier definition, and forget it when it reads a list that lacks it, so that list has to have it first.
 func ownable(ctx context.Context, s *framework.Scope) {
 	s.Helper()
-	api, err := discovery.NewDiscoveryClientForConfig(s.Config)
+	config := rest.CopyConfig(s.Config)
+	config.Impersonate.UserName = s.Operator.UserName()
+	operator, err := client.New(config, client.Options{})
 	if err != nil {
 		s.Fatal(err)
 	}
+	version := cachev1beta1.GroupVersion.String()
+	owner := metav1.OwnerReference{APIVersion: version, Kind: "Memcached", Name: "none", UID: "none", BlockOwnerDeletion: new(true)}
+	labels := map[string]string{"app": "none"}
+	owned := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("owned"), OwnerReferences: []metav1.OwnerReference{owner}},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "none", Image: "none"}}}},
+		},
+	}
 	framework.WaitFor(ctx, s.Patient(framework.Converge), "the admission of owned objects", func(ctx context.Context) error {
-		groups, err := api.ServerGroups()
+		groups, err := discovery.NewDiscoveryClientForConfigOrDie(s.Config).ServerGroups()
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool {
-			return slices.ContainsFunc(group.Versions, func(v metav1.GroupVersionForDiscovery) bool {
-				return v.GroupVersion == cachev1beta1.GroupVersion.String()
-			})
-		}) {
+		if !slices.Contains(metav1.ExtractGroupVersions(groups), version) {
 			return errors.New("expected v1beta1 in the list of versions; last seen: it is not there")
 		}
-		owner := metav1.OwnerReference{APIVersion: cachev1beta1.GroupVersion.String(), Kind: "Memcached", Name: "none", UID: "none", BlockOwnerDeletion: new(true)}
-		owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "owned", OwnerReferences: []metav1.OwnerReference{owner}}}
-		return s.Client.Create(ctx, owned, client.DryRunAll)
+		return operator.Create(ctx, owned.DeepCopy(), client.DryRunAll)
 	})
 }
 
