@@ -1,12 +1,10 @@
 package procstat
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"syscall"
 )
 
@@ -66,19 +64,10 @@ func mayHaveEnvironment(line []byte) (bool, error) {
 	if s.State == "Z" || s.State == "X" {
 		return false, nil
 	}
-	// As in Parse, the manual counts fields from 1, and the first of these is the third.
-	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
-	const first, flags, code, start, end = 3, 9, 26, 50, 51
-	if len(fields) <= end-first {
-		return false, fmt.Errorf("%q has %d fields, expected at least %d", line, first-1+len(fields), end)
-	}
-	numbers := map[int]uint64{flags: 0, code: 0, start: 0, end: 0}
-	for field := range numbers {
-		number, err := strconv.ParseUint(string(fields[field-first]), 10, 64)
-		if err != nil {
-			return false, fmt.Errorf("field %d of %q: %w", field, line, err)
-		}
-		numbers[field] = number
+	const flags, code, start, end = 9, 26, 50, 51
+	_, numbers, err := split(line, flags, code, start, end)
+	if err != nil {
+		return false, err
 	}
 	// While Linux sets up the memory of another program, the environment ends where it starts, or nowhere. Where the code is comes last:
 	// see load_elf_binary in fs/binfmt_elf.c. A process that exits has no memory any more.

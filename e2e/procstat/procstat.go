@@ -78,28 +78,37 @@ func Parse(line []byte) (Stat, error) {
 	if begin < 0 || end < begin {
 		return Stat{}, fmt.Errorf("%q has no name in parentheses", line)
 	}
-	fields := bytes.Fields(line[end+1:])
-	// The manual counts fields from 1. The first of these, the state, is the third.
-	const first, last = 3, 24
-	if len(fields) <= last-first {
-		return Stat{}, fmt.Errorf("%q has %d fields, expected at least %d", line, first-1+len(fields), last)
-	}
-	numbers := map[int]int64{1: 0, 4: 0, 5: 0, 14: 0, 15: 0, 16: 0, 17: 0, 20: 0, 22: 0, last: 0}
-	for field := range numbers {
-		text := bytes.TrimSpace(line[:begin])
-		if field >= first {
-			text = fields[field-first]
-		}
-		number, err := strconv.ParseInt(string(text), 10, 64)
-		if err != nil {
-			return Stat{}, fmt.Errorf("field %d of %q: %w", field, line, err)
-		}
-		numbers[field] = number
+	state, numbers, err := split(line, 1, 4, 5, 14, 15, 16, 17, 20, 22, 24)
+	if err != nil {
+		return Stat{}, err
 	}
 	return Stat{
-		PID: int(numbers[1]), Name: string(line[begin+1 : end]), State: string(fields[0]),
+		PID: int(numbers[1]), Name: string(line[begin+1 : end]), State: state,
 		Parent: int(numbers[4]), Group: int(numbers[5]), Threads: int(numbers[20]),
 		CPU: time.Duration(numbers[14]+numbers[15]) * tick, ChildrenCPU: time.Duration(numbers[16]+numbers[17]) * tick,
 		Start: numbers[22], Resident: numbers[24] * int64(os.Getpagesize()),
 	}, nil
+}
+
+// split returns the state of a line, which has a name in parentheses, and the fields with these numbers, which count from 1 as the manual's
+// do. The last number is the largest.
+func split(line []byte, numbers ...int) (state string, values map[int]int64, err error) {
+	fields := bytes.Fields(line[bytes.LastIndexByte(line, ')')+1:])
+	// The first of these, the state, is the third.
+	const first = 3
+	last := numbers[len(numbers)-1]
+	if len(fields) <= last-first {
+		return "", nil, fmt.Errorf("%q has %d fields, expected at least %d", line, first-1+len(fields), last)
+	}
+	values = map[int]int64{}
+	for _, field := range numbers {
+		text := bytes.TrimSpace(line[:bytes.IndexByte(line, '(')])
+		if field >= first {
+			text = fields[field-first]
+		}
+		if values[field], err = strconv.ParseInt(string(text), 10, 64); err != nil {
+			return "", nil, fmt.Errorf("field %d of %q: %w", field, line, err)
+		}
+	}
+	return string(fields[0]), values, nil
 }
