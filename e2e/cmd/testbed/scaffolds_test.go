@@ -58,12 +58,16 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"kubebuilder", "operator-sdk"} {
-		t.Run(name, func(t *testing.T) {
+	examples, err := os.ReadDir(filepath.Join(root, "e2e", "conformance", "examples"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, example := range examples {
+		t.Run(example.Name(), func(t *testing.T) {
 			t.Parallel()
 			bed := bed{t: t, root: root, state: filepath.Join(t.TempDir(), "state")}
 			t.Cleanup(func() { leftover.None(t, bed.state) })
-			command := bed.command("scripts/example", name)
+			command := bed.command("scripts/example", example.Name())
 			command.Stdout, command.Stderr = t.Output(), t.Output() // which shows that it makes progress
 			if err := command.Run(); err != nil {
 				t.Errorf("%s: %v", command, err)
