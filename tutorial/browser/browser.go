@@ -74,6 +74,24 @@ func Tab(ctx context.Context, t *testing.T) context.Context {
 	return tab
 }
 
+// Holds waits until an expression in the page is true. chromedp.Poll names the execution context that it has last heard of, which after a
+// navigation may be that of the page before; without a name, the browser takes the current one.
+func Holds(expression string) chromedp.Action {
+	return chromedp.ActionFunc(func(ctx context.Context) error {
+		for {
+			var is bool
+			if err := chromedp.Evaluate("Boolean("+expression+")", &is).Do(ctx); err != nil || is {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+}
+
 // click is what [Click] does in the page. Like a mouse, it moves the focus to the element, or to the next one around it that can have it.
 const click = `(() => {
 	const element = document.querySelector(%q)
@@ -91,7 +109,7 @@ const click = `(() => {
 // Click clicks on the first element that a selector matches, as soon as it can be seen and nothing covers it. To look and to click is one
 // step, because whoever reads a position first, and clicks there afterwards, misses what has moved in between.
 func Click(selector string) chromedp.Action {
-	return chromedp.Poll(fmt.Sprintf(click, selector), nil, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(0))
+	return Holds(fmt.Sprintf(click, selector))
 }
 
 // Seen is what a tab has done.

@@ -35,23 +35,7 @@ func openPanel(t *testing.T, state string) (context.Context, *learnServer) {
 	return tab, s
 }
 
-// holds waits until an expression in the page is true. chromedp.Poll names the execution context that it has last heard of, which after a
-// navigation may be that of the page before; without a name, the browser takes the current one.
-func holds(expression string) chromedp.Action {
-	return chromedp.ActionFunc(func(ctx context.Context) error {
-		for {
-			var is bool
-			if err := chromedp.Evaluate("Boolean("+expression+")", &is).Do(ctx); err != nil || is {
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-	})
-}
+var holds = browser.Holds
 
 // press clicks on the button of an action.
 func press(action string) chromedp.Action {
