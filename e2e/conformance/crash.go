@@ -68,12 +68,12 @@ func dropLeases(ctx context.Context, s *framework.Scope) {
 	must(s, s.Client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(namespace)))
 }
 
-// waitForWrites waits until the operator has made so many writes since the mark. It reports whether the object has all that it needs before
-// that.
+// waitForWrites waits until the operator has made so many writes since the mark that mention the object. It reports whether the object has
+// all that it needs before that.
 func (c Checks) waitForWrites(ctx context.Context, s *framework.Scope, since audit.Mark, object client.Object, count int, wanted string) (complete bool) {
 	unchanged, before := 0, 0
 	framework.WaitFor(ctx, s, object.GetName(), func(ctx context.Context) error {
-		writes := len(written(ctx, s, since))
+		writes := len(written(ctx, s, since, mentions(object.GetName())))
 		if writes >= count {
 			return nil
 		}

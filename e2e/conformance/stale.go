@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -40,7 +42,7 @@ func (c Checks) Stale(ctx context.Context, s *framework.Scope) {
 	must(s, s.Operator.Restart(ctx, proxied))
 	since := s.Mark()
 	model, children := c.createdWithOwned(ctx, s, "current")
-	points := cutPoints(s, proxy.watchedOf(resourcesOf(s, c.sample().kinds)), len(written(ctx, s, since)))
+	points := cutPoints(s, proxy.watchedOf(resourcesOf(s, c.sample().kinds)), len(written(ctx, s, since, mentions(model.GetName()))))
 	if len(points) == 0 {
 		s.DoesNotApply("the operator watches nothing that belongs to the sample")
 	}
@@ -53,7 +55,7 @@ func (c Checks) Stale(ctx context.Context, s *framework.Scope) {
 type cutPoint struct {
 	// resource is what is watched.
 	resource schema.GroupResource
-	// write is the number of the first write for a new object whose events are held back.
+	// write is the number of the first write that mentions a new object whose events are held back.
 	write int
 }
 
@@ -80,9 +82,9 @@ func cutPoints(s *framework.Scope, resources []schema.GroupResource, writes int)
 // fallBehind makes the operator work on a new object, and on changes of it that do not matter, while watches are behind. Once they have
 // caught up, the object has to own what the model owns.
 func (c Checks) fallBehind(ctx context.Context, s *framework.Scope, proxy *laggard, at cutPoint, model client.Object, wanted string) {
-	since := s.Mark()
-	proxy.fallBehind(at)
-	object := c.create(ctx, s, "behind", smallest)
+	since, name := s.Mark(), s.NewName("behind")
+	proxy.fallBehind(at, name)
+	object := c.createNamed(ctx, s, name, smallest)
 	c.waitForWrites(ctx, s, since, object, at.write, wanted)
 	proxy.hold(at.resource) // also if there were fewer writes
 	patch(ctx, s, object, note)
@@ -136,7 +138,8 @@ type laggard struct {
 	mu      sync.Mutex
 	watched map[schema.GroupResource]bool
 	next    *cutPoint // nil if none is to come
-	writes  int       // since next was set
+	name    string    // of the new object
+	writes  int       // that mentioned it since next was set
 	behind  schema.GroupResource
 	current chan struct{} // is closed unless watches are behind
 }
@@ -163,9 +166,14 @@ func (l *laggard) intercept(pass http.Handler) http.Handler {
 			l.see(resource)
 			answer = lagging{answer, func() { l.wait(r.Context(), resource) }}
 		case "create", "update", "patch", "delete":
-			// Writes about an earlier canary may still come.
-			if !strings.HasSuffix(info.Resource, "reviews") && info.Resource != "leases" && info.Resource != "events" && !slices.Contains(connections, info.Subresource) && !strings.Contains(info.Name, Canary) {
-				l.count()
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				http.Error(answer, err.Error(), http.StatusBadRequest)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if !strings.HasSuffix(info.Resource, "reviews") && info.Resource != "leases" && info.Resource != "events" && !slices.Contains(connections, info.Subresource) {
+				l.count(info.Name, body)
 			}
 		}
 		pass.ServeHTTP(answer, r)
@@ -217,17 +225,21 @@ func (l *laggard) wait(ctx context.Context, resource schema.GroupResource) {
 	}
 }
 
-// fallBehind holds events back from a later write on.
-func (l *laggard) fallBehind(at cutPoint) {
+// fallBehind holds events back from a later write on that mentions a new object. Others still come, such as those about an earlier
+// object; if one of them counted, the operator might never see the new object.
+func (l *laggard) fallBehind(at cutPoint, name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.next, l.writes = &at, 0
+	l.next, l.name, l.writes = &at, name, 0
 }
 
-// count counts a write that the API server has not seen yet.
-func (l *laggard) count() {
+// count counts a write that the API server has not seen yet, if it mentions the new object: in its path or, in JSON as in Protobuf, in
+// its body.
+func (l *laggard) count(name string, body []byte) {
 	l.mu.Lock()
-	l.writes++
+	if l.next != nil && (strings.Contains(name, l.name) || bytes.Contains(body, []byte(l.name))) {
+		l.writes++
+	}
 	now := l.next != nil && l.writes >= l.next.write
 	var resource schema.GroupResource
 	if now {

@@ -33,6 +33,15 @@ func isAboutCanary(e *auditv1.Event) bool {
 		e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), `"name":"`+Canary)
 }
 
+// mentions passes requests that have a name, as [framework.Scope.NewName] returns it, in their path or their body: those about the object
+// of that name, and about what has it in its own name or among its owners.
+func mentions(name string) audit.Filter {
+	return func(e *auditv1.Event) bool {
+		return e.ObjectRef != nil && strings.Contains(e.ObjectRef.Name, name) ||
+			e.RequestObject != nil && strings.Contains(string(e.RequestObject.Raw), name)
+	}
+}
+
 // connections are the subresources that connect to what an object stands for, such as the one of `kubectl exec`.
 var connections = []string{"attach", "exec", "portforward", "proxy"}
 
