@@ -72,7 +72,7 @@ func (u usersCluster) run(t *testing.T, suite, features string) (output string, 
 	t.Helper()
 	command := exec.CommandContext(t.Context(), suite, "-test.v", "-test.run=^("+features+")$")
 	command.Dir = filepath.Join(u.root, "e2e", "memcached")
-	command.Env = append(os.Environ(), "CLUSTER=existing", "KUBECONFIG="+u.kubeconfig, "TESTBED_ARTIFACTS="+t.TempDir())
+	command.Env = append(os.Environ(), "CLUSTER=existing", "KUBECONFIG="+u.kubeconfig, "TESTBED_ARTIFACTS="+t.TempDir(), "TESTBED_FAILURES="+os.DevNull)
 	out, err := command.CombinedOutput()
 	if command.ProcessState == nil {
 		t.Fatal(err)

@@ -140,7 +140,7 @@ func prepared(t *testing.T, faults []mutant.Mutant) []*mutant.Trial {
 	suite := mutant.Suite{
 		Root: repository, Directory: filepath.Join(repository, c.SuiteDirectory()), Binary: binary,
 		Package: "./" + c.OperatorDirectory() + "/cmd", Config: c.OperatorDirectory() + "/config",
-		Env: []string{"CLUSTER=embedded", "TESTBED_TIMEOUT=10s", "TESTBED_TIMEOUT_FAILING=3s", "TESTBED_REPORT=", "TESTBED_ARTIFACTS=" + t.TempDir()},
+		Env: []string{"CLUSTER=embedded", "TESTBED_TIMEOUT=10s", "TESTBED_TIMEOUT_FAILING=3s", "TESTBED_REPORT=", "TESTBED_FAILURES=", "TESTBED_ARTIFACTS=" + t.TempDir()},
 	}
 	all := slices.Clone(faults)
 	for i := range all {
