@@ -5,13 +5,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
+	"net/http"
 	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -63,8 +66,27 @@ func run(probeAddress string, books airline.Client) error {
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		return err
 	}
-	if err := errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+	ctx := ctrl.SetupSignalHandler()
+	ready, err := cacheFilled(ctx, manager.GetCache())
+	if err != nil {
 		return err
 	}
-	return manager.Start(ctrl.SetupSignalHandler())
+	if err := errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("cache", ready)); err != nil {
+		return err
+	}
+	return manager.Start(ctx)
+}
+
+// cacheFilled returns a check that succeeds when the cache has all tickets.
+func cacheFilled(ctx context.Context, objects cache.Cache) (healthz.Checker, error) {
+	if _, err := objects.GetInformer(ctx, &flightsv1.FlightTicket{}, cache.BlockUntilSynced(false)); err != nil {
+		return nil, err
+	}
+	return func(request *http.Request) error {
+		// This waits no longer than the client of the probe does.
+		if !objects.WaitForCacheSync(request.Context()) {
+			return errors.New("the cache does not have all tickets yet")
+		}
+		return nil
+	}, nil
 }
