@@ -253,6 +253,9 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 	const forced, unforced = "fieldManager, client.ForceOwnership); err != nil {\n\t\treturn failure", "fieldManager); err != nil {\n\t\treturn failure"
 	const read = "\tfrom := hub.(*cachev1beta1.Memcached)\n"
 	const refused = read + "\tif from.Spec.Network.MaxConnections != nil {\n\t\treturn errors.New(\"v1alpha1 has no such field\")\n\t}\n"
+	const tickets = "internal/controller/flightticket_controller.go"
+	const kept = "\t\treturn nil // never booked, or already canceled"
+	const canceled = "\t\tif ticket.Status.Booking != \"\" {\n\t\t\treturn r.report(ctx, ticket, ticket.Status.Booking, metav1.ConditionFalse, \"Canceled\", \"the flight was canceled\")\n\t\t}\n"
 	const column = "// +kubebuilder:printcolumn:name=\"Size\",type=integer,JSONPath=\".spec.size\"\n"
 	for name, test := range map[string]struct {
 		stage, file string
@@ -263,6 +266,7 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 		"03-api, 1":        {"03-api", "api/v1alpha1/memcached_types.go", [][2]string{{column, column + "// +kubebuilder:printcolumn:name=\"Port\",type=integer,JSONPath=\".spec.containerPort\",priority=1\n"}}, nil, "Well done"},
 		"04-controller, 1": {"04-controller", "internal/controller/deployment.go", [][2]string{{`WithArgs("-p", strconv.Itoa(int(port)))`, `WithArgs("-m", "64", "-p", strconv.Itoa(int(port)))`}}, nil, "Well done"},
 		"04-controller, 2": {"04-controller", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair"}, "TestRepair does not hold"},
+		"09-finalizers, 1": {"09-finalizers", tickets, [][2]string{{kept, canceled + kept}}, nil, "Well done"},
 		"quickstart, 1":    {"quickstart", "api/v1alpha1/memcached_types.go", [][2]string{{"Maximum=5", "Maximum=9"}}, nil, "Generated from older code: config/crd/bases/cache.example.com_memcacheds.yaml. "},
 		"quickstart, 2":    {"quickstart", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair", "TestStatus"}, "TestStatus does not hold"},
 		"references, 2":    {"references", "internal/controller/children.go", [][2]string{{forced, unforced}}, []string{"TestChildren"}, "TestChildren does not hold"},
