@@ -197,7 +197,7 @@ func onKindTable(selected *selection.Selection, suites map[string]map[string][]b
 			case tests[test] && both+leftOut != "":
 				return "", fmt.Errorf("%s of the suite %s needs a kubelet, so it always runs on kind: take it out of e2e/on-kind.yaml", test, suite)
 			case tests[test]:
-				fmt.Fprintf(&run, "| %s | `%s` | nothing else can show it: it needs a kubelet |\n", suite, test)
+				fmt.Fprintf(&run, "| %s | `%s` | it needs a kubelet |\n", suite, test)
 				runs++
 			case both != "":
 				fmt.Fprintf(&run, "| %s | `%s` | %s |\n", suite, test, both)
@@ -229,7 +229,7 @@ func TestPure(t *testing.T) { t.Log("not a feature") }
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| cache | `TestReal` | nothing else can show it: it needs a kubelet |\n| cache | `TestSize` | pods end |\n\n2 features.\n",
+		"| cache | `TestReal` | it needs a kubelet |\n| cache | `TestSize` | pods end |\n\n2 features.\n",
 		"| cache | `TestSchema` | the API server decides |\n\n1 features.\n",
 	} {
 		if !strings.Contains(table, want) {
