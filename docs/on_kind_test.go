@@ -170,13 +170,44 @@ func needsKubelet(source []byte) (map[string]bool, error) {
 	return tests, nil
 }
 
+// reasons are the features of one table by reason and suite, in the order in which the reasons were first given.
+type reasons struct {
+	order    []string
+	features map[string]map[string][]string
+	count    int
+}
+
+func (r *reasons) add(because, suite, test string) {
+	if r.features == nil {
+		r.features = map[string]map[string][]string{}
+	}
+	if r.features[because] == nil {
+		r.order, r.features[because] = append(r.order, because), map[string][]string{}
+	}
+	r.features[because][suite] = append(r.features[because][suite], "`"+test+"`")
+	r.count++
+}
+
+// table returns a row for each reason, with its features by suite.
+func (r *reasons) table() string {
+	var b strings.Builder
+	b.WriteString("| because | features |\n|---|---|\n")
+	for _, because := range r.order {
+		var suites []string
+		for _, suite := range slices.Sorted(maps.Keys(r.features[because])) {
+			suites = append(suites, suite+": "+strings.Join(r.features[because][suite], ", "))
+		}
+		fmt.Fprintf(&b, "| %s | %s |\n", because, strings.Join(suites, "; "))
+	}
+	return b.String()
+}
+
 // onKindTable returns the tables of the features that make e2e runs on kind, and of those that it leaves out.
 func onKindTable(selected *selection.Selection, suites map[string]map[string][]byte) (string, error) {
 	if unknown := slices.DeleteFunc(selected.Suites(), func(suite string) bool { return suites[suite] != nil }); len(unknown) > 0 {
 		return "", fmt.Errorf("e2e/on-kind.yaml names the suites %q, which there are not", unknown)
 	}
-	var run, left strings.Builder
-	runs, leaves := 0, 0
+	var run, left reasons
 	for _, suite := range slices.Sorted(maps.Keys(suites)) {
 		tests := map[string]bool{}
 		for file, source := range suites[suite] {
@@ -197,26 +228,23 @@ func onKindTable(selected *selection.Selection, suites map[string]map[string][]b
 			case tests[test] && both+leftOut != "":
 				return "", fmt.Errorf("%s of the suite %s needs a kubelet, so it always runs on kind: take it out of e2e/on-kind.yaml", test, suite)
 			case tests[test]:
-				fmt.Fprintf(&run, "| %s | `%s` | nothing else can show it: it needs a kubelet |\n", suite, test)
-				runs++
+				run.add("it needs a kubelet", suite, test)
 			case both != "":
-				fmt.Fprintf(&run, "| %s | `%s` | %s |\n", suite, test, both)
-				runs++
+				run.add(both, suite, test)
 			case leftOut != "":
-				fmt.Fprintf(&left, "| %s | `%s` | %s |\n", suite, test, leftOut)
-				leaves++
+				left.add(leftOut, suite, test)
 			default:
 				return "", fmt.Errorf("make e2e must know whether to run %s of the suite %s on kind: add WithLabel(\"needs\", \"kubelet\") if only real pods can show it, or name it in e2e/on-kind.yaml with a reason", test, suite)
 			}
 		}
 	}
-	return fmt.Sprintf("\n## Run on kind\n\n| suite | feature | because |\n|---|---|---|\n%s\n%d features.\n\n## Left out\n\n| suite | feature | because |\n|---|---|---|\n%s\n%d features.\n\n",
-		&run, runs, &left, leaves), nil
+	return fmt.Sprintf("\n## Run on kind\n\n%s\n%d features.\n\n## Left out\n\n%s\n%d features.\n\n", run.table(), run.count, left.table(), left.count), nil
 }
 
 func TestOnKindTable(t *testing.T) {
 	suites := map[string]map[string][]byte{"cache": {"a_test.go": []byte(`package p
 func TestReal(t *testing.T) { s.Feature("real").WithLabel("needs", "kubelet").Test(t) }
+func TestScale(t *testing.T) { s.Feature("scale").Test(t) }
 func TestSize(t *testing.T) { s.Feature("size").Test(t) }
 func TestSchema(t *testing.T) { s.Feature("schema").Test(t) }
 func TestPure(t *testing.T) { t.Log("not a feature") }
@@ -224,20 +252,20 @@ func TestPure(t *testing.T) { t.Log("not a feature") }
 	group := func(because string, tests ...string) []selection.Group {
 		return []selection.Group{{Because: because, Features: map[string][]string{"cache": tests}}}
 	}
-	table, err := onKindTable(&selection.Selection{Both: group("pods end", "TestSize"), Simulated: group("the API server decides", "TestSchema")}, suites)
+	table, err := onKindTable(&selection.Selection{Both: group("pods end", "TestScale", "TestSize"), Simulated: group("the API server decides", "TestSchema")}, suites)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| cache | `TestReal` | nothing else can show it: it needs a kubelet |\n| cache | `TestSize` | pods end |\n\n2 features.\n",
-		"| cache | `TestSchema` | the API server decides |\n\n1 features.\n",
+		"| it needs a kubelet | cache: `TestReal` |\n| pods end | cache: `TestScale`, `TestSize` |\n\n3 features.\n",
+		"| the API server decides | cache: `TestSchema` |\n\n1 features.\n",
 	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table has no %q:\n%s", want, table)
 		}
 	}
 	for want, wrong := range map[string]*selection.Selection{
-		"must know whether to run TestSize of the suite cache on kind":           {Simulated: group("the API server decides", "TestSchema")},
+		"must know whether to run TestSize of the suite cache on kind":           {Both: group("pods end", "TestScale"), Simulated: group("the API server decides", "TestSchema")},
 		"names TestGone of the suite cache, which is not a feature":              {Both: group("pods end", "TestGone", "TestSize", "TestSchema")},
 		"TestReal of the suite cache needs a kubelet, so it always runs on kind": {Both: group("pods end", "TestReal", "TestSize", "TestSchema")},
 		`names the suites ["other"], which there are not`:                        {Both: []selection.Group{{Because: "pods end", Features: map[string][]string{"other": {"TestSize"}}}}},

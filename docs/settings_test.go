@@ -249,7 +249,7 @@ func TestSettingsPage(t *testing.T) {
 		}
 		return names
 	}
-	commandLine, environment, _ := strings.Cut(read(t, settingsPage), "## In the environment")
+	commandLine, environment, _ := strings.Cut(read(t, settingsPage), "## Environment variables")
 	// Of a row, the first cell.
 	var settable, counts []string
 	for line := range strings.Lines(commandLine) {

@@ -38,7 +38,7 @@ func TestMetricsAccess(t *testing.T) {
 			reader := metricsAccess(ctx, s, scraper, "https://"+metricsAddress(s))
 			// The server says that it speaks HTTPS and hangs up, in time or too early to be heard.
 			if code, _, err := get(ctx, scraper, "http://"+metricsAddress(s), token(ctx, s, reader)); err == nil && code != http.StatusBadRequest {
-				s.Errorf("over HTTP, an account with the right gets %d", code)
+				s.Errorf("over HTTP, an account with the permission gets %d", code)
 			}
 		}).
 		Test(t)

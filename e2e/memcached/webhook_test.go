@@ -137,7 +137,7 @@ func TestTotalSize(t *testing.T) {
 		WithLabel("contract", "admission").
 		WithLabel("disruptive", "operator").
 		Setup(needsWebhooks).
-		Assess("is limited for who creates, changes and scales", func(ctx context.Context, s *framework.Scope) {
+		Assess("is limited for creation, changes and scaling", func(ctx context.Context, s *framework.Scope) {
 			large, room := s.Size(2, 3), s.Size(1, 2)
 			limit, leaves := large+room, fmt.Sprintf("leaves %d", room)
 			operatorWith(runner.WithArgs(fmt.Sprintf("--max-total-size-per-namespace=%d", limit)))(ctx, s)

@@ -67,7 +67,7 @@ func confirmed(ctx context.Context, about intent) (*existing.Provider, error) {
 		return cluster, nil
 	}
 	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return nil, errors.New("without a terminal, nobody can be asked whether to work on that cluster: add YES=1 to make's command line to agree")
+		return nil, errors.New("there is no terminal on which to confirm that cluster: add YES=1 to make's command line to agree")
 	}
 	return cluster, confirm.Ask(ctx, os.Stdin, os.Stderr, "Work on this cluster? [y/N] ")
 }

@@ -342,7 +342,7 @@ func chosenPoints(points []conformance.Point, claims []string, slow bool) ([]con
 	for _, claim := range claims {
 		i := slices.IndexFunc(points, func(p conformance.Point) bool { return p.Claim == claim })
 		if i < 0 {
-			return nil, usageError{fmt.Errorf("there is no point %q: use a claim from the table in docs/reference/contract.md, such as %q", claim, points[0].Claim)}
+			return nil, usageError{fmt.Errorf("there is no point %q: use a claim from the table that a run prints, such as %q", claim, points[0].Claim)}
 		}
 		chosen = append(chosen, points[i])
 	}

@@ -232,7 +232,7 @@ func (u usersCluster) confirmsOnlyWithoutOthers(t *testing.T, mc *cachev1alpha1.
 		_, last, _ := strings.Cut(string(out), "\n")
 		return last
 	}
-	const asked = "testbed: without a terminal, nobody can be asked whether to work on that cluster: add YES=1 to make's command line to agree\n"
+	const asked = "testbed: there is no terminal on which to confirm that cluster: add YES=1 to make's command line to agree\n"
 	refusal := "testbed: refusing to test on context " + u.context + ": "
 	g.Expect(said()).To(Equal(refusal + "it has 1 Memcached in 1 namespace; use a cluster without any\n"))
 	u.delete(t, mc)
@@ -407,7 +407,7 @@ func TestConfirmNamesWhatElseIsThere(t *testing.T) {
 	}
 	undeploy := []string{"confirm", "--before=undeploy", "--operator=operator"}
 	run := []string{"run", "--operator=operator", "--existing"}
-	const unanswered = "testbed: without a terminal, nobody can be asked whether to work on that cluster: add YES=1 to make's command line to agree\n"
+	const unanswered = "testbed: there is no terminal on which to confirm that cluster: add YES=1 to make's command line to agree\n"
 	const stays = "After Ctrl-C, what make run has installed stays (Namespace, CustomResourceDefinition, ServiceAccount, Role, ClusterRole, RoleBinding, ClusterRoleBinding, Service, PodDisruptionBudget): make undeploy CLUSTER=existing removes it.\n"
 	const deletes = "make undeploy deletes the CustomResourceDefinition memcacheds.cache.example.com, and with it 0 Memcacheds.\n"
 

@@ -100,7 +100,7 @@ const (
 	// ReasonUnschedulable (True): no node can take a pod.
 	ReasonUnschedulable = "Unschedulable"
 
-	// ReasonDeploymentPaused (True): a rollout is due, and somebody has paused the Deployment.
+	// ReasonDeploymentPaused (True): a rollout is due, but the Deployment is paused.
 	ReasonDeploymentPaused = "DeploymentPaused"
 
 	// ReasonContainerCreationStuck (True): the progress deadline has passed, and a container of a pod is still being created, or waits
@@ -183,7 +183,7 @@ func ConditionReasons() []ConditionReason {
 		{ConditionDegraded, metav1.ConditionTrue, ReasonUnschedulable,
 			"no node can take a pod"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonDeploymentPaused,
-			"a rollout is due, and somebody has paused the Deployment"},
+			"a rollout is due, but the Deployment is paused"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonContainerCreationStuck,
 			"the progress deadline has passed, and a container of a pod is still being created, or waits for an init container"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonProbeFailed,

@@ -152,7 +152,7 @@ func forget(ctx context.Context, dir string, out io.Writer) error {
 	}
 	if os.Getenv("YES") != "1" {
 		if !term.IsTerminal(int(os.Stdin.Fd())) {
-			return fmt.Errorf("without a terminal, nobody can be asked whether to remove %s: add YES=1 to make's command line to agree", strings.Join(found, ", "))
+			return fmt.Errorf("there is no terminal on which to confirm the removal of %s: add YES=1 to make's command line to agree", strings.Join(found, ", "))
 		}
 		if err := agree(ctx, os.Stdin, out, fmt.Sprintf("Remove for good: %s? [y/N] ", strings.Join(found, ", "))); err != nil {
 			return err

@@ -180,7 +180,7 @@ func TestSubmit(t *testing.T) {
 	g.Expect(printed()).To(HaveSuffix("\nfor 05-status. Last check, " + at.Format(time.DateTime) + ": 3 of 5 hold.\n"))
 	later := at.Add(time.Minute)
 	g.Expect(os.Chtimes(filepath.Join(dir, "cmd", "main.go"), later, later)).To(Succeed())
-	g.Expect(printed()).To(HaveSuffix("\nWarning: that was of other sources, because cmd/main.go has changed since:" +
+	g.Expect(printed()).To(HaveSuffix("\nWarning: cmd/main.go has changed since that check:" +
 		" run make check DIR='" + dir + "', and submit again.\n"))
 
 	// What the grader would refuse is not packed.

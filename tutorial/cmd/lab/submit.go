@@ -83,7 +83,7 @@ func submit(ctx context.Context, root, dir string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, " Last check, %s: %d of %d hold.\n", check.At.Local().Format(time.DateTime), check.Passed, check.Of)
 	if packed.Changed != "" {
-		fmt.Fprintf(out, "Warning: that was of other sources, because %s has changed since: run make check DIR='%s', and submit again.\n",
+		fmt.Fprintf(out, "Warning: %s has changed since that check: run make check DIR='%s', and submit again.\n",
 			packed.Changed, dir)
 	}
 	return nil

@@ -98,7 +98,7 @@ func TestExtended(t *testing.T) {
 			delete(ticket.Object, "spec")
 			refused(s, s.Client.Create(ctx, ticket), "spec: Required value")
 		}).
-		Assess("has a status that nobody writes yet", func(ctx context.Context, s *framework.Scope) {
+		Assess("has a status that no controller writes yet", func(ctx context.Context, s *framework.Scope) {
 			g := NewWithT(s)
 			ticket := read(s, "samples/flightticket.yaml")
 			ticket.SetNamespace(s.Namespace)

@@ -91,7 +91,7 @@ func TestRepair(t *testing.T) {
 			settled(ctx, s, create(ctx, s, s.NewName("later"), s.Size(1, 2))) // so that the first one's pods have no more news
 		}).
 		// The first one: what comes after it makes pods come and go, and each wakes the operator up, too.
-		Assess("a label that somebody changed, that no pod shows", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		Assess("a label that another client changed, which no pod shows", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"cache.example.com/memcached-uid":"vandal"}}}`))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("vandal")); err != nil {
 				s.Fatal(err)

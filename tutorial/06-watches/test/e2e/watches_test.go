@@ -21,7 +21,7 @@ import (
 // audit log has no write of its own about this one.
 func TestQuiet(t *testing.T) {
 	stage.Feature("a change that does not matter").
-		Assess("wakes nobody", func(ctx context.Context, s *framework.Scope) {
+		Assess("triggers no reconcile", func(ctx context.Context, s *framework.Scope) {
 			s.NeedsAudit()
 			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			settled(ctx, s, mc)

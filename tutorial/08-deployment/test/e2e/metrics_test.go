@@ -30,9 +30,9 @@ func TestMetrics(t *testing.T) {
 			code, _ := metrics(ctx, s, "")
 			g.Expect(code).To(Equal(http.StatusUnauthorized), "expected status 401 without a token")
 			code, _ = metrics(ctx, s, token(ctx, s, unbound))
-			g.Expect(code).To(Equal(http.StatusForbidden), "expected that an account without the right gets 403")
+			g.Expect(code).To(Equal(http.StatusForbidden), "expected status 403 for an account without the permission")
 			code, body := metrics(ctx, s, token(ctx, s, reader))
-			g.Expect(code).To(Equal(http.StatusOK), "expected that an account with the right gets 200")
+			g.Expect(code).To(Equal(http.StatusOK), "expected status 200 for an account with the permission")
 			g.Expect(body).To(ContainSubstring("controller_runtime_reconcile_total"))
 		}).
 		Test(t)

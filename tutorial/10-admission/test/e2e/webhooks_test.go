@@ -42,9 +42,9 @@ func TestDefaulter(t *testing.T) {
 			mc := memcached(s, s.NewName("cache"), s.Size(1, 2))
 			mc.Annotations = map[string]string{annotation: "somebody-else"}
 			g.Expect(as(s, "jane").Create(ctx, mc)).To(Succeed())
-			g.Expect(mc.Annotations).To(HaveKeyWithValue(annotation, "jane"), "expected the name of who creates")
+			g.Expect(mc.Annotations).To(HaveKeyWithValue(annotation, "jane"), "expected the annotation to name the user who creates")
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+annotation+`":"somebody-else"}}}`)).To(Succeed())
-			g.Expect(mc.Annotations).To(HaveKeyWithValue(annotation, "jane"), "expected the name of who has created")
+			g.Expect(mc.Annotations).To(HaveKeyWithValue(annotation, "jane"), "expected the annotation to keep the user who created")
 		})).
 		Test(t)
 }
@@ -75,7 +75,7 @@ func TestDeletionProtection(t *testing.T) {
 func TestTotalSize(t *testing.T) {
 	stage.Feature("the sum of sizes in a namespace").
 		Setup(withWebhooks(ownOperator)).
-		Assess("is limited for who creates, changes and scales", func(ctx context.Context, s *framework.Scope) {
+		Assess("is limited for creation, changes and scaling", func(ctx context.Context, s *framework.Scope) {
 			large, room := s.Size(3, 4), s.Size(1, 2)
 			leaves := fmt.Sprintf("leaves %d", room)
 			restart(ctx, s, runner.WithArgs(fmt.Sprintf("--max-total-size-per-namespace=%d", large+room)))
@@ -84,8 +84,8 @@ func TestTotalSize(t *testing.T) {
 			second := create(ctx, s, s.NewName("second"), room)
 			refused(s, resize(ctx, s, second, room+1), "spec.size", leaves)
 			refused(s, scale(ctx, s, second, room+1), "spec.size", leaves)
-			NewWithT(s).Expect(scale(ctx, s, first, large-1)).To(Succeed(), "expected that there is room to be made")
-			NewWithT(s).Expect(scale(ctx, s, second, room+1)).To(Succeed(), "expected that there is room now")
+			NewWithT(s).Expect(scale(ctx, s, first, large-1)).To(Succeed(), "expected a smaller size to be accepted")
+			NewWithT(s).Expect(scale(ctx, s, second, room+1)).To(Succeed(), "expected a size within the limit to be accepted")
 		}).
 		TestAlone(t)
 }
@@ -129,7 +129,7 @@ func TestOff(t *testing.T) {
 			g := NewWithT(s)
 			g.Expect(mc.Annotations).NotTo(HaveKey(cachev1alpha1.AnnotationRequestedBy))
 			g.Expect(patch(ctx, s, mc, `{"metadata":{"annotations":{"`+cachev1alpha1.AnnotationDeletionProtection+`":"true"}}}`)).To(Succeed())
-			g.Expect(s.Client.Delete(ctx, mc)).To(Succeed(), "expected that nobody protects what the webhook would")
+			g.Expect(s.Client.Delete(ctx, mc)).To(Succeed(), "expected the deletion to succeed without webhooks")
 		}).
 		TestAlone(t)
 }
@@ -160,10 +160,10 @@ func removeConfigurations(ctx context.Context, s *framework.Scope) {
 	framework.WaitFor(ctx, s, "a trial", func(ctx context.Context) error {
 		trial := proposed.DeepCopy()
 		if err := s.Client.Create(ctx, trial, client.DryRunAll); err != nil {
-			return fmt.Errorf("expected that nobody asks webhooks that are not configured; last seen: %w", err)
+			return fmt.Errorf("expected no call of webhooks that are not configured; last seen: %w", err)
 		}
 		if trial.Annotations[cachev1alpha1.AnnotationRequestedBy] != "" {
-			return fmt.Errorf("expected that nobody asks webhooks that are not configured; last seen: %v", trial.Annotations)
+			return fmt.Errorf("expected no call of webhooks that are not configured; last seen: %v", trial.Annotations)
 		}
 		return nil
 	})

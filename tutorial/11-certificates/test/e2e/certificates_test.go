@@ -53,7 +53,7 @@ func TestRotation(t *testing.T) {
 
 // TestLostSecret deletes the Secret with the authority, while a certificate of it is in use.
 func TestLostSecret(t *testing.T) {
-	stage.Feature("a Secret that somebody deletes").
+	stage.Feature("a deleted Secret").
 		Setup(withWebhooks(ownOperator)).
 		Assess("is replaced, and fails no admission", func(ctx context.Context, s *framework.Scope) {
 			first := authority(s)

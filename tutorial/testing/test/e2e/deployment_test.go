@@ -41,7 +41,7 @@ func TestRepair(t *testing.T) {
 			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("Spec.Replicas", HaveValue(BeEquivalentTo(*mc.Spec.Size))))
 			settled(ctx, s, mc)
 		}).
-		Assess("a label that somebody changed, that no pod shows", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		Assess("a label that another client changed, which no pod shows", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			// A change of the status that comes late would call Reconcile anyway.
 			settled(ctx, s, created(1, 2)(ctx, s))
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"cache.example.com/memcached-uid":"vandal"}}}`))
