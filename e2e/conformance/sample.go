@@ -306,9 +306,12 @@ func isServed(object client.Object, belongings []unstructured.Unstructured) bool
 // cluster has nothing that would give a volume to a claim, or an address to a load balancer.
 const unchangedFor = 100
 
-// waitForReady waits until the operator has written something for an object, and what belongs to it is ready, which it returns.
+// waitForReady waits until the operator has written something for an object, and what belongs to it is ready, which it returns. Kinds are
+// listed one after another, so a list that comes first may lack what a list that comes last depends on, such as the pods of a Deployment
+// that is ready. Only what two looks in a row have seen was there at the same time.
 func (o *Sample) waitForReady(ctx context.Context, s *framework.Scope, object client.Object) (belongings []unstructured.Unstructured) {
 	unchanged, before := 0, ""
+	var seen map[types.UID]bool
 	framework.WaitFor(ctx, s, o.object.GetKind()+" "+object.GetName(), func(ctx context.Context) (err error) {
 		now := o.object.DeepCopy()
 		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), now); err != nil {
@@ -324,12 +327,22 @@ func (o *Sample) waitForReady(ctx context.Context, s *framework.Scope, object cl
 		if unchanged++; version != before {
 			unchanged, before = 0, version
 		}
-		if len(waiting) == 0 || unchanged == unchangedFor {
+		seenBefore := seen
+		seen = uidsOf(belongings)
+		if len(waiting) == 0 && seenBefore != nil && maps.Equal(seen, seenBefore) || unchanged == unchangedFor {
 			return nil
 		}
-		return fmt.Errorf("expected all that belongs to it to be ready; last seen: %s", strings.Join(waiting, ", "))
+		return fmt.Errorf("expected all that belongs to it to be ready; last seen: %s", cmp.Or(strings.Join(waiting, ", "), "objects come or go"))
 	})
 	return belongings
+}
+
+func uidsOf(objects []unstructured.Unstructured) map[types.UID]bool {
+	uids := map[types.UID]bool{}
+	for i := range objects {
+		uids[objects[i].GetUID()] = true
+	}
+	return uids
 }
 
 // notReady describes the objects that are not ready, and returns what differs when any of the objects changes.
