@@ -267,8 +267,9 @@ const Canary = "canary"
 const canaries = 3
 
 // Barrier returns when the operator has worked off what it had to do: a canary that is created now is available, the audit log has
-// what the operator wrote about it, and the canary is gone. A sample does not say when it is available, so the operator must have written
-// nothing else meanwhile, unless it never stops to.
+// what the operator wrote about it, and the canary is gone. A sample does not say when it is available. That what belongs to the canary is
+// ready does not mean that the operator knows, so the canary's status must say what that of the first copy said in the end. And the
+// operator must have written nothing else meanwhile, unless it never stops to.
 func (c Checks) Barrier(ctx context.Context, s *framework.Scope) {
 	for range canaries {
 		since, name := s.Mark(), Canary
@@ -282,6 +283,9 @@ func (c Checks) Barrier(ctx context.Context, s *framework.Scope) {
 			Writes: s.Writes(since, audit.About(name)),
 			Match:  func(*auditv1.Event) bool { return true },
 		})
+		if sample := c.sample(); sample != nil {
+			sample.waitForWork(ctx, s, canary)
+		}
 		c.remove(ctx, s, canary)
 		if c.sample() == nil || len(framework.VerifyWrites(ctx, s, math.MaxInt, writes(s, since))) == 0 {
 			return

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +29,11 @@ type Sample struct {
 	// companions are what it refers to. They are created before the first copy in each namespace.
 	companions []*unstructured.Unstructured
 
-	// kinds are what the objects are of that come with a copy, and global says that copies have no namespace. Served finds out both.
-	kinds  []schema.GroupVersionKind
-	global bool
+	// kinds are what the objects are of that come with a copy, and global says that copies have no namespace. outcome is what the status of a
+	// copy says once the operator is done with it. Served finds out all three.
+	kinds   []schema.GroupVersionKind
+	global  bool
+	outcome string
 }
 
 // ReadSample reads the YAML file of a custom resource, and those of the objects that it refers to.
@@ -150,7 +153,8 @@ func (o *Sample) createCompanions(ctx context.Context, s *framework.Scope) {
 	}
 }
 
-// narrow waits until all that belongs to a copy is ready, and remembers what kinds that is of.
+// narrow waits until all that belongs to a copy is ready, and remembers what kinds that is of, and what the status of the copy says when it
+// has not changed for a while.
 func (o *Sample) narrow(ctx context.Context, s *framework.Scope, object client.Object) {
 	belongings := o.waitForReady(ctx, s, object)
 	o.kinds = nil
@@ -158,6 +162,69 @@ func (o *Sample) narrow(ctx context.Context, s *framework.Scope, object client.O
 		if kind := found.GroupVersionKind(); !slices.Contains(o.kinds, kind) {
 			o.kinds = append(o.kinds, kind)
 		}
+	}
+	o.outcome = o.waitForOutcome(ctx, s, object, func(string) bool { return false })
+}
+
+// waitForWork waits until the operator is done with a copy as it is done with the first one: until its status says the same. One that says
+// something else is taken as it is when it has not changed for a while.
+func (o *Sample) waitForWork(ctx context.Context, s *framework.Scope, object client.Object) {
+	o.waitForOutcome(ctx, s, object, func(outcome string) bool { return outcome == o.outcome })
+}
+
+// waitForOutcome returns what the status of an object says when that is what is wanted, or has been the same for [unchangedFor] looks. One
+// that never stays the same is taken as it is after some more.
+func (o *Sample) waitForOutcome(ctx context.Context, s *framework.Scope, object client.Object, wanted func(outcome string) bool) (outcome string) {
+	looks, unchanged := 0, 0
+	framework.WaitFor(ctx, s.Patient(healTime), o.object.GetKind()+" "+object.GetName(), func(ctx context.Context) error {
+		now := o.object.DeepCopy()
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), now); err != nil {
+			return err
+		}
+		before := outcome
+		outcome = outcomeOf(now)
+		if unchanged++; outcome != before {
+			unchanged = 0
+		}
+		if looks++; wanted(outcome) || unchanged == unchangedFor || looks == 4*unchangedFor {
+			return nil
+		}
+		return fmt.Errorf("expected its status to stay as it is; last seen: %s", cmp.Or(outcome, "nothing"))
+	})
+	return outcome
+}
+
+// outcomeOf describes what the status of an object says, without what differs between objects that are alike: which fields it has, and the
+// status and the reason of each condition.
+func outcomeOf(object *unstructured.Unstructured) string {
+	var texts []string
+	describeFields(object.Object["status"], "status", &texts)
+	slices.Sort(texts)
+	return strings.Join(slices.Compact(texts), ", ")
+}
+
+// describeFields adds the paths of the single values in a field, and the conditions in it.
+func describeFields(value any, path string, texts *[]string) {
+	switch value := value.(type) {
+	case []any:
+		for _, element := range value {
+			describeFields(element, path, texts)
+		}
+	case map[string]any:
+		if value["type"] != nil && value["status"] != nil { // a condition
+			text := fmt.Sprintf("%s %v=%v", path, value["type"], value["status"])
+			if reason := value["reason"]; reason != nil {
+				text += fmt.Sprintf("/%v", reason)
+			}
+			*texts = append(*texts, text)
+			return
+		}
+		for name, field := range value {
+			describeFields(field, path+"."+name, texts)
+		}
+	case nil:
+	default:
+		*texts = append(*texts, path)
 	}
 }
 
@@ -239,9 +306,12 @@ func isServed(object client.Object, belongings []unstructured.Unstructured) bool
 // cluster has nothing that would give a volume to a claim, or an address to a load balancer.
 const unchangedFor = 100
 
-// waitForReady waits until the operator has written something for an object, and what belongs to it is ready, which it returns.
+// waitForReady waits until the operator has written something for an object, and what belongs to it is ready, which it returns. Kinds are
+// listed one after another, so a list that comes first may lack what a list that comes last depends on, such as the pods of a Deployment
+// that is ready. Only what two looks in a row have seen was there at the same time.
 func (o *Sample) waitForReady(ctx context.Context, s *framework.Scope, object client.Object) (belongings []unstructured.Unstructured) {
 	unchanged, before := 0, ""
+	var seen map[types.UID]bool
 	framework.WaitFor(ctx, s, o.object.GetKind()+" "+object.GetName(), func(ctx context.Context) (err error) {
 		now := o.object.DeepCopy()
 		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), now); err != nil {
@@ -257,12 +327,22 @@ func (o *Sample) waitForReady(ctx context.Context, s *framework.Scope, object cl
 		if unchanged++; version != before {
 			unchanged, before = 0, version
 		}
-		if len(waiting) == 0 || unchanged == unchangedFor {
+		seenBefore := seen
+		seen = uidsOf(belongings)
+		if len(waiting) == 0 && seenBefore != nil && maps.Equal(seen, seenBefore) || unchanged == unchangedFor {
 			return nil
 		}
-		return fmt.Errorf("expected all that belongs to it to be ready; last seen: %s", strings.Join(waiting, ", "))
+		return fmt.Errorf("expected all that belongs to it to be ready; last seen: %s", cmp.Or(strings.Join(waiting, ", "), "objects come or go"))
 	})
 	return belongings
+}
+
+func uidsOf(objects []unstructured.Unstructured) map[types.UID]bool {
+	uids := map[types.UID]bool{}
+	for i := range objects {
+		uids[objects[i].GetUID()] = true
+	}
+	return uids
 }
 
 // notReady describes the objects that are not ready, and returns what differs when any of the objects changes.

@@ -68,8 +68,8 @@ const (
 	elected         = "several replicas of the manager elect a leader"
 )
 
-// TestSamples runs the points that need no mapping with our operator, with that of chapter 02, whose resource gets no namespace here, and
-// with operators that have several faults each: every point holds, except for those that are about the faults. They share a cluster, one
+// TestSamples runs the points that need no mapping with our operator, also when it is slow, with that of chapter 02, whose resource gets no
+// namespace here, and with operators that have several faults each: every point holds, except for those that are about the faults. They share a cluster, one
 // after another.
 func TestSamples(t *testing.T) {
 	tier.All(t)
@@ -99,6 +99,8 @@ func TestSamples(t *testing.T) {
 			autoscaled: MatchRegexp(`^holds(: the operator puts back the replicas of its Deployment, so an autoscaler for it can't work)?$`), // if it does so at once
 			upgraded:   noVersionBefore,
 		}, nil},
+		// The status comes when all that belongs to an object has long been ready.
+		{"a status that is late", brokenBy("testdata/slow"), memcached, nil, nil, []string{generation, quiet}},
 		{"a resource without a namespace", func(t *testing.T) conformance.Prepared {
 			return withoutNamespace(t, build(t, "./tutorial/02-informer-queue/cmd"), tickets)
 		}, filepath.Join(tickets, "samples", "flightticket.yaml"),

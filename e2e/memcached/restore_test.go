@@ -98,17 +98,24 @@ func withoutServerFields(saved *appsv1.Deployment) *appsv1.Deployment {
 	}
 }
 
-// podUIDs returns the UIDs of a Deployment's pods.
-func podUIDs(ctx context.Context, s *framework.Scope, deployment *appsv1.Deployment) []types.UID {
+// podUIDs returns the UIDs of a Deployment's pods when there are as many as it asks for, besides those that are being deleted. The status of
+// the Deployment does not count these, which may be from before a rollout, or of a Deployment that had the same selector and is gone.
+func podUIDs(ctx context.Context, s *framework.Scope, deployment *appsv1.Deployment) (uids []types.UID) {
 	s.Helper()
-	pods := &corev1.PodList{}
-	if err := s.Client.List(ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels)); err != nil {
-		s.Fatal(err)
+	staying := func(objects []client.Object) []types.UID {
+		uids = nil
+		for _, pod := range objects {
+			if pod.GetDeletionTimestamp() == nil {
+				uids = append(uids, pod.GetUID())
+			}
+		}
+		return uids
 	}
-	var uids []types.UID
-	for _, pod := range pods.Items {
-		uids = append(uids, pod.UID)
-	}
+	framework.WaitForObjects(ctx, s, framework.ObjectsInput{
+		List:    &corev1.PodList{},
+		Options: []client.ListOption{client.InNamespace(deployment.Namespace), client.MatchingLabels(deployment.Spec.Selector.MatchLabels)},
+		Matcher: WithTransform(staying, HaveLen(int(*deployment.Spec.Replicas))),
+	})
 	return uids
 }
 
