@@ -217,6 +217,9 @@ func excerpt(output string) string {
 		from = max(panicked-1, 0) // the line before names the test
 	}
 	to := min(from+mostLines, len(lines))
+	if blank := slices.Index(lines[from:to], ""); blank >= 0 && timedOut(output) { // before it are the names of the tests that ran
+		to = from + blank
+	}
 	var kept []string
 	if from > 0 {
 		kept = append(kept, fmt.Sprintf("(%d lines before)", from))

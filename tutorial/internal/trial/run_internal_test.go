@@ -23,8 +23,12 @@ func TestExcerpt(t *testing.T) {
 		"long":    {numbered(1, 30) + "\n", "(5 lines before)\n" + numbered(6, 30)},
 		"a panic": {"--- FAIL: TestA (0.00s)\npanic: no map\n" + numbered(1, 3), "--- FAIL: TestA (0.00s)\npanic: no map\n" + numbered(1, 3)},
 		"many stacks": {
-			numbered(1, 40) + "\npanic: test timed out after 2m0s\n\trunning tests:\n\t\tTestA (2m0s)\n" + numbered(1, 50),
-			"(39 lines before)\nline 40\npanic: test timed out after 2m0s\n\trunning tests:\n\t\tTestA (2m0s)\n" + numbered(1, 21) + "\n(29 lines after)",
+			numbered(1, 40) + "\npanic: no map\n" + numbered(1, 50),
+			"(39 lines before)\nline 40\npanic: no map\n" + numbered(1, 23) + "\n(27 lines after)",
+		},
+		"a test that hangs": {
+			"=== line\npanic: test timed out after 2m0s\n\trunning tests:\n\t\tTestA (2m0s)\n\n" + numbered(1, 9),
+			"=== line\npanic: test timed out after 2m0s\n\trunning tests:\n\t\tTestA (2m0s)\n(10 lines after)",
 		},
 		"a panic as it starts": {"panic: no map\n" + numbered(1, 2), "panic: no map\n" + numbered(1, 2)},
 		"a long line":          {strings.Repeat("é", 200), strings.Repeat("é", 150) + "…"},
