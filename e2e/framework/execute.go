@@ -1,9 +1,9 @@
 package framework
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// mostOutput is how much a program of [Scope.Execute] may print until the rest is dropped.
+	// mostOutput is how much is kept of what a program of [Scope.Execute] prints. If it prints more, the middle is dropped.
 	mostOutput = 1 << 20
 	// toEnd is how long its output is waited for when it has ended.
 	toEnd = 5 * time.Second
@@ -40,7 +40,7 @@ func (s *Scope) Execute(ctx context.Context, program string, args, env []string)
 		line, err = rules.CommandLine(program, args...)
 		s.must(err)
 	}
-	printed := &limited{left: mostOutput}
+	printed := &limited{half: mostOutput / 2}
 	command := exec.CommandContext(ctx, line[0], line[1:]...)
 	command.Dir, command.Env, command.Stdout, command.Stderr, command.WaitDelay = private, env, printed, printed, toEnd
 	err = command.Run()
@@ -50,19 +50,33 @@ func (s *Scope) Execute(ctx context.Context, program string, args, env []string)
 	if exited := new(exec.ExitError); err != nil && !errors.As(err, &exited) && !errors.Is(err, exec.ErrWaitDelay) {
 		s.Fatalf("running %s: %v", filepath.Base(program), err)
 	}
-	return printed.kept.String(), command.ProcessState.ExitCode()
+	return printed.String(), command.ProcessState.ExitCode()
 }
 
-// limited keeps the first bytes that are written to it.
+// limited keeps how an output starts and how it ends: as many bytes of each.
 type limited struct {
-	kept bytes.Buffer // not embedded, because its ReadFrom does not stop at the limit
-	left int
+	half        int
+	first, last []byte // last has the last bytes at its end, and may have more than half
+	dropped     int
 }
 
 // Write takes everything.
 func (l *limited) Write(p []byte) (int, error) {
-	kept := p[:min(len(p), l.left)]
-	l.left -= len(kept)
-	l.kept.Write(kept)
+	split := min(len(p), l.half-len(l.first))
+	l.first = append(l.first, p[:split]...)
+	l.last = append(l.last, p[split:]...)
+	if surplus := len(l.last) - l.half; surplus > l.half { // not each time, because it moves the others
+		l.last = append(l.last[:0], l.last[surplus:]...)
+		l.dropped += surplus
+	}
 	return len(p), nil
+}
+
+// String returns both, with a line between them that says how much is missing.
+func (l *limited) String() string {
+	surplus := max(len(l.last)-l.half, 0)
+	if l.dropped+surplus == 0 {
+		return string(l.first) + string(l.last)
+	}
+	return fmt.Sprintf("%s\n(%d bytes left out)\n%s", l.first, l.dropped+surplus, l.last[surplus:])
 }

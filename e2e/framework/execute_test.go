@@ -42,14 +42,40 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// A program that prints without end does not take all memory.
+// A program that prints without end does not take all memory. How it started and how it ended stay readable.
 func TestExecuteLimitsTheOutput(t *testing.T) {
 	g := NewWithT(t)
 	t.Setenv(operatorVariable, "")
 	s := &Scope{T: t}
-	output, exit := s.Execute(t.Context(), "/bin/sh", []string{"-c", `i=0; while [ $i -lt 40000 ]; do echo "a line of some length, number $i"; i=$((i+1)); done`}, nil)
+	output, exit := s.Execute(t.Context(), "/bin/sh", []string{"-c", `i=0; while [ $i -lt 80000 ]; do echo "a line of some length, number $i"; i=$((i+1)); done`}, nil)
 	g.Expect(exit).To(Equal(0))
-	g.Expect(output).To(HaveLen(mostOutput))
+	g.Expect(len(output)).To(BeNumerically("~", mostOutput, 200))
 	g.Expect(output).To(HavePrefix("a line of some length, number 0\n"))
+	g.Expect(output).To(HaveSuffix("a line of some length, number 79999\n"))
+	g.Expect(output).To(MatchRegexp(`(?m)^\(\d+ bytes left out\)$`))
 	g.Expect(strings.Count(output, "\n")).To(BeNumerically(">", 1000))
+}
+
+func TestLimited(t *testing.T) {
+	for name, test := range map[string]struct {
+		written []string
+		want    string
+	}{
+		"nothing":       {nil, ""},
+		"little":        {[]string{"ab", "cd"}, "abcd"},
+		"just enough":   {[]string{"abcd", "efgh"}, "abcdefgh"},
+		"one more":      {[]string{"abcd", "efghi"}, "abcd\n(1 bytes left out)\nfghi"},
+		"byte by byte":  {strings.Split("abcdefghijklm", ""), "abcd\n(5 bytes left out)\njklm"},
+		"all at once":   {[]string{"abcdefghijklm"}, "abcd\n(5 bytes left out)\njklm"},
+		"across halves": {[]string{"ab", "cdefg", "hijkl", "m"}, "abcd\n(5 bytes left out)\njklm"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			l := limited{half: 4}
+			for _, part := range test.written {
+				g.Expect(l.Write([]byte(part))).To(Equal(len(part)))
+			}
+			g.Expect(l.String()).To(Equal(test.want))
+		})
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,7 +25,7 @@ type Tests struct {
 	faults     []mutant.Mutant
 	executable string
 	key        Key
-	passed     *string // what the tests print on the healthy operator where they fail; nil before they have run
+	passed     *string // what run returned on the healthy operator; nil before that
 }
 
 // New returns the tests of the chapter called stage, in the repository at root.
@@ -32,15 +34,26 @@ func New(root, stage string) *Tests { return &Tests{root: root, stage: stage} }
 // attempts is how often tests have to notice a fault. A flaky test that fails by chance has not noticed anything.
 const attempts = 3
 
-// runLimit is how long one run of the tests may take, in the format of go test. A hundred repetitions take seconds, and minutes on a busy machine.
-const runLimit = "10m"
+// How long the tests may take, in the format of go test. To run them once takes less than a second, and a hundred times a few: both take
+// longer on a busy machine, and a learner waits this long for a test that hangs.
+const (
+	onceLimit     = "2m"
+	repeatedLimit = "10m"
+)
 
 // Pass fails unless all tests pass on the healthy operator, run with these arguments of go test.
 func (t *Tests) Pass(ctx context.Context, s *framework.Scope, args ...string) {
 	s.Helper()
 	t.prepare(ctx, s)
-	if output, ok := t.run(ctx, s, "", args...); !ok {
-		s.Fatalf("expected the tests to pass on the healthy operator%s:\n%s", with(args), last(output))
+	output := t.healthy(ctx, s)
+	if timedOut(output) {
+		args = nil
+	}
+	if len(args) > 0 {
+		output = t.run(ctx, s, "", append([]string{"-test.timeout=" + repeatedLimit}, args...)...)
+	}
+	if output != "" {
+		s.Fatalf("expected the tests to pass on the healthy operator%s:\n%s", with(args), excerpt(output))
 	}
 }
 
@@ -52,15 +65,16 @@ func (t *Tests) Notice(ctx context.Context, s *framework.Scope, fault string) {
 		s.Fatalf("there is no fault %q", fault)
 	}
 	if output := t.healthy(ctx, s); output != "" {
-		s.Fatalf("expected the tests to pass on the healthy operator, because otherwise it proves nothing that they fail on another one:\n%s", last(output))
+		s.Fatalf("expected the tests to pass on the healthy operator, because otherwise it proves nothing that they fail on another one: %s",
+			summary(output))
 	}
 	for range attempts {
-		output, ok := t.run(ctx, s, fault)
-		if ok {
+		output := t.run(ctx, s, fault, "-test.timeout="+onceLimit)
+		if output == "" {
 			s.Fatalf("expected at least one test to fail, because in this operator %s", broken)
 		}
-		if !strings.Contains(output, "--- FAIL: ") {
-			s.Fatalf("expected a test to fail by an assertion, because in this operator %s; it printed:\n%s", broken, last(output))
+		if !failed(output) {
+			s.Fatalf("expected a test to fail by an assertion, because in this operator %s; it printed:\n%s", broken, excerpt(output))
 		}
 	}
 }
@@ -135,22 +149,26 @@ func (t *Tests) healthy(ctx context.Context, s *framework.Scope) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.passed == nil {
-		output, ok := t.run(ctx, s, "")
-		if ok {
-			output = ""
-		} else if output == "" {
-			output = "(no output)"
-		}
+		output := t.run(ctx, s, "", "-test.timeout="+onceLimit)
 		t.passed = &output
 	}
 	return *t.passed
 }
 
-// run runs the tests on the operator with a fault, or on the healthy one if that is "", and reports whether they pass.
-func (t *Tests) run(ctx context.Context, s *framework.Scope, fault string, args ...string) (output string, ok bool) {
+// run runs the tests on the operator with a fault, or on the healthy one if that is "", with these arguments of go test. It returns what
+// they print, or "" if they pass.
+func (t *Tests) run(ctx context.Context, s *framework.Scope, fault string, args ...string) string {
 	s.Helper()
-	output, exit := s.Execute(ctx, t.executable, append([]string{"-test.timeout=" + runLimit}, args...), []string{schemata.Variable + "=" + t.key.Value(fault)})
-	return output, exit == 0
+	// As go test does, so that a test that exits the process does not count as one that passes.
+	args = append([]string{"-test.paniconexit0"}, args...)
+	output, exit := s.Execute(ctx, t.executable, args, []string{schemata.Variable + "=" + t.key.Value(fault)})
+	switch {
+	case exit == 0:
+		return ""
+	case strings.TrimSpace(output) == "":
+		return "(no output)"
+	}
+	return output
 }
 
 // with returns the arguments for a message.
@@ -161,14 +179,59 @@ func with(args []string) string {
 	return " with " + strings.Join(args, " ")
 }
 
-// most is how many lines of the tests' output are worth reading.
-const most = 25
+// failures matches the line about a test function that failed.
+var failures = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// last returns the last lines of an output.
-func last(output string) string {
-	lines := strings.Split(strings.TrimSpace(output), "\n")
-	if left := len(lines) - most; left > 0 {
-		lines = append([]string{fmt.Sprintf("(%d lines before)", left)}, lines[left:]...)
+// failed reports whether the output says that a test failed. The line about it may be left out of a long output, but not the last one.
+func failed(output string) bool {
+	return failures.MatchString(output) || strings.HasSuffix(strings.TrimSpace(output), "\nFAIL")
+}
+
+// timedOut reports whether the tests were stopped because they took too long.
+func timedOut(output string) bool { return strings.Contains(output, "panic: test timed out after ") }
+
+// summary returns which tests have failed. What they print is in the failure of Pass.
+func summary(output string) string {
+	var names []string
+	for _, match := range failures.FindAllStringSubmatch(output, -1) {
+		if !slices.Contains(names, match[1]) {
+			names = append(names, match[1])
+		}
 	}
-	return strings.Join(lines, "\n")
+	if len(names) == 0 {
+		return "\n" + excerpt(output)
+	}
+	return strings.Join(names, ", ") + " failed"
+}
+
+const (
+	mostLines = 25  // how many lines of the tests' output are worth reading
+	mostBytes = 300 // and how much of each
+)
+
+// excerpt returns the end of an output, or where a panic starts, because stacks follow it.
+func excerpt(output string) string {
+	lines := strings.Split(strings.TrimSpace(output), "\n")
+	from := max(len(lines)-mostLines, 0)
+	if panicked := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "panic: ") }); panicked >= 0 {
+		from = max(panicked-1, 0) // the line before names the test
+	}
+	to := min(from+mostLines, len(lines))
+	if blank := slices.Index(lines[from:to], ""); blank >= 0 && timedOut(output) { // before it are the names of the tests that ran
+		to = from + blank
+	}
+	var kept []string
+	if from > 0 {
+		kept = append(kept, fmt.Sprintf("(%d lines before)", from))
+	}
+	for _, line := range lines[from:to] {
+		if len(line) > mostBytes {
+			line = strings.ToValidUTF8(line[:mostBytes], "") + "…"
+		}
+		kept = append(kept, line)
+	}
+	if after := len(lines) - to; after > 0 {
+		kept = append(kept, fmt.Sprintf("(%d lines after)", after))
+	}
+	return strings.Join(kept, "\n")
 }
