@@ -150,7 +150,7 @@ func migrate(ctx context.Context, s *framework.Scope) {
 			return err
 		}
 		if time.Now().After(next) {
-			next, pause = time.Now().Add(pause), 2*pause
+			next, pause = time.Now().Add(pause), min(2*pause, 2*time.Second)
 			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"seen":%q}}}`, migration.ResourceVersion)
 			if err := s.Client.Patch(ctx, migration, client.RawPatch(types.MergePatchType, patch)); err != nil {
 				return err
