@@ -17,7 +17,16 @@ import (
 // another feature, whose namespace begins with prefix as well, says nothing about the feature in namespace.
 func lastErrors(log []byte, namespace, prefix string, most int) []string {
 	var texts []string
+	stopping := false
 	for line := range bytes.Lines(log) {
+		switch {
+		case bytes.Contains(line, []byte(`"Stopping and waiting for`)):
+			stopping = true
+		case bytes.Contains(line, []byte(`"Starting EventSource"`)):
+			stopping = false
+		case stopping && bytes.Contains(line, []byte("failed to get informer from cache")):
+			continue // controller-runtime gives up waiting, because the operator is stopped
+		}
 		if bytes.Contains(line, []byte(namespace)) || !bytes.Contains(line, []byte(prefix)) {
 			texts = append(texts, logline.Error(bytes.TrimSpace(line)))
 		}

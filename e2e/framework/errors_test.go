@@ -25,6 +25,18 @@ func TestLastErrors(t *testing.T) {
 	if got := lastErrors([]byte(log), "05-status-a", "05-status-", 3); !slices.Equal(got, want) {
 		t.Errorf("expected %q, got %q", want, got)
 	}
+	// An operator that is stopped before its caches have synced says so, which is not a fault. Otherwise it may be one.
+	const stopped = `{"level":"info","ts":"1","msg":"Starting EventSource"}
+{"level":"info","ts":"2","msg":"Stopping and waiting for non leader election runnables"}
+{"level":"error","ts":"3","msg":"failed to get informer from cache","error":"Timeout: failed waiting for *v1.Pod Informer to sync"}
+{"level":"error","ts":"4","msg":"error received after stop sequence was engaged","error":"lost"}
+{"level":"info","ts":"5","msg":"Starting EventSource"}
+{"level":"error","ts":"6","msg":"failed to get informer from cache","error":"Timeout: failed waiting for *v1.Secret Informer to sync"}
+`
+	want = []string{"error received after stop sequence was engaged: lost", "failed to get informer from cache: Timeout: failed waiting for *v1.Secret Informer to sync"}
+	if got := lastErrors([]byte(stopped), "05-status-a", "05-status-", 3); !slices.Equal(got, want) {
+		t.Errorf("expected %q, got %q", want, got)
+	}
 	if got := lastErrors([]byte("{\"level\":\"info\",\"msg\":\"ERROR rate 0\"}\n\n"), "05-status-a", "05-status-", 3); len(got) > 0 {
 		t.Errorf("expected no error, got %q", got)
 	}

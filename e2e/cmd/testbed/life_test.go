@@ -354,9 +354,24 @@ func TestRunUntilCtrlC(t *testing.T) {
 		t.Errorf("kubectl's cache of this cluster: %v, %v", cached, err)
 	}
 
-	second, err := b.command("testbed", "run").CombinedOutput()
+	// A run that is refused leaves the CustomResourceDefinition to the one that goes on: it may say at which port objects are converted.
+	generation := func() string {
+		out, err := b.command("bash", "-c", `
+			eval "$(make -s env)"
+			kubectl get crd memcacheds.cache.example.com -o jsonpath='{.metadata.generation}'
+		`).Output()
+		if err != nil {
+			t.Fatalf("reading the CustomResourceDefinition: %v", err)
+		}
+		return string(out)
+	}
+	before := generation()
+	second, err := b.command("testbed", "run", "--operator=tutorial/versions").CombinedOutput()
 	if err == nil || !bytes.Contains(second, []byte("another terminal runs the operator on the cluster testbed")) {
 		t.Errorf("a second run: %v\n%s", err, second)
+	}
+	if after := generation(); after != before {
+		t.Errorf("the generation of the CustomResourceDefinition was %s, and is %s after a run that was refused", before, after)
 	}
 
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/existing"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
-	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 func newRun(g *global) *cobra.Command {
@@ -72,9 +71,6 @@ func runOperator(ctx context.Context, g *global, directory string, onExisting bo
 	}
 	foreground.Say("compiling %s", foreground.Title)
 	if foreground.Program, err = build(ctx, root, directory); err != nil {
-		return err
-	}
-	if err := runner.Define(ctx, foreground.Config, foreground.Program.Manifests); err != nil {
 		return err
 	}
 	return afterStop(ctx, foreground.Run(ctx), "the operator has ended")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
@@ -79,12 +80,19 @@ func replace(ctx context.Context, s *framework.Scope, spec apiextensionsv1.Custo
 	}
 }
 
-// own is the setup of a feature that changes the CustomResourceDefinition. At its end, the definition and the operator are as at first.
+// own is the setup of a feature that changes the CustomResourceDefinition. At its end, the definition and the operator are as at first. The
+// operator is killed, because it may take five seconds to stop: its webhook server waits for as long for the first request on each new
+// connection, and the API server opens connections that it does not need.
 func own(ctx context.Context, s *framework.Scope) {
 	if !s.Webhooks {
 		s.Skip("the API server of this cluster can't call webhooks of a process on this machine")
 	}
-	s.RestartAfterwards(ctx)
+	s.Cleanup(func() {
+		ctx := context.WithoutCancel(ctx)
+		if err := errors.Join(s.Operator.Kill(ctx), s.Operator.Restart(ctx)); err != nil {
+			s.Error(err)
+		}
+	})
 	before := definition(ctx, s).Spec
 	s.Cleanup(func() { replace(context.WithoutCancel(ctx), s, before) })
 }
@@ -130,9 +138,26 @@ func migrate(ctx context.Context, s *framework.Scope) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	succeeded := ContainElement(And(HaveField("Type", string(storagemigrationv1.MigrationSucceeded)), HaveField("Status", metav1.ConditionTrue)))
-	// The controller tries again, later each time, until the garbage collector's cache has what was there before the definition changed.
-	framework.WaitForObject(ctx, s.Patient(2*framework.Converge), migration, HaveField("Status.Conditions", succeeded))
+	// The controller begins when the garbage collector's cache has an event that is younger than the migration, such as this one.
+	framework.WaitForObject(ctx, s, migration, HaveField("Status.ResourceVersion", Not(BeEmpty())))
+	createNew(ctx, s)
+	// Until then, it tries again: later each time, but at once when the migration has changed. It can't finish while that changes, so the
+	// pauses grow.
+	next, pause := time.Now(), 100*time.Millisecond
+	framework.WaitFor(ctx, s.Patient(2*framework.Converge), "the migration "+migration.Name, func(ctx context.Context) error {
+		err := s.Client.Get(ctx, client.ObjectKeyFromObject(migration), migration)
+		if err != nil || meta.IsStatusConditionTrue(migration.Status.Conditions, string(storagemigrationv1.MigrationSucceeded)) {
+			return err
+		}
+		if time.Now().After(next) {
+			next, pause = time.Now().Add(pause), min(2*pause, 2*time.Second)
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"seen":%q}}}`, migration.ResourceVersion)
+			if err := s.Client.Patch(ctx, migration, client.RawPatch(types.MergePatchType, patch)); err != nil {
+				return err
+			}
+		}
+		return fmt.Errorf("expected Succeeded; last seen: %+v", migration.Status.Conditions)
+	})
 	framework.WaitForObject(ctx, s, definition(ctx, s), HaveField("Status.StoredVersions", HaveLen(1)))
 	if err := s.Client.Delete(ctx, migration); err != nil {
 		s.Fatal(err)
@@ -169,6 +194,16 @@ func verifyRemoval(ctx context.Context, s *framework.Scope, name string, allowed
 		return
 	}
 	NewWithT(s).Expect(err).To(MatchError(ContainSubstring("status.storedVersions")), "expected that %s may not be removed", name)
+}
+
+// apply applies a label to a Memcached in the new version, by server-side apply.
+func apply(ctx context.Context, s *framework.Scope, mc client.Object) error {
+	labeled := &unstructured.Unstructured{}
+	labeled.SetGroupVersionKind(cachev1beta1.GroupVersion.WithKind("Memcached"))
+	labeled.SetNamespace(mc.GetNamespace())
+	labeled.SetName(mc.GetName())
+	labeled.SetLabels(map[string]string{"applied": "yes"})
+	return s.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(labeled), client.FieldOwner("another"))
 }
 
 func TestMigration(t *testing.T) {
@@ -213,6 +248,17 @@ func TestMigration(t *testing.T) {
 			NewWithT(s).Expect(apierrors.IsNotFound(err) || meta.IsNoMatchError(err)).To(BeTrue(), "expected that v1alpha1 is not served; last seen: %v", err)
 			NewWithT(s).Expect(asNew(ctx, s, p.older).Spec.Replicas).To(Equal(p.older.Spec.Size))
 		}).
+		Assess("a version that is removed blocks server-side apply where an old client owns fields, until that is forgotten", func(ctx context.Context, s *framework.Scope) {
+			removed := definition(ctx, s).Spec
+			removed.Versions = slices.DeleteFunc(removed.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == oldVersion })
+			replace(ctx, s, removed)
+			g := NewWithT(s)
+			g.Expect(apply(ctx, s, p.newer)).To(Succeed())
+			g.Expect(apply(ctx, s, p.older)).To(MatchError(ContainSubstring("invalid group/version: " + cachev1alpha1.GroupVersion.String())))
+			forget := client.RawPatch(types.JSONPatchType, []byte(`[{"op": "replace", "path": "/metadata/managedFields", "value": [{}]}]`))
+			g.Expect(s.Client.Patch(ctx, asNew(ctx, s, p.older), forget)).To(Succeed())
+			g.Expect(apply(ctx, s, p.older)).To(Succeed())
+		}).
 		TestAlone(t)
 }
 
@@ -245,19 +291,19 @@ func TestRollback(t *testing.T) {
 func TestWebhookDown(t *testing.T) {
 	const failed = "conversion webhook for cache.example.com/"
 	var p pair
-	var late *cachev1alpha1.Memcached
+	var late, doomed *cachev1alpha1.Memcached
 	stage.Feature("without the conversion webhook").
 		Setup(own).
 		Setup(func(ctx context.Context, s *framework.Scope) {
 			p = both(ctx, s)
 			settled(ctx, s, p.newer, *p.newer.Spec.Replicas)
 			settled(ctx, s, p.older, *p.older.Spec.Size)
-			if err := s.Operator.Stop(ctx); err != nil {
+			if err := s.Operator.Kill(ctx); err != nil {
 				s.Fatal(err)
 			}
 			// While the old version is the storage version, its clients need no conversion.
 			define(ctx, s, storedAs(oldVersion))
-			late = createOld(ctx, s, s.Port())
+			late, doomed = createOld(ctx, s, s.Port()), createOld(ctx, s, s.Port())
 			define(ctx, s, storedAs(newVersion))
 			verifyStored(ctx, s, oldVersion, late)
 		}).
@@ -277,26 +323,27 @@ func TestWebhookDown(t *testing.T) {
 			}
 		}).
 		Assess("a server-side apply fails where an old client owns fields", func(ctx context.Context, s *framework.Scope) {
-			apply := func(mc client.Object) error {
-				labeled := &unstructured.Unstructured{}
-				labeled.SetGroupVersionKind(cachev1beta1.GroupVersion.WithKind("Memcached"))
-				labeled.SetNamespace(mc.GetNamespace())
-				labeled.SetName(mc.GetName())
-				labeled.SetLabels(map[string]string{"applied": "yes"})
-				return s.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(labeled), client.FieldOwner("another"))
-			}
-			NewWithT(s).Expect(apply(p.newer)).To(Succeed())
-			NewWithT(s).Expect(apply(p.older)).To(MatchError(ContainSubstring(failed)))
+			NewWithT(s).Expect(apply(ctx, s, p.newer)).To(Succeed())
+			NewWithT(s).Expect(apply(ctx, s, p.older)).To(MatchError(ContainSubstring(failed)))
 		}).
-		Assess("an object that is stored in the old version can't be read, changed or deleted", func(ctx context.Context, s *framework.Scope) {
+		Assess("an object that is stored in the old version can't be read, changed or deleted in the new one", func(ctx context.Context, s *framework.Scope) {
 			stuck := &cachev1beta1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: late.Namespace, Name: late.Name}}
 			for _, err := range []error{
 				s.Client.Get(ctx, client.ObjectKeyFromObject(late), stuck.DeepCopy()),
 				s.Client.Patch(ctx, stuck.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"yes"}}}`))),
 				s.Client.Delete(ctx, stuck.DeepCopy()),
+				s.Client.List(ctx, &cachev1beta1.MemcachedList{}, client.InNamespace(s.Namespace), client.Limit(500)), // as kubectl does
 			} {
 				NewWithT(s).Expect(err).To(MatchError(ContainSubstring(failed)))
 			}
+		}).
+		Assess("it can be read and deleted in the old one, but not changed", func(ctx context.Context, s *framework.Scope) {
+			g := NewWithT(s)
+			stuck := asOld(ctx, s, late)
+			g.Expect(stuck.Spec).To(Equal(late.Spec))
+			stuck.Spec.Size = new(s.Size(3, 5))
+			g.Expect(s.Client.Update(ctx, stuck)).To(MatchError(ContainSubstring(failed)), "expected that a write needs a conversion to the storage version")
+			g.Expect(s.Client.Delete(ctx, doomed)).To(Succeed())
 		}).
 		Assess("the operator comes back on its own", func(ctx context.Context, s *framework.Scope) {
 			if err := s.Operator.Restart(ctx); err != nil {

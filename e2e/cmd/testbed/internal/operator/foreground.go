@@ -13,6 +13,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/logtail"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/kind/home"
 )
 
@@ -41,9 +42,9 @@ type Foreground struct {
 // errGone is the cause of a context that ends because the cluster does.
 var errGone = errors.New("the cluster is taken down")
 
-// Run runs the operator until it ends, which is an error, or until ctx does;
-// then it stops the operator and returns ctx's cause. It returns nil when the
-// cluster is taken down. Nothing of it is left, also when the caller is killed.
+// Run applies the program's CustomResourceDefinitions and runs the operator
+// until it ends, which is an error, or until ctx does; then it stops the
+// operator and returns ctx's cause. It returns nil when the cluster is taken down. Nothing of it is left, also when the caller is killed.
 func (f Foreground) Run(ctx context.Context) (returned error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -77,6 +78,11 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 	orderly := context.WithoutCancel(ctx)
 	// The log is read to its end before it goes.
 	defer func() { returned = errors.Join(returned, sup.Shutdown(orderly)) }()
+
+	// Not before it is certain that no other terminal runs an operator, whose CustomResourceDefinitions say how to reach it.
+	if err := runner.Define(ctx, f.Config, f.Program.Manifests); err != nil {
+		return err
+	}
 
 	if f.Beside != nil {
 		makesWay, err := isRunning(ctx, f.Beside)
