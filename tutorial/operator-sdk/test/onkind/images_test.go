@@ -58,7 +58,7 @@ func TestAnsibleOperatorAsImage(t *testing.T) {
 
 // serves deploys a project's operator as an image on a kind cluster of that name, with the manifests, and so with the permissions and
 // limits, that are in config/default. Then it checks what real pods can show of the contract: the size is followed, memcached listens on the
-// port, a deleted Deployment comes back, and a deletion leaves nothing. The condition is the one that the operator's users wait for.
+// port, a deleted Deployment comes back, and a deletion leaves nothing. No permission may be missing. The condition is the one that the operator's users wait for.
 func serves(t *testing.T, clusterName, project string, image v1.Image, condition string) {
 	t.Helper()
 	p, kubeconfig := kindtest.Start(t, clusterName, imagetest.Archive(t, map[string]v1.Image{operatorImage: image}))
@@ -134,6 +134,9 @@ func serves(t *testing.T, clusterName, project string, image v1.Image, condition
 	kubectl("wait", "--for=delete", deployment, timeout)
 	if left := kubectl("get", "deployments,secrets", "--output=name"); strings.TrimSpace(left) != "" {
 		t.Errorf("the deletion has left %q behind", left)
+	}
+	if log := kubectl("logs", "--namespace=operator-system", "deployment/operator-controller-manager"); strings.Contains(log, "is forbidden") {
+		t.Errorf("expected the operator to ask for nothing that config/rbac does not allow; last seen:\n%s", log)
 	}
 	restarts := kubectl("get", "pods", "--namespace=operator-system", "--output=jsonpath={.items[*].status.containerStatuses[*].restartCount}")
 	if restarts != "0" {
