@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,13 @@ func TestStatus(t *testing.T) {
 		Assess("reports that all pods are ready", enough).
 		Setup(resized(3, 5)).
 		Assess("reports it for another size", enough).
+		Assess("reports that pods are gone, although the Memcached has not changed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+			caughtUp(ctx, s, mc)
+			forbidPods(ctx, s)
+			NewWithT(s).Expect(s.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(s.Namespace))).To(Succeed())
+			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: "Available", Status: metav1.ConditionFalse, Reason: "ReplicasNotReady"})
+			framework.WaitForObject(ctx, s, mc, HaveField("Status.ReadyReplicas", BeZero()))
+		}).
 		Assess("was never Available with too few", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			for _, version := range record.Of(s.Versions(ctx), mc.UID) {
 				size, _, _ := unstructured.NestedInt64(version.Object.Object, "spec", "size")
@@ -48,6 +56,27 @@ func TestStatus(t *testing.T) {
 			}
 		}).
 		Test(t)
+}
+
+// caughtUp waits until the operator has nothing more to do for a Memcached whose pods are ready. It serves one Memcached at a time, so when
+// it serves one that was created later, it has handled what happened before. A status that it writes calls Reconcile again, up to twice until
+// that writes nothing, and a call that comes late would hide that changes of the Deployment do not call it.
+func caughtUp(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
+	s.Helper()
+	for range 3 {
+		framework.WaitForObject(ctx, s, deploymentOf(create(ctx, s, s.NewName("next"), 1)), Not(BeNil()))
+	}
+}
+
+// forbidPods sets a quota of none, so that deleted pods are not replaced, and waits until the API server keeps it.
+func forbidPods(ctx context.Context, s *framework.Scope) {
+	s.Helper()
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("none")},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}
+	NewWithT(s).Expect(s.Client.Create(ctx, quota)).To(Succeed())
+	framework.WaitForObject(ctx, s, quota, HaveField("Status.Hard", HaveKey(corev1.ResourcePods)))
 }
 
 // generationOf returns the observedGeneration of an object's only condition.
@@ -65,6 +94,7 @@ func generationOf(object *unstructured.Unstructured) int64 {
 func TestRepair(t *testing.T) {
 	framework.Given(stage.Feature("repair"), created(2, 3)).
 		Setup(settled).
+		Setup(caughtUp).
 		Assess("a Deployment that was scaled", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, mc.Spec.Size+1))
 			if err := s.Client.Patch(ctx, deploymentOf(mc), patch, client.FieldOwner("kubectl")); err != nil {
