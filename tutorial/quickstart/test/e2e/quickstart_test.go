@@ -39,13 +39,6 @@ func TestStatus(t *testing.T) {
 		Assess("reports that all pods are ready", enough).
 		Setup(resized(3, 5)).
 		Assess("reports it for another size", enough).
-		Assess("reports that pods are gone, although the Memcached has not changed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
-			caughtUp(ctx, s, mc)
-			forbidPods(ctx, s)
-			NewWithT(s).Expect(s.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(s.Namespace))).To(Succeed())
-			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: "Available", Status: metav1.ConditionFalse, Reason: "ReplicasNotReady"})
-			framework.WaitForObject(ctx, s, mc, HaveField("Status.ReadyReplicas", BeZero()))
-		}).
 		Assess("was never Available with too few", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			for _, version := range record.Of(s.Versions(ctx), mc.UID) {
 				size, _, _ := unstructured.NestedInt64(version.Object.Object, "spec", "size")
@@ -54,6 +47,13 @@ func TestStatus(t *testing.T) {
 					NewWithT(s).Expect(ready).To(BeNumerically(">=", size), "expected Available=True only when as many pods are ready as the size says")
 				}
 			}
+		}).
+		Assess("reports that pods are gone, although the Memcached has not changed", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+			caughtUp(ctx, s, mc)
+			forbidPods(ctx, s)
+			NewWithT(s).Expect(s.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(s.Namespace))).To(Succeed())
+			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: "Available", Status: metav1.ConditionFalse, Reason: "ReplicasNotReady"})
+			framework.WaitForObject(ctx, s, mc, HaveField("Status.ReadyReplicas", BeZero()))
 		}).
 		Test(t)
 }
