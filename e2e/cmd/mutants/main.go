@@ -39,7 +39,7 @@ func main() {
 
 func execute(ctx context.Context) error {
 	parallel := flag.Int("parallel", atOnce(runtime.NumCPU()), "how many mutants are tried at once, each on a cluster of its own")
-	timeout := flag.Duration("timeout", 6*time.Second, "the minimum time for which an assertion waits; one that is about to fail with the message that the mutant names fails earlier")
+	timeout := flag.Duration("timeout", 6*time.Second, "with -alone, the minimum time for which an assertion waits")
 	only := flag.String("only", "", "try only the mutants whose name matches this regular expression")
 	permissions := flag.Bool("permissions", false, "instead of applying the patches, take away each permission of the operators, one at a time")
 	healthy := flag.Bool("healthy", true, "also run the tests that must catch the mutants on the healthy operators; false if they have just passed")
