@@ -378,7 +378,7 @@ func TestLaxDefinition(t *testing.T) {
 			degraded(ctx, s, mc, cachev1alpha1.ReasonInvalid, "must be no more than 63")
 			remove(ctx, s, mc)
 			if err := s.Client.Patch(ctx, mc, rawMergePatch(`{"metadata":{"finalizers":null}}`)); err != nil {
-				s.Errorf("removing the finalizer of a Memcached whose name is longer than the definition allows: %v", err)
+				s.Fatalf("removing the finalizer of a Memcached whose name is longer than the definition allows: %v", err)
 			}
 			framework.WaitForDeletion(ctx, s, mc)
 		}).

@@ -114,9 +114,32 @@ func (m Mutant) Judge(passed bool, output string) string {
 		return fmt.Sprintf("survived: %s passed although %s", m.Judges(), m.Fault)
 	case m.Test != "" && !strings.Contains(output, "--- FAIL: "+m.Test):
 		return fmt.Sprintf("did not reach %s", m.Test)
-	case !strings.Contains(output, m.Assertion):
+	case !strings.Contains(withoutClues(output), m.Assertion):
 		return fmt.Sprintf("was killed by something other than %q", m.Assertion)
 	default:
 		return ""
 	}
+}
+
+// clues begins what a suite logs after a failure: what the operator and the cluster have said. An error there is not an assertion.
+const clues = "artifacts.go:"
+
+// withoutClues returns a test's output without the clues, which are indented further than the line that begins them.
+func withoutClues(output string) string {
+	var kept strings.Builder
+	begun := -1 // the indentation of the line that began them
+	for line := range strings.Lines(output) {
+		text := strings.TrimLeft(line, " ")
+		indentation := len(line) - len(text)
+		if begun >= 0 && indentation > begun {
+			continue
+		}
+		begun = -1
+		if strings.HasPrefix(text, clues) {
+			begun = indentation
+			continue
+		}
+		kept.WriteString(line)
+	}
+	return kept.String()
 }

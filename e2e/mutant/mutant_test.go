@@ -92,6 +92,8 @@ func TestJudge(t *testing.T) {
 		"killed":              {false, "two_test.go:1: expected 2\n--- FAIL: TestTwo", ""},
 		"survived":            {true, "ok", "survived: TestTwo passed although two is three"},
 		"another assertion":   {false, "panic\n--- FAIL: TestTwo", `was killed by something other than "expected 2"`},
+		"an error in a log":   {false, "    two_test.go:1: expected 3\n    artifacts.go:49: the last errors:\n        expected 2\n--- FAIL: TestTwo", `was killed by something other than "expected 2"`},
+		"after such an error": {false, "    artifacts.go:49: the last errors:\n        expected 3\n    two_test.go:1: expected 2\n--- FAIL: TestTwo", ""},
 		"never came that far": {false, "no cluster: expected 2", "did not reach TestTwo"},
 	} {
 		t.Run(name, func(t *testing.T) {

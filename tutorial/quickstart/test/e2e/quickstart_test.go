@@ -64,7 +64,7 @@ func TestStatus(t *testing.T) {
 func caughtUp(ctx context.Context, s *framework.Scope, _ *cachev1alpha1.Memcached) {
 	s.Helper()
 	for range 3 {
-		framework.WaitForObject(ctx, s, deploymentOf(create(ctx, s, s.NewName("next"), 1)), Not(BeNil()))
+		framework.WaitForObject(ctx, s, deploymentOf(create(ctx, s, s.NewName("next"), s.Size(1, 2))), Not(BeNil()))
 	}
 }
 

@@ -66,7 +66,8 @@ func TestDelete(t *testing.T) {
 	stage.Feature("delete").
 		Assess("leaves nothing behind", func(ctx context.Context, s *framework.Scope) {
 			mc := create(ctx, s, s.NewName("cache"), s.Size(2, 3))
-			settled(ctx, s, mc)
+			// Not for the status: without an owner reference, it may stay as it is.
+			framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
 			if err := s.Client.Delete(ctx, mc); err != nil {
 				s.Fatal(err)
 			}
