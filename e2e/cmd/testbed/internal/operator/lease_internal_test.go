@@ -9,8 +9,10 @@ import (
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 // An operator waits for another process's lease, and leads when the lease was acquired on this machine after its start.
@@ -53,7 +55,18 @@ func TestLead(t *testing.T) {
 				at := metav1.NewMicroTime(h.acquired)
 				lease.Spec.HolderIdentity, lease.Spec.AcquireTime = &h.holder, &at
 			}
-			builder := fake.NewClientBuilder().WithIndex(&coordinationv1.Lease{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} })
+			// Unlike an API server, the fake client does not pass on what changes between a list and the watch that follows.
+			watching := make(chan struct{}, 1)
+			builder := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+				Watch: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+					watched, err := c.Watch(ctx, list, options...)
+					select {
+					case watching <- struct{}{}:
+					default: // it is not the first one
+					}
+					return watched, err
+				},
+			}).WithIndex(&coordinationv1.Lease{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} })
 			if len(test.holds) > 0 {
 				set(test.holds[0])
 				builder = builder.WithObjects(lease)
@@ -79,6 +92,9 @@ func TestLead(t *testing.T) {
 				}
 			}
 			for i, h := range test.holds[min(1, len(test.holds)):] {
+				if i == 0 {
+					<-watching
+				}
 				if h != test.holds[i] && test.holds[i].holder != "" {
 					receive()
 				}
