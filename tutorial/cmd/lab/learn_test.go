@@ -41,11 +41,11 @@ func TestLearnRefuses(t *testing.T) {
 func TestLearnMakesACopy(t *testing.T) {
 	g := NewWithT(t)
 	var out strings.Builder
-	in := learnInput{stage: "04-controller", dir: filepath.Join(t.TempDir(), "mine")}
+	in := learnInput{stage: "03-controller", dir: filepath.Join(t.TempDir(), "mine")}
 	g.Expect(recorder{root: repository}.copyFor(t.Context(), in, &out)).To(Succeed())
 	g.Expect(out.String()).To(ContainSubstring("Your goal: "))
 	file := filepath.Join(in.dir, submission.StageFile)
-	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("04-controller\n"))
+	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("03-controller\n"))
 	g.Expect(os.WriteFile(file, []byte("mine"), 0o600)).To(Succeed())
 	g.Expect(recorder{root: repository}.copyFor(t.Context(), in, &out)).To(Succeed())
 	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("mine"))

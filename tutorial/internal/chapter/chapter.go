@@ -22,7 +22,7 @@ const File = "chapter.yaml"
 
 // Chapter is what a chapter.yaml says.
 type Chapter struct {
-	// Name is the name of the chapter's directory, such as "04-controller" or "quickstart".
+	// Name is the name of the chapter's directory, such as "03-controller" or "quickstart".
 	Name string `json:"-"`
 	// Title is the chapter's heading.
 	Title string `json:"title"`
@@ -142,7 +142,7 @@ func Read(directory string) (Chapter, error) {
 func (c Chapter) validate() error {
 	switch {
 	case !name.MatchString(c.Name):
-		return fmt.Errorf("its directory is called %q: it must be words, such as quickstart, or two digits and words, such as 04-controller", c.Name)
+		return fmt.Errorf("its directory is called %q: it must be words, such as quickstart, or two digits and words, such as 03-controller", c.Name)
 	case c.Title == "":
 		return errors.New("it has no title")
 	case c.Outcome == "":

@@ -87,7 +87,7 @@ func (c *Class) parse(root, file string, text []byte) error {
 		}
 	}
 	if len(from.Assignments) == 0 {
-		wrong.add("it has no assignments: list one such as {stage: 05-status}")
+		wrong.add("it has no assignments: list one such as {stage: 04-status}")
 	}
 	course, err := courseOf(root)
 	if err != nil {
@@ -140,7 +140,7 @@ func (w writtenAssignment) read(from course, wrong *mistakes) Assignment {
 	a := Assignment{Stage: w.Stage, Lab: w.Lab, Features: w.Features, Pairs: w.Pairs, Counts: w.Counts}
 	switch {
 	case (a.Stage == "") == (a.Lab == ""):
-		wrong.add("it needs either a stage or a lab: give one such as stage: 05-status")
+		wrong.add("it needs either a stage or a lab: give one such as stage: 04-status")
 	case a.Lab != "" && !slices.Contains(from.labs, a.Lab):
 		wrong.add("there is no lab %s: use one of %s", a.Lab, strings.Join(from.labs, ", "))
 	case a.Stage != "" && !slices.Contains(from.stages, a.Stage):

@@ -57,7 +57,7 @@ func (s *screen) String() string {
 	return reminder.ReplaceAllString(s.text.String(), "")
 }
 
-// learner is somebody who watches a copy of 05-status, whose checks end when and as the test says.
+// learner is somebody who watches a copy of 04-status, whose checks end when and as the test says.
 type learner struct {
 	dir      string
 	screen   *screen
@@ -78,7 +78,7 @@ func newLearner(ctx context.Context, t *testing.T) *learner {
 	if err := os.MkdirAll(filepath.Join(l.dir, "cmd"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	l.save(t, ".stage", "05-status\n")
+	l.save(t, ".stage", "04-status\n")
 	go func() {
 		l.left <- recheck.Watch(ctx, recheck.Options{
 			Root: root, Dir: l.dir, Keys: l.keys, Out: l.screen,
@@ -241,8 +241,8 @@ func TestNext(t *testing.T) {
 	l.save(t, ".lab", "no-answer\n")
 	g.Expect(exercises.Next(t.Context(), root, l.dir, l.screen)).To(Equal(filepath.Join(filepath.Dir(l.dir), "left-behind")))
 
-	l.save(t, ".stage", "12-finished\n")
+	l.save(t, ".stage", "19-finished\n")
 	g.Expect(os.Remove(filepath.Join(l.dir, ".lab"))).To(Succeed())
 	_, err = exercises.Next(t.Context(), root, l.dir, l.screen)
-	g.Expect(err).To(MatchError(HavePrefix("12-finished is the last chapter")))
+	g.Expect(err).To(MatchError(HavePrefix("19-finished is the last chapter")))
 }
