@@ -360,6 +360,8 @@ func TestRefusedValues(t *testing.T) {
 		{[]string{"check", "DIR=copy", "ONLY='TestNodes"}, nil, "ONLY='TestNodes has an apostrophe, "},
 		{[]string{"docker-build"}, []string{"IMG=a'b"}, "IMG=a'b has an apostrophe, "},
 		{[]string{"check", "DIR=a\nb"}, nil, "DIR=a\nb has a line break: use a value without one."},
+		{[]string{"build", "STAGE=04-controller"}, nil, "STAGE=04-controller is now 03-controller.  Stop."},
+		{[]string{"eject", "STAGE=operator-sdk/helm"}, nil, "STAGE=operator-sdk/helm is now 18-operator-sdk/helm.  Stop."},
 		{[]string{"build", "STAGE=03-controller 04-status"}, nil, "there is no STAGE=03-controller 04-status: use one of "},
 		{[]string{"up", "CLUSTER=embedded kind"}, nil, "there is no CLUSTER=embedded kind: use one of "},
 		{[]string{"up"}, []string{"CLUSTER=embedded embedded"}, "there is no CLUSTER=embedded embedded: use one of "},

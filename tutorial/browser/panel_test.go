@@ -71,7 +71,7 @@ func TestPanelShowsTheCluster(t *testing.T) {
 		".writes .bad":      "patch",
 		".events":           "warning, 4 times",
 		".log":              "Starting workers",
-		".map":              "05",
+		".map":              "04",
 	} {
 		if got := value[string](tab, t, fmt.Sprintf("document.querySelector('#learn %s').textContent", selector)); !strings.Contains(got, want) {
 			t.Errorf("%s has %q, expected %q in it", selector, got, want)

@@ -30,6 +30,7 @@ func TestLearnRefuses(t *testing.T) {
 		{learnInput{cluster: "kind", dir: none}, "there is no directory " + none + ": name the chapter as well"},
 		{learnInput{cluster: "kind", site: none}, "the site is not built: there is no directory " + none + ": type make site"},
 		{learnInput{cluster: "kind", site: site, stage: "99"}, "there is no STAGE=99: "},
+		{learnInput{cluster: "kind", site: site, stage: "04-controller"}, "STAGE=04-controller is now 03-controller"},
 		{learnInput{cluster: "kind", site: site, dir: site}, site + " was not made by make start"},
 	} {
 		err := recorder{root: repository}.learn(t.Context(), test.in, io.Discard)

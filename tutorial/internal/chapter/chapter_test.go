@@ -16,6 +16,7 @@ outcome: write one
 minutes: 20
 runs: [process]
 needs: embedded
+track: build
 `
 
 func write(t *testing.T, path, content string) {
@@ -39,7 +40,7 @@ func TestReadAll(t *testing.T) {
 
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(chapters).To(HaveExactElements(HaveField("Name", "02-api"), chapter.Chapter{
-		Name: "03-controller", Title: "The controller", Outcome: "write one", BuildsOn: "02-api", Changes: []string{"cmd/"},
+		Name: "03-controller", Title: "The controller", Outcome: "write one", BuildsOn: "02-api", Changes: []string{"cmd/"}, Track: "build",
 		Minutes: 20, Runs: []chapter.Way{chapter.RunsProcess}, Needs: chapter.NeedsEmbedded,
 	}))
 }
@@ -61,7 +62,7 @@ func TestReadAllSorts(t *testing.T) {
 		HaveField("Name", "a-tool"), HaveField("Name", "other-ways"), HaveField("Name", "04-status"), HaveField("Name", "later"),
 		HaveField("Name", "and-then"), HaveField("Name", "06-watches")))
 	g.Expect(chapters[0]).To(And(HaveField("Number()", ""), HaveField("Label()", "quickstart"), HaveField("Heading()", "The controller")))
-	g.Expect(chapters[1]).To(And(HaveField("Number()", "03"), HaveField("Label()", "03"), HaveField("Heading()", "03 The controller")))
+	g.Expect(chapters[1]).To(And(HaveField("Number()", "02"), HaveField("Label()", "02"), HaveField("Heading()", "02 The controller")))
 }
 
 func TestReadAllRefuses(t *testing.T) {
@@ -83,7 +84,8 @@ func TestReadAllRefuses(t *testing.T) {
 		"a step without files":       {"03-controller", sound + "buildsOn: 02-api\nsteps: [{title: write}]\n", "step 1 must have a title and files"},
 		"after an unknown one":       {"a-tool", sound + "after: 02-api\n", "it comes after 02-api, which is not a chapter"},
 		"after itself":               {"a-tool", sound + "after: a-tool\n", "it comes after a-tool, which is not a chapter"},
-		"after, and a number":        {"03-controller", sound + "after: 02-api\n", "leave after out"},
+		"after a later one":          {"03-controller", sound + "after: 04-status\n", "it comes after 04-status, which does not come before it"},
+		"an unknown track":           {"03-controller", strings.Replace(sound, "build", "sail", 1), `track is "sail": use one of build, `},
 		"an unknown one":             {"03-controller", sound + "buildsOn: 02-api\n", "which is not a chapter"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -159,7 +159,8 @@ func TestReadRefuses(t *testing.T) {
 		"no name":              {"assignments: [{stage: 04-status}]\n", `the name "" is empty`},
 		"an escape sequence":   {`{name: "\e[2J", assignments: [{stage: 04-status}]}`, `the name "\x1b[2J" is empty, longer`},
 		"no assignments":       {"name: ops\n", "it has no assignments: "},
-		"an unknown chapter":   {"name: ops\nassignments: [{stage: 05-statues}]\n", "assignment 1: there is no chapter 05-statues with a copy to work on: use one of quickstart, 00-control-loop, "},
+		"an unknown chapter":   {"name: ops\nassignments: [{stage: 04-statues}]\n", "assignment 1: there is no chapter 04-statues with a copy to work on: use one of quickstart, 00-control-loop, "},
+		"a former chapter":     {"name: ops\nassignments: [{stage: 09-finalizers}]\n", "assignment 1: STAGE=09-finalizers is now 10-finalizers"},
 		"an unknown lab":       {"name: ops\nassignments: [{lab: feet-off}]\n", "assignment 1: there is no lab feet-off: use one of hands-off, "},
 		"both":                 {"name: ops\nassignments: [{lab: hands-off, stage: 04-status}]\n", "assignment 1: it needs either a stage or a lab"},
 		"neither":              {"name: ops\nassignments: [{points: 3}]\n", "assignment 1: it needs either a stage or a lab"},
@@ -265,7 +266,7 @@ func TestSeed(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	pairs, alone := c.Assignments[0], c.Assignments[1]
 	seed := c.Seed(pairs, c.Students[0])
-	g.Expect(seed).To(Equal(class.Seed{Text: "7576255043826146433", Number: 7576255043826146433}), "grades depend on it")
+	g.Expect(seed).To(Equal(class.Seed{Text: "4637626397132305981", Number: 4637626397132305981}), "grades depend on it")
 	g.Expect(c.Seed(pairs, c.Students[1])).To(Equal(seed), "a pair has one")
 	different := map[string]bool{seed.Text: true}
 	for _, s := range c.Students {
@@ -331,6 +332,8 @@ func TestNew(t *testing.T) {
 	g.Expect(err).To(MatchError(HavePrefix("name what the class begins with, STAGE=NN-name or LAB=name: one of quickstart, 00-control-loop, ")))
 	students := filepath.Join(t.TempDir(), "students.csv")
 	write(t, roster+roster, students)
+	_, err = class.New(t.Context(), root, filepath.Join(above, "b"), "03-api", "", now) // which is now 02-api
+	g.Expect(err).To(MatchError("STAGE=03-api is now 02-api"))
 	_, err = class.New(t.Context(), root, filepath.Join(above, "b"), "04-status", students, now)
 	g.Expect(err).To(MatchError(ContainSubstring(students + ", student 7: the id s03 is there twice")))
 	g.Expect(os.ReadDir(above)).To(HaveLen(1), "what fails leaves nothing behind")
@@ -457,6 +460,13 @@ func TestHandOutAChapterAndALab(t *testing.T) {
 	all, err := class.Collect(t.Context(), root, c, c.Assignments[0], filepath.Join(c.Dir, "release", "hands-off"), class.Directories, now)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(all).To(HaveEach(HaveField("Note", "the copy was made for hands-off, and is graded as 04-status")))
+
+	// Made before the chapter was renamed.
+	made := filepath.Join(c.Dir, "release", "04-status")
+	g.Expect(os.WriteFile(filepath.Join(made, "s01", ".stage"), []byte("05-status\n"), 0o600)).To(Succeed()) // which is now 04-status
+	all, err = class.Collect(t.Context(), root, c, c.Assignments[0], made, class.Directories, now)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(HaveEach(HaveField("Note", "")))
 }
 
 // A pair has one copy and hands in one submission, which both have then.

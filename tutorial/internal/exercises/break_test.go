@@ -155,7 +155,7 @@ func TestBreakRefuses(t *testing.T) {
 	g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
 	var out bytes.Buffer
 	g.Expect(exercises.Break(t.Context(), root, "", dir, &out)).To(Succeed())
-	g.Expect(out.String()).To(ContainSubstring("  left-behind          04  You delete a Memcached, but its Deployment and its pods remain."))
+	g.Expect(out.String()).To(ContainSubstring("  left-behind          03  You delete a Memcached, but its Deployment and its pods remain."))
 	out.Reset()
 	g.Expect(exercises.Break(t.Context(), root, "no-such", dir, &out)).To(MatchError("there is no LAB=no-such: use one of those in the list"))
 	g.Expect(out.String()).To(ContainSubstring("  left-behind  "))

@@ -78,6 +78,23 @@ func TestCheckRefusesAnOnlyThatMatchesNothing(t *testing.T) {
 	}
 }
 
+// A former name of a chapter is refused with the present one, and a copy that was made for it counts for the present one.
+func TestFormerNames(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	const former, refused = "04-controller", "STAGE=04-controller is now 03-controller"
+	g.Expect(exercises.Start(t.Context(), root, former, dir, io.Discard)).To(MatchError(refused))
+	g.Expect(exercises.HintAbout(root, former, dir, 1, io.Discard)).To(MatchError(refused))
+	g.Expect(exercises.Eject(t.Context(), root, "operator-sdk/helm", dir, "", io.Discard)).To(MatchError("STAGE=operator-sdk/helm is now 18-operator-sdk/helm"))
+	g.Expect(dir).NotTo(BeAnExistingFile())
+
+	g.Expect(os.Mkdir(dir, 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(dir, ".stage"), []byte(former+"\n"), 0o600)).To(Succeed())
+	stage, _, err := exercises.Of(root, dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(stage).To(Equal("03-controller"))
+}
+
 // What is not a chapter has no copy to begin with, and none to end with.
 func TestStartAndSolutionRefuse(t *testing.T) {
 	g := NewWithT(t)

@@ -200,7 +200,7 @@ func TestForeignFinalizer(t *testing.T) {
 		TestAlone(t)
 }
 
-// TestOlder has a ticket that the operator of informer-queue has booked.
+// TestOlder has a ticket that an operator without a finalizer has booked.
 func TestOlder(t *testing.T) {
 	stage.Feature("a ticket that was booked before there were finalizers").
 		Assess("gets one", func(ctx context.Context, s *framework.Scope) {

@@ -54,7 +54,7 @@ func TestChapters(t *testing.T) {
 	}
 	of05 := render(t, filepath.Join(tutorial, "04-status", "config"))
 	if err := manifests.Judge(of05, allowed["06-watches"]); err != nil {
-		t.Errorf("the manifests that 06 starts with, which have get besides list: %v", err)
+		t.Errorf("the manifests that 06-watches starts with, which have get besides list: %v", err)
 	}
 	const want = "ClusterRole operator-manager-role: it grants create events.events.k8s.io, list pods, patch events.events.k8s.io, 2 more, " +
 		"which the operator of 03-controller does not need; remove that from your markers, and run make manifests"
