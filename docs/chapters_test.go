@@ -102,6 +102,34 @@ func TestTutorialIndex(t *testing.T) {
 	generated(t, page, "buildsOn and after in "+from, diagram.String()+arrows.String()+"```\n")
 }
 
+// TestDifferences compares the table of what the finished operator adds with the steps of the chapter about it.
+func TestDifferences(t *testing.T) {
+	const from = "tutorial/19-finished/chapter.yaml"
+	var finished struct {
+		Steps []struct {
+			Differences []struct {
+				Before      string `json:"before"`
+				Consequence string `json:"consequence"`
+				Now         string `json:"now"`
+			} `json:"differences"`
+		} `json:"steps"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, from)), &finished); err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	table.WriteString("| step | the operator of the chapter Certificates | consequence | the finished operator |\n|---|---|---|---|\n")
+	for i, step := range finished.Steps {
+		if len(step.Differences) == 0 {
+			t.Errorf("step %d of %s has no differences: say what it improves", i+1, from)
+		}
+		for _, d := range step.Differences {
+			fmt.Fprintf(&table, "| %d | %s | %s | %s |\n", i+1, d.Before, d.Consequence, d.Now)
+		}
+	}
+	generated(t, "reference/finished.md", "differences in "+from, table.String())
+}
+
 var (
 	// bare matches a chapter that is called by its number.
 	bare = regexp.MustCompile(`\b[Cc]hapters? \[?\d\d(?:[^-\w]|$)`)

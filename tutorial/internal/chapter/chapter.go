@@ -67,8 +67,18 @@ type Chapter struct {
 type Step struct {
 	// Title says what it does.
 	Title string `json:"title"`
+	// Differences are what it improves, for a table in the documentation.
+	Differences []Difference `json:"differences,omitempty"`
 	// Files are named as in Changes. A pattern as of path.Match is possible, too.
 	Files []string `json:"files"`
+}
+
+// Difference is something that an operator does, compared with the one that it builds on.
+type Difference struct {
+	// Before is what the other operator does, Consequence what follows from that, and Now what this one does instead.
+	Before      string `json:"before"`
+	Consequence string `json:"consequence"`
+	Now         string `json:"now"`
 }
 
 // Feature describes a feature of a chapter's suite to a learner.
