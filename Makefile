@@ -361,7 +361,7 @@ demo-picture: embedded-cluster $(TESTBED) ## Draw the picture of make demo in th
 	@go run ./docs/terminal -command='make demo' <bin/demo.txt >bin/demo.svg && mv bin/demo.svg docs/demo.svg
 
 .PHONY: conditions-picture
-conditions-picture: embedded-cluster $(TESTBED) ## Draw how conditions change in 04-status, docs/conditions.svg, from a run of its operator.
+conditions-picture: embedded-cluster $(TESTBED) ## Draw how conditions change, docs/conditions.svg, from a run of the operator of 05-failures.
 	@mkdir -p bin && docs/conditions/record | go run ./docs/conditions >bin/conditions.svg && mv bin/conditions.svg docs/conditions.svg
 
 ##@ Measure

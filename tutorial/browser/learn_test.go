@@ -260,7 +260,7 @@ func TestLearn(t *testing.T) {
 		t.Errorf("make learn begins at %s", at)
 	}
 	address, _ := url.Parse(invitation)
-	other.opens("http://" + address.Host + "/tutorial/04-status/")
+	other.opens("http://" + address.Host + "/tutorial/05-failures/")
 
 	w.sees("the cluster", pressed("start"), is(".clusterState", "running"), shows(".noObjects", "What you apply in your terminal shows up here."))
 	other.sees("the cluster, too", is(".clusterState", "running"))
@@ -288,7 +288,7 @@ func TestLearn(t *testing.T) {
 	l.killOperator()
 	w.sees("that the operator is gone", is(".operatorState", "exited"), shows(".operatorMessage", "killed"), can("run"))
 
-	// The operator of the next chapter reports what goes wrong.
+	// The operator of a later chapter reports what goes wrong.
 	other.sees("the next operator", pressed("run"), is(".operatorState", "running"), shows(".operatorNote", "the chapter’s"), condition("Available", "True", "AllReplicasReady"))
 	other.sees("the question", pressed("break"), chromedp.WaitVisible(".learn-dialog"), browser.Click(".learn-dialog .yes"))
 	other.sees("what is broken", shows(".tree", "CrashLoopBackOff"), condition("Degraded", "True", "PodsFailing"))

@@ -340,6 +340,7 @@ var terms = map[string]string{
 	"02-api":             "deepcopy",
 	"03-controller":      "SetupWithManager",
 	"04-status":          "observedGeneration",
+	"05-failures":        "DeploymentRefused",
 	"06-watches":         "EnqueueRequestsFromMapFunc",
 	"07-rbac":            "ClusterRoleBinding",
 	"08-deployment":      "leader election",

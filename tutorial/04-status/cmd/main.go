@@ -54,11 +54,7 @@ func run(probeAddress, image string) error {
 	if err != nil {
 		return err
 	}
-	reconciler := &controller.MemcachedReconciler{
-		Client:   manager.GetClient(),
-		Recorder: manager.GetEventRecorder("memcached-controller"),
-		Image:    image,
-	}
+	reconciler := &controller.MemcachedReconciler{Client: manager.GetClient(), Image: image}
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		return err
 	}

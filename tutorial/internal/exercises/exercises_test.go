@@ -273,6 +273,8 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 	const tickets = "internal/controller/flightticket_controller.go"
 	const kept = "\t\treturn nil // never booked, or already canceled"
 	const canceled = "\t\tif ticket.Status.Booking != \"\" {\n\t\t\treturn r.report(ctx, ticket, ticket.Status.Booking, metav1.ConditionFalse, \"Canceled\", \"the flight was canceled\")\n\t\t}\n"
+	const observed = "\tif deployment.Status.ObservedGeneration != deployment.Generation {\n\t\treturn false\n\t}\n"
+	const counted = "return status.Replicas == size && status.UpdatedReplicas == size && status.AvailableReplicas == size"
 	const column = "// +kubebuilder:printcolumn:name=\"Size\",type=integer,JSONPath=\".spec.size\"\n"
 	for name, test := range map[string]struct {
 		stage, file string
@@ -283,6 +285,8 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 		"02-api, 1":        {"02-api", "api/v1alpha1/memcached_types.go", [][2]string{{column, column + "// +kubebuilder:printcolumn:name=\"Port\",type=integer,JSONPath=\".spec.containerPort\",priority=1\n"}}, nil, "Well done"},
 		"03-controller, 1": {"03-controller", "internal/controller/deployment.go", [][2]string{{`WithArgs("-p", strconv.Itoa(int(port)))`, `WithArgs("-m", "64", "-p", strconv.Itoa(int(port)))`}}, nil, "Well done"},
 		"03-controller, 2": {"03-controller", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair"}, "TestRepair does not hold"},
+		"04-status, 2":     {"04-status", "internal/controller/status.go", [][2]string{{observed, ""}, {counted, "return status.AvailableReplicas == size"}}, []string{"TestProgressing"}, "TestProgressing does not hold"},
+		"05-failures, 2":   {"05-failures", "internal/controller/status.go", [][2]string{{`"There is nothing to do."`, "time.Now().String()"}, {"\t\"slices\"\n", "\t\"slices\"\n\t\"time\"\n"}}, []string{"TestQuiet"}, "TestQuiet does not hold"},
 		"10-finalizers, 1": {"10-finalizers", tickets, [][2]string{{kept, canceled + kept}}, nil, "Well done"},
 		"quickstart, 1":    {"quickstart", "api/v1alpha1/memcached_types.go", [][2]string{{"Maximum=5", "Maximum=9"}}, nil, "Generated from older code: config/crd/bases/cache.example.com_memcacheds.yaml. "},
 		"quickstart, 2":    {"quickstart", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair", "TestStatus"}, "TestStatus does not hold"},
@@ -305,7 +309,7 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 			target := "test"
 			switch test.stage {
 			case "02-api", // which has no unit tests, and an exercise that says to generate
-				"15-versions": // whose unit tests notice the fault, too
+				"04-status", "05-failures", "15-versions": // whose unit tests notice the fault, too
 				target = "manifests"
 			}
 			command := exec.CommandContext(t.Context(), "make", target)

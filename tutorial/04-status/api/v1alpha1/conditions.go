@@ -6,8 +6,6 @@ const (
 	ConditionAvailable = "Available"
 	// ConditionProgressing is true while the operator or Kubernetes still works towards the desired state.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is true when something fails that is unlikely to recover soon on its own.
-	ConditionDegraded = "Degraded"
 )
 
 // The reasons of the conditions of a Memcached.
@@ -20,12 +18,4 @@ const (
 	ReasonRollingOut = "RollingOut"
 	// ReasonConverged is why Progressing is false.
 	ReasonConverged = "Converged"
-	// ReasonDeploymentRefused is why Degraded is true when the API server refuses the Deployment.
-	ReasonDeploymentRefused = "DeploymentRefused"
-	// ReasonPodsRefused is why Degraded is true when the API server refuses the Deployment's pods.
-	ReasonPodsRefused = "PodsRefused"
-	// ReasonPodsFailing is why Degraded is true when pods can't start.
-	ReasonPodsFailing = "PodsFailing"
-	// ReasonAsExpected is why Degraded is false.
-	ReasonAsExpected = "AsExpected"
 )

@@ -23,7 +23,7 @@ type MemcachedSpec struct {
 
 // MemcachedStatus is what the operator has seen: the current state.
 type MemcachedStatus struct {
-	// conditions are Available, Progressing and Degraded. Each carries the generation of the spec that it is about.
+	// conditions are Available and Progressing. Each carries the generation of the spec that it is about.
 	// +kubebuilder:validation:XValidation:rule="self.all(c, c.lastTransitionTime >= timestamp('0001-01-01T00:00:00Z'))",message="lastTransitionTime must be a time such as 2006-01-02T15:04:05Z"
 	// +listType=map
 	// +listMapKey=type
@@ -43,7 +43,6 @@ type MemcachedStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=".spec.size"
 // +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`
-// +kubebuilder:printcolumn:name="Degraded",type=string,JSONPath=`.status.conditions[?(@.type=="Degraded")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 type Memcached struct {
 	metav1.TypeMeta `json:",inline"`

@@ -7,7 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/events"
+	"k8s.io/apimachinery/pkg/api/meta"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,9 +27,6 @@ type MemcachedReconciler struct {
 	// Client reads from a cache that watches keep up to date, and writes to the API server.
 	client.Client
 
-	// Recorder records events.
-	Recorder events.EventRecorder
-
 	// Image is the image of memcached.
 	Image string
 }
@@ -39,7 +36,6 @@ type MemcachedReconciler struct {
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile applies the Deployment of one Memcached, and updates its status.
 func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -52,22 +48,24 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 		return ctrl.Result{}, nil
 	}
 
-	deployment, refusal := r.applyDeployment(ctx, mc)
+	deployment, err := r.applyDeployment(ctx, mc)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	pods := &corev1.PodList{}
 	if err := r.List(ctx, pods, client.InNamespace(mc.Namespace), client.MatchingLabels(podLabels(mc))); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.writeStatus(ctx, mc, computeStatus(mc, deployment, pods.Items, refusal)); err != nil {
-		return ctrl.Result{}, err
+
+	before := mc.DeepCopy()
+	mc.Status = computeStatus(mc, deployment, pods.Items)
+	if err := r.Status().Patch(ctx, mc, client.MergeFrom(before)); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	switch {
-	case refusal != nil:
-		return ctrl.Result{}, refusal
-	case !isTrue(mc.Status.Conditions, cachev1alpha1.ConditionAvailable):
+	if meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionProgressing) {
 		return ctrl.Result{RequeueAfter: recheckInterval}, nil
-	default:
-		return ctrl.Result{}, nil
 	}
+	return ctrl.Result{}, nil
 }
 
 // applyDeployment applies the desired Deployment of mc, and returns it as the API server stored it.

@@ -6,10 +6,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -36,8 +36,7 @@ func newReconciler(t *testing.T, objects ...client.Object) *MemcachedReconciler 
 	return &MemcachedReconciler{
 		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 			WithStatusSubresource(&cachev1alpha1.Memcached{}).Build(),
-		Recorder: events.NewFakeRecorder(10),
-		Image:    image,
+		Image: image,
 	}
 }
 
@@ -54,7 +53,23 @@ func TestReconcileCreatesTheDeployment(t *testing.T) {
 	g.Expect(deployment.Spec.Replicas).To(HaveValue(BeEquivalentTo(3)))
 	g.Expect(metav1.IsControlledBy(deployment, mc)).To(BeTrue())
 	g.Expect(reconciler.Get(t.Context(), request.NamespacedName, mc)).To(Succeed())
-	g.Expect(mc.Status.Conditions).To(HaveLen(3))
+	g.Expect(mc.Status.Conditions).To(HaveLen(2))
+}
+
+// Pods of the new template may fail while those of the old one still serve.
+func TestReconcileChecksAgainDuringARollout(t *testing.T) {
+	g := NewWithT(t)
+	mc := memcachedOfSize(1)
+	deployment := deploymentWith(1, 1, 1, 1)
+	deployment.Namespace, deployment.Name = mc.Namespace, mc.Name
+	pod := readyPod("old")
+	pod.Namespace, pod.Labels = mc.Namespace, podLabels(mc)
+	reconciler := newReconciler(t, mc, deployment, &pod)
+	request := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(mc)}
+
+	g.Expect(reconciler.Reconcile(t.Context(), request)).To(Equal(ctrl.Result{RequeueAfter: recheckInterval}))
+	g.Expect(reconciler.Get(t.Context(), request.NamespacedName, mc)).To(Succeed())
+	g.Expect(meta.IsStatusConditionTrue(mc.Status.Conditions, cachev1alpha1.ConditionAvailable)).To(BeTrue())
 }
 
 func TestReconcileOfWhatIsGoneIsNoError(t *testing.T) {

@@ -71,12 +71,11 @@ func deploymentOf(mc *cachev1alpha1.Memcached) *appsv1.Deployment {
 var (
 	available = framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: cachev1alpha1.ReasonAllReplicasReady}
 	converged = framework.Condition{Type: cachev1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonConverged}
-	healthy   = framework.Condition{Type: cachev1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: cachev1alpha1.ReasonAsExpected}
 )
 
 // settled waits until the Memcached's Deployment has as many ready pods as the Memcached asks for, and its status reports it.
 func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 	s.Helper()
 	framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
-	framework.WaitForConditions(ctx, s, mc, available, converged, healthy)
+	framework.WaitForConditions(ctx, s, mc, available, converged)
 }

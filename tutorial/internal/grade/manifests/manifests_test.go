@@ -52,7 +52,7 @@ func TestChapters(t *testing.T) {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 	}
-	of05 := render(t, filepath.Join(tutorial, "04-status", "config"))
+	of05 := render(t, filepath.Join(tutorial, "05-failures", "config"))
 	if err := manifests.Judge(of05, allowed["06-watches"]); err != nil {
 		t.Errorf("the manifests that 06-watches starts with, which have get besides list: %v", err)
 	}
