@@ -106,7 +106,7 @@ docker-buildx: legal-stage $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linu
 
 # testbed renders the manifests in place of kubectl: this needs no cluster, so our kubectl may not have been built yet.
 .PHONY: build-installer
-build-installer: legal-stage $(TESTBED) controller-gen ## Write operator/dist/install.yaml, one file that installs the operator as the image IMG.
+build-installer: legal-stage $(TESTBED) controller-gen ## Write dist/install.yaml in the operator's directory, one file that installs it as the image IMG.
 	@$(has-target) $(TESTBED) image check '$(image)'
 	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' KUBECTL="'$(abspath $(TESTBED))'"
 
@@ -289,7 +289,7 @@ sbom: ## List what the operator's image is made of, as SPDX in JSON, in operator
 
 .PHONY: clean
 clean: ## Remove what was built in this directory. The cache stays: it is shared with other clones.
-	@rm -rf bin operator/bin operator/dist/install.yaml tutorial/*/bin artifacts
+	@rm -rf bin operator/bin operator/dist/install.yaml tutorial/*/bin tutorial/*/dist artifacts
 
 ##@ Real kind
 

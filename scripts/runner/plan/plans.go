@@ -303,6 +303,7 @@ func onKind(r Request) Plan {
 	// out is not here.
 	packages := []string{
 		"./tutorial/00-control-loop/test/e2e", "./tutorial/06-watches/test/e2e", "./tutorial/08-deployment/test/e2e",
+		"./tutorial/09-availability/test/e2e",
 		"./tutorial/11-admission/test/e2e", "./tutorial/12-certificates/test/e2e", "./e2e/memcached",
 	}
 	selected := sharing(testsOnKind(SuitesOnKind, Tests{Packages: packages}, compiled), "suites")

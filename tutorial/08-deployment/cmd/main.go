@@ -8,13 +8,15 @@ import (
 	"errors"
 	"flag"
 	"os"
-	"time"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/08-deployment/api/v1alpha1"
 	"github.com/example/operator-testbed/tutorial/08-deployment/internal/controller"
@@ -23,38 +25,22 @@ import (
 // defaultImage is the image of memcached if $MEMCACHED_IMAGE is not set.
 const defaultImage = "docker.io/library/memcached:1.6.39-alpine"
 
-// options are what a user can say to the operator.
-type options struct {
-	probeAddress, metricsAddress string
-
-	namespaces    string
-	leaderElect   bool
-	leaseDuration time.Duration
-
-	// From the environment: the operator's own namespace, and the image of memcached.
-	namespace, image string
-}
-
 func main() {
-	o := options{namespace: os.Getenv("POD_NAMESPACE"), image: cmp.Or(os.Getenv("MEMCACHED_IMAGE"), defaultImage)}
-	flag.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "The address of /healthz and /readyz; 0 turns them off.")
-	flag.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "The address of /metrics, over HTTPS, for those who may read them; 0 turns it off.")
-	flag.StringVar(&o.namespaces, "namespaces", "", "The namespaces to serve, separated by commas; all if empty.")
-	flag.BoolVar(&o.leaderElect, "leader-elect", false, "Elect one of several replicas, which alone works. The lease is in the namespace $POD_NAMESPACE.")
-	flag.DurationVar(&o.leaseDuration, "leader-election-lease-duration", 15*time.Second, "How long the others wait for a leader that is silent.")
+	probeAddress := flag.String("health-probe-bind-address", ":8081", "The address of /healthz and /readyz; 0 turns them off.")
+	namespaces := flag.String("namespaces", "", "The namespaces to serve, separated by commas; all if empty.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 
-	if err := run(o); err != nil {
+	if err := run(*probeAddress, *namespaces, cmp.Or(os.Getenv("MEMCACHED_IMAGE"), defaultImage)); err != nil {
 		ctrl.Log.Error(err, "The manager has ended")
 		os.Exit(1)
 	}
 }
 
 // run runs the operator until a signal stops it.
-func run(o options) error {
+func run(probeAddress, namespaces, image string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
@@ -63,26 +49,37 @@ func run(o options) error {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), cachev1alpha1.AddToScheme(scheme)); err != nil {
 		return err
 	}
-	manager, err := ctrl.NewManager(config, managerOptions(o, scheme))
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                 scheme,
+		Cache:                  cache.Options{DefaultNamespaces: scope(namespaces)},
+		HealthProbeBindAddress: probeAddress,
+		Metrics:                metricsserver.Options{BindAddress: "0"}, // none in this chapter
+	})
 	if err != nil {
 		return err
 	}
 	reconciler := &controller.MemcachedReconciler{
 		Client:   manager.GetClient(),
 		Recorder: manager.GetEventRecorder("memcached-controller"),
-		Image:    o.image,
+		Image:    image,
 	}
 	if err := reconciler.SetupWithManager(manager); err != nil {
 		return err
 	}
-	ctx := ctrl.SetupSignalHandler()
-	ready, err := cachesFilled(ctx, manager.GetCache())
-	if err != nil {
+	if err := errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return err
 	}
-	// A process that answers is alive. It is ready once it can serve Memcacheds.
-	if err := errors.Join(manager.AddHealthzCheck("ping", healthz.Ping), manager.AddReadyzCheck("caches", ready)); err != nil {
-		return err
+	return manager.Start(ctrl.SetupSignalHandler())
+}
+
+// scope returns the namespaces that the cache watches, given their names separated by commas. No name means all namespaces.
+func scope(namespaces string) map[string]cache.Config {
+	if namespaces == "" {
+		return nil
 	}
-	return manager.Start(ctx)
+	result := map[string]cache.Config{}
+	for namespace := range strings.SplitSeq(namespaces, ",") {
+		result[namespace] = cache.Config{}
+	}
+	return result
 }

@@ -25,7 +25,6 @@ var stage = framework.New(framework.Options{
 	Package:       "../../cmd",
 	Kustomization: "../../config/default",
 	Project:       "../..",
-	Patience:      []string{"--leader-election-lease-duration=60s"},
 	Operand:       framework.Operand{Variable: "MEMCACHED_IMAGE", Image: "docker.io/library/memcached:1.6.39-alpine"},
 	Record: []schema.GroupVersionKind{
 		cachev1alpha1.GroupVersion.WithKind("Memcached"),
@@ -82,27 +81,6 @@ func settled(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcache
 	s.Helper()
 	framework.WaitForDeployment(ctx, s, client.ObjectKeyFromObject(mc), *mc.Spec.Size)
 	framework.WaitForConditions(ctx, s, mc, available, converged, healthy)
-}
-
-// restart starts the operator again with the changes, or as it was at first. The lease is free then: an operator that was killed
-// has not given it back, nor has one that was stopped while it asked for it, and the next one would wait until it expires.
-func restart(ctx context.Context, s *framework.Scope, changes ...runner.Change) {
-	s.Helper()
-	if err := s.Operator.Stop(ctx); err != nil {
-		s.Fatal(err)
-	}
-	if err := client.IgnoreNotFound(s.Client.Delete(ctx, leaseOf(s))); err != nil {
-		s.Fatal(err)
-	}
-	if err := s.Operator.Restart(ctx, changes...); err != nil {
-		s.Fatal(err)
-	}
-}
-
-// ownOperator is the setup of a feature that changes how the operator runs: afterwards it runs as at first.
-func ownOperator(ctx context.Context, s *framework.Scope) {
-	ctx = context.WithoutCancel(ctx)
-	s.Cleanup(func() { restart(ctx, s) })
 }
 
 // manifests are what kubectl kustomize renders of config/default.

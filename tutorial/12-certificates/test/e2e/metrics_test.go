@@ -21,7 +21,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// TestMetrics is that of 08-deployment, and checks the certificate.
+// TestMetrics is that of 09-availability, and checks the certificate.
 func TestMetrics(t *testing.T) {
 	stage.Feature("metrics").
 		Assess("are for those who may read them", withWebhooks(func(ctx context.Context, s *framework.Scope) {

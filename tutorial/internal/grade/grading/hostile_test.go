@@ -347,7 +347,7 @@ func (o outside) program(attacks ...attack) map[string]string {
 // hostileAssignments are those whose suites do different things with an operator: run it, deploy it, run several of it, call it, restart it
 // under load, and give it another server to talk to.
 var hostileAssignments = []grading.Assignment{
-	{Stage: "03-controller"}, {Stage: "08-deployment"}, {Stage: "10-finalizers"}, {Stage: "11-admission"}, {Stage: "12-certificates"},
+	{Stage: "03-controller"}, {Stage: "09-availability"}, {Stage: "10-finalizers"}, {Stage: "11-admission"}, {Stage: "12-certificates"},
 	{Stage: "19-finished"}, {Stage: "03-controller", Lab: "hands-off"},
 }
 

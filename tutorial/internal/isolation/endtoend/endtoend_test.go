@@ -130,7 +130,7 @@ func TestWithinWalls(t *testing.T) {
 	tier.All(t)
 	walls := choose(t, isolation.WantBoth)
 	for _, tc := range []struct{ stage, features string }{
-		{"08-deployment", "TestLeader|TestMetrics|TestProbes"},
+		{"09-availability", "TestLeader|TestMetrics|TestProbes"},
 		{"10-finalizers", "TestCrash|TestRestart"},
 		{"11-admission", "TestDefaulter|TestOff"},
 	} {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
-	cachev1alpha1 "github.com/example/operator-testbed/tutorial/08-deployment/api/v1alpha1"
+	cachev1alpha1 "github.com/example/operator-testbed/tutorial/09-availability/api/v1alpha1"
 )
 
 // cachesFilled returns a check that succeeds when the cache holds everything that the controller reads. The cache starts to read
