@@ -308,6 +308,16 @@ node-image: ## Make the image of a node from Go modules and Debian packages, and
 	@scripts/run progress "compiling kind/node" go -C kind/node build "-ldflags=-s -w" -o ../../bin/node-image .
 	@cd kind/node && ../../bin/node-image
 
+##@ cert-manager
+
+# Its CustomResourceDefinitions come from its module, like its controllers.
+.PHONY: cert-manager
+cert-manager: own-cluster $(TESTBED) ## Run the controllers of cert-manager here, for the certificates of webhooks, until Ctrl-C.
+	@$(writable) && $(on-cluster) scripts/run progress "compiling kind/certmanager" go -C kind/certmanager build "-ldflags=-s -w" -o ../../bin/cert-manager . && \
+		crds=$$(go -C kind/certmanager list -m -f '{{.Dir}}' github.com/cert-manager/cert-manager)/deploy/crds && \
+		kubectl apply --server-side --filename="$$crds" && kubectl wait --for=condition=Established --filename="$$crds" >/dev/null && \
+		exec bin/cert-manager
+
 ##@ Operator SDK
 
 .PHONY: sdk

@@ -13,10 +13,10 @@ endif
 
 # The cluster, and the operator on it.
 NAME = testbed
-used-by-NAME = demo up env status logs down install uninstall run deploy undeploy learn e2e
+used-by-NAME = demo up env status logs down install uninstall run deploy undeploy cert-manager learn e2e
 # The operator's suite needs real nodes, so it runs on kind unless you say otherwise; everything else needs no Docker.
 CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embedded)
-used-by-CLUSTER = demo test test-all up env status logs down install uninstall run deploy undeploy learn e2e demo-picture conditions-picture
+used-by-CLUSTER = demo test test-all up env status logs down install uninstall run deploy undeploy cert-manager learn e2e demo-picture conditions-picture
 STAGE =
 used-by-STAGE = test generate manifests build install uninstall run docker-build docker-push docker-buildx build-installer build-chart deploy undeploy eject learn start hint solution diff class-new class-handout class-collect class-serve class-grade class-export class-forget e2e mutants class-proof
 DEBUG =
@@ -25,6 +25,8 @@ ENABLE_WEBHOOKS =
 used-by-ENABLE_WEBHOOKS = demo run
 IMG ?=
 used-by-IMG = docker-build docker-push docker-buildx build-installer build-bundle deploy
+CONFIG =
+used-by-CONFIG = build-installer deploy undeploy
 ARCH =
 used-by-ARCH = docker-build sbom
 CONTAINER_TOOL ?=

@@ -112,7 +112,7 @@ func serveWebhooks(manager ctrl.Manager, o options, c certificate) error {
 		return started(request)
 	}
 	if err := errors.Join(
-		webhookv1alpha1.SetupWebhookWithManager(manager, o.webhooks.maxTotalSize),
+		webhookv1alpha1.SetupMemcachedWebhookWithManager(manager, o.webhooks.maxTotalSize),
 		manager.AddReadyzCheck("webhooks", ready),
 	); err != nil {
 		return err

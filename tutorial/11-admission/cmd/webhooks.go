@@ -35,7 +35,7 @@ func newWebhookServer(o options) (webhook.Server, error) {
 // serveWebhooks lets the manager serve the webhooks, and be ready when they can be called.
 func serveWebhooks(manager ctrl.Manager, maxTotalSize int64) error {
 	return errors.Join(
-		webhookv1alpha1.SetupWebhookWithManager(manager, maxTotalSize),
+		webhookv1alpha1.SetupMemcachedWebhookWithManager(manager, maxTotalSize),
 		manager.AddReadyzCheck("webhooks", manager.GetWebhookServer().StartedChecker()),
 	)
 }

@@ -31,7 +31,7 @@ type options struct {
 	leaderElect   bool
 	leaseDuration time.Duration
 
-	webhookAddress                         string
+	webhookAddress, certificatePath        string
 	authorityDuration, certificateDuration time.Duration
 	maxTotalSize                           int64
 
@@ -52,6 +52,7 @@ func main() {
 	flag.BoolVar(&o.leaderElect, "leader-elect", false, "Elect one of several replicas, which alone works. The lease is in the namespace $POD_NAMESPACE.")
 	flag.DurationVar(&o.leaseDuration, "leader-election-lease-duration", 15*time.Second, "How long the others wait for a leader that is silent.")
 	flag.StringVar(&o.webhookAddress, "webhook-bind-address", ":9443", "The address of the webhooks. ENABLE_WEBHOOKS=false turns them off.")
+	flag.StringVar(&o.certificatePath, "webhook-cert-path", "", "A directory with tls.crt and tls.key for the webhooks and the metrics, such as a mounted Secret of cert-manager; if empty, the operator makes its own certificate.")
 	flag.DurationVar(&o.authorityDuration, "webhook-ca-duration", 365*24*time.Hour, "How long the operator's certificate authority is valid.")
 	flag.DurationVar(&o.certificateDuration, "webhook-certificate-duration", 7*24*time.Hour, "How long its certificates are valid. Both are replaced after two thirds of their time.")
 	flag.Int64Var(&o.maxTotalSize, "max-total-size-per-namespace", 0, "The sum that the sizes of all Memcacheds of a namespace may have; 0 means no limit. Requests at the same moment may exceed it together.")

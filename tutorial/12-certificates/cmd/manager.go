@@ -23,11 +23,12 @@ func managerOptions(o options, w webhooks, scheme *runtime.Scheme) ctrl.Options 
 		Metrics: metricsserver.Options{
 			BindAddress:   o.metricsAddress,
 			SecureServing: true,
+			CertDir:       w.directory,
 			TLSOpts:       w.tlsOptions(),
 			// The API server authenticates and authorizes the clients.
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
-		WebhookServer:           webhook.NewServer(webhook.Options{Host: w.host, Port: w.port, TLSOpts: w.tlsOptions()}),
+		WebhookServer:           webhook.NewServer(webhook.Options{Host: w.host, Port: w.port, CertDir: w.directory, TLSOpts: w.tlsOptions()}),
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        "memcached-operator.cache.example.com",
 		LeaderElectionNamespace: o.namespace,

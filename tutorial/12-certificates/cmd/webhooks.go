@@ -19,11 +19,14 @@ import (
 // namePrefix is how the names of the operator's own objects begin: as config/default says.
 const namePrefix = "operator-"
 
-// webhooks are where the webhooks are served and how their certificate is made. The zero webhooks are none.
+// webhooks are where the webhooks are served, and with which certificate. The zero webhooks are none.
 type webhooks struct {
-	host string
-	port int
+	enabled bool
+	host    string
+	port    int
 
+	// directory has a certificate that another program renews, such as cert-manager. If it is empty, the operator makes its own.
+	directory    string
 	certificates *certificates.Options
 	source       *certificates.Source
 }
@@ -33,9 +36,6 @@ func newWebhooks(o options) (webhooks, error) {
 	if !o.webhooks {
 		return webhooks{}, nil
 	}
-	if o.namespace == "" {
-		return webhooks{}, errors.New("the webhooks need to know the namespace that the operator is installed in: set POD_NAMESPACE to it, or turn them off with ENABLE_WEBHOOKS=false")
-	}
 	host, text, err := net.SplitHostPort(o.webhookAddress)
 	if err != nil {
 		return webhooks{}, fmt.Errorf("--webhook-bind-address: %w", err)
@@ -44,9 +44,15 @@ func newWebhooks(o options) (webhooks, error) {
 	if err != nil {
 		return webhooks{}, fmt.Errorf("--webhook-bind-address: %w", err)
 	}
+	if o.certificatePath != "" {
+		return webhooks{enabled: true, host: host, port: port, directory: o.certificatePath}, nil
+	}
+	if o.namespace == "" {
+		return webhooks{}, errors.New("the webhooks need to know the namespace that the operator is installed in: set POD_NAMESPACE to it, or turn them off with ENABLE_WEBHOOKS=false")
+	}
 	service := func(name string) string { return fmt.Sprintf("%s%s.%s.svc", namePrefix, name, o.namespace) }
 	return webhooks{
-		host: host, port: port,
+		enabled: true, host: host, port: port,
 		certificates: &certificates.Options{
 			Secret:                         client.ObjectKey{Namespace: o.namespace, Name: namePrefix + "webhook-ca"},
 			MutatingWebhookConfiguration:   namePrefix + "mutating-webhook-configuration",
@@ -67,7 +73,7 @@ func (w webhooks) cached() map[client.Object]cache.ByObject {
 	return w.certificates.CacheByObject()
 }
 
-// tlsOptions make servers show the certificate. Without webhooks, a server makes one that nobody can check.
+// tlsOptions make servers present the operator's own certificate. Without it, a server reads the files in the directory.
 func (w webhooks) tlsOptions() []func(*tls.Config) {
 	if w.source == nil {
 		return nil
@@ -77,22 +83,22 @@ func (w webhooks) tlsOptions() []func(*tls.Config) {
 
 // serve lets the manager serve the webhooks, and be ready when they can be called.
 func (w webhooks) serve(manager ctrl.Manager, maxTotalSize int64) error {
-	if w.source == nil {
+	if !w.enabled {
 		return nil
 	}
-	// The server answers nobody before it has a certificate.
 	started := manager.GetWebhookServer().StartedChecker()
+	err := webhookv1alpha1.SetupMemcachedWebhookWithManager(manager, maxTotalSize)
+	if w.source == nil {
+		return errors.Join(err, manager.AddReadyzCheck("webhooks", started))
+	}
+	// The server does not respond before it has a certificate.
 	ready := func(request *http.Request) error {
 		if err := w.source.Check(request); err != nil {
 			return err
 		}
 		return started(request)
 	}
-	// Every replica is at work on its certificate.
+	// Every replica maintains its own certificate.
 	reconciler := &certificates.Reconciler{Client: manager.GetClient(), Options: *w.certificates, Source: w.source}
-	return errors.Join(
-		webhookv1alpha1.SetupWebhookWithManager(manager, maxTotalSize),
-		manager.AddReadyzCheck("webhooks", ready),
-		reconciler.SetupWithManager(manager),
-	)
+	return errors.Join(err, manager.AddReadyzCheck("webhooks", ready), reconciler.SetupWithManager(manager))
 }

@@ -47,7 +47,7 @@ func TestSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	live := fake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(memcached("other", 3, 11211, nil)).Build()
-	if err := SetupWebhookWithManager(staleManager{m, live}, 5); err != nil {
+	if err := SetupMemcachedWebhookWithManager(staleManager{m, live}, 5); err != nil {
 		t.Fatal(err)
 	}
 	asked := map[string]admission.Request{

@@ -43,10 +43,10 @@ type MemcachedStatus struct {
 // Memcached is a number of memcached pods that an operator keeps running.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must have at most 63 characters, so that a Service can have the same name"
 // +kubebuilder:resource:shortName=mc
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must have at most 63 characters, so that a Service can have the same name"
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=".spec.size"
 // +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`
 // +kubebuilder:printcolumn:name="Degraded",type=string,JSONPath=`.status.conditions[?(@.type=="Degraded")].status`

@@ -269,7 +269,7 @@ func TestRenderIn(t *testing.T) {
 	if !slices.Contains(command.Env, "PATH=") || len(command.Writable) > 0 {
 		t.Errorf("the renderer can run programs or write: %+v", command)
 	}
-	if names := slices.Sorted(maps.Keys(got.Loaded)); !reflect.DeepEqual(names, []string{"crd", "crd/bases", "default", "policy", "policy/policies.yaml", "samples"}) {
+	if names := slices.Sorted(maps.Keys(got.Loaded)); !reflect.DeepEqual(names, []string{"crd", "crd/bases", "default", "default-cert-manager", "policy", "policy/policies.yaml", "samples"}) {
 		t.Errorf("loaded %v", names)
 	}
 	// Whatever a student writes, that it can't be rendered is a refusal. An error would be the grader's, and no grade.

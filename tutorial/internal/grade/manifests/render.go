@@ -59,7 +59,7 @@ const definitions = "crd/bases"
 
 // loaded are the paths in config whose objects a suite may apply. TestLoaded compares them with what suites name.
 var loaded = []string{
-	"default", "local", "crd", definitions, "namespaced", "tenants", "policy", "policy/policies.yaml", "network-policy", "prometheus", "samples",
+	"default", "default-cert-manager", "local", "crd", definitions, "namespaced", "tenants", "policy", "policy/policies.yaml", "network-policy", "prometheus", "samples",
 }
 
 // kustomizationNames are what kustomize looks for in a directory.

@@ -69,7 +69,7 @@ func request(t testing.TB, operation admissionv1.Operation, before, after any) a
 
 // The API server gets each decision: as a patch, as a refusal that names all fields, or as a warning.
 func TestDefaulterOverTheWire(t *testing.T) {
-	webhook := admission.WithDefaulter(newScheme(t), &Defaulter{})
+	webhook := admission.WithDefaulter(newScheme(t), &MemcachedDefaulter{})
 	joes := map[string]string{requestedBy: "joe"}
 	for _, test := range []struct {
 		name    string
@@ -141,7 +141,7 @@ func TestValidatorOverTheWire(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			reader := fake.NewClientBuilder().WithScheme(newScheme(t)).
 				WithObjects(memcached("other", 3, 11211, nil), elsewhere()).Build()
-			webhook := admission.WithValidator(newScheme(t), &Validator{Reader: reader, MaxTotalSize: test.limit})
+			webhook := admission.WithValidator(newScheme(t), &MemcachedValidator{Reader: reader, MaxTotalSize: test.limit})
 			check(t, webhook.Handle(t.Context(), test.request), test.refused)
 			warnings := strings.Join(webhook.Handle(t.Context(), test.request).Warnings, "\n")
 			if (warnings == "") != (test.warning == "") || !strings.Contains(warnings, test.warning) {
@@ -162,7 +162,7 @@ func TestLimitBesideAnUndecodable(t *testing.T) {
 	bad.SetNamespace("here")
 	bad.SetName("bad")
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(bad).Build()
-	webhook := admission.WithValidator(newScheme(t), &Validator{Reader: reader, MaxTotalSize: 4})
+	webhook := admission.WithValidator(newScheme(t), &MemcachedValidator{Reader: reader, MaxTotalSize: 4})
 	grow := request(t, admissionv1.Update, memcached("a", 2, 11211, nil), memcached("a", 4, 11211, nil))
 	check(t, webhook.Handle(t.Context(), grow), nil)
 }
@@ -183,7 +183,7 @@ func TestScaleValidatorOverTheWire(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			reader := fake.NewClientBuilder().WithScheme(newScheme(t)).
 				WithObjects(memcached("other", 3, 11211, nil), elsewhere()).Build()
-			webhook := admission.WithValidator(newScheme(t), &ScaleValidator{Validator: &Validator{Reader: reader, MaxTotalSize: test.limit}})
+			webhook := admission.WithValidator(newScheme(t), &ScaleValidator{MemcachedValidator: &MemcachedValidator{Reader: reader, MaxTotalSize: test.limit}})
 			check(t, webhook.Handle(t.Context(), request(t, admissionv1.Update, scale("other", test.from), scale("other", test.to))), test.refused)
 		})
 	}
@@ -216,7 +216,7 @@ func TestListIsNeededOnlyForGrowth(t *testing.T) {
 			return errors.New("down")
 		},
 	})
-	webhook := admission.WithValidator(newScheme(t), &Validator{Reader: broken, MaxTotalSize: 10})
+	webhook := admission.WithValidator(newScheme(t), &MemcachedValidator{Reader: broken, MaxTotalSize: 10})
 	if response := webhook.Handle(t.Context(), request(t, admissionv1.Update, memcached("a", 2, 1, nil), memcached("a", 2, 2, nil))); !response.Allowed {
 		t.Errorf("a change of port: %v", response.Result)
 	}
@@ -237,10 +237,10 @@ func FuzzAdmission(f *testing.F) {
 	}
 	scheme := newScheme(f)
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(memcached("other", 5, 11211, nil)).Build()
-	validator := &Validator{Reader: reader, MaxTotalSize: 6}
-	defaulting := admission.WithDefaulter(scheme, &Defaulter{}).WithRecoverPanic(false)
+	validator := &MemcachedValidator{Reader: reader, MaxTotalSize: 6}
+	defaulting := admission.WithDefaulter(scheme, &MemcachedDefaulter{}).WithRecoverPanic(false)
 	validating := admission.WithValidator(scheme, validator).WithRecoverPanic(false)
-	scaling := admission.WithValidator(scheme, &ScaleValidator{Validator: validator}).WithRecoverPanic(false)
+	scaling := admission.WithValidator(scheme, &ScaleValidator{MemcachedValidator: validator}).WithRecoverPanic(false)
 	operations := []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect, "?"}
 
 	f.Fuzz(func(t *testing.T, before, after []byte, operation uint8) {

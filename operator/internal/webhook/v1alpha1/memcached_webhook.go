@@ -14,43 +14,41 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	cachev1alpha1 "github.com/example/operator-testbed/tutorial/11-admission/api/v1alpha1"
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
+	"github.com/example/operator-testbed/operator/internal/lenient"
 )
 
 // scalePath is the path of the webhook for the scale subresource, through which kubectl scale and autoscalers change the size.
 const scalePath = "/validate-cache-example-com-v1alpha1-memcached-scale"
 
-// The match conditions in config/webhook limit the requests that the API server sends to these webhooks.
-
-// +kubebuilder:webhook:path=/mutate-cache-example-com-v1alpha1-memcached,mutating=true,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds,verbs=create;update,versions=v1alpha1,name=mmemcached-v1alpha1.kb.io,admissionReviewVersions=v1,timeoutSeconds=5
-// +kubebuilder:webhook:path=/validate-cache-example-com-v1alpha1-memcached,mutating=false,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds,verbs=create;update;delete,versions=v1alpha1,name=vmemcached-v1alpha1.kb.io,admissionReviewVersions=v1,timeoutSeconds=5
-// +kubebuilder:webhook:path=/validate-cache-example-com-v1alpha1-memcached-scale,mutating=false,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds/scale,verbs=update,versions=v1alpha1,name=vmemcachedscale-v1alpha1.kb.io,admissionReviewVersions=v1,timeoutSeconds=5
-
-// SetupWebhookWithManager registers the admission webhooks for Memcacheds. maxTotalSize limits the sum of sizes in a namespace; 0
-// means no limit.
-func SetupWebhookWithManager(manager ctrl.Manager, maxTotalSize int64) error {
-	validator := &Validator{
+// SetupMemcachedWebhookWithManager registers the admission webhooks for Memcacheds. maxTotalSize limits the sum of sizes in a
+// namespace; 0 means no limit. The match conditions in config/webhook limit the requests that the API server sends to these webhooks.
+func SetupMemcachedWebhookWithManager(manager ctrl.Manager, maxTotalSize int64) error {
+	manager = countingManager{manager}
+	validator := &MemcachedValidator{
 		// The cache may be behind, and two Memcacheds that a user creates one right after the other must both count.
 		Reader:       manager.GetAPIReader(),
 		MaxTotalSize: maxTotalSize,
 	}
 	return errors.Join(
 		ctrl.NewWebhookManagedBy(manager, &cachev1alpha1.Memcached{}).
-			WithDefaulter(&Defaulter{}).
+			WithDefaulter(&MemcachedDefaulter{}).
 			WithValidator(validator).
 			Complete(),
 		ctrl.NewWebhookManagedBy(manager, &autoscalingv1.Scale{}).
-			WithValidator(&ScaleValidator{Validator: validator}).
+			WithValidator(&ScaleValidator{MemcachedValidator: validator}).
 			WithValidatorCustomPath(scalePath).
 			Complete(),
 	)
 }
 
-// Defaulter records who created a Memcached.
-type Defaulter struct{}
+// +kubebuilder:webhook:path=/mutate-cache-example-com-v1alpha1-memcached,mutating=true,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds,verbs=create;update,versions=v1alpha1,name=mmemcached-v1alpha1.kb.io,admissionReviewVersions=v1,timeoutSeconds=5
+
+// MemcachedDefaulter records who created a Memcached.
+type MemcachedDefaulter struct{}
 
 // Default implements admission.Defaulter.
-func (*Defaulter) Default(ctx context.Context, mc *cachev1alpha1.Memcached) error {
+func (*MemcachedDefaulter) Default(ctx context.Context, mc *cachev1alpha1.Memcached) error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
 		return err
@@ -67,8 +65,10 @@ func (*Defaulter) Default(ctx context.Context, mc *cachev1alpha1.Memcached) erro
 	return nil
 }
 
-// Validator validates Memcacheds, together with the other Memcacheds of their namespace.
-type Validator struct {
+// +kubebuilder:webhook:path=/validate-cache-example-com-v1alpha1-memcached,mutating=false,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds,verbs=create;update;delete,versions=v1alpha1,name=vmemcached-v1alpha1.kb.io,admissionReviewVersions=v1,timeoutSeconds=5
+
+// MemcachedValidator validates Memcacheds, together with the other Memcacheds of their namespace.
+type MemcachedValidator struct {
 	// Reader lists Memcacheds. It is used only when a Memcached grows and there is a limit.
 	Reader client.Reader
 	// MaxTotalSize limits the sum of sizes in a namespace; 0 means no limit.
@@ -76,7 +76,7 @@ type Validator struct {
 }
 
 // ValidateCreate implements admission.Validator.
-func (v *Validator) ValidateCreate(ctx context.Context, mc *cachev1alpha1.Memcached) (admission.Warnings, error) {
+func (v *MemcachedValidator) ValidateCreate(ctx context.Context, mc *cachev1alpha1.Memcached) (admission.Warnings, error) {
 	tooLarge, err := v.checkGrowth(ctx, mc.Namespace, mc.Name, 0, sizeOf(mc))
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (v *Validator) ValidateCreate(ctx context.Context, mc *cachev1alpha1.Memcac
 }
 
 // ValidateUpdate implements admission.Validator.
-func (v *Validator) ValidateUpdate(ctx context.Context, before, after *cachev1alpha1.Memcached) (admission.Warnings, error) {
+func (v *MemcachedValidator) ValidateUpdate(ctx context.Context, before, after *cachev1alpha1.Memcached) (admission.Warnings, error) {
 	tooLarge, err := v.checkGrowth(ctx, after.Namespace, after.Name, sizeOf(before), sizeOf(after))
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (v *Validator) ValidateUpdate(ctx context.Context, before, after *cachev1al
 }
 
 // ValidateDelete implements admission.Validator.
-func (v *Validator) ValidateDelete(ctx context.Context, mc *cachev1alpha1.Memcached) (admission.Warnings, error) {
+func (v *MemcachedValidator) ValidateDelete(ctx context.Context, mc *cachev1alpha1.Memcached) (admission.Warnings, error) {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
 		return nil, err
@@ -108,21 +108,25 @@ func (v *Validator) ValidateDelete(ctx context.Context, mc *cachev1alpha1.Memcac
 
 // checkGrowth returns why a Memcached can't grow, or nil. A Memcached may always shrink or keep its size, even where the limit
 // was lowered in the meantime.
-func (v *Validator) checkGrowth(ctx context.Context, namespace, name string, before, after int32) (*field.Error, error) {
+func (v *MemcachedValidator) checkGrowth(ctx context.Context, namespace, name string, before, after int32) (*field.Error, error) {
 	if v.MaxTotalSize == 0 || after <= before {
 		return nil, nil
 	}
+	// A Memcached that can't be decoded does not count, because it must not keep the others from growing.
+	others := lenient.Reader{Reader: v.Reader}
 	list := &cachev1alpha1.MemcachedList{}
-	if err := v.Reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := others.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("sum up the sizes in namespace %s: %w", namespace, err))
 	}
 	return checkTotalSize(v.MaxTotalSize, name, after, list.Items), nil
 }
 
+// +kubebuilder:webhook:path=/validate-cache-example-com-v1alpha1-memcached-scale,mutating=false,failurePolicy=fail,sideEffects=None,groups=cache.example.com,resources=memcacheds/scale,verbs=update,versions=v1alpha1,name=vmemcachedscale-v1alpha1.kb.io,admissionReviewVersions=v1,timeoutSeconds=5
+
 // ScaleValidator validates changes of size through the scale subresource, for which the API server sends a Scale instead of a
 // Memcached.
 type ScaleValidator struct {
-	*Validator
+	*MemcachedValidator
 }
 
 // ValidateCreate implements admission.Validator. A Scale is never created.

@@ -1,0 +1,116 @@
+// Command cert-manager runs the parts of cert-manager that a webhook needs: the controllers that issue self-signed certificates, and
+// the CA injector. It runs as a process on this machine, as the user of $KUBECONFIG, until a signal stops it.
+//
+// cert-manager's own commands are in modules that no Go module proxy serves, and contain the SDKs of several clouds. Here, the same
+// controllers run without cert-manager's webhook, which would only validate its resources more strictly.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cert-manager/cert-manager/pkg/api"
+	"github.com/cert-manager/cert-manager/pkg/controller"
+	"github.com/cert-manager/cert-manager/pkg/controller/cainjector"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	// Each of these packages registers a controller.
+	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/approver"
+	_ "github.com/cert-manager/cert-manager/pkg/controller/certificaterequests/selfsigned"
+	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/issuing"
+	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/keymanager"
+	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/readiness"
+	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/requestmanager"
+	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/revisionmanager"
+	_ "github.com/cert-manager/cert-manager/pkg/controller/certificates/trigger"
+	_ "github.com/cert-manager/cert-manager/pkg/controller/issuers"
+	_ "github.com/cert-manager/cert-manager/pkg/issuer/selfsigned"
+)
+
+func main() {
+	ctrl.SetLogger(klog.Background())
+	if err := run(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, "cert-manager:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs all controllers until the context is done or one of them fails.
+func run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	if err := startIssuing(ctx, group); err != nil {
+		return fmt.Errorf("start the controllers: %w", err)
+	}
+	if err := startInjecting(ctx, group); err != nil {
+		return fmt.Errorf("start the CA injector: %w", err)
+	}
+	fmt.Fprintln(os.Stderr, "cert-manager: running; Ctrl-C stops it")
+	return group.Wait()
+}
+
+// startIssuing starts the controllers for Issuers, Certificates and CertificateRequests.
+func startIssuing(ctx context.Context, group *errgroup.Group) error {
+	factory, err := controller.NewContextFactory(ctx, controller.ContextOptions{
+		Kubeconfig: clientcmd.NewDefaultClientConfigLoadingRules().GetDefaultFilename(),
+		CertificateOptions: controller.CertificateOptions{
+			CertificateRequestMinimumBackoffDuration: time.Hour,
+			CertificateRequestMaximumBackoffDuration: 32 * time.Hour,
+		},
+		IssuerOptions: controller.IssuerOptions{ClusterResourceNamespace: "cert-manager"},
+	})
+	if err != nil {
+		return err
+	}
+	for name, construct := range controller.Known() {
+		built, err := construct(factory)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		group.Go(func() error { return built.Run(1, ctx) })
+	}
+	shared, err := factory.Build()
+	if err != nil {
+		return err
+	}
+	shared.SharedInformerFactory.Start(ctx.Done())
+	shared.KubeSharedInformerFactory.Start(ctx.Done())
+	return nil
+}
+
+// startInjecting starts the CA injector for webhook configurations and CustomResourceDefinitions.
+func startInjecting(ctx context.Context, group *errgroup.Group) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:  api.Scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		// Only the metadata of Secrets is watched.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	})
+	if err != nil {
+		return err
+	}
+	err = cainjector.RegisterAllInjectors(ctx, manager, cainjector.SetupOptions{
+		EnableCertificatesDataSource: true,
+		EnabledReconcilersFor: map[string]bool{
+			cainjector.MutatingWebhookConfigurationName:   true,
+			cainjector.ValidatingWebhookConfigurationName: true,
+			cainjector.CustomResourceDefinitionName:       true,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	group.Go(func() error { return manager.Start(ctx) })
+	return nil
+}
