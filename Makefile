@@ -129,7 +129,7 @@ refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real k
 undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached. FORCE=1: protected ones, and others' objects in its namespace, too.
 	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
-# A project of Operator SDK without Go is in a chapter's directory, and only this target knows it: STAGE=operator-sdk/helm.
+# A project of Operator SDK without Go is in a chapter's directory, and only this target knows it: STAGE=18-operator-sdk/helm.
 .PHONY: eject
 eject: STAGES += $(patsubst tutorial/%/PROJECT,%,$(wildcard tutorial/*/*/PROJECT))
 eject: legal-stage $(LEARNER) ## A project of your own that starts as a copy of the operator, in the new directory DIR; MODULE=name is its module.
@@ -247,7 +247,7 @@ mutation: ## Change each ==, < and + of the operator's code, one at a time, and 
 
 .PHONY: rbac-proof
 rbac-proof: $(TESTBED) ## Take each permission away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
-	@scripts/mutants -permissions -only='$(ONLY)' 12-finished
+	@scripts/mutants -permissions -only='$(ONLY)' 19-finished
 
 .PHONY: class-proof
 class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes a while.
@@ -320,7 +320,7 @@ sdk: ## Build operator-sdk, opm, helm, helm-operator and ansible-operator, once,
 test-sdk: $(TESTBED) ## Run the tests that need make sdk, and type the commands of the pages about Operator SDK. make test-all does this, too, once it is built.
 	@[ -e bin/sdk ] || { echo "Operator SDK is not built: type make sdk, which compiles it once, for several minutes" >&2; exit 1; }
 	@TESTBED_TIER=all CLUSTER=embedded go test -count=1 -v -timeout=0 -run='$(needs-sdk)' ./e2e/sdk ./docs ./tutorial
-needs-sdk = ^Test(Versions|Bundle|Catalog|Faulty|Scorecard)|^TestCommands$$/^docs$$/^(bundle|older-posts|sdk-problems)\.md$$|^TestChapterCommands$$/^tutorial$$/^operator-sdk$$
+needs-sdk = ^Test(Versions|Bundle|Catalog|Faulty|Scorecard)|^TestCommands$$/^docs$$/^(bundle|older-posts|sdk-problems)\.md$$|^TestChapterCommands$$/^tutorial$$/^18-operator-sdk$$
 
 .PHONY: build-bundle
 build-bundle: $(TESTBED) controller-gen ## Write operator/bundle, which packs the operator as the image IMG for OLM, at VERSION. Needs make sdk.
@@ -361,7 +361,7 @@ demo-picture: embedded-cluster $(TESTBED) ## Draw the picture of make demo in th
 	@go run ./docs/terminal -command='make demo' <bin/demo.txt >bin/demo.svg && mv bin/demo.svg docs/demo.svg
 
 .PHONY: conditions-picture
-conditions-picture: embedded-cluster $(TESTBED) ## Draw how conditions change in chapter 05, docs/conditions.svg, from a run of its operator.
+conditions-picture: embedded-cluster $(TESTBED) ## Draw how conditions change in 04-status, docs/conditions.svg, from a run of its operator.
 	@mkdir -p bin && docs/conditions/record | go run ./docs/conditions >bin/conditions.svg && mv bin/conditions.svg docs/conditions.svg
 
 ##@ Measure
@@ -415,9 +415,13 @@ legal-cluster:
 	@$(if $(and $(filter $(CLUSTERS),$(CLUSTER)),$(filter 1,$(words $(CLUSTER)))),:,$(error there is no CLUSTER=$(CLUSTER): use one of $(CLUSTERS)))
 	@$(if $(and $(on-existing),$(word 2,$(KUBECTL))),$(error KUBECTL=$(KUBECTL) has arguments, which could lead to another cluster than the one that CLUSTER=existing shows: give only the path of kubectl),:)
 
+# The site redirects the former addresses of chapters, so docs/moved.yaml has their former names.
+moved = $(shell sed -n 's/: tutorial/=tutorial/p' docs/moved.yaml)
+renamed = $(patsubst tutorial/$(STAGE)/README.md=tutorial/%/README.md,STAGE=$(STAGE) is now %,$(filter tutorial/$(STAGE)/README.md=%,$(moved)))
+
 .PHONY: legal-stage
 legal-stage:
-	@$(if $(filter-out $(STAGES),$(STAGE))$(word 2,$(STAGE)),$(error there is no STAGE=$(STAGE): use one of $(STAGES)),:)
+	@$(if $(filter-out $(STAGES),$(STAGE))$(word 2,$(STAGE)),$(error $(or $(renamed),there is no STAGE=$(STAGE): use one of $(STAGES))),:)
 
 # A chapter has the targets that it has come to.
 has-target = $(call has-target-of,$@)

@@ -90,11 +90,11 @@ var parts = map[string]part{
 		tests:   []string{"e2e/reaper", "e2e/sdk", "tutorial/internal/trial"},
 		why:     "a chapter is a complete operator, and its suite never knows where it runs",
 	},
-	"tutorial/operator-sdk/test/onkind": {
+	"tutorial/18-operator-sdk/test/onkind": {
 		tests: []string{"e2e/cluster", "e2e/cluster/kind/kindtest", "e2e/conformance/image/imagetest", "e2e/reaper", "e2e/sdk/..."},
 		why:   "it loads an image that it makes itself into the nodes of a kind cluster",
 	},
-	"tutorial/operator-sdk/test/twins": {
+	"tutorial/18-operator-sdk/test/twins": {
 		tests: []string{"e2e/framework/runner", "e2e/reaper", "e2e/sdk/...", "e2e/tier"},
 		why:   "it measures operators as processes, and their images",
 	},
@@ -255,7 +255,7 @@ func TestWrongImportsAreNamed(t *testing.T) {
 		{"what only tests may", goPackage{dir: "e2e/cluster/embedded", imports: []string{"e2e/framework"}}, "e2e/cluster/embedded imports e2e/framework, but packages in e2e/cluster may only import e2e/cluster/..., "},
 		{"a kind of cluster", goPackage{dir: "e2e/framework", imports: []string{"e2e/cluster/embedded"}}, "e2e/framework imports e2e/cluster/embedded, but packages in e2e/framework may only import "},
 		{"another kind of cluster", goPackage{dir: "e2e/framework", imports: []string{"e2e/cluster/kind"}}, "e2e/framework imports e2e/cluster/kind, but packages in e2e/framework may only import "},
-		{"a suite that knows where it runs", goPackage{dir: "tutorial/04-controller/test/e2e", testImports: []string{"e2e/cluster/embedded"}}, "tutorial/04-controller/test/e2e imports e2e/cluster/embedded, but tests in tutorial may only import "},
+		{"a suite that knows where it runs", goPackage{dir: "tutorial/03-controller/test/e2e", testImports: []string{"e2e/cluster/embedded"}}, "tutorial/03-controller/test/e2e imports e2e/cluster/embedded, but tests in tutorial may only import "},
 		{"kind and e2e", goPackage{dir: "kind/build/assets", imports: []string{"e2e/loopback"}}, "kind/build/assets imports e2e/loopback, but packages in kind may only import kind/...: what "},
 		{"the operator's tests", goPackage{dir: "operator/cmd", testImports: []string{"e2e/framework"}}, "operator/cmd imports e2e/framework, but tests in operator may only import operator/...: "},
 		{"behind the API", goPackage{dir: "e2e/demo", imports: []string{"operator/internal/controller"}}, "e2e/demo imports operator/internal/controller, but "},

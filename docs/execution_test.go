@@ -213,8 +213,8 @@ var executions = map[string]string{
 	"tutorial/internal/site/translations_test.go":           system,
 	"tutorial/internal/submission/submission_test.go":       system,
 	"tutorial/internal/trial/trial_test.go":                 ours,
-	"tutorial/operator-sdk/test/onkind/images_test.go":      ours + ": kubectl",
-	"tutorial/operator-sdk/test/twins/twins_test.go":        goTool + ", git to break a chart and a role",
+	"tutorial/18-operator-sdk/test/onkind/images_test.go":   ours + ": kubectl",
+	"tutorial/18-operator-sdk/test/twins/twins_test.go":     goTool + ", git to break a chart and a role",
 }
 
 // starting are the functions and variables that start a process or replace this one, by package.

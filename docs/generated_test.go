@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"strings"
 	"testing"
 )
@@ -23,7 +24,7 @@ func generated(t *testing.T, page, from, table string) {
 	before, rest, found := strings.Cut(string(content), begins)
 	present, after, ends := strings.Cut(rest, tableEnds)
 	if !found || !ends {
-		t.Fatalf("docs/%s has no place for the table: it needs these two lines\n%s%s", page, begins, tableEnds)
+		t.Fatalf("%s has no place for the table: it needs these two lines\n%s%s", path.Join("docs", page), begins, tableEnds)
 	}
 	if *update {
 		if err := os.WriteFile(page, []byte(before+begins+table+tableEnds+after), 0o644); err != nil {
@@ -32,6 +33,6 @@ func generated(t *testing.T, page, from, table string) {
 		return
 	}
 	if present != table {
-		t.Errorf("the table in docs/%s is not the one of %s: write it with go test ./docs -update; it should be\n%s", page, from, table)
+		t.Errorf("the table in %s is not the one of %s: write it with go test ./docs -update; it should be\n%s", path.Join("docs", page), from, table)
 	}
 }

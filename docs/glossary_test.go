@@ -40,7 +40,7 @@ var everyday = []string{"drift", "embedded", "kind (the tool)", "watch"}
 // emphasized as a word that is being defined. So do the quick start and the index of the chapters, which may be read without the others,
 // except in their tables, which name the topics of the chapters.
 func TestFirstUse(t *testing.T) {
-	files := glob(t, "tutorial/[0-9]*/README.md")
+	files := append(glob(t, "tutorial/[0-9]*/README.md"), "tutorial/informer-queue/README.md")
 	pages := make([]string, len(files))
 	for i, file := range files {
 		pages[i] = proseOf(read(t, file))

@@ -220,7 +220,7 @@ func TestSettingsAreUsed(t *testing.T) {
 // runs on each without settings.
 func (m makefile) changes(t *testing.T, target string, clusters map[string]string, settings ...string) bool {
 	t.Helper()
-	values := map[string]string{"STAGE": "08-deployment", "DIR": "tutorial/04-controller", "FORCE": "1", "ALL": "yes", "SDK": "yes"}
+	values := map[string]string{"STAGE": "08-deployment", "DIR": "tutorial/03-controller", "FORCE": "1", "ALL": "yes", "SDK": "yes"}
 	var given []string
 	for _, setting := range settings {
 		given = append(given, setting+"="+cmp.Or(values[setting], poison))
@@ -313,13 +313,13 @@ func TestMistypedSetting(t *testing.T) {
 		arguments, environment []string
 		want                   string
 	}{
-		{[]string{"demo", "SATGE=04-controller"}, nil, "*** make demo takes no SATGE: its settings are CLUSTER ENABLE_WEBHOOKS NAME; docs/settings.md explains them."},
+		{[]string{"demo", "SATGE=03-controller"}, nil, "*** make demo takes no SATGE: its settings are CLUSTER ENABLE_WEBHOOKS NAME; docs/settings.md explains them."},
 		{[]string{"progress", "DIR=copy"}, nil, "*** make progress takes no DIR, nor any other setting; docs/settings.md lists them."},
 		{[]string{"demo", "TESTBED_TIMOUT=1s"}, nil, "*** make demo takes no TESTBED_TIMOUT: "},
 		{[]string{"demo"}, []string{"TESTBED_TIMOUT=1s"}, "the testbed reads no variable TESTBED_TIMOUT, which your shell exports: docs/settings.md lists those that it reads"},
 		{[]string{"-e", "demo"}, nil, "*** make -e takes settings from the environment"},
 		{[]string{"demo"}, []string{"MAKEFLAGS=ek"}, "*** make -e takes settings from the environment"},
-		{[]string{"build", "STAGE=04-controller", "DIR=copy"}, nil, "*** DIR=copy is a copy that knows its chapter: leave STAGE=04-controller out."},
+		{[]string{"build", "STAGE=03-controller", "DIR=copy"}, nil, "*** DIR=copy is a copy that knows its chapter: leave STAGE=03-controller out."},
 		{[]string{"uninstall", "CLUSTER=existing", "KUBECTL=kubectl --context=prod"}, nil, "*** KUBECTL=kubectl --context=prod has arguments, which could lead to another cluster than the one that CLUSTER=existing shows: give only the path of kubectl."},
 		{[]string{"undeploy", "CLUSTER=existing", "KUBECTL=env KUBECONFIG=/nowhere kubectl", "STAGE=08-deployment"}, nil, "*** KUBECTL=env KUBECONFIG=/nowhere kubectl has arguments"},
 	} {
@@ -356,11 +356,13 @@ func TestRefusedValues(t *testing.T) {
 		{[]string{"up", "NAME=Ada"}, nil, "NAME=Ada" + notAName},
 		{[]string{"up", "NAME=a b"}, nil, "NAME=a b" + notAName},
 		{[]string{"up", "NAME="}, nil, "NAME=" + notAName},
-		{[]string{"start", "STAGE=04-controller", "DIR=/tmp/it's mine"}, nil, "DIR=/tmp/it's mine has an apostrophe, which make can't pass to a shell: use a value without one."},
+		{[]string{"start", "STAGE=03-controller", "DIR=/tmp/it's mine"}, nil, "DIR=/tmp/it's mine has an apostrophe, which make can't pass to a shell: use a value without one."},
 		{[]string{"check", "DIR=copy", "ONLY='TestNodes"}, nil, "ONLY='TestNodes has an apostrophe, "},
 		{[]string{"docker-build"}, []string{"IMG=a'b"}, "IMG=a'b has an apostrophe, "},
 		{[]string{"check", "DIR=a\nb"}, nil, "DIR=a\nb has a line break: use a value without one."},
-		{[]string{"build", "STAGE=04-controller 05-status"}, nil, "there is no STAGE=04-controller 05-status: use one of "},
+		{[]string{"build", "STAGE=04-controller"}, nil, "STAGE=04-controller is now 03-controller.  Stop."},
+		{[]string{"eject", "STAGE=operator-sdk/helm"}, nil, "STAGE=operator-sdk/helm is now 18-operator-sdk/helm.  Stop."},
+		{[]string{"build", "STAGE=03-controller 04-status"}, nil, "there is no STAGE=03-controller 04-status: use one of "},
 		{[]string{"up", "CLUSTER=embedded kind"}, nil, "there is no CLUSTER=embedded kind: use one of "},
 		{[]string{"up"}, []string{"CLUSTER=embedded embedded"}, "there is no CLUSTER=embedded embedded: use one of "},
 		{[]string{"docker-build", "ARCH=x;id"}, nil, "ARCH=x;id has more than lower-case letters and digits in it: use ARCH=arm64 or the like."},
@@ -376,7 +378,7 @@ func TestRefusedValues(t *testing.T) {
 	}
 	// Everything else is legal in a regular expression, a path and arguments.
 	for _, legal := range [][]string{
-		{"mutation", `ONLY=^(a|b)"[c]&`}, {"soak", "ARGS=-run='^a b$$'"}, {"start", "STAGE=04-controller", "DIR=/tmp/my copy; `no` command"}, {"up", "NAME=a-1"},
+		{"mutation", `ONLY=^(a|b)"[c]&`}, {"soak", "ARGS=-run='^a b$$'"}, {"start", "STAGE=03-controller", "DIR=/tmp/my copy; `no` command"}, {"up", "NAME=a-1"},
 	} {
 		if got := m.make(t, nil, legal...); strings.Contains(got, "***") {
 			t.Errorf("make %q prints\n%s", legal, got)

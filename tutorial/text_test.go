@@ -1,6 +1,7 @@
 package tutorial_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/example/operator-testbed/e2e/markdown"
 	"github.com/example/operator-testbed/e2e/sdk"
 	"github.com/example/operator-testbed/e2e/tier"
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
 )
 
 // built are executables that a page need not link again.
@@ -41,7 +43,14 @@ func TestTextInOrder(t *testing.T) {
 	tier.Nightly(t)
 	tier.NeedsKind(t)
 	chapters := slices.DeleteFunc(texts(t), func(file string) bool { return file == "tutorial/README.md" })
-	slices.Sort(chapters)
+	all, err := chapter.ReadAll(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := func(file string) int {
+		return slices.IndexFunc(all, func(c chapter.Chapter) bool { return strings.HasPrefix(file, "tutorial/"+c.Name+"/") })
+	}
+	slices.SortFunc(chapters, func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
 	markdown.Run(t, markdown.Options{Root: "..", Files: chapters, Built: built, Linked: linked, Missing: sdk.Missing(".."), InOrder: true})
 }
 

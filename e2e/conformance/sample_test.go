@@ -68,7 +68,7 @@ const (
 	elected         = "several replicas of the manager elect a leader"
 )
 
-// TestSamples runs the points that need no mapping with our operator, also when it is slow, with that of chapter 02, whose resource gets no
+// TestSamples runs the points that need no mapping with our operator, also when it is slow, with that of informer-queue, whose resource gets no
 // namespace here, and with operators that have several faults each: every point holds, except for those that are about the faults. They share a cluster, one
 // after another.
 func TestSamples(t *testing.T) {
@@ -79,7 +79,7 @@ func TestSamples(t *testing.T) {
 	name := createCluster(t)
 	ours := prepared(t, os.Getenv("OPERATOR"), os.Getenv("MANIFESTS"))
 	memcached := filepath.Join(root, "operator", "config", "samples", "cache_v1alpha1_memcached.yaml")
-	tickets := filepath.Join(root, "tutorial", "02-informer-queue", "config")
+	tickets := filepath.Join(root, "tutorial", "informer-queue", "config")
 	healthy := func(*testing.T) conformance.Prepared { return ours }
 	attacking := func(t *testing.T) conformance.Prepared { return hostileProgram(t, airline.Listener.Addr().String()) }
 	all := claims(t)
@@ -102,7 +102,7 @@ func TestSamples(t *testing.T) {
 		// The status comes when all that belongs to an object has long been ready.
 		{"a status that is late", brokenBy("testdata/slow"), memcached, nil, nil, []string{generation, quiet}},
 		{"a resource without a namespace", func(t *testing.T) conformance.Prepared {
-			return withoutNamespace(t, build(t, "./tutorial/02-informer-queue/cmd"), tickets)
+			return withoutNamespace(t, build(t, "./tutorial/informer-queue/cmd"), tickets)
 		}, filepath.Join(tickets, "samples", "flightticket.yaml"),
 			[]string{"AIRLINE=" + airline.URL, "TESTBED_CONFINE=no"}, map[string]types.GomegaMatcher{
 				generation:      Equal("does not apply: its status has no conditions"),

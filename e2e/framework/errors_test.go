@@ -11,18 +11,18 @@ import (
 
 func TestLastErrors(t *testing.T) {
 	const log = `{"level":"info","ts":"t","msg":"Starting EventSource"}
-{"level":"error","ts":"1","msg":"Reconciler error","namespace":"05-status-a","reconcileID":"1","error":"the first"}
-{"level":"error","ts":"2","msg":"Reconciler error","namespace":"05-status-a","reconcileID":"2","error":"exceeded quota"}
+{"level":"error","ts":"1","msg":"Reconciler error","namespace":"04-status-a","reconcileID":"1","error":"the first"}
+{"level":"error","ts":"2","msg":"Reconciler error","namespace":"04-status-a","reconcileID":"2","error":"exceeded quota"}
 {"level":"error","ts":"3","msg":"Failed to watch","type":"*v1.Pod","error":"pods is forbidden","stacktrace":"a\n\tb"}
-{"level":"error","ts":"4","msg":"Reconciler error","namespace":"05-status-a","reconcileID":"3","error":"exceeded quota"}
-{"level":"error","ts":"5","msg":"Reconciler error","namespace":"05-status-b","reconcileID":"4","error":"of another feature"}
-2026-11-22T04:51:47Z	ERROR	Reconciler error	{"namespace": "05-status-a", "reconcileID": "5", "error": "conflict"}
-2026-11-22T04:51:48Z	ERROR	Reconciler error	{"namespace": "05-status-a", "reconcileID": "6", "error": "conflict"}
-2026/11/22 04:51:48 ERROR Again later ticket=05-status-a/ticket error="EOF"
-2026/11/22 04:51:48 INFO Booked ticket=05-status-a/ticket
+{"level":"error","ts":"4","msg":"Reconciler error","namespace":"04-status-a","reconcileID":"3","error":"exceeded quota"}
+{"level":"error","ts":"5","msg":"Reconciler error","namespace":"04-status-b","reconcileID":"4","error":"of another feature"}
+2026-11-22T04:51:47Z	ERROR	Reconciler error	{"namespace": "04-status-a", "reconcileID": "5", "error": "conflict"}
+2026-11-22T04:51:48Z	ERROR	Reconciler error	{"namespace": "04-status-a", "reconcileID": "6", "error": "conflict"}
+2026/11/22 04:51:48 ERROR Again later ticket=04-status-a/ticket error="EOF"
+2026/11/22 04:51:48 INFO Booked ticket=04-status-a/ticket
 `
-	want := []string{"Reconciler error: exceeded quota", "Reconciler error\t{\"namespace\": \"05-status-a\", \"error\": \"conflict\"}", `Again later ticket=05-status-a/ticket error="EOF"`}
-	if got := lastErrors([]byte(log), "05-status-a", "05-status-", 3); !slices.Equal(got, want) {
+	want := []string{"Reconciler error: exceeded quota", "Reconciler error\t{\"namespace\": \"04-status-a\", \"error\": \"conflict\"}", `Again later ticket=04-status-a/ticket error="EOF"`}
+	if got := lastErrors([]byte(log), "04-status-a", "04-status-", 3); !slices.Equal(got, want) {
 		t.Errorf("expected %q, got %q", want, got)
 	}
 	// An operator that is stopped before its caches have synced says so, which is not a fault. Otherwise it may be one.
@@ -34,10 +34,10 @@ func TestLastErrors(t *testing.T) {
 {"level":"error","ts":"6","msg":"failed to get informer from cache","error":"Timeout: failed waiting for *v1.Secret Informer to sync"}
 `
 	want = []string{"error received after stop sequence was engaged: lost", "failed to get informer from cache: Timeout: failed waiting for *v1.Secret Informer to sync"}
-	if got := lastErrors([]byte(stopped), "05-status-a", "05-status-", 3); !slices.Equal(got, want) {
+	if got := lastErrors([]byte(stopped), "04-status-a", "04-status-", 3); !slices.Equal(got, want) {
 		t.Errorf("expected %q, got %q", want, got)
 	}
-	if got := lastErrors([]byte("{\"level\":\"info\",\"msg\":\"ERROR rate 0\"}\n\n"), "05-status-a", "05-status-", 3); len(got) > 0 {
+	if got := lastErrors([]byte("{\"level\":\"info\",\"msg\":\"ERROR rate 0\"}\n\n"), "04-status-a", "04-status-", 3); len(got) > 0 {
 		t.Errorf("expected no error, got %q", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const ansibleProject = "../../tutorial/operator-sdk/ansible"
+const ansibleProject = "../../tutorial/18-operator-sdk/ansible"
 
 // Each missing package is named, with the command that installs it.
 func TestAnsibleIsIncomplete(t *testing.T) {

@@ -73,7 +73,7 @@ func serve(t *testing.T, students ...board.Student) served {
 // fail reports a check that fails.
 func (s served) fail(t *testing.T, dir string, seq int, feature string) {
 	t.Helper()
-	s.report(t, dir, twoStudents[0], slices.Repeat([]event.Event{{Stage: "05-status", Outcome: event.Fail, Passed: 3, Of: 5, FirstFailed: feature}}, seq)...)
+	s.report(t, dir, twoStudents[0], slices.Repeat([]event.Event{{Stage: "04-status", Outcome: event.Fail, Passed: 3, Of: 5, FirstFailed: feature}}, seq)...)
 }
 
 // report reports checks of a student's copy.
@@ -123,7 +123,7 @@ func TestBoard(t *testing.T) {
 	s.fail(t, dir, 1, "TestAvailable")
 	run(tab, t, text("#grid", "TestAvailable"), text("#summary", "1 of 2 have reported, 0 stuck."))
 	s.fail(t, dir, 3, "TestAvailable")
-	run(tab, t, text("#stuck", "Ada Lovelace in 05-status, for less than a minute: 3 checks in a row: TestAvailable fails"))
+	run(tab, t, text("#stuck", "Ada Lovelace in 04-status, for less than a minute: 3 checks in a row: TestAvailable fails"))
 	if got := value[string](tab, t, "document.querySelector('td.here').textContent.trim()"); got != "3 of 5" {
 		t.Errorf("the chapter has %q", got)
 	}
@@ -173,17 +173,17 @@ func TestBoardPicture(t *testing.T) {
 		}
 		return event.Event{Stage: stage, Passed: passed, Of: of, FirstFailed: failed, Outcome: outcome}
 	}
-	stuck := checked("05-status", 3, 5, "TestPodsFailing")
+	stuck := checked("04-status", 3, 5, "TestPodsFailing")
 	// A student has a copy for each chapter.
 	class := []struct {
 		name   string
 		copies [][]event.Event
 	}{
-		{"Ada Lovelace", [][]event.Event{{checked("04-controller", 5, 5, "")}, {checked("05-status", 5, 5, "")}}},
-		{"Annie Easley", [][]event.Event{{checked("04-controller", 5, 5, "")}, {stuck, stuck, stuck}}},
-		{"Edsger Dijkstra", [][]event.Event{{checked("04-controller", 3, 5, "TestDrift")}}},
-		{"Grace Hopper", [][]event.Event{{checked("04-controller", 5, 5, "")}, {checked("05-status", 4, 5, "TestPodsFailing")}}},
-		{"Katherine Johnson", [][]event.Event{{checked("04-controller", 5, 5, "")}, {{Stage: "05-status", Of: 5, Outcome: event.NotBuilt}}}},
+		{"Ada Lovelace", [][]event.Event{{checked("03-controller", 5, 5, "")}, {checked("04-status", 5, 5, "")}}},
+		{"Annie Easley", [][]event.Event{{checked("03-controller", 5, 5, "")}, {stuck, stuck, stuck}}},
+		{"Edsger Dijkstra", [][]event.Event{{checked("03-controller", 3, 5, "TestDrift")}}},
+		{"Grace Hopper", [][]event.Event{{checked("03-controller", 5, 5, "")}, {checked("04-status", 4, 5, "TestPodsFailing")}}},
+		{"Katherine Johnson", [][]event.Event{{checked("03-controller", 5, 5, "")}, {{Stage: "04-status", Of: 5, Outcome: event.NotBuilt}}}},
 		{"Niklaus Wirth", nil},
 	}
 	var students []board.Student
@@ -198,7 +198,7 @@ func TestBoardPicture(t *testing.T) {
 		}
 	}
 	run(tab, t, chromedp.EmulateViewport(1200, 760), chromedp.Navigate(s.invitation), chromedp.WaitVisible("#grid"),
-		text("#summary", "5 of 6 have reported, 1 stuck."), text("#stuck", "Annie Easley in 05-status"), text("#connection", "Live."))
+		text("#summary", "5 of 6 have reported, 1 stuck."), text("#stuck", "Annie Easley in 04-status"), text("#connection", "Live."))
 	keep(tab, t, filepath.Join(pictures(t), "board.png"))
 	noBarriers(tab, t, axe)
 	run(tab, t, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}}))

@@ -27,7 +27,7 @@ const panelLinks = `<link rel="stylesheet" href="/-/panel.css"><script src="/-/p
 // it comes with styles of its own for all lists and buttons.
 const chapterPage = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>The status</title>
 <link rel="icon" href="/icon.svg"><link rel="stylesheet" href="/style.css">` + panelLinks + `</head>
-<body><main><h1>05 The status</h1><p>A Memcached says how it is: whether it is available, whether something is still to be done, and what went
+<body><main><h1>04 The status</h1><p>A Memcached says how it is: whether it is available, whether something is still to be done, and what went
 wrong.</p>%s</main></body></html>`
 
 // learnServer serves a chapter with the panel, behind the guard and under the policy of all our pages. It shows the states that a test gives

@@ -16,7 +16,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/browser"
 )
 
-const chapterURL = "/tutorial/05-status/"
+const chapterURL = "/tutorial/04-status/"
 
 // wide and narrow are windows with and without room for the panel beside the text.
 var (
@@ -71,7 +71,7 @@ func TestPanelShowsTheCluster(t *testing.T) {
 		".writes .bad":      "patch",
 		".events":           "warning, 4 times",
 		".log":              "Starting workers",
-		".map":              "05",
+		".map":              "04",
 	} {
 		if got := value[string](tab, t, fmt.Sprintf("document.querySelector('#learn %s').textContent", selector)); !strings.Contains(got, want) {
 			t.Errorf("%s has %q, expected %q in it", selector, got, want)
@@ -138,7 +138,7 @@ func TestPanelWithoutACluster(t *testing.T) {
 		t.Error("Check can be used")
 	}
 	run(tab, t, press("check"), text("#learn .spoken", "Check: you have no copy to check"), press("start"))
-	if got := s.post(t); got != "start chapter=05-status" {
+	if got := s.post(t); got != "start chapter=04-status" {
 		t.Errorf("got %q", got)
 	}
 	starting := stateOf(t, "absent")
@@ -159,11 +159,11 @@ func TestPanelOfAnotherChapter(t *testing.T) {
 	state := stateOf(t, "running")
 	for _, action := range state["actions"].([]any) {
 		if action := action.(map[string]any); action["name"] == "check" {
-			action["enabled"], action["chapter"] = true, "04-controller"
+			action["enabled"], action["chapter"] = true, "03-controller"
 		}
 	}
 	s.show(t, state)
-	run(tab, t, text("#learn .checkWhy", "Check: your copy is of 04-controller"), press("check"), text("#learn .spoken", "Check: your copy is of 04-controller"))
+	run(tab, t, text("#learn .checkWhy", "Check: your copy is of 03-controller"), press("check"), text("#learn .spoken", "Check: your copy is of 03-controller"))
 }
 
 // feature is one of a task.
@@ -179,7 +179,7 @@ func TestPanelChecks(t *testing.T) {
 	tab, s := openPanel(t, "running")
 	seen := browser.Watch(tab, t)
 	run(tab, t, press("check"))
-	if got := s.post(t); got != "check chapter=05-status" {
+	if got := s.post(t); got != "check chapter=04-status" {
 		t.Errorf("got %q", got)
 	}
 	state := stateOf(t, "running")
@@ -194,7 +194,7 @@ func TestPanelChecks(t *testing.T) {
 	}
 	during(true, 0, feature("TestScales", "running"), feature("TestDeletes", "waiting"))
 	run(tab, t, text("#learn .task", "building the suite"), outcome("TestScales", "running"), outcome("TestDeletes", "waiting"), press("cancel"))
-	if got := s.post(t); got != "cancel chapter=05-status" {
+	if got := s.post(t); got != "cancel chapter=04-status" {
 		t.Errorf("got %q", got)
 	}
 	during(true, 1, feature("TestScales", "passed"), feature("TestDeletes", "running"))
@@ -224,25 +224,25 @@ func TestPanelAsks(t *testing.T) {
 		holds("document.activeElement.textContent === 'Leave it as it is'"), chromedp.KeyEvent(kb.Enter), holds("!"+open),
 		press("reset"), holds(open), chromedp.KeyEvent(kb.Escape), holds("!"+open), holds("document.activeElement.dataset.action === 'reset'"),
 		press("hint"))
-	if got := s.post(t); got != "hint chapter=05-status" {
+	if got := s.post(t); got != "hint chapter=04-status" {
 		t.Errorf("got %q after two answers that change nothing", got)
 	}
 	run(tab, t, press("reset"), holds(open), browser.Click(".learn-dialog .yes"))
-	if got := s.post(t); got != "reset chapter=05-status&confirm=yes" {
+	if got := s.post(t); got != "reset chapter=04-status&confirm=yes" {
 		t.Errorf("got %q", got)
 	}
 	run(tab, t, press("break"), holds(open), text(".learn-dialog", "Every pod that is there now crashes"), browser.Click(".learn-dialog .yes"))
-	if got := s.post(t); got != "break chapter=05-status&confirm=yes&lab=crashing-pods" {
+	if got := s.post(t); got != "break chapter=04-status&confirm=yes&lab=crashing-pods" {
 		t.Errorf("got %q", got)
 	}
 	// The labs of other chapters are for their pages.
 	state := stateOf(t, "running")
-	state["labs"] = []any{map[string]any{"name": "hands-off", "title": "No repair.", "chapter": "04-controller"},
-		map[string]any{"name": "no-answer", "title": "No Deployment follows.", "chapter": "05-status"}}
+	state["labs"] = []any{map[string]any{"name": "hands-off", "title": "No repair.", "chapter": "03-controller"},
+		map[string]any{"name": "no-answer", "title": "No Deployment follows.", "chapter": "04-status"}}
 	s.show(t, state)
 	run(tab, t, holds("document.querySelector('#learn .lab').options.length === 1"), press("break"), holds(open), text(".learn-dialog", "No Deployment follows. You get a copy"),
 		browser.Click(".learn-dialog .yes"))
-	if got := s.post(t); got != "break chapter=05-status&confirm=yes&lab=no-answer" {
+	if got := s.post(t); got != "break chapter=04-status&confirm=yes&lab=no-answer" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -384,7 +384,7 @@ func TestPanelFollowsTheReader(t *testing.T) {
 func TestPanelElsewhere(t *testing.T) {
 	tab, s := openPanel(t, "running")
 	seen := browser.Watch(tab, t)
-	run(tab, t, chromedp.Navigate(s.url+"/tutorial/06-watches/"), text("#learn .elsewhere", "This panel is about 05-status"),
+	run(tab, t, chromedp.Navigate(s.url+"/tutorial/06-watches/"), text("#learn .elsewhere", "This panel is about 04-status"),
 		browser.Click("#learn .elsewhere a"), chromedp.WaitVisible(".map a[aria-current][href='"+chapterURL+"']"), text(".live", "Live"),
 		holds("document.querySelector('#learn .elsewhere').hidden"),
 		chromedp.Navigate(s.url+"/tutorial/without/"), holds("document.readyState === 'complete' && !document.querySelector('#learn')"))

@@ -30,7 +30,7 @@ import (
 type site struct {
 	// root is the address of its start page, and host that of the server.
 	root, host string
-	// pages are the addresses of its pages below the root: "tutorial/04-controller/".
+	// pages are the addresses of its pages below the root: "tutorial/03-controller/".
 	pages []string
 	// former has the addresses that redirect, and where each leads: both below the root.
 	former map[string]string
@@ -321,7 +321,7 @@ func verifyPages(t *testing.T, s site, axe string) {
 	}
 }
 
-// chapters returns those of the site, such as 04-controller.
+// chapters returns those of the site, such as 03-controller.
 func (s site) chapters() []string {
 	var all []string
 	for _, address := range s.pages {
@@ -336,22 +336,22 @@ func (s site) chapters() []string {
 var terms = map[string]string{
 	"00-control-loop":    "actuator",
 	"01-custom-resource": "FlightTicket",
-	"02-informer-queue":  "indexer",
-	"03-api":             "deepcopy",
-	"04-controller":      "SetupWithManager",
-	"05-status":          "observedGeneration",
+	"informer-queue":     "indexer",
+	"02-api":             "deepcopy",
+	"03-controller":      "SetupWithManager",
+	"04-status":          "observedGeneration",
 	"06-watches":         "EnqueueRequestsFromMapFunc",
 	"07-rbac":            "ClusterRoleBinding",
 	"08-deployment":      "leader election",
-	"09-finalizers":      "finalizer",
-	"10-admission":       "ValidatingAdmissionPolicy",
-	"11-certificates":    "x509",
-	"12-finished":        "guided tour",
-	"operator-sdk":       "labels and the port",
+	"10-finalizers":      "finalizer",
+	"11-admission":       "ValidatingAdmissionPolicy",
+	"12-certificates":    "x509",
+	"19-finished":        "guided tour",
+	"18-operator-sdk":    "labels and the port",
 	"quickstart":         "behind the operator's back",
-	"references":         "authSecretRef",
-	"testing":            "BeforeSuite",
-	"versions":           "StorageVersionMigration",
+	"14-references":      "authSecretRef",
+	"13-testing":         "BeforeSuite",
+	"15-versions":        "StorageVersionMigration",
 }
 
 // opened returns a tab that takes itself for the one in front, without which nothing in it has the focus.
@@ -429,7 +429,7 @@ func verifyCopy(t *testing.T, s site) {
 // A term of the glossary explains itself to the mouse and to the keyboard, until Escape.
 func verifyTerm(t *testing.T, s site) {
 	tab := opened(t)
-	run(tab, t, chromedp.Navigate(s.root+"tutorial/04-controller/"), chromedp.WaitVisible("a.term"))
+	run(tab, t, chromedp.Navigate(s.root+"tutorial/03-controller/"), chromedp.WaitVisible("a.term"))
 	definition := value[string](tab, t, `document.querySelector("a.term").dataset.definition`)
 	if definition == "" {
 		t.Fatal("a term has no definition")
@@ -470,7 +470,7 @@ func verifyDark(t *testing.T, s site) {
 // Somebody who prints a chapter gets the text, and all of it.
 func verifyPrint(t *testing.T, s site) {
 	tab := opened(t)
-	run(tab, t, chromedp.Navigate(s.root+"tutorial/04-controller/"), emulation.SetEmulatedMedia().WithMedia("print"))
+	run(tab, t, chromedp.Navigate(s.root+"tutorial/03-controller/"), emulation.SetEmulatedMedia().WithMedia("print"))
 	visible := value[[]string](tab, t, `[".top", ".contents", ".beside", ".pager", ".copy", ".bottom", "h1", ".command pre", ".output pre"].filter((name) => document.querySelector(name).checkVisibility())`)
 	if want := []string{"h1", ".command pre", ".output pre"}; !slices.Equal(visible, want) {
 		t.Errorf("printed are %q, expected %q", visible, want)
@@ -489,8 +489,8 @@ func verifyPictures(t *testing.T, s site) {
 		width, height int64
 	}{
 		"landing-light": {"", "light", 1200, 800}, "landing-dark": {"", "dark", 1200, 800}, "landing-phone": {"", "light", phone, 740},
-		"chapter-light": {"tutorial/04-controller/", "light", 1200, 800}, "chapter-dark": {"tutorial/04-controller/", "dark", 1200, 800},
-		"chapter-phone": {"tutorial/04-controller/", "dark", phone, 740},
+		"chapter-light": {"tutorial/03-controller/", "light", 1200, 800}, "chapter-dark": {"tutorial/03-controller/", "dark", 1200, 800},
+		"chapter-phone": {"tutorial/03-controller/", "dark", phone, 740},
 	} {
 		tab := tabs.Tab(first, t)
 		run(tab, t, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: shot.scheme}}),

@@ -362,7 +362,7 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 
 		refusal := "make " + target + " deletes the CustomResourceDefinition " + definition +
 			", and with it objects that cache.example.com/deletion-protection protects (2: default/a, team/b): remove the annotation from them, or add FORCE=1\n"
-		for _, arguments := range [][]string{{target}, {target, "STAGE=08-deployment"}, {target, "STAGE=11-certificates"}} {
+		for _, arguments := range [][]string{{target}, {target, "STAGE=08-deployment"}, {target, "STAGE=12-certificates"}} {
 			said, done = run([]string{"FORCE=1"}, arguments...) // only make's command line counts
 			g.Expect(done).To(BeFalse(), said)
 			g.Expect(said).To(MatchRegexp(`(?m)^`+regexp.QuoteMeta(refusal)), strings.Join(arguments, " ")) // after controller-gen's progress in a new clone
@@ -374,7 +374,7 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 	remain(4)
 
 	// That of tickets is another one. It is not there, which is fine.
-	said, done = run(nil, "uninstall", "STAGE=02-informer-queue")
+	said, done = run(nil, "uninstall", "STAGE=informer-queue")
 	g.Expect(done).To(BeTrue(), said)
 	remain(4)
 
@@ -387,7 +387,7 @@ func TestMakeShowsWhatWouldBeLost(t *testing.T) {
 	// Where nothing is left to protect, nobody is kept from anything.
 	said, done = run(nil, "install")
 	g.Expect(done).To(BeTrue(), said)
-	said, done = run(nil, "uninstall", "STAGE=05-status")
+	said, done = run(nil, "uninstall", "STAGE=04-status")
 	g.Expect(done).To(BeTrue(), said)
 }
 

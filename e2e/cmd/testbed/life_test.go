@@ -366,7 +366,7 @@ func TestRunUntilCtrlC(t *testing.T) {
 		return string(out)
 	}
 	before := generation()
-	second, err := b.command("testbed", "run", "--operator=tutorial/versions").CombinedOutput()
+	second, err := b.command("testbed", "run", "--operator=tutorial/15-versions").CombinedOutput()
 	if err == nil || !bytes.Contains(second, []byte("another terminal runs the operator on the cluster testbed")) {
 		t.Errorf("a second run: %v\n%s", err, second)
 	}

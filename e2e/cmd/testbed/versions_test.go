@@ -32,7 +32,7 @@ const (
 const policyVersion = "1.36"
 
 // TestOlderKubernetes runs features of the operator's suite on each older version of Kubernetes that kube-apiserver can emulate, and the
-// policies of chapter 10 on those that have them. These versions, and the tested one itself, are what the chart and its page promise.
+// policies of 11-admission on those that have them. These versions, and the tested one itself, are what the chart and its page promise.
 func TestOlderKubernetes(t *testing.T) {
 	tier.Nightly(t)
 	root, err := cluster.Root(t.Context())
@@ -66,7 +66,7 @@ func TestOlderKubernetes(t *testing.T) {
 			}
 			run(operatorFeatures, "./e2e/memcached")
 			if version >= policyVersion {
-				run(policyFeatures, "./tutorial/10-admission/test/e2e")
+				run(policyFeatures, "./tutorial/11-admission/test/e2e")
 			}
 		})
 	}

@@ -60,7 +60,7 @@ func nightly(r Request) (Plan, error) {
 	}
 	withSDK := command("sdk", "make", "test-sdk")
 	withSDK.Needs = append(withSDK.Needs, operatorSDK)
-	twins := tests("twins", "^(TestTwins|TestFaultyTwins|TestCosts|TestImages)$", "./tutorial/operator-sdk/test/twins")
+	twins := tests("twins", "^(TestTwins|TestFaultyTwins|TestCosts|TestImages)$", "./tutorial/18-operator-sdk/test/twins")
 	twins.Needs = append(twins.Needs, operatorSDK)
 	scorecard := testsOfSDK()
 	pods := onKind(Part{Name: sdkOnKind, Needs: []string{kubernetes, operatorSDK}, Tests: &Tests{Flags: append([]string{"-count=1", "-vet=off"}, scorecard.Flags...), Packages: scorecard.Packages}})

@@ -29,7 +29,7 @@ func TestPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, requests := range map[string][]Request{
-		"test":     {{}, {Stage: "04-controller"}, {Stage: "12-finished"}},
+		"test":     {{}, {Stage: "03-controller"}, {Stage: "19-finished"}},
 		"e2e":      {{Cluster: "kind"}, {Cluster: "embedded"}, {Cluster: "existing"}, {Cluster: "kind", Stage: "08-deployment"}},
 		"e2e-all":  {{Cluster: "kind"}, {Cluster: "embedded"}, {Cluster: "kind", Stage: "08-deployment"}},
 		"e2e-sdk":  {{Cluster: "kind"}},
@@ -269,7 +269,7 @@ func TestFindStage(t *testing.T) {
 
 // TestTested finds the packages that go list says have tests.
 func TestTested(t *testing.T) {
-	directories := []string{"tutorial/10-admission", "tutorial/10-admission/test/e2e"}
+	directories := []string{"tutorial/11-admission", "tutorial/11-admission/test/e2e"}
 	got, err := tested(repository, directories...)
 	if err != nil {
 		t.Fatal(err)

@@ -241,7 +241,7 @@ func e2eSDK(r Request) (Plan, error) {
 const sdkOnKind = "sdk-on-kind"
 
 func testsOfSDK() Tests {
-	return Tests{Flags: []string{"-run=^(TestScorecardInPods|TestHelmOperatorAsImage|TestAnsibleOperatorAsImage)$"}, Packages: []string{"./e2e/sdk", "./tutorial/operator-sdk/test/onkind"}}
+	return Tests{Flags: []string{"-run=^(TestScorecardInPods|TestHelmOperatorAsImage|TestAnsibleOperatorAsImage)$"}, Packages: []string{"./e2e/sdk", "./tutorial/18-operator-sdk/test/onkind"}}
 }
 
 // suitesOn are the suites on a cluster where nothing is left out.
@@ -303,7 +303,7 @@ func onKind(r Request) Plan {
 	// out is not here.
 	packages := []string{
 		"./tutorial/00-control-loop/test/e2e", "./tutorial/06-watches/test/e2e", "./tutorial/08-deployment/test/e2e",
-		"./tutorial/10-admission/test/e2e", "./tutorial/11-certificates/test/e2e", "./e2e/memcached",
+		"./tutorial/11-admission/test/e2e", "./tutorial/12-certificates/test/e2e", "./e2e/memcached",
 	}
 	selected := sharing(testsOnKind(SuitesOnKind, Tests{Packages: packages}, compiled), "suites")
 	selected.Env = append(selected.Env, "TESTBED_SELECTION="+filepath.Join(r.Root, "e2e", "on-kind.yaml"))

@@ -24,7 +24,7 @@ type stage struct{ operator, suite string }
 func findStage(root, name string) (stage, error) {
 	text, err := os.ReadFile(filepath.Join(root, "tutorial", name, "chapter.yaml"))
 	if err != nil {
-		return stage{}, fmt.Errorf("there is no chapter %s: use the name of a directory in tutorial, such as 04-controller: %w", name, err)
+		return stage{}, fmt.Errorf("there is no chapter %s: use the name of a directory in tutorial, such as 03-controller: %w", name, err)
 	}
 	s := stage{operator: path.Join("tutorial", name), suite: path.Join("tutorial", name, "test", "e2e")}
 	for line := range strings.Lines(string(text)) {

@@ -26,16 +26,16 @@ func TestMakeClass(t *testing.T) {
 		"class-handout": "class handout --dir='' --stage='' --lab='' --as=''",
 		"class-collect": "class collect --dir='' --stage='' --lab='' --from='' --as=''",
 		"class-collect DIR=ops AS=archives FROM=a/b":                 "class collect --dir='ops' --stage='' --lab='' --from='a/b' --as='archives'",
-		"class-new STAGE=05-status FROM=students.csv":                "class new --dir='' --stage='05-status' --lab='' --from='students.csv'",
+		"class-new STAGE=04-status FROM=students.csv":                "class new --dir='' --stage='04-status' --lab='' --from='students.csv'",
 		"class-new LAB=hands-off":                                    "class new --dir='' --stage='' --lab='hands-off' --from=''",
 		"class-serve":                                                "class serve --dir='' --stage='' --lab='' --port='' --lan=''",
 		"class-serve DIR=ops PORT=7000 LAN=yes":                      "class serve --dir='ops' --stage='' --lab='' --port='7000' --lan='yes'",
 		"class-grade J=2 STUDENT=s07":                                "grade --dir='' --stage='' --lab='' --student='s07' --at-once='2' --extra='' ",
-		"class-export STAGE=05-status FORMAT=moodle OUT=grades.csv":  "class export --dir='' --stage='05-status' --lab='' --format='moodle' --column='' --out='grades.csv'",
+		"class-export STAGE=04-status FORMAT=moodle OUT=grades.csv":  "class export --dir='' --stage='04-status' --lab='' --format='moodle' --column='' --out='grades.csv'",
 		"class-export DIR=ops FORMAT=canvas COLUMN=Status OUT=b.csv": "class export --dir='ops' --stage='' --lab='' --format='canvas' --column='Status' --out='b.csv'",
 		"class-forget DIR=ops":                                       "class forget --dir='ops' --stage='' --lab=''",
 		"learn":                                                      "learn --stage='' --dir='' --cluster='embedded' --name='testbed' --testbed='bin/testbed' --port=''",
-		"learn STAGE=05-status DIR=mine CLUSTER=kind PORT=7000":      "learn --stage='05-status' --dir='mine' --cluster='kind' --name='testbed' --testbed='bin/testbed' --port='7000'",
+		"learn STAGE=04-status DIR=mine CLUSTER=kind PORT=7000":      "learn --stage='04-status' --dir='mine' --cluster='kind' --name='testbed' --testbed='bin/testbed' --port='7000'",
 		"submit DIR=my-operator":                                     "submit --dir='my-operator'",
 	} {
 		command := exec.CommandContext(t.Context(), "make", append([]string{"--just-print"}, strings.Fields(arguments)...)...)
@@ -55,9 +55,9 @@ func TestMakeClass(t *testing.T) {
 func TestClassDefaults(t *testing.T) {
 	for name, test := range map[string]struct{ stage, dir, lab, wantStage, wantDir, err string }{
 		"nothing":   {wantDir: "class"},
-		"a chapter": {stage: "05-status", dir: "ops", wantStage: "05-status", wantDir: "ops"},
+		"a chapter": {stage: "04-status", dir: "ops", wantStage: "04-status", wantDir: "ops"},
 		"a lab":     {lab: "hands-off", wantStage: "hands-off", wantDir: "class"},
-		"both":      {stage: "05-status", lab: "hands-off", err: "LAB=hands-off is what the class works on: leave STAGE=05-status out"},
+		"both":      {stage: "04-status", lab: "hands-off", err: "LAB=hands-off is what the class works on: leave STAGE=04-status out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -80,8 +80,8 @@ func TestClassDefaults(t *testing.T) {
 	g := NewWithT(t)
 	for _, teacher := range [][]string{{"grade"}, {"class", "new"}, {"class", "serve"}} {
 		root := command()
-		root.SetArgs(append(teacher, "--lab=hands-off", "--stage=05-status", "--dir="+t.TempDir()))
-		g.Expect(root.ExecuteContext(t.Context())).To(MatchError("LAB=hands-off is what the class works on: leave STAGE=05-status out"))
+		root.SetArgs(append(teacher, "--lab=hands-off", "--stage=04-status", "--dir="+t.TempDir()))
+		g.Expect(root.ExecuteContext(t.Context())).To(MatchError("LAB=hands-off is what the class works on: leave STAGE=04-status out"))
 	}
 	g.Expect(formOf("")).To(Equal(class.Directories))
 	g.Expect(formOf("archives")).To(Equal(class.Archives))
@@ -104,7 +104,7 @@ func TestMakeClassCollectFromNothing(t *testing.T) {
 func TestReport(t *testing.T) {
 	var out strings.Builder
 	students := []class.Student{{ID: "s01"}, {ID: "s02"}, {ID: "s03"}, {ID: "s04"}, {ID: "s05"}, {ID: "s06"}, {ID: "s07"}}
-	report(&out, class.Assignment{Stage: "05-status", Attempts: 2}, "handed-in", []class.Collection{
+	report(&out, class.Assignment{Stage: "04-status", Attempts: 2}, "handed-in", []class.Collection{
 		{Student: students[0], Outcome: class.Collected},
 		{Student: students[1], Outcome: class.Missing},
 		{Student: students[2], Outcome: class.Refused, Note: "go.work would replace modules: delete it"},
@@ -115,7 +115,7 @@ func TestReport(t *testing.T) {
 	})
 	NewWithT(t).Expect(out.String()).To(Equal(`s03 refused: go.work would replace modules: delete it
 s05 surplus: has had 2 attempts: this one was not kept
-05-status from handed-in: 1 collected, 1 unchanged, 1 refused, 1 surplus, 1 not begun (s07), 2 missing (s02, s06)
+04-status from handed-in: 1 collected, 1 unchanged, 1 refused, 1 surplus, 1 not begun (s07), 2 missing (s02, s06)
 `))
 }
 
@@ -141,7 +141,7 @@ func TestAgree(t *testing.T) {
 func TestForgetNeedsAnAnswer(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "ops")
-	_, err := class.New(t.Context(), repository, dir, "05-status", "", time.Now())
+	_, err := class.New(t.Context(), repository, dir, "04-status", "", time.Now())
 	g.Expect(err).NotTo(HaveOccurred())
 	var out strings.Builder
 	t.Setenv("YES", "")
@@ -160,10 +160,10 @@ func TestSubmit(t *testing.T) {
 		file := filepath.Join(dir, name)
 		g.Expect(errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600))).To(Succeed())
 	}
-	g.Expect(exercises.Solution(t.Context(), repository, "05-status", dir, io.Discard)).To(Succeed())
+	g.Expect(exercises.Solution(t.Context(), repository, "04-status", dir, io.Discard)).To(Succeed())
 	write(".class", "class: ops\nstudent: s07\ntoken: secret\n")
 	write("bin/manager", "built")
-	archive := filepath.Join(filepath.Dir(dir), "s07-05-status.tar.gz")
+	archive := filepath.Join(filepath.Dir(dir), "s07-04-status.tar.gz")
 	printed := func() string {
 		t.Helper()
 		var out strings.Builder
@@ -173,11 +173,11 @@ func TestSubmit(t *testing.T) {
 	}
 	g.Expect(printed()).To(And(
 		MatchRegexp(`^ has\n  \.gitattributes\n  \.gitignore\n  \.stage\n  \.submission\n(  [\w.]+\n)+  api/ \(\d+ files\)\n  cmd/ \(1 file\)\n  config/ `), Not(ContainSubstring(" bin/")),
-		HaveSuffix("\nfor 05-status. It was never checked: run make check DIR='"+dir+"', and submit again.\n")))
+		HaveSuffix("\nfor 04-status. It was never checked: run make check DIR='"+dir+"', and submit again.\n")))
 
 	at := time.Now().Add(time.Minute)
 	write(".events", `{"kind":"check","at":"`+at.Format(time.RFC3339)+`","outcome":"fail","passed":3,"of":5,"took_ms":1000}`+"\n")
-	g.Expect(printed()).To(HaveSuffix("\nfor 05-status. Last check, " + at.Format(time.DateTime) + ": 3 of 5 hold.\n"))
+	g.Expect(printed()).To(HaveSuffix("\nfor 04-status. Last check, " + at.Format(time.DateTime) + ": 3 of 5 hold.\n"))
 	later := at.Add(time.Minute)
 	g.Expect(os.Chtimes(filepath.Join(dir, "cmd", "main.go"), later, later)).To(Succeed())
 	g.Expect(printed()).To(HaveSuffix("\nWarning: cmd/main.go has changed since that check:" +
@@ -190,7 +190,7 @@ func TestSubmit(t *testing.T) {
 	right, err := os.ReadFile(role)
 	g.Expect(err).NotTo(HaveOccurred())
 	write("config/rbac/role.yaml", strings.Replace(string(right), "  - deployments\n", "  - deployments\n  - daemonsets\n", 1))
-	g.Expect(refused()).To(MatchError(MatchRegexp(`^ClusterRole \S+: it grants create daemonsets\.apps, .*, which the operator of 05-status does not need; ` +
+	g.Expect(refused()).To(MatchError(MatchRegexp(`^ClusterRole \S+: it grants create daemonsets\.apps, .*, which the operator of 04-status does not need; ` +
 		`remove that from your markers, and run make manifests$`)))
 	write("config/rbac/role.yaml", string(right))
 	definition := filepath.Join(dir, "config", "crd", "bases", "cache.example.com_memcacheds.yaml")

@@ -30,7 +30,7 @@ func (halfGrader) Calibrate(context.Context, string) (grading.Calibration, error
 
 func (h halfGrader) One(_ context.Context, _ grading.Calibration, in grading.Input) (grade.Result, error) {
 	r := grade.Result{
-		Schema: grade.Schema, Student: in.Student, Stage: "05-status", Status: grade.GraderError, Message: "the disk is full", Grader: "abc", Seed: in.Seed,
+		Schema: grade.Schema, Student: in.Student, Stage: "04-status", Status: grade.GraderError, Message: "the disk is full", Grader: "abc", Seed: in.Seed,
 	}
 	if in.Student == string(h) {
 		return r, nil
@@ -56,14 +56,14 @@ func newExportClass(t *testing.T) (dir string, handIn func(id, text string), gra
 	roster := filepath.Join(t.TempDir(), "students.csv")
 	students := "id,name,email\ns01,Ada Lovelace,ada@example.com\ns02,Bob Ash,bob@example.com\ns03,Cy Cole,\n"
 	g.Expect(os.WriteFile(roster, []byte(students), 0o600)).To(Succeed())
-	_, err := class.New(t.Context(), ".", dir, "05-status", roster, start)
+	_, err := class.New(t.Context(), ".", dir, "04-status", roster, start)
 	g.Expect(err).NotTo(HaveOccurred())
 	c, a, err := read(dir, "")
 	g.Expect(err).NotTo(HaveOccurred())
 	handIn = func(id, text string) {
 		from := t.TempDir()
 		for name, content := range map[string]string{
-			"go.mod": "module example.com/memcached-operator\n", ".stage": "05-status\n", "cmd/main.go": text, "config/a.yaml": "a: 1\n",
+			"go.mod": "module example.com/memcached-operator\n", ".stage": "04-status\n", "cmd/main.go": text, "config/a.yaml": "a: 1\n",
 		} {
 			file := filepath.Join(from, id, name)
 			g.Expect(errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(content), 0o600))).To(Succeed())
@@ -92,34 +92,34 @@ func TestExportClass(t *testing.T) {
 	moodle := exportInput{format: "moodle"}
 
 	_, err := exported(moodle)
-	g.Expect(err).To(MatchError("nothing of 05-status is graded yet: type make class-grade DIR='" + dir + "' STAGE=05-status"))
+	g.Expect(err).To(MatchError("nothing of 04-status is graded yet: type make class-grade DIR='" + dir + "' STAGE=04-status"))
 	handIn("s01", "package main\n")
 	gradeAll(halfGrader(""))
-	g.Expect(exported(moodle)).To(Equal(" has the grades of 05-status, as moodle: 3 of 3 students; s02, s03 handed in nothing, which is a zero\n"))
+	g.Expect(exported(moodle)).To(Equal(" has the grades of 04-status, as moodle: 3 of 3 students; s02, s03 handed in nothing, which is a zero\n"))
 
 	handIn("s02", "package main\n")
 	_, err = exported(moodle)
-	g.Expect(err).To(MatchError("of 05-status there are submissions without a grade (s02): type make class-grade DIR='" + dir + "' STAGE=05-status"))
+	g.Expect(err).To(MatchError("of 04-status there are submissions without a grade (s02): type make class-grade DIR='" + dir + "' STAGE=04-status"))
 	gradeAll(halfGrader("s02"))
-	g.Expect(exported(moodle)).To(Equal(" has the grades of 05-status, as moodle: 2 of 3 students; s03 handed in nothing, which is a zero; " +
+	g.Expect(exported(moodle)).To(Equal(" has the grades of 04-status, as moodle: 2 of 3 students; s03 handed in nothing, which is a zero; " +
 		"s02 without a grade, because the grader failed: grade again\n"))
 	g.Expect(os.ReadFile(file)).NotTo(ContainSubstring("bob@example.com"))
 	gradeAll(halfGrader(""))
 	g.Expect(exported(moodle)).To(HaveSuffix("3 of 3 students; s03 handed in nothing, which is a zero\n"))
 	g.Expect(os.ReadFile(file)).To(And(ContainSubstring("s02,bob@example.com,1,"), ContainSubstring("s03,,0,Nothing was handed in.")))
 
-	g.Expect(exported(exportInput{format: "canvas", column: "Status (12)"})).To(HavePrefix(" has the grades of 05-status, as canvas: 3 of 3 students"))
+	g.Expect(exported(exportInput{format: "canvas", column: "Status (12)"})).To(HavePrefix(" has the grades of 04-status, as canvas: 3 of 3 students"))
 	g.Expect(os.ReadFile(file)).To(HavePrefix("Student,ID,SIS User ID,SIS Login ID,Section,Status (12)\n\"Lovelace, Ada\",,s01,ada@example.com,,1\n"))
 
 	own := filepath.Join(t.TempDir(), "own.csv")
 	g.Expect(os.WriteFile(own, []byte("Name,{{.Column}}\n{{.FirstName}} {{.LastName}},{{.Score}} of {{.Max}}\n"), 0o600)).To(Succeed())
-	g.Expect(exported(exportInput{format: own})).To(HavePrefix(" has the grades of 05-status, as " + own + ": 3 of 3 students"))
-	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("Name,05-status\nAda Lovelace,1 of 2\nBob Ash,1 of 2\nCy Cole,0 of 2\n"))
+	g.Expect(exported(exportInput{format: own})).To(HavePrefix(" has the grades of 04-status, as " + own + ": 3 of 3 students"))
+	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("Name,04-status\nAda Lovelace,1 of 2\nBob Ash,1 of 2\nCy Cole,0 of 2\n"))
 
 	// Other points than those that were given: a new grading gives them.
 	text, err := os.ReadFile(filepath.Join(dir, class.File))
 	g.Expect(err).NotTo(HaveOccurred())
-	changed := strings.Replace(string(text), "stage: 05-status", "stage: 05-status\n  features: {TestB: 3}", 1)
+	changed := strings.Replace(string(text), "stage: 04-status", "stage: 04-status\n  features: {TestB: 3}", 1)
 	g.Expect(changed).NotTo(Equal(string(text)))
 	g.Expect(os.WriteFile(filepath.Join(dir, class.File), []byte(changed), 0o600)).To(Succeed())
 	_, err = exported(moodle)
@@ -168,7 +168,7 @@ func TestExportKeepsFiles(t *testing.T) {
 func TestExportRefuses(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "grades")
 	for _, test := range []struct{ args, want string }{
-		{"--lab=hands-off --stage=05-status --format=json --out=" + out, "LAB=hands-off is what the class works on: leave STAGE=05-status out"},
+		{"--lab=hands-off --stage=04-status --format=json --out=" + out, "LAB=hands-off is what the class works on: leave STAGE=04-status out"},
 		{"--dir=x --out=" + out, "name the format, FORMAT=name: canvas, moodle, nbgrader, json, junit, or a template in a file such as grades.csv"},
 		{"--dir=x --format=vpl --out=" + out, `unknown format "vpl" of a class: use json, junit, canvas, moodle, nbgrader, or your own template in a file such as grades.csv`},
 		{"--dir=x --format=no-such.csv --out=" + out, "read the template: open no-such.csv: no such file or directory: name one of canvas, moodle, nbgrader, or a file"},

@@ -33,7 +33,7 @@ func TestWriteResult(t *testing.T) {
 		if err := os.WriteFile(out, []byte("an old one"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r := grade.Result{Schema: grade.Schema, Stage: "05-status", Status: test.status, Score: test.score, Message: "no disk", Tests: []grade.Test{}}
+		r := grade.Result{Schema: grade.Schema, Stage: "04-status", Status: test.status, Score: test.score, Message: "no disk", Tests: []grade.Test{}}
 		if code := exitCode(writeResult(r, test.format, out)); code != test.code {
 			t.Errorf("%s as %s: exits with %d, expected %d", test.status, test.format, code, test.code)
 		}
@@ -55,10 +55,10 @@ func TestGradeOneRefuses(t *testing.T) {
 		want string
 		code int
 	}{
-		{[]string{"--stage=05-status"}, "name the submission, the chapter and the file for the result", 1},
-		{[]string{"--stage=05-status", "--submission=x", "--out=" + out, "--format=excel"}, `unknown format "excel"`, 1},
-		{[]string{"--stage=05-status", "--submission=x", "--out=" + out, "--isolation=some"}, `unknown isolation "some"`, 2},
-		{[]string{"--stage=05-status", "--submission=x", "--out=" + out, "--isolation=inner", "--trust"}, "leave one of them out", 2},
+		{[]string{"--stage=04-status"}, "name the submission, the chapter and the file for the result", 1},
+		{[]string{"--stage=04-status", "--submission=x", "--out=" + out, "--format=excel"}, `unknown format "excel"`, 1},
+		{[]string{"--stage=04-status", "--submission=x", "--out=" + out, "--isolation=some"}, `unknown isolation "some"`, 2},
+		{[]string{"--stage=04-status", "--submission=x", "--out=" + out, "--isolation=inner", "--trust"}, "leave one of them out", 2},
 	} {
 		root := command()
 		root.SetArgs(append([]string{"grade-one"}, test.args...))
@@ -74,10 +74,10 @@ func TestUnpacked(t *testing.T) {
 	g := NewWithT(t)
 	dir, uploads := filepath.Join(t.TempDir(), "copy"), t.TempDir()
 	g.Expect(os.MkdirAll(filepath.Join(dir, "cmd"), 0o755)).To(Succeed())
-	for name, text := range map[string]string{".stage": "05-status\n", "cmd/main.go": "package main\n"} {
+	for name, text := range map[string]string{".stage": "04-status\n", "cmd/main.go": "package main\n"} {
 		g.Expect(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)).To(Succeed())
 	}
-	archive := filepath.Join(uploads, "05-status.tar.gz")
+	archive := filepath.Join(uploads, "04-status.tar.gz")
 	_, err := submission.Pack(repository, dir, archive)
 	g.Expect(err).NotTo(HaveOccurred())
 

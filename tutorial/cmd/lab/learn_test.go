@@ -30,6 +30,7 @@ func TestLearnRefuses(t *testing.T) {
 		{learnInput{cluster: "kind", dir: none}, "there is no directory " + none + ": name the chapter as well"},
 		{learnInput{cluster: "kind", site: none}, "the site is not built: there is no directory " + none + ": type make site"},
 		{learnInput{cluster: "kind", site: site, stage: "99"}, "there is no STAGE=99: "},
+		{learnInput{cluster: "kind", site: site, stage: "04-controller"}, "STAGE=04-controller is now 03-controller"},
 		{learnInput{cluster: "kind", site: site, dir: site}, site + " was not made by make start"},
 	} {
 		err := recorder{root: repository}.learn(t.Context(), test.in, io.Discard)
@@ -41,11 +42,11 @@ func TestLearnRefuses(t *testing.T) {
 func TestLearnMakesACopy(t *testing.T) {
 	g := NewWithT(t)
 	var out strings.Builder
-	in := learnInput{stage: "04-controller", dir: filepath.Join(t.TempDir(), "mine")}
+	in := learnInput{stage: "03-controller", dir: filepath.Join(t.TempDir(), "mine")}
 	g.Expect(recorder{root: repository}.copyFor(t.Context(), in, &out)).To(Succeed())
 	g.Expect(out.String()).To(ContainSubstring("Your goal: "))
 	file := filepath.Join(in.dir, submission.StageFile)
-	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("04-controller\n"))
+	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("03-controller\n"))
 	g.Expect(os.WriteFile(file, []byte("mine"), 0o600)).To(Succeed())
 	g.Expect(recorder{root: repository}.copyFor(t.Context(), in, &out)).To(Succeed())
 	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("mine"))

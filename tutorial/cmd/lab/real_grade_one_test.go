@@ -18,7 +18,7 @@ import (
 func TestGradeOneForReal(t *testing.T) {
 	tier.Nightly(t)
 	p := newProgram(t)
-	const stage = "04-controller"
+	const stage = "03-controller"
 	work := t.TempDir()
 	submitted := func(name, file, text string) string {
 		dir := filepath.Join(work, name)

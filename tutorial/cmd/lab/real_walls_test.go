@@ -18,7 +18,7 @@ func TestOffline(t *testing.T) {
 	tier.Nightly(t)
 	p := newProgram(t)
 	p.before = offline(t)
-	const stage = "04-controller"
+	const stage = "03-controller"
 	dir, handedIn := p.newClass(stage, 2), t.TempDir()
 	right := filepath.Join(handedIn, "s01")
 	p.does("solution", "--stage="+stage, "--dir="+right)
@@ -29,7 +29,7 @@ func TestOffline(t *testing.T) {
 	p.does("grade", "--dir="+dir)
 	grades := filepath.Join(t.TempDir(), "grades.csv")
 	p.does("class", "export", "--dir="+dir, "--format=nbgrader", "--out="+grades)
-	p.Expect(os.ReadFile(grades)).To(And(MatchRegexp(`(?m)^04-controller,.*,s01,.*,5,5$`), MatchRegexp(`(?m)^04-controller,.*,s02,.*,0,5$`)))
+	p.Expect(os.ReadFile(grades)).To(And(MatchRegexp(`(?m)^03-controller,.*,s01,.*,5,5$`), MatchRegexp(`(?m)^03-controller,.*,s02,.*,0,5$`)))
 }
 
 // offline returns what runs a command without a network, and proves that it does.
@@ -71,7 +71,7 @@ func TestWithoutWalls(t *testing.T) {
 	tier.Nightly(t)
 	p := newProgram(t)
 	needNamespaces(t)
-	const stage = "04-controller"
+	const stage = "03-controller"
 	marker := filepath.Join(t.TempDir(), "ran")
 	dir, handedIn := p.newClass(stage, 1), t.TempDir()
 	submission := filepath.Join(handedIn, "s01")

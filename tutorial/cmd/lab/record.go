@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/kind/home"
 	boardreport "github.com/example/operator-testbed/tutorial/internal/board/report"
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/check"
 	"github.com/example/operator-testbed/tutorial/internal/event"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
@@ -119,6 +122,11 @@ func progressOf(root string) (progress.Progress, error) {
 		return progress.Progress{}, err
 	}
 	events, err := event.Read(file)
+	for i, e := range events {
+		if !slices.Contains(chapters, e.Stage) {
+			events[i].Stage = cmp.Or(chapter.Renamed(root, e.Stage), e.Stage)
+		}
+	}
 	return progress.Of(chapters, labs, events), err
 }
 

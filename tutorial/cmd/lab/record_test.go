@@ -46,7 +46,7 @@ func recorderAt(warn *bytes.Buffer) recorder {
 // Everything that a learner does is recorded in the copy and on the machine, with the names of the hand-out.
 func TestRecord(t *testing.T) {
 	g := NewWithT(t)
-	dir := copyOf(t, map[string]string{".stage": "04-controller\n", ".lab": "no-answer\n", ".class": "class: ops\nstudent: s07\n"})
+	dir := copyOf(t, map[string]string{".stage": "03-controller\n", ".lab": "no-answer\n", ".class": "class: ops\nstudent: s07\n"})
 	var warned, out bytes.Buffer
 	r := recorderAt(&warned)
 	results := []framework.Result{{Test: "TestA", Outcome: framework.Holds}, {Test: "TestB", Outcome: framework.DoesNotHold, Failed: true}}
@@ -57,7 +57,7 @@ func TestRecord(t *testing.T) {
 	r.checked(dir, "", at, nil, exercises.ErrNotBuilt)
 	r.checked(dir, "", at, nil, errors.New("the cluster does not start"))
 
-	all := event.Event{Schema: event.Schema, Class: "ops", Student: "s07", Stage: "04-controller", Lab: "no-answer", At: at}
+	all := event.Event{Schema: event.Schema, Class: "ops", Student: "s07", Stage: "03-controller", Lab: "no-answer", At: at}
 	want := make([]event.Event, 5)
 	for i := range want {
 		want[i] = all
@@ -80,21 +80,23 @@ func TestProgressAcrossCopies(t *testing.T) {
 	g := NewWithT(t)
 	var warned, out bytes.Buffer
 	r := recorderAt(&warned)
-	dir := copyOf(t, map[string]string{".stage": "04-controller\n"})
+	dir := copyOf(t, map[string]string{".stage": "03-controller\n"})
 	r.checked(dir, "", at, []framework.Result{{Outcome: framework.Holds}}, nil)
 	g.Expect(os.RemoveAll(dir)).To(Succeed())
 	r.hinted("00-control-loop")
+	r.hinted("11-certificates") // which is now 12-certificates
 	g.Expect(printProgress(root, &out)).To(Succeed())
 	g.Expect(out.String()).To(And(
 		HavePrefix("  quickstart           -\n  00-control-loop      not checked yet (1 hint)\n  01-custom-resource   -\n"),
-		ContainSubstring("\n  04-controller        done\n"), MatchRegexp(`\n1 of 18 chapters and 0 of \d+ labs are done\.\n$`)))
+		ContainSubstring("\n  03-controller        done\n"), ContainSubstring("\n  12-certificates      not checked yet (1 hint)\n"),
+		MatchRegexp(`\n1 of \d+ chapters and 0 of \d+ labs are done\.\n$`)))
 	g.Expect(warned.String()).To(BeEmpty())
 }
 
 // A check counts for the learner even if it can't be recorded.
 func TestRecordNeedsNoRecord(t *testing.T) {
 	g := NewWithT(t)
-	dir := copyOf(t, map[string]string{".stage": "04-controller\n"})
+	dir := copyOf(t, map[string]string{".stage": "03-controller\n"})
 	occupied := filepath.Join(dir, "occupied")
 	g.Expect(os.WriteFile(occupied, nil, 0o600)).To(Succeed())
 	t.Setenv("TESTBED_STATE", occupied)
@@ -147,7 +149,7 @@ func TestReportToTheBoard(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer server.Close()
-	dir := copyOf(t, map[string]string{".stage": "04-controller\n", ".class": "class: ops\nstudent: s07\nboard: " + server.URL + "\ntoken: its-token\n"})
+	dir := copyOf(t, map[string]string{".stage": "03-controller\n", ".class": "class: ops\nstudent: s07\nboard: " + server.URL + "\ntoken: its-token\n"})
 	var warned bytes.Buffer
 	r := recorderAt(&warned)
 	r.record(dir, event.Event{Kind: event.Hint})
@@ -170,7 +172,7 @@ func TestReportIsBounded(t *testing.T) {
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))
 	defer silent.Close()
 	defer close(stop)
-	dir := copyOf(t, map[string]string{".stage": "04-controller\n", ".class": "class: ops\nstudent: s07\nboard: " + silent.URL + "\ntoken: its-token\n"})
+	dir := copyOf(t, map[string]string{".stage": "03-controller\n", ".class": "class: ops\nstudent: s07\nboard: " + silent.URL + "\ntoken: its-token\n"})
 	var warned bytes.Buffer
 	r := recorderAt(&warned)
 	r.patience = 10 * time.Millisecond

@@ -20,7 +20,7 @@ func TestBoardOf(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ops")
 	roster := filepath.Join(t.TempDir(), "students.csv")
 	g.Expect(os.WriteFile(roster, []byte("id,name,email\ns01,Ada Lovelace,ada@example.com\n"), 0o600)).To(Succeed())
-	c, err := class.New(t.Context(), root, dir, "05-status", roster, start)
+	c, err := class.New(t.Context(), root, dir, "04-status", roster, start)
 	g.Expect(err).NotTo(HaveOccurred())
 
 	ada := []board.Student{{ID: "s01", Name: "Ada Lovelace", Token: c.Token(c.Students[0])}}

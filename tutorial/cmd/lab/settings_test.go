@@ -13,11 +13,11 @@ func TestRefusesSettings(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..", ".."))
 	t.Setenv("TESTBED_STATE", t.TempDir())
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, ".stage"), []byte("04-controller\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".stage"), []byte("03-controller\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	lab := t.TempDir()
-	for file, content := range map[string]string{".stage": "04-controller\n", ".lab": "no-answer\n"} {
+	for file, content := range map[string]string{".stage": "03-controller\n", ".lab": "no-answer\n"} {
 		if err := os.WriteFile(filepath.Join(lab, file), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -27,14 +27,14 @@ func TestRefusesSettings(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		{[]string{"diff", "--stage=04-controller", "--step=0"}, "invalid STEP=0" + number},
-		{[]string{"diff", "--stage=04-controller", "--step=-1"}, "invalid STEP=-1" + number},
-		{[]string{"diff", "--stage=04-controller", "--step=two"}, "invalid STEP=two" + number},
+		{[]string{"diff", "--stage=03-controller", "--step=0"}, "invalid STEP=0" + number},
+		{[]string{"diff", "--stage=03-controller", "--step=-1"}, "invalid STEP=-1" + number},
+		{[]string{"diff", "--stage=03-controller", "--step=two"}, "invalid STEP=two" + number},
 		{[]string{"hint", "--dir=" + dir, "--task=0"}, "invalid TASK=0" + number},
 		{[]string{"hint", "--dir=" + dir, "--exercise=0"}, "invalid EXERCISE=0" + number},
-		{[]string{"hint", "--dir=" + dir, "--stage=05-status"}, "DIR=" + dir + " is a copy that knows its chapter: leave STAGE=05-status out"},
+		{[]string{"hint", "--dir=" + dir, "--stage=04-status"}, "DIR=" + dir + " is a copy that knows its chapter: leave STAGE=04-status out"},
 		{[]string{"hint", "--dir=" + dir, "--task=1", "--exercise=1"}, "a hint is for a task or for an exercise: leave TASK=1 or EXERCISE=1 out"},
-		{[]string{"hint", "--stage=04-controller", "--task=1"}, "a task is part of a copy: name its directory, DIR=directory, or leave TASK=1 out"},
+		{[]string{"hint", "--stage=03-controller", "--task=1"}, "a task is part of a copy: name its directory, DIR=directory, or leave TASK=1 out"},
 		{[]string{"hint", "--dir=" + lab, "--task=1"}, lab + " is for the lab no-answer, which has no TASK=1: leave it out"},
 		{[]string{"grade", "--dir=class", "--at-once=0"}, "invalid J=0" + number},
 		{[]string{"grade", "--dir=class", "--at-once=-3"}, "invalid J=-3" + number},

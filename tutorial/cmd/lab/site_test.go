@@ -31,7 +31,7 @@ func TestSiteIsTheSameEachTime(t *testing.T) {
 		return files
 	}
 	first := run()
-	if len(first) < 70 || !strings.Contains(first["content/tutorial/04-controller/index.md"], "```command") {
+	if len(first) < 70 || !strings.Contains(first["content/tutorial/03-controller/index.md"], "```command") {
 		t.Fatalf("there are %d files, expected a page for each Markdown file", len(first))
 	}
 	if err := os.WriteFile(filepath.Join(out, "content", "stale.md"), nil, 0o644); err != nil {

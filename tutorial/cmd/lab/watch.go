@@ -108,7 +108,7 @@ func startCluster(ctx context.Context, root string, progress io.Writer) *cluster
 	go func() {
 		defer close(c.started)
 		// It has both kinds from its start, because adding one later takes the cluster longer than replacing a version.
-		options := []string{filepath.Join(root, "operator", "config", "crd", "bases"), filepath.Join(root, "tutorial", "09-finalizers", "config", "crd", "bases")}
+		options := []string{filepath.Join(root, "operator", "config", "crd", "bases"), filepath.Join(root, "tutorial", "10-finalizers", "config", "crd", "bases")}
 		_, c.err = c.provider.WithName(c.name).WithOpts(embedded.WithCRDs(options...), embedded.WithProgress(progress)).Create(ctx)
 	}()
 	return c

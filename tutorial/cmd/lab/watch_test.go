@@ -64,7 +64,7 @@ func TestWatchLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "mine")
-	if err := exercises.Start(t.Context(), root, "03-api", dir, io.Discard); err != nil {
+	if err := exercises.Start(t.Context(), root, "02-api", dir, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	interrupt := func(lab *os.Process, _ io.Writer) error { return lab.Signal(syscall.SIGINT) }
@@ -109,7 +109,7 @@ func TestWatchLeavesNothing(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(left).To(BeEmpty())
 			// The cluster may have something to say first.
-			g.Expect(out.all.String()).To(MatchRegexp(`(?m)^checking .*\n(?s:.*)^compiling the suite of 03-api…$`))
+			g.Expect(out.all.String()).To(MatchRegexp(`(?m)^checking .*\n(?s:.*)^compiling the suite of 02-api…$`))
 			checks := strings.Count(out.all.String(), "\nOutput of the suite: ")
 			g.Expect(checks).To(BeNumerically(">=", test.checks), out.all.String())
 			g.Expect(event.Read(filepath.Join(dir, event.File))).To(HaveLen(len(before)+checks), out.all.String())

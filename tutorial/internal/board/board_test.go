@@ -66,7 +66,7 @@ func events(student string, count int) []event.Event {
 	var all []event.Event
 	for seq := 1; seq <= count; seq++ {
 		all = append(all, event.Event{
-			Schema: event.Schema, Student: student, Stage: "05-status", Seq: seq, At: time.Now(), Kind: "check", Outcome: "fail",
+			Schema: event.Schema, Student: student, Stage: "04-status", Seq: seq, At: time.Now(), Kind: "check", Outcome: "fail",
 			Passed: 3, Of: 5, FirstFailed: "TestAvailable",
 		})
 	}
@@ -115,8 +115,8 @@ func TestPage(t *testing.T) {
 	page := c.page(t)
 	for _, want := range []string{
 		"<h1>ops</h1>", "2 of 3 have reported, 1 stuck.",
-		"<li><strong>Ada Lovelace</strong> in 05-status, for less than a minute: 3 checks in a row: TestAvailable fails</li>",
-		`<th scope="col">05-status</th><th scope="col">hands-off</th>`,
+		"<li><strong>Ada Lovelace</strong> in 04-status, for less than a minute: 3 checks in a row: TestAvailable fails</li>",
+		`<th scope="col">04-status</th><th scope="col">hands-off</th>`,
 		`<td class="fail here" aria-current="step">3 of 5 <progress value="3" max="5" aria-hidden="true"></progress></td>`,
 		`<td class="pass here" aria-current="step">✓ 5 of 5 `,
 		`&lt;img src=x onerror=alert(1)&gt; <span class="faint">s02</span>`,

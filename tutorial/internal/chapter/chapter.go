@@ -22,7 +22,7 @@ const File = "chapter.yaml"
 
 // Chapter is what a chapter.yaml says.
 type Chapter struct {
-	// Name is the name of the chapter's directory, such as "04-controller" or "quickstart".
+	// Name is the name of the chapter's directory, such as "03-controller" or "quickstart".
 	Name string `json:"-"`
 	// Title is the chapter's heading.
 	Title string `json:"title"`
@@ -30,9 +30,11 @@ type Chapter struct {
 	Outcome string `json:"outcome"`
 	// BuildsOn is the chapter whose code this one's began as; empty means that it began with nothing.
 	BuildsOn string `json:"buildsOn,omitempty"`
-	// After is the chapter that its reader has read before, for a chapter without a number. Empty means the one that it builds on, or that
-	// it is the first to read.
+	// After is the chapter that its reader has read before. Empty means the one that it builds on, or that it can be the first. A chapter
+	// without a number comes directly after it.
 	After string `json:"after,omitempty"`
+	// Track is its track, which the index explains. Empty means that of the chapter that it builds on.
+	Track string `json:"track,omitempty"`
 	// Changes are the files that this chapter adds to that code, changes or removes. A name that ends with a slash means all
 	// files in that directory.
 	Changes []string `json:"changes,omitempty"`
@@ -116,6 +118,9 @@ const (
 	NeedsKind Need = "kind"
 )
 
+// tracks are the parts of the tutorial that can be followed without the others.
+var tracks = []string{"build", "operate", "under the hood"}
+
 // name is what a chapter's directory is called. A chapter that is not part of the numbered course has no number.
 var name = regexp.MustCompile(`^([0-9]{2}-)?[a-z]+(-[a-z]+)*$`)
 
@@ -126,6 +131,9 @@ var numbered = regexp.MustCompile(`^[0-9]{2}-`)
 func Read(directory string) (Chapter, error) {
 	file := filepath.Join(directory, File)
 	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = cmp.Or(RenamedError(filepath.Join(directory, "..", ".."), filepath.Base(directory)), err)
+	}
 	if err != nil {
 		return Chapter{}, err
 	}
@@ -142,7 +150,7 @@ func Read(directory string) (Chapter, error) {
 func (c Chapter) validate() error {
 	switch {
 	case !name.MatchString(c.Name):
-		return fmt.Errorf("its directory is called %q: it must be words, such as quickstart, or two digits and words, such as 04-controller", c.Name)
+		return fmt.Errorf("its directory is called %q: it must be words, such as quickstart, or two digits and words, such as 03-controller", c.Name)
 	case c.Title == "":
 		return errors.New("it has no title")
 	case c.Outcome == "":
@@ -159,10 +167,12 @@ func (c Chapter) validate() error {
 		return errors.New("it lists changes, but not what it buildsOn")
 	case len(c.Changes) > 0 && len(c.Steps) > 0:
 		return errors.New("it lists changes, and steps: give each file in one of them")
-	case c.After != "" && c.Number() != "":
-		return fmt.Errorf("it says after: %s, but its number says where it comes: leave after out", c.After)
 	case c.Number() != "" && c.BuildsOn >= c.Name:
 		return fmt.Errorf("it buildsOn %s, which does not come before it", c.BuildsOn)
+	case c.Number() != "" && c.After >= c.Name:
+		return fmt.Errorf("it comes after %s, which does not come before it", c.After)
+	case c.Track != "" && !slices.Contains(tracks, c.Track):
+		return fmt.Errorf("track is %q: use one of %s", c.Track, strings.Join(tracks, ", "))
 	}
 	for i, steps := range c.Hints {
 		if len(steps) != Steps || slices.Contains(steps, "") {

@@ -164,7 +164,7 @@ func TestRunNeedsASuite(t *testing.T) {
 
 func TestFeatures(t *testing.T) {
 	g := NewWithT(t)
-	names, err := check.Features(filepath.Join("..", "..", "05-status", "test", "e2e"))
+	names, err := check.Features(filepath.Join("..", "..", "04-status", "test", "e2e"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(names).To(And(ContainElements("TestAvailable", "TestSize"), Not(ContainElement("TestMain"))))
 	g.Expect(slices.IsSorted(names)).To(BeTrue())

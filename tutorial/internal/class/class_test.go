@@ -42,7 +42,7 @@ func newClass(t *testing.T, assignments ...string) *class.Class {
 	students := filepath.Join(t.TempDir(), "students.csv")
 	write(t, roster, students)
 	dir := filepath.Join(t.TempDir(), "ops")
-	if _, err := class.New(t.Context(), root, dir, "05-status", students, now); err != nil {
+	if _, err := class.New(t.Context(), root, dir, "04-status", students, now); err != nil {
 		t.Fatal(err)
 	}
 	write(t, "name: ops\nboard: http://192.168.1.10:8090\nassignments:\n- "+strings.Join(assignments, "\n- ")+"\n", dir, class.File)
@@ -56,7 +56,7 @@ func newClass(t *testing.T, assignments ...string) *class.Class {
 // simple makes the copy of a chapter that has one file.
 func simple(_ context.Context, dir string) error {
 	return errors.Join(os.MkdirAll(filepath.Join(dir, "cmd"), 0o755),
-		os.WriteFile(filepath.Join(dir, ".stage"), []byte("05-status\n"), 0o600),
+		os.WriteFile(filepath.Join(dir, ".stage"), []byte("04-status\n"), 0o600),
 		os.WriteFile(filepath.Join(dir, "cmd", "main.go"), []byte("package main\n"), 0o600))
 }
 
@@ -123,28 +123,28 @@ func TestLate(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, `{stage: 05-status, points: 10, due: 2026-11-23T11:00:00+01:00, grace: 15m, latePerDay: 20, pairs: true, attempts: 3, counts: best}`,
+	c := newClass(t, `{stage: 04-status, points: 10, due: 2026-11-23T11:00:00+01:00, grace: 15m, latePerDay: 20, pairs: true, attempts: 3, counts: best}`,
 		`{lab: hands-off, features: {TestDrift: 3}}`)
 	g.Expect(c.Students).To(Equal([]class.Student{
 		{ID: "s01", Name: "Ann", Email: "ann@example.com", Pair: "a"}, {ID: "s02", Name: "Bo", Email: "bo@example.com", Pair: "a"}, {ID: "s03", Name: "Cy"},
 	}))
-	status, err := c.Assignment("05-status")
+	status, err := c.Assignment("04-status")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(status.Due).To(BeTemporally("==", now))
 	g.Expect(status.Penalty(now.Add(time.Hour))).To(Equal(20))
 	status.Due = time.Time{}
 	g.Expect(status).To(Equal(class.Assignment{
-		Stage: "05-status", Points: 10, Grace: 15 * time.Minute, LatePerDay: 20, Pairs: true, Attempts: 3, Counts: class.Best,
+		Stage: "04-status", Points: 10, Grace: 15 * time.Minute, LatePerDay: 20, Pairs: true, Attempts: 3, Counts: class.Best,
 	}))
 	lab, err := c.Assignment("hands-off")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(lab).To(Equal(class.Assignment{
-		Stage: "04-controller", Lab: "hands-off", Features: map[string]float64{"TestDrift": 3}, Counts: class.Last,
+		Stage: "03-controller", Lab: "hands-off", Features: map[string]float64{"TestDrift": 3}, Counts: class.Last,
 	}))
 	_, err = c.Assignment("")
-	g.Expect(err).To(MatchError("name the assignment: STAGE=05-status or STAGE=hands-off"))
+	g.Expect(err).To(MatchError("name the assignment: STAGE=04-status or STAGE=hands-off"))
 	_, err = c.Assignment("06-watches")
-	g.Expect(err).To(MatchError(HavePrefix("the class ops has no assignment 06-watches: use one of 05-status, hands-off, or add it to ")))
+	g.Expect(err).To(MatchError(HavePrefix("the class ops has no assignment 06-watches: use one of 04-status, hands-off, or add it to ")))
 
 	g.Expect(status.PointsFor([]string{"TestA", "TestB", "TestC", "TestD"})).To(HaveKeyWithValue("TestA", 2.5))
 	g.Expect(lab.PointsFor([]string{"TestA", "TestDrift"})).To(Equal(map[string]float64{"TestA": 1, "TestDrift": 3}))
@@ -153,28 +153,29 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
-	c := newClass(t, "stage: 05-status")
+	c := newClass(t, "stage: 04-status")
 	for name, test := range map[string]struct{ yaml, want string }{
-		"an unknown key":       {"name: ops\nteacher: me\nassignments: [{stage: 05-status}]\n", `unknown field "teacher"`},
-		"no name":              {"assignments: [{stage: 05-status}]\n", `the name "" is empty`},
-		"an escape sequence":   {`{name: "\e[2J", assignments: [{stage: 05-status}]}`, `the name "\x1b[2J" is empty, longer`},
+		"an unknown key":       {"name: ops\nteacher: me\nassignments: [{stage: 04-status}]\n", `unknown field "teacher"`},
+		"no name":              {"assignments: [{stage: 04-status}]\n", `the name "" is empty`},
+		"an escape sequence":   {`{name: "\e[2J", assignments: [{stage: 04-status}]}`, `the name "\x1b[2J" is empty, longer`},
 		"no assignments":       {"name: ops\n", "it has no assignments: "},
-		"an unknown chapter":   {"name: ops\nassignments: [{stage: 05-statues}]\n", "assignment 1: there is no chapter 05-statues with a copy to work on: use one of quickstart, 00-control-loop, "},
+		"an unknown chapter":   {"name: ops\nassignments: [{stage: 04-statues}]\n", "assignment 1: there is no chapter 04-statues with a copy to work on: use one of quickstart, 00-control-loop, "},
+		"a former chapter":     {"name: ops\nassignments: [{stage: 09-finalizers}]\n", "assignment 1: STAGE=09-finalizers is now 10-finalizers"},
 		"an unknown lab":       {"name: ops\nassignments: [{lab: feet-off}]\n", "assignment 1: there is no lab feet-off: use one of hands-off, "},
-		"both":                 {"name: ops\nassignments: [{lab: hands-off, stage: 05-status}]\n", "assignment 1: it needs either a stage or a lab"},
+		"both":                 {"name: ops\nassignments: [{lab: hands-off, stage: 04-status}]\n", "assignment 1: it needs either a stage or a lab"},
 		"neither":              {"name: ops\nassignments: [{points: 3}]\n", "assignment 1: it needs either a stage or a lab"},
-		"an assignment twice":  {"name: ops\nassignments: [{stage: 05-status}, {stage: 05-status}]\n", "assignment 2: 05-status is assigned twice"},
-		"a time without zone":  {"name: ops\nassignments: [{stage: 05-status, due: 2026-12-01 18:00}]\n", `due is "2026-12-01 18:00": give a time with its zone`},
-		"a grace in words":     {"name: ops\nassignments: [{stage: 05-status, due: 2026-12-01T18:00:00Z, grace: a bit}]\n", `grace is "a bit": `},
-		"a grace for nothing":  {"name: ops\nassignments: [{stage: 05-status, grace: 15m}]\n", "it has grace or latePerDay, and no due"},
-		"more than everything": {"name: ops\nassignments: [{stage: 05-status, due: 2026-12-01T18:00:00Z, latePerDay: 101}]\n", "latePerDay is 101: "},
-		"no points":            {"name: ops\nassignments: [{stage: 05-status, points: 0}]\n", "points is 0: "},
-		"points twice":         {"name: ops\nassignments: [{stage: 05-status, points: 3, features: {TestA: 1}}]\n", "it has both points and features"},
-		"negative points":      {"name: ops\nassignments: [{stage: 05-status, features: {TestA: -1}}]\n", "the feature TestA has -1 points"},
-		"not a number":         {"name: ops\nassignments: [{stage: 05-status, points: .nan}]\n", ""},
-		"no attempt":           {"name: ops\nassignments: [{stage: 05-status, attempts: 0}]\n", "attempts is 0: "},
-		"the worst counts":     {"name: ops\nassignments: [{stage: 05-status, counts: worst}]\n", `counts is "worst": use last or best`},
-		"a board without host": {"name: ops\nboard: here\nassignments: [{stage: 05-status}]\n", `the board "here" is not an address`},
+		"an assignment twice":  {"name: ops\nassignments: [{stage: 04-status}, {stage: 04-status}]\n", "assignment 2: 04-status is assigned twice"},
+		"a time without zone":  {"name: ops\nassignments: [{stage: 04-status, due: 2026-12-01 18:00}]\n", `due is "2026-12-01 18:00": give a time with its zone`},
+		"a grace in words":     {"name: ops\nassignments: [{stage: 04-status, due: 2026-12-01T18:00:00Z, grace: a bit}]\n", `grace is "a bit": `},
+		"a grace for nothing":  {"name: ops\nassignments: [{stage: 04-status, grace: 15m}]\n", "it has grace or latePerDay, and no due"},
+		"more than everything": {"name: ops\nassignments: [{stage: 04-status, due: 2026-12-01T18:00:00Z, latePerDay: 101}]\n", "latePerDay is 101: "},
+		"no points":            {"name: ops\nassignments: [{stage: 04-status, points: 0}]\n", "points is 0: "},
+		"points twice":         {"name: ops\nassignments: [{stage: 04-status, points: 3, features: {TestA: 1}}]\n", "it has both points and features"},
+		"negative points":      {"name: ops\nassignments: [{stage: 04-status, features: {TestA: -1}}]\n", "the feature TestA has -1 points"},
+		"not a number":         {"name: ops\nassignments: [{stage: 04-status, points: .nan}]\n", ""},
+		"no attempt":           {"name: ops\nassignments: [{stage: 04-status, attempts: 0}]\n", "attempts is 0: "},
+		"the worst counts":     {"name: ops\nassignments: [{stage: 04-status, counts: worst}]\n", `counts is "worst": use last or best`},
+		"a board without host": {"name: ops\nboard: here\nassignments: [{stage: 04-status}]\n", `the board "here" is not an address`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -194,7 +195,7 @@ func TestReadRefuses(t *testing.T) {
 
 func TestRoster(t *testing.T) {
 	const header = "id,name,email\n"
-	c := newClass(t, "stage: 05-status")
+	c := newClass(t, "stage: 04-status")
 	for name, test := range map[string]struct{ text, want string }{
 		"odd names":         {"\ufeff" + header + "s-1.b,\"O'Neil, Zoë 王\",zoë@example.com\nS2,=cmd|' /C calc'!A0,\n", ""},
 		"empty":             {header, ""},
@@ -234,7 +235,7 @@ func TestRoster(t *testing.T) {
 
 func TestSecret(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, "stage: 05-status")
+	c := newClass(t, "stage: 04-status")
 	file := filepath.Join(c.Dir, class.SecretFile)
 	secret, err := os.ReadFile(file)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -259,13 +260,13 @@ func TestSecret(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, "{stage: 05-status, pairs: true}", "stage: 06-watches")
+	c := newClass(t, "{stage: 04-status, pairs: true}", "stage: 06-watches")
 	write(t, strings.Repeat("0", 64), c.Dir, class.SecretFile)
 	c, err := class.Read(root, c.Dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	pairs, alone := c.Assignments[0], c.Assignments[1]
 	seed := c.Seed(pairs, c.Students[0])
-	g.Expect(seed).To(Equal(class.Seed{Text: "7576255043826146433", Number: 7576255043826146433}), "grades depend on it")
+	g.Expect(seed).To(Equal(class.Seed{Text: "4637626397132305981", Number: 4637626397132305981}), "grades depend on it")
 	g.Expect(c.Seed(pairs, c.Students[1])).To(Equal(seed), "a pair has one")
 	different := map[string]bool{seed.Text: true}
 	for _, s := range c.Students {
@@ -278,22 +279,22 @@ func TestSeed(t *testing.T) {
 
 func TestAdjustments(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, "stage: 05-status")
+	c := newClass(t, "stage: 04-status")
 	g.Expect(c.Adjustments()).To(BeEmpty())
-	write(t, "- {student: s01, stage: 05-status, points: -1.5, comment: Late by my fault.}\n- {student: s02, stage: 05-status, comment: Well done}\n",
+	write(t, "- {student: s01, stage: 04-status, points: -1.5, comment: Late by my fault.}\n- {student: s02, stage: 04-status, comment: Well done}\n",
 		c.Dir, class.AdjustmentsFile)
 	g.Expect(c.Adjustments()).To(Equal([]class.Adjustment{
-		{Student: "s01", Assignment: "05-status", Points: -1.5, Comment: "Late by my fault."},
-		{Student: "s02", Assignment: "05-status", Comment: "Well done"},
+		{Student: "s01", Assignment: "04-status", Points: -1.5, Comment: "Late by my fault."},
+		{Student: "s02", Assignment: "04-status", Comment: "Well done"},
 	}))
 	for text, want := range map[string]string{
-		"- {student: s09, stage: 05-status, points: 1}\n":                    "adjustment 1: there is no student s09 in the class ops: ",
+		"- {student: s09, stage: 04-status, points: 1}\n":                    "adjustment 1: there is no student s09 in the class ops: ",
 		"- {student: s01, stage: 06-watches, points: 1}\n":                   `adjustment 1: the class has no stage "06-watches"`,
 		"- {student: s01, points: 1}\n":                                      `adjustment 1: the class has no stage ""`,
-		"- {student: s01, stage: 05-status}\n":                               "adjustment 1: it changes nothing",
-		"- {student: s01, stage: 05-status, point: 1}\n":                     `unknown field "point"`,
-		strings.Repeat("- {student: s01, stage: 05-status, points: 1}\n", 2): "adjustment 2: s01 has an adjustment for 05-status already",
-		"- {student: s01, stage: 05-status, points: many}\n":                 "adjustments.yaml: ",
+		"- {student: s01, stage: 04-status}\n":                               "adjustment 1: it changes nothing",
+		"- {student: s01, stage: 04-status, point: 1}\n":                     `unknown field "point"`,
+		strings.Repeat("- {student: s01, stage: 04-status, points: 1}\n", 2): "adjustment 2: s01 has an adjustment for 04-status already",
+		"- {student: s01, stage: 04-status, points: many}\n":                 "adjustments.yaml: ",
 	} {
 		write(t, text, c.Dir, class.AdjustmentsFile)
 		_, err := c.Adjustments()
@@ -331,7 +332,9 @@ func TestNew(t *testing.T) {
 	g.Expect(err).To(MatchError(HavePrefix("name what the class begins with, STAGE=NN-name or LAB=name: one of quickstart, 00-control-loop, ")))
 	students := filepath.Join(t.TempDir(), "students.csv")
 	write(t, roster+roster, students)
-	_, err = class.New(t.Context(), root, filepath.Join(above, "b"), "05-status", students, now)
+	_, err = class.New(t.Context(), root, filepath.Join(above, "b"), "03-api", "", now) // which is now 02-api
+	g.Expect(err).To(MatchError("STAGE=03-api is now 02-api"))
+	_, err = class.New(t.Context(), root, filepath.Join(above, "b"), "04-status", students, now)
 	g.Expect(err).To(MatchError(ContainSubstring(students + ", student 7: the id s03 is there twice")))
 	g.Expect(os.ReadDir(above)).To(HaveLen(1), "what fails leaves nothing behind")
 }
@@ -341,10 +344,10 @@ func TestNewInARepository(t *testing.T) {
 	g := NewWithT(t)
 	repository := t.TempDir()
 	git(t, repository, "init", "--quiet")
-	_, err := class.New(t.Context(), root, filepath.Join(repository, "a", "b"), "05-status", "", now)
+	_, err := class.New(t.Context(), root, filepath.Join(repository, "a", "b"), "04-status", "", now)
 	g.Expect(err).To(MatchError(ContainSubstring("is in a git repository, which could publish names and grades")))
 	write(t, "/a/\n", repository, ".gitignore")
-	_, err = class.New(t.Context(), root, filepath.Join(repository, "a", "b"), "05-status", "", now)
+	_, err = class.New(t.Context(), root, filepath.Join(repository, "a", "b"), "04-status", "", now)
 	g.Expect(err).NotTo(HaveOccurred())
 	git(t, root, "check-ignore", "--quiet", "class/") // the default
 }
@@ -355,10 +358,10 @@ func TestHandOutAndCollect(t *testing.T) {
 		t.Run(string(form), func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			c := newClass(t, "{stage: 05-status, attempts: 2, counts: best}")
+			c := newClass(t, "{stage: 04-status, attempts: 2, counts: best}")
 			a := c.Assignments[0]
 			g.Expect(class.Handout(t.Context(), root, c, a, form, simple)).To(Equal([]string{"s01", "s02", "s03"}))
-			release := filepath.Join(c.Dir, class.Release, "05-status")
+			release := filepath.Join(c.Dir, class.Release, "04-status")
 			// work changes the file of a student's copy, and hands it in.
 			work := func(id, text string) {
 				handed, home := filepath.Join(release, id+suffix), filepath.Join(t.TempDir(), id)
@@ -370,7 +373,7 @@ func TestHandOutAndCollect(t *testing.T) {
 					unpack := exec.CommandContext(t.Context(), "tar", "-xzf", handed)
 					unpack.Dir = home
 					g.Expect(unpack.Run()).To(Succeed())
-					home = filepath.Join(home, id+"-05-status")
+					home = filepath.Join(home, id+"-04-status")
 				case class.Repositories:
 					git(t, ".", "clone", "--quiet", handed, home)
 				}
@@ -380,7 +383,7 @@ func TestHandOutAndCollect(t *testing.T) {
 				write(t, text, home, "cmd", "main.go")
 				switch form {
 				case class.Archives:
-					_, err := submission.Pack(root, home, filepath.Join(release, id+"-05-status.tar.gz"))
+					_, err := submission.Pack(root, home, filepath.Join(release, id+"-04-status.tar.gz"))
 					g.Expect(err).NotTo(HaveOccurred())
 				case class.Repositories:
 					git(t, home, "commit", "--quiet", "--all", "--message=Work")
@@ -408,8 +411,8 @@ func TestHandOutAndCollect(t *testing.T) {
 			attempts, err := c.Attempts(a, c.Students[0])
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(attempts).To(HaveExactElements(
-				And(HaveField("Number", 1), HaveField("At", now), HaveField("Dir", filepath.Join(c.Dir, "submitted", "s01", ".attempts", "05-status", "1"))),
-				And(HaveField("Number", 2), HaveField("At", later), HaveField("Dir", filepath.Join(c.Dir, "submitted", "s01", "05-status"))),
+				And(HaveField("Number", 1), HaveField("At", now), HaveField("Dir", filepath.Join(c.Dir, "submitted", "s01", ".attempts", "04-status", "1"))),
+				And(HaveField("Number", 2), HaveField("At", later), HaveField("Dir", filepath.Join(c.Dir, "submitted", "s01", "04-status"))),
 			))
 			for i, text := range []string{"first", "second"} {
 				g.Expect(os.ReadFile(filepath.Join(attempts[i].Dir, "cmd", "main.go"))).To(BeEquivalentTo("package main // " + text + "\n"))
@@ -437,7 +440,7 @@ func TestHandOutAndCollect(t *testing.T) {
 // What is handed out is what make start and make break make, and nothing is wrong with handing it in once it is changed.
 func TestHandOutAChapterAndALab(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, "stage: 05-status", "lab: hands-off")
+	c := newClass(t, "stage: 04-status", "lab: hands-off")
 	for _, a := range c.Assignments {
 		g.Expect(class.Handout(t.Context(), root, c, a, class.Directories, nil)).To(HaveLen(3))
 		all, err := class.Collect(t.Context(), root, c, a, "", class.Directories, now)
@@ -448,45 +451,52 @@ func TestHandOutAChapterAndALab(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(all).To(HaveEach(And(HaveField("Outcome", class.Collected), HaveField("Note", ""))))
 	}
-	g.Expect(os.ReadFile(filepath.Join(c.Dir, "submitted", "s02", "05-status", ".stage"))).To(BeEquivalentTo("05-status\n"))
+	g.Expect(os.ReadFile(filepath.Join(c.Dir, "submitted", "s02", "04-status", ".stage"))).To(BeEquivalentTo("04-status\n"))
 	g.Expect(os.ReadFile(filepath.Join(c.Dir, "submitted", "s02", "hands-off", ".lab"))).To(BeEquivalentTo("hands-off\n"))
-	g.Expect(filepath.Join(c.Dir, "submitted", "s02", "05-status", "internal", "controller")).To(BeADirectory())
-	g.Expect(filepath.Join(c.Dir, "submitted", "s02", "05-status", event.ClassFile)).NotTo(BeAnExistingFile(), "tokens stay where they are")
+	g.Expect(filepath.Join(c.Dir, "submitted", "s02", "04-status", "internal", "controller")).To(BeADirectory())
+	g.Expect(filepath.Join(c.Dir, "submitted", "s02", "04-status", event.ClassFile)).NotTo(BeAnExistingFile(), "tokens stay where they are")
 
 	// Handed in as the other one.
 	all, err := class.Collect(t.Context(), root, c, c.Assignments[0], filepath.Join(c.Dir, "release", "hands-off"), class.Directories, now)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(all).To(HaveEach(HaveField("Note", "the copy was made for hands-off, and is graded as 05-status")))
+	g.Expect(all).To(HaveEach(HaveField("Note", "the copy was made for hands-off, and is graded as 04-status")))
+
+	// Made before the chapter was renamed.
+	made := filepath.Join(c.Dir, "release", "04-status")
+	g.Expect(os.WriteFile(filepath.Join(made, "s01", ".stage"), []byte("05-status\n"), 0o600)).To(Succeed()) // which is now 04-status
+	all, err = class.Collect(t.Context(), root, c, c.Assignments[0], made, class.Directories, now)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all).To(HaveEach(HaveField("Note", "")))
 }
 
 // A pair has one copy and hands in one submission, which both have then.
 func TestPairs(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, "{stage: 05-status, pairs: true}")
+	c := newClass(t, "{stage: 04-status, pairs: true}")
 	a := c.Assignments[0]
 	g.Expect(class.Handout(t.Context(), root, c, a, class.Directories, simple)).To(Equal([]string{"s01", "s03"}))
 	begin(t, c, a)
 	all, err := class.Collect(t.Context(), root, c, a, "", class.Directories, now)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(outcomes(all)).To(Equal([]string{"s01 collected", "s02 collected", "s03 collected"}))
-	g.Expect(filepath.Join(c.Dir, "submitted", "s02", "05-status", "cmd", "main.go")).To(BeAnExistingFile())
+	g.Expect(filepath.Join(c.Dir, "submitted", "s02", "04-status", "cmd", "main.go")).To(BeAnExistingFile())
 
 	// The other one may hand in, too.
 	from := t.TempDir()
-	g.Expect(simple(t.Context(), filepath.Join(from, "s02-05-status"))).To(Succeed())
-	write(t, "package main // by s02\n", from, "s02-05-status", "cmd", "main.go")
+	g.Expect(simple(t.Context(), filepath.Join(from, "s02-04-status"))).To(Succeed())
+	write(t, "package main // by s02\n", from, "s02-04-status", "cmd", "main.go")
 	all, err = class.Collect(t.Context(), root, c, a, from, class.Directories, now)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(outcomes(all)).To(Equal([]string{"s01 collected", "s02 collected", "s03 missing"}))
-	g.Expect(os.ReadFile(filepath.Join(c.Dir, "submitted", "s01", "05-status", "cmd", "main.go"))).To(BeEquivalentTo("package main // by s02\n"))
+	g.Expect(os.ReadFile(filepath.Join(c.Dir, "submitted", "s01", "04-status", "cmd", "main.go"))).To(BeEquivalentTo("package main // by s02\n"))
 }
 
 // What is refused is recorded with the sentence, and keeps nobody else's from being collected.
 func TestCollectRefuses(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, "{stage: 05-status, attempts: 1}")
+	c := newClass(t, "{stage: 04-status, attempts: 1}")
 	a, from := c.Assignments[0], t.TempDir()
-	g.Expect(simple(t.Context(), filepath.Join(from, "s01", "05-status"))).To(Succeed())
+	g.Expect(simple(t.Context(), filepath.Join(from, "s01", "04-status"))).To(Succeed())
 	g.Expect(os.Symlink("s01", filepath.Join(from, "s02"))).To(Succeed())
 	g.Expect(simple(t.Context(), filepath.Join(from, "s03"))).To(Succeed())
 	write(t, "go 1.26\n", from, "s03", "go.work")
@@ -514,7 +524,7 @@ func TestCollectRefuses(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, "stage: 05-status")
+	c := newClass(t, "stage: 04-status")
 	a := c.Assignments[0]
 	unlock, err := class.Lock(c.Dir, "lab class grade")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -555,7 +565,7 @@ func (c *countdown) Err() error {
 func TestInterrupted(t *testing.T) {
 	g := NewWithT(t)
 	for left := range 5 {
-		c := newClass(t, "stage: 05-status")
+		c := newClass(t, "stage: 04-status")
 		a := c.Assignments[0]
 		handed, err := class.Handout(&countdown{t.Context(), left}, root, c, a, class.Directories, simple)
 		g.Expect(handed).To(HaveLen(min(left, 3)))
@@ -588,7 +598,7 @@ func TestInterrupted(t *testing.T) {
 // A process that is killed between the two steps of keeping an attempt has lost none.
 func TestKilledWhileKeeping(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, "stage: 05-status")
+	c := newClass(t, "stage: 04-status")
 	a, from := c.Assignments[0], t.TempDir()
 	copied := filepath.Join(from, "s01")
 	g.Expect(simple(t.Context(), copied)).To(Succeed())
@@ -599,7 +609,7 @@ func TestKilledWhileKeeping(t *testing.T) {
 		g.Expect(all[0].Outcome).To(Equal(outcome))
 	}
 	collect(class.Collected)
-	current, older := filepath.Join(c.Dir, "submitted", "s01", "05-status"), filepath.Join(c.Dir, "submitted", "s01", ".attempts", "05-status", "1")
+	current, older := filepath.Join(c.Dir, "submitted", "s01", "04-status"), filepath.Join(c.Dir, "submitted", "s01", ".attempts", "04-status", "1")
 	g.Expect(os.MkdirAll(filepath.Dir(older), 0o755)).To(Succeed())
 	g.Expect(os.Rename(current, older)).To(Succeed())
 	collect(class.Unchanged)
@@ -614,7 +624,7 @@ func TestKilledWhileKeeping(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, "stage: 05-status")
+	c := newClass(t, "stage: 04-status")
 	_, err := class.Handout(t.Context(), root, c, c.Assignments[0], class.Directories, func(context.Context, string) error {
 		return &fs.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}
 	})
@@ -624,7 +634,7 @@ func TestFullDisk(t *testing.T) {
 
 func TestForget(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, "stage: 05-status")
+	c := newClass(t, "stage: 04-status")
 	outside := filepath.Join(t.TempDir(), "outside")
 	write(t, "stays", outside)
 	_, err := class.Handout(t.Context(), root, c, c.Assignments[0], class.Directories, simple)
@@ -655,9 +665,9 @@ func TestForget(t *testing.T) {
 // What was handed in and not collected is named, with the reason.
 func TestLeftOver(t *testing.T) {
 	g := NewWithT(t)
-	c := newClass(t, "stage: 05-status", "lab: hands-off")
+	c := newClass(t, "stage: 04-status", "lab: hands-off")
 	from := t.TempDir()
-	for _, directory := range []string{"s01", "S02", "s03-hands-off", "s01-05-status", "guest"} {
+	for _, directory := range []string{"s01", "S02", "s03-hands-off", "s01-04-status", "guest"} {
 		g.Expect(os.Mkdir(filepath.Join(from, directory), 0o755)).To(Succeed())
 	}
 	for _, file := range []string{"s02.zip", "s03.tar.gz", "s01.tar.gz", "notes.txt", ".DS_Store", "s02"} {
@@ -670,8 +680,8 @@ func TestLeftOver(t *testing.T) {
 		{"S02", "the roster writes the id s02: rename it"},
 		{"guest", "no student has the id guest"},
 		{"notes.txt", "no student has the id notes.txt"},
-		{"s01", "s01-05-status was taken for s01"},
-		{"s01.tar.gz", "s01-05-status was taken for s01"},
+		{"s01", "s01-04-status was taken for s01"},
+		{"s01.tar.gz", "s01-04-status was taken for s01"},
 		{"s02.zip", "it is not what make submit makes: ask for that, or unpack it and collect with AS=" + string(class.Directories)},
 		{"s03-hands-off", "it is for hands-off: collect it with the STAGE or LAB of that"},
 		{"s03.tar.gz", "AS=" + string(class.Directories) + " does not take it: collect with AS=" + string(class.Archives)},

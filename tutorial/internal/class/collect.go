@@ -1,6 +1,7 @@
 package class
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/submission"
 )
 
@@ -236,7 +238,8 @@ func (c collector) accept(ctx context.Context, from, files string) (attempt Atte
 func (c collector) madeFor(files string) string {
 	for _, name := range []string{submission.LabFile, submission.StageFile} {
 		if text, err := os.ReadFile(filepath.Join(files, name)); err == nil {
-			return strings.TrimSpace(string(text))
+			is := strings.TrimSpace(string(text))
+			return cmp.Or(chapter.Renamed(c.root, is), is)
 		}
 	}
 	return ""

@@ -34,7 +34,7 @@ func TestFullDiskWhileCollecting(t *testing.T) {
 		g.Expect(simple(t.Context(), filepath.Join(from, id))).To(Succeed())
 		write(t, "package main // "+strings.Repeat(text, 100<<10), from, id, "cmd", "main.go")
 	}
-	c := newClass(t, "stage: 05-status")
+	c := newClass(t, "stage: 04-status")
 	g.Expect(os.CopyFS(filepath.Join(dir, "ops"), os.DirFS(c.Dir))).To(Succeed())
 	g.Expect(os.Chmod(filepath.Join(dir, "ops", class.SecretFile), 0o600)).To(Succeed())
 	c, err := class.Read(root, filepath.Join(dir, "ops"))

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/example/operator-testbed/tutorial/internal/chapter"
 )
 
 // template is a new class.yaml, with the name of the class, its first assignment and a time.
@@ -69,6 +71,9 @@ func New(ctx context.Context, root, dir, assignment, roster string, now time.Tim
 	case of.chapterOf[assignment] != "":
 		first = "lab: " + assignment
 	case !slices.Contains(of.stages, assignment):
+		if err := chapter.RenamedError(root, assignment); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("there is no chapter or lab %q to hand out: use one of %s", assignment, all)
 	}
 	if err := os.MkdirAll(filepath.Dir(whole), 0o755); err != nil {

@@ -87,7 +87,7 @@ func (c *Class) parse(root, file string, text []byte) error {
 		}
 	}
 	if len(from.Assignments) == 0 {
-		wrong.add("it has no assignments: list one such as {stage: 05-status}")
+		wrong.add("it has no assignments: list one such as {stage: 04-status}")
 	}
 	course, err := courseOf(root)
 	if err != nil {
@@ -108,12 +108,13 @@ func (c *Class) parse(root, file string, text []byte) error {
 
 // course is what can be assigned: the chapters with a copy to work on, and the chapters of the labs by their names.
 type course struct {
+	root         string
 	stages, labs []string
 	chapterOf    map[string]string
 }
 
 func courseOf(root string) (course, error) {
-	of := course{chapterOf: map[string]string{}}
+	of := course{root: root, chapterOf: map[string]string{}}
 	chapters, err := chapter.ReadAll(filepath.Join(root, "tutorial"))
 	if err != nil {
 		return of, err
@@ -140,9 +141,11 @@ func (w writtenAssignment) read(from course, wrong *mistakes) Assignment {
 	a := Assignment{Stage: w.Stage, Lab: w.Lab, Features: w.Features, Pairs: w.Pairs, Counts: w.Counts}
 	switch {
 	case (a.Stage == "") == (a.Lab == ""):
-		wrong.add("it needs either a stage or a lab: give one such as stage: 05-status")
+		wrong.add("it needs either a stage or a lab: give one such as stage: 04-status")
 	case a.Lab != "" && !slices.Contains(from.labs, a.Lab):
 		wrong.add("there is no lab %s: use one of %s", a.Lab, strings.Join(from.labs, ", "))
+	case a.Stage != "" && chapter.Renamed(from.root, a.Stage) != "":
+		wrong.add("%v", chapter.RenamedError(from.root, a.Stage))
 	case a.Stage != "" && !slices.Contains(from.stages, a.Stage):
 		wrong.add("there is no chapter %s with a copy to work on: use one of %s", a.Stage, strings.Join(from.stages, ", "))
 	}

@@ -26,14 +26,14 @@ func TestEjectNeedsAnEmptyDirectory(t *testing.T) {
 	to := t.TempDir()
 	mine := filepath.Join(to, "mine.go")
 	g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
-	err := eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/04-controller", Module: "example.com/copy", To: to})
+	err := eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/03-controller", Module: "example.com/copy", To: to})
 	g.Expect(err).To(MatchError(ContainSubstring("name a new or empty directory")))
 	g.Expect(mine).To(BeAnExistingFile())
 }
 
 // make DIR='~/copy' passes the tilde on, and a directory called ~ is dangerous to clean up.
 func TestEjectRefusesATilde(t *testing.T) {
-	err := eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/04-controller", Module: "example.com/copy", To: "~/copy"})
+	err := eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/03-controller", Module: "example.com/copy", To: "~/copy"})
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("write $HOME instead of ~")))
 }
 
@@ -47,7 +47,7 @@ func TestEjectLeavesNothingBehindWhenItFails(t *testing.T) {
 
 func TestWithoutGo(t *testing.T) {
 	for directory, want := range map[string]bool{
-		eject.Operator: false, "tutorial/04-controller": false, "tutorial/operator-sdk": false, "tutorial/operator-sdk/helm": true, "tutorial/operator-sdk/ansible": true,
+		eject.Operator: false, "tutorial/03-controller": false, "tutorial/18-operator-sdk": false, "tutorial/18-operator-sdk/helm": true, "tutorial/18-operator-sdk/ansible": true,
 	} {
 		if got := eject.WithoutGo(root, directory); got != want {
 			t.Errorf("%s: got %v", directory, got)
@@ -61,7 +61,7 @@ func TestEjectWithoutGit(t *testing.T) {
 	g := NewWithT(t)
 	work := t.TempDir()
 	repository := filepath.Join(work, "repository")
-	tracked := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "go.mod", "go.sum", "scripts/tools", "tutorial/02-informer-queue")
+	tracked := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "go.mod", "go.sum", "scripts/tools", "tutorial/informer-queue")
 	tracked.Dir = root
 	list, err := tracked.Output()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -71,7 +71,7 @@ func TestEjectWithoutGit(t *testing.T) {
 		g.Expect(os.MkdirAll(filepath.Dir(filepath.Join(repository, file)), 0o755)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(repository, file), text, 0o600)).To(Succeed())
 	}
-	chapterDir := filepath.Join(repository, "tutorial", "02-informer-queue")
+	chapterDir := filepath.Join(repository, "tutorial", "informer-queue")
 	g.Expect(os.MkdirAll(filepath.Join(chapterDir, "bin"), 0o755)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(chapterDir, "bin", "manager"), []byte("built"), 0o600)).To(Succeed())
 
@@ -79,7 +79,7 @@ func TestEjectWithoutGit(t *testing.T) {
 	files := map[string][]string{}
 	for name, from := range copies {
 		to := filepath.Join(work, name)
-		g.Expect(eject.Eject(t.Context(), eject.Options{Root: from, Directory: "tutorial/02-informer-queue", Module: "example.com/copy", Without: chapter.Own, To: to})).To(Succeed(), name)
+		g.Expect(eject.Eject(t.Context(), eject.Options{Root: from, Directory: "tutorial/informer-queue", Module: "example.com/copy", Without: chapter.Own, To: to})).To(Succeed(), name)
 		g.Expect(filepath.WalkDir(to, func(path string, _ fs.DirEntry, err error) error {
 			files[name] = append(files[name], strings.TrimPrefix(path, to))
 			return err
@@ -90,7 +90,7 @@ func TestEjectWithoutGit(t *testing.T) {
 	// As git sees a repository of another user.
 	t.Setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
 	t.Setenv("GIT_DIR", "/nowhere")
-	g.Expect(eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/02-informer-queue", Module: "example.com/copy", Without: chapter.Own, To: filepath.Join(work, "foreign")})).To(Succeed())
+	g.Expect(eject.Eject(t.Context(), eject.Options{Root: root, Directory: "tutorial/informer-queue", Module: "example.com/copy", Without: chapter.Own, To: filepath.Join(work, "foreign")})).To(Succeed())
 }
 
 // The chapter about Operator SDK holds the same operator several times. Each is a project without the others, and one without Go has

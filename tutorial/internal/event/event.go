@@ -53,7 +53,7 @@ type Event struct {
 	// Class and Student are the names that the hand-out gives them. They are empty outside of a class.
 	Class   string `json:"class,omitempty"`
 	Student string `json:"student,omitempty"`
-	// Stage is the chapter, such as "05-status". Lab is the break-it lab, where the copy is of one.
+	// Stage is the chapter, such as "04-status". Lab is the break-it lab, where the copy is of one.
 	Stage string `json:"stage"`
 	Lab   string `json:"lab,omitempty"`
 	// Seq counts the events of a copy, from 1.

@@ -20,17 +20,17 @@ func TestAppend(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "state", "events")
 	check := event.Event{
-		Class: "ops", Student: "s07", Stage: "05-status", At: at, Kind: event.Check,
+		Class: "ops", Student: "s07", Stage: "04-status", At: at, Kind: event.Check,
 		Outcome: event.Fail, Passed: 3, Of: 5, FirstFailed: "TestAvailable", Hints: 2, TookMS: 41200,
 	}
-	for _, e := range []event.Event{check, {Stage: "04-controller", Lab: "no-answer", At: at, Kind: event.Hint, Hints: 1}} {
+	for _, e := range []event.Event{check, {Stage: "03-controller", Lab: "no-answer", At: at, Kind: event.Hint, Hints: 1}} {
 		_, err := event.Append(path, e)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	g.Expect(os.ReadFile(path)).To(BeEquivalentTo(
-		`{"schema":"lab-event/v1","class":"ops","student":"s07","stage":"05-status","seq":1,"at":"2026-11-23T09:30:00Z","kind":"check",` +
+		`{"schema":"lab-event/v1","class":"ops","student":"s07","stage":"04-status","seq":1,"at":"2026-11-23T09:30:00Z","kind":"check",` +
 			`"outcome":"fail","passed":3,"of":5,"first_failed":"TestAvailable","hints":2,"took_ms":41200}` + "\n" +
-			`{"schema":"lab-event/v1","stage":"04-controller","lab":"no-answer","seq":2,"at":"2026-11-23T09:30:00Z","kind":"hint",` +
+			`{"schema":"lab-event/v1","stage":"03-controller","lab":"no-answer","seq":2,"at":"2026-11-23T09:30:00Z","kind":"hint",` +
 			`"passed":0,"of":0,"hints":1,"took_ms":0}` + "\n"))
 
 	events, err := event.Read(path)
@@ -41,7 +41,7 @@ func TestAppend(t *testing.T) {
 	g.Expect(event.Hints(events)).To(Equal(1))
 
 	// The number that a copy's file has given stays in the machine's.
-	copied, err := event.Append(path, event.Event{Stage: "05-status", Kind: event.Reset, Seq: 9})
+	copied, err := event.Append(path, event.Event{Stage: "04-status", Kind: event.Reset, Seq: 9})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(copied.Seq).To(Equal(9))
 }
@@ -54,7 +54,7 @@ func TestAppendAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range many {
 		all.Go(func() {
-			if _, err := event.Append(path, event.Event{Stage: "05-status", Kind: event.Check}); err != nil {
+			if _, err := event.Append(path, event.Event{Stage: "04-status", Kind: event.Check}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -74,7 +74,7 @@ func TestReadLeavesOutWhatIsBroken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events")
 	g.Expect(event.Read(path)).To(BeEmpty())
 	g.Expect(os.WriteFile(path, []byte(`{"schema":"other/v1"}`+"\n"+`{"schema":"lab-ev`), 0o600)).To(Succeed())
-	appended, err := event.Append(path, event.Event{Stage: "05-status", Kind: event.Hint})
+	appended, err := event.Append(path, event.Event{Stage: "04-status", Kind: event.Hint})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(appended.Seq).To(Equal(3))
 	events, err := event.Read(path)

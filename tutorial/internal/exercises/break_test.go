@@ -155,7 +155,7 @@ func TestBreakRefuses(t *testing.T) {
 	g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
 	var out bytes.Buffer
 	g.Expect(exercises.Break(t.Context(), root, "", dir, &out)).To(Succeed())
-	g.Expect(out.String()).To(ContainSubstring("  left-behind          04  You delete a Memcached, but its Deployment and its pods remain."))
+	g.Expect(out.String()).To(ContainSubstring("  left-behind          03  You delete a Memcached, but its Deployment and its pods remain."))
 	out.Reset()
 	g.Expect(exercises.Break(t.Context(), root, "no-such", dir, &out)).To(MatchError("there is no LAB=no-such: use one of those in the list"))
 	g.Expect(out.String()).To(ContainSubstring("  left-behind  "))
@@ -176,7 +176,7 @@ func TestHintsAboutAFault(t *testing.T) {
 		g.Expect(out.String()).To(And(HavePrefix(fault.Symptom), HaveSuffix(last+"\n")))
 	}
 	g.Expect(exercises.Hint(root, dir, 0, 0, &out)).To(Succeed())
-	g.Expect(out.String()).To(ContainSubstring("That was the last hint. make solution STAGE=04-controller"))
+	g.Expect(out.String()).To(ContainSubstring("That was the last hint. make solution STAGE=03-controller"))
 	g.Expect(exercises.Hint(root, dir, 0, 1, &out)).To(MatchError(ContainSubstring("which has no EXERCISE=1")))
 }
 
@@ -191,7 +191,7 @@ func TestResetBreaksAgain(t *testing.T) {
 	g.Expect(os.WriteFile(role, []byte("{}\n"), 0o600)).To(Succeed())
 	out.Reset()
 	g.Expect(exercises.Reset(t.Context(), root, dir, &out)).To(Succeed())
-	g.Expect(out.String()).To(Equal(dir + " contains the broken operator of 04-controller again. Your previous version is in " + dir + ".before-1.\n"))
+	g.Expect(out.String()).To(Equal(dir + " contains the broken operator of 03-controller again. Your previous version is in " + dir + ".before-1.\n"))
 	g.Expect(os.ReadFile(role)).To(Equal(broken))
 	g.Expect(filepath.Join(dir, ".lab")).To(BeAnExistingFile())
 }

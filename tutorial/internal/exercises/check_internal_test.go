@@ -29,7 +29,7 @@ func suiteThat(t *testing.T, code string, lines ...string) string {
 func subjectOf(t *testing.T, out *strings.Builder) subject {
 	t.Helper()
 	t.Setenv("TESTBED_ARTIFACTS", filepath.Join(t.TempDir(), "artifacts"))
-	c := chapter.Chapter{Name: "05-status", Features: map[string]chapter.Feature{
+	c := chapter.Chapter{Name: "04-status", Features: map[string]chapter.Feature{
 		"TestNodes": {Claim: "nodes are the ready pods", Hint: "Count the pods."},
 		"TestSize":  {Claim: "the size is followed", Hint: "Read the size."},
 	}}
@@ -51,7 +51,7 @@ func checked(t *testing.T, s subject, out *strings.Builder, suite string) (text 
 		t.Fatal(err)
 	}
 	_, err = s.check(t.Context(), suite, nil)
-	logs, globErr := filepath.Glob(filepath.Join(os.Getenv("TESTBED_ARTIFACTS"), "check-05-status-*.log"))
+	logs, globErr := filepath.Glob(filepath.Join(os.Getenv("TESTBED_ARTIFACTS"), "check-04-status-*.log"))
 	if globErr != nil || len(logs) > 1 {
 		t.Fatal(logs, globErr)
 	}
@@ -154,7 +154,7 @@ func TestCheckPraises(t *testing.T) {
 		lines []string
 		want  string
 	}{
-		"all": {lines: []string{holds, strings.ReplaceAll(holds, "TestSize", "TestNodes"), skipped}, want: "\n2 of 2 features hold.\nWell done: this is what 05-status is about.\n"},
+		"all": {lines: []string{holds, strings.ReplaceAll(holds, "TestSize", "TestNodes"), skipped}, want: "\n2 of 2 features hold.\nWell done: this is what 04-status is about.\n"},
 		"a part": {
 			only: "TestSize|TestImage", lines: []string{holds, skipped},
 			want: image + "\nNot part of the score: TestImage\n  because:   no kubelet\n\n1 of 1 feature holds.\n" +
@@ -240,7 +240,7 @@ func TestCheckOfWhatDoesNotCompile(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	dir := t.TempDir()
 	for file, content := range map[string]string{
-		submission.StageFile:                "05-status\n",
+		submission.StageFile:                "04-status\n",
 		"go.mod":                            "module example.com/mine\n\ngo 1.26\n",
 		"cmd/main.go":                       "package main\n\nfunc main() { missing() }\n",
 		"config/default/kustomization.yaml": "resources: []\n",

@@ -49,7 +49,7 @@ func freeCluster(ctx context.Context) (string, error) {
 	name := fmt.Sprintf("lab-%d-%d", os.Getpid(), len(clusters.up))
 	clusters.Unlock()
 	// The cluster has both CRDs from its start, because adding one later takes it longer than replacing a version.
-	crds := embedded.WithCRDs(filepath.Join(root, "operator", "config", "crd", "bases"), filepath.Join(root, "tutorial", "09-finalizers", "config", "crd", "bases"))
+	crds := embedded.WithCRDs(filepath.Join(root, "operator", "config", "crd", "bases"), filepath.Join(root, "tutorial", "10-finalizers", "config", "crd", "bases"))
 	_, err := cluster.WithName(name).WithOpts(crds).Create(ctx)
 	return name, err
 }

@@ -25,6 +25,9 @@ func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) 
 			return err
 		}
 		if !slices.Contains(names, stage) {
+			if err := chapter.RenamedError(root, stage); err != nil {
+				return err
+			}
 			return fmt.Errorf("there is no operator in STAGE=%s: use one of %s, or none for the finished one", stage, strings.Join(names, ", "))
 		}
 		options.Directory, options.Without = "tutorial/"+stage, chapter.Own
@@ -56,7 +59,7 @@ func Eject(ctx context.Context, root, stage, dir, module string, out io.Writer) 
 }
 
 // operators returns the names of the chapters that have something to build, and of the projects of Operator SDK without Go in them, such
-// as operator-sdk/helm.
+// as 18-operator-sdk/helm.
 func operators(root string) ([]string, error) {
 	tutorial := filepath.Join(root, "tutorial")
 	var names []string

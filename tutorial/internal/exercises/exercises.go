@@ -4,6 +4,7 @@
 package exercises
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,13 +119,16 @@ func find(root, stage string) (chapter.Chapter, error) {
 		}
 		names = append(names, c.Name)
 	}
-	return chapter.Chapter{}, noChapter(stage, names)
+	return chapter.Chapter{}, noChapter(root, stage, names)
 }
 
 // noChapter returns the error for a stage that is unknown or was not given.
-func noChapter(stage string, names []string) error {
+func noChapter(root, stage string, names []string) error {
 	if stage == "" {
 		return fmt.Errorf("name the chapter, STAGE=quickstart or STAGE=NN-name: one of %s", strings.Join(names, ", "))
+	}
+	if err := chapter.RenamedError(root, stage); err != nil {
+		return err
 	}
 	return fmt.Errorf("there is no STAGE=%s: use one of %s", stage, strings.Join(names, ", "))
 }
@@ -192,11 +196,12 @@ func copyOptions(root, operator string) eject.Options {
 	return eject.Options{Root: root, Directory: operator, Module: moduleName, Without: without}
 }
 
-// stageOf returns which chapter the copy in dir is for.
-func stageOf(dir string) (string, error) {
+// stageOf returns which chapter the copy in dir is for. A copy that was made before a chapter was renamed has its former name.
+func stageOf(root, dir string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(dir, submission.StageFile))
 	if !errors.Is(err, fs.ErrNotExist) {
-		return strings.TrimSpace(string(content)), err
+		stage := strings.TrimSpace(string(content))
+		return cmp.Or(chapter.Renamed(root, stage), stage), err
 	}
 	problem := dir + " was not made by make start or make break"
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -222,7 +227,7 @@ func copiesBeside(dir string) []string {
 
 // chapterOf returns the chapter that the copy in dir is for.
 func chapterOf(root, dir string) (chapter.Chapter, error) {
-	stage, err := stageOf(dir)
+	stage, err := stageOf(root, dir)
 	if err != nil {
 		return chapter.Chapter{}, err
 	}
@@ -231,7 +236,7 @@ func chapterOf(root, dir string) (chapter.Chapter, error) {
 
 // Of returns the names of the chapter and of the break-it lab that the copy in dir is for; lab is empty if it is not for one.
 func Of(root, dir string) (stage, lab string, err error) {
-	if stage, err = stageOf(dir); err != nil {
+	if stage, err = stageOf(root, dir); err != nil {
 		return "", "", err
 	}
 	fault, _, err := faultIn(root, dir)

@@ -71,11 +71,28 @@ func TestCheckRefusesAnOnlyThatMatchesNothing(t *testing.T) {
 		t.Run(only, func(t *testing.T) {
 			g := NewWithT(t)
 			dir := t.TempDir()
-			g.Expect(os.WriteFile(filepath.Join(dir, ".stage"), []byte("05-status\n"), 0o600)).To(Succeed())
+			g.Expect(os.WriteFile(filepath.Join(dir, ".stage"), []byte("04-status\n"), 0o600)).To(Succeed())
 			_, err := checkCopy(t, dir, only, io.Discard)
 			g.Expect(err).To(MatchError(ContainSubstring(want)))
 		})
 	}
+}
+
+// A former name of a chapter is refused with the present one, and a copy that was made for it counts for the present one.
+func TestFormerNames(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "mine")
+	const former, refused = "04-controller", "STAGE=04-controller is now 03-controller"
+	g.Expect(exercises.Start(t.Context(), root, former, dir, io.Discard)).To(MatchError(refused))
+	g.Expect(exercises.HintAbout(root, former, dir, 1, io.Discard)).To(MatchError(refused))
+	g.Expect(exercises.Eject(t.Context(), root, "operator-sdk/helm", dir, "", io.Discard)).To(MatchError("STAGE=operator-sdk/helm is now 18-operator-sdk/helm"))
+	g.Expect(dir).NotTo(BeAnExistingFile())
+
+	g.Expect(os.Mkdir(dir, 0o755)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(dir, ".stage"), []byte(former+"\n"), 0o600)).To(Succeed())
+	stage, _, err := exercises.Of(root, dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(stage).To(Equal("03-controller"))
 }
 
 // What is not a chapter has no copy to begin with, and none to end with.
@@ -97,12 +114,12 @@ func TestStartAndSolutionRefuse(t *testing.T) {
 	// A copy that exists is kept, and named where another one is looked for.
 	copied := filepath.Join(parent, "mine")
 	g.Expect(os.Mkdir(copied, 0o755)).To(Succeed())
-	g.Expect(os.WriteFile(filepath.Join(copied, ".stage"), []byte("04-controller\n"), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(copied, ".stage"), []byte("03-controller\n"), 0o600)).To(Succeed())
 	_, err = checkCopy(t, filepath.Join(parent, "nowhere"), "", io.Discard)
 	g.Expect(err).To(MatchError("there is no directory " + parent + "/nowhere: give the directory of a copy, such as " + copied))
 	for _, again := range []func() error{
-		func() error { return exercises.Start(t.Context(), root, "04-controller", copied, io.Discard) },
-		func() error { return exercises.Solution(t.Context(), root, "04-controller", copied, io.Discard) },
+		func() error { return exercises.Start(t.Context(), root, "03-controller", copied, io.Discard) },
+		func() error { return exercises.Solution(t.Context(), root, "03-controller", copied, io.Discard) },
 	} {
 		g.Expect(again()).To(MatchError(copied + " is already a copy: continue with it, start over with make reset DIR=" + copied + ", or name a new or empty directory"))
 	}
@@ -114,10 +131,10 @@ func TestPrintedCommandsQuoteTheDirectory(t *testing.T) {
 	parent := t.TempDir()
 	for name, copies := range map[string]func(dir string, out io.Writer) error{
 		"ann's copy": func(dir string, out io.Writer) error {
-			return exercises.Start(t.Context(), root, "04-controller", dir, out)
+			return exercises.Start(t.Context(), root, "03-controller", dir, out)
 		},
 		"ann's solution": func(dir string, out io.Writer) error {
-			return exercises.Solution(t.Context(), root, "04-controller", dir, out)
+			return exercises.Solution(t.Context(), root, "03-controller", dir, out)
 		},
 		"ann's fault": func(dir string, out io.Writer) error {
 			return exercises.Break(t.Context(), root, "left-behind", dir, out)
@@ -148,9 +165,9 @@ func TestStartLeavesGaps(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "mine")
 	var out bytes.Buffer
-	g.Expect(exercises.Start(t.Context(), root, "04-controller", dir, &out)).To(Succeed())
+	g.Expect(exercises.Start(t.Context(), root, "03-controller", dir, &out)).To(Succeed())
 	g.Expect(out.String()).To(And(
-		HavePrefix(dir+" now contains the start of 04-controller. Your goal: write a controller"),
+		HavePrefix(dir+" now contains the start of 03-controller. Your goal: write a controller"),
 		ContainSubstring("(internal/controller/deployment.go)\n"),
 		ContainSubstring("make hint DIR="+dir),
 	))
@@ -162,7 +179,7 @@ func TestStartLeavesGaps(t *testing.T) {
 
 	out.Reset()
 	g.Expect(exercises.Reset(t.Context(), root, dir, &out)).To(Succeed())
-	g.Expect(out.String()).To(HavePrefix(dir + " contains the start of 04-controller again. "))
+	g.Expect(out.String()).To(HavePrefix(dir + " contains the start of 03-controller again. "))
 }
 
 // A learner begins with something that compiles, and with something to do: what each chapter begins with fails the feature of its
@@ -263,14 +280,14 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 		fail        []string
 		says        string
 	}{
-		"03-api, 1":        {"03-api", "api/v1alpha1/memcached_types.go", [][2]string{{column, column + "// +kubebuilder:printcolumn:name=\"Port\",type=integer,JSONPath=\".spec.containerPort\",priority=1\n"}}, nil, "Well done"},
-		"04-controller, 1": {"04-controller", "internal/controller/deployment.go", [][2]string{{`WithArgs("-p", strconv.Itoa(int(port)))`, `WithArgs("-m", "64", "-p", strconv.Itoa(int(port)))`}}, nil, "Well done"},
-		"04-controller, 2": {"04-controller", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair"}, "TestRepair does not hold"},
-		"09-finalizers, 1": {"09-finalizers", tickets, [][2]string{{kept, canceled + kept}}, nil, "Well done"},
+		"02-api, 1":        {"02-api", "api/v1alpha1/memcached_types.go", [][2]string{{column, column + "// +kubebuilder:printcolumn:name=\"Port\",type=integer,JSONPath=\".spec.containerPort\",priority=1\n"}}, nil, "Well done"},
+		"03-controller, 1": {"03-controller", "internal/controller/deployment.go", [][2]string{{`WithArgs("-p", strconv.Itoa(int(port)))`, `WithArgs("-m", "64", "-p", strconv.Itoa(int(port)))`}}, nil, "Well done"},
+		"03-controller, 2": {"03-controller", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair"}, "TestRepair does not hold"},
+		"10-finalizers, 1": {"10-finalizers", tickets, [][2]string{{kept, canceled + kept}}, nil, "Well done"},
 		"quickstart, 1":    {"quickstart", "api/v1alpha1/memcached_types.go", [][2]string{{"Maximum=5", "Maximum=9"}}, nil, "Generated from older code: config/crd/bases/cache.example.com_memcacheds.yaml. "},
 		"quickstart, 2":    {"quickstart", "internal/controller/memcached_controller.go", [][2]string{{watch, ""}, {imported, ""}}, []string{"TestRepair", "TestStatus"}, "TestStatus does not hold"},
-		"references, 2":    {"references", "internal/controller/children.go", [][2]string{{forced, unforced}}, []string{"TestChildren"}, "TestChildren does not hold"},
-		"versions, 2":      {"versions", "api/v1alpha1/conversion.go", [][2]string{{read, refused}, {"import (\n", "import (\n\t\"errors\"\n"}}, []string{"TestBothVersions", "TestMigration", "TestRollback", "TestWebhookDown"}, "TestBothVersions does not hold"},
+		"14-references, 2": {"14-references", "internal/controller/children.go", [][2]string{{forced, unforced}}, []string{"TestChildren"}, "TestChildren does not hold"},
+		"15-versions, 2":   {"15-versions", "api/v1alpha1/conversion.go", [][2]string{{read, refused}, {"import (\n", "import (\n\t\"errors\"\n"}}, []string{"TestBothVersions", "TestMigration", "TestRollback", "TestWebhookDown"}, "TestBothVersions does not hold"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -287,8 +304,8 @@ func TestExercisesComeOutAsTheirHintsSay(t *testing.T) {
 			}
 			target := "test"
 			switch test.stage {
-			case "03-api", // which has no unit tests, and an exercise that says to generate
-				"versions": // whose unit tests notice the fault, too
+			case "02-api", // which has no unit tests, and an exercise that says to generate
+				"15-versions": // whose unit tests notice the fault, too
 				target = "manifests"
 			}
 			command := exec.CommandContext(t.Context(), "make", target)

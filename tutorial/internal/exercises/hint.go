@@ -50,7 +50,7 @@ func HintAbout(root, stage, memory string, exercise int, out io.Writer) error {
 		}
 		names = append(names, c.Name)
 	}
-	return noChapter(stage, names)
+	return noChapter(root, stage, names)
 }
 
 // hint prints the next hint for an exercise of a chapter; the file records which have been printed.

@@ -26,7 +26,7 @@ func copyOf(t *testing.T, stage string) string {
 
 func TestHintsGiveAwayMoreEachTime(t *testing.T) {
 	g := NewWithT(t)
-	dir := copyOf(t, "04-controller")
+	dir := copyOf(t, "03-controller")
 	hint := func(exercise int) string {
 		var out bytes.Buffer
 		g.Expect(exercises.Hint(root, dir, 0, exercise, &out)).To(Succeed())
@@ -34,20 +34,20 @@ func TestHintsGiveAwayMoreEachTime(t *testing.T) {
 	}
 	for task := range 4 {
 		for range chapter.Steps {
-			g.Expect(hint(0)).To(HavePrefix(fmt.Sprintf("Task %d of 04-controller: ", task+1)))
+			g.Expect(hint(0)).To(HavePrefix(fmt.Sprintf("Task %d of 03-controller: ", task+1)))
 		}
 	}
-	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 1 of 04-controller: Change it. Limit memcached"), ContainSubstring("Hint 1 of 3"), Not(ContainSubstring("Hint 2"))))
+	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 1 of 03-controller: Change it. Limit memcached"), ContainSubstring("Hint 1 of 3"), Not(ContainSubstring("Hint 2"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Hint 1 of 3"), ContainSubstring("Hint 2 of 3"), Not(ContainSubstring("Hint 3"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Hint 3 of 3"), Not(ContainSubstring("That was the last hint"))))
 	g.Expect(hint(0)).To(And(ContainSubstring("Exercise 2 of"), ContainSubstring("Hint 1 of 3")))
-	g.Expect(hint(1)).To(And(ContainSubstring("Hint 3 of 3"), ContainSubstring("That was the last hint. make solution STAGE=04-controller")))
+	g.Expect(hint(1)).To(And(ContainSubstring("Hint 3 of 3"), ContainSubstring("That was the last hint. make solution STAGE=03-controller")))
 }
 
 // The last hint about a task is how the chapter does it, as a learner can type it: with the imports, and in the names of the copy.
 func TestLastHintAboutATask(t *testing.T) {
 	g := NewWithT(t)
-	dir := copyOf(t, "04-controller")
+	dir := copyOf(t, "03-controller")
 	hint := func(task int) string {
 		var out bytes.Buffer
 		g.Expect(exercises.Hint(root, dir, task, 0, &out)).To(Succeed())
@@ -84,7 +84,7 @@ func TestHintWithoutACopy(t *testing.T) {
 
 func TestHintRefuses(t *testing.T) {
 	g := NewWithT(t)
-	dir := copyOf(t, "04-controller")
+	dir := copyOf(t, "03-controller")
 	for _, exercise := range []int{-1, 6} {
 		g.Expect(exercises.Hint(root, dir, 0, exercise, &bytes.Buffer{})).To(MatchError(HaveSuffix("use a number from 1 to 5")))
 	}
@@ -97,7 +97,7 @@ func TestResetKeepsWhatWasThere(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "mine")
 	var out bytes.Buffer
-	g.Expect(exercises.Start(t.Context(), root, "05-status", dir, &out)).To(Succeed())
+	g.Expect(exercises.Start(t.Context(), root, "04-status", dir, &out)).To(Succeed())
 	begun, err := os.ReadDir(dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	mine := filepath.Join(dir, "mine.go")
@@ -105,7 +105,7 @@ func TestResetKeepsWhatWasThere(t *testing.T) {
 		g.Expect(os.WriteFile(mine, []byte("package mine\n"), 0o600)).To(Succeed())
 		out.Reset()
 		g.Expect(exercises.Reset(t.Context(), root, dir, &out)).To(Succeed())
-		g.Expect(out.String()).To(Equal(dir + " contains the operator of 04-controller again. Your previous version is in " + kept + ".\n"))
+		g.Expect(out.String()).To(Equal(dir + " contains the operator of 03-controller again. Your previous version is in " + kept + ".\n"))
 		g.Expect(filepath.Join(kept, "mine.go")).To(BeAnExistingFile())
 		g.Expect(os.ReadDir(dir)).To(HaveLen(len(begun)))
 	}
@@ -115,7 +115,7 @@ func TestResetKeepsWhatWasThere(t *testing.T) {
 func TestResetKeepsTheEvents(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "mine")
-	g.Expect(exercises.Start(t.Context(), root, "05-status", dir, io.Discard)).To(Succeed())
+	g.Expect(exercises.Start(t.Context(), root, "04-status", dir, io.Discard)).To(Succeed())
 	for _, file := range []string{".events", ".class", ".reported"} {
 		g.Expect(os.WriteFile(filepath.Join(dir, file), []byte(file), 0o600)).To(Succeed())
 	}
@@ -140,9 +140,9 @@ func TestSolution(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "solution")
 	var out bytes.Buffer
-	g.Expect(exercises.Solution(t.Context(), root, "04-controller", dir, &out)).To(Succeed())
+	g.Expect(exercises.Solution(t.Context(), root, "03-controller", dir, &out)).To(Succeed())
 	g.Expect(filepath.Join(dir, "internal", "controller", "memcached_controller.go")).To(BeAnExistingFile())
-	g.Expect(exercises.Solution(t.Context(), root, "04-controller", dir, &out)).To(MatchError(ContainSubstring("name a new or empty directory")))
+	g.Expect(exercises.Solution(t.Context(), root, "03-controller", dir, &out)).To(MatchError(ContainSubstring("name a new or empty directory")))
 }
 
 func TestDiff(t *testing.T) {
@@ -158,7 +158,7 @@ func TestDiff(t *testing.T) {
 	g.Expect(exercises.Diff(t.Context(), root, "01-custom-resource", 0, &out)).To(MatchError(ContainSubstring("builds on no other chapter")))
 
 	out.Reset()
-	g.Expect(exercises.Diff(t.Context(), root, "11-certificates", 1, &out)).To(Succeed())
+	g.Expect(exercises.Diff(t.Context(), root, "12-certificates", 1, &out)).To(Succeed())
 	g.Expect(out.String()).To(And(ContainSubstring("internal/certificates/authority.go"), Not(ContainSubstring("internal/certificates/source.go"))))
-	g.Expect(exercises.Diff(t.Context(), root, "11-certificates", 9, &out)).To(MatchError(ContainSubstring("has no STEP=9: it has 3")))
+	g.Expect(exercises.Diff(t.Context(), root, "12-certificates", 9, &out)).To(MatchError(ContainSubstring("has no STEP=9: it has 3")))
 }

@@ -24,7 +24,7 @@ func TestMakefilesReachTheTestbedsClusterOnly(t *testing.T) {
 	dirs, err := filepath.Glob(filepath.Join(repository, "tutorial", "*", "Makefile"))
 	g.Expect(err).NotTo(HaveOccurred())
 	dirs = append(dirs, filepath.Join(repository, "operator", "Makefile"), filepath.Join(t.TempDir(), "mine", "Makefile"))
-	g.Expect(exercises.Start(t.Context(), root, "05-status", filepath.Dir(dirs[len(dirs)-1]), io.Discard)).To(Succeed())
+	g.Expect(exercises.Start(t.Context(), root, "04-status", filepath.Dir(dirs[len(dirs)-1]), io.Discard)).To(Succeed())
 
 	probe := filepath.Join(t.TempDir(), "probe.mk")
 	g.Expect(os.WriteFile(probe, []byte("probe:\n\t@echo acts on $$KUBECONFIG\n"), 0o600)).To(Succeed())
@@ -95,12 +95,12 @@ func TestMakeInTheWrongDirectory(t *testing.T) {
 func TestMakeInACopy(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "my tickets")
-	g.Expect(exercises.Start(t.Context(), root, "02-informer-queue", dir, io.Discard)).To(Succeed())
+	g.Expect(exercises.Start(t.Context(), root, "informer-queue", dir, io.Discard)).To(Succeed())
 	for target, command := range map[string]string{"check": "make check DIR='" + dir + "'", "hint": "make hint DIR='" + dir + "'", "up": "make up"} {
 		g.Expect(makes(t, dir, target)).To(Equal("there is no target " + target + " in this directory: type " + command + " in the root of operator-testbed\n"))
 	}
 	// What was typed with the target is part of the command.
-	g.Expect(makes(t, dir, "start", "STAGE=04-controller", "DIR=my own")).To(Equal("there is no target start in this directory: type make start STAGE=04-controller DIR='my own' in the root of operator-testbed\n"))
+	g.Expect(makes(t, dir, "start", "STAGE=03-controller", "DIR=my own")).To(Equal("there is no target start in this directory: type make start STAGE=03-controller DIR='my own' in the root of operator-testbed\n"))
 	g.Expect(makes(t, dir, "hint", "EXERCISE=2")).To(Equal("there is no target hint in this directory: type make hint EXERCISE=2 DIR='" + dir + "' in the root of operator-testbed\n"))
 }
 
@@ -108,13 +108,13 @@ func TestMakeInACopy(t *testing.T) {
 func TestMakeForACopy(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "my tickets")
-	g.Expect(exercises.Start(t.Context(), root, "02-informer-queue", dir, io.Discard)).To(Succeed())
+	g.Expect(exercises.Start(t.Context(), root, "informer-queue", dir, io.Discard)).To(Succeed())
 	for _, target := range []string{"build", "install", "uninstall"} {
 		g.Expect(makes(t, root, "--just-print", "DIR="+dir, target)).To(ContainSubstring("-C '"+dir+"' "+target), target)
 	}
 	// Forgetting DIR is easy, so each says whose CRD it is.
 	for _, of := range []struct{ setting, whose string }{
-		{"DIR=" + dir, dir}, {"STAGE=04-controller", "tutorial/04-controller"}, {"STAGE=12-finished", "the finished operator (operator/)"}, {"NAME=testbed", "the finished operator (operator/)"},
+		{"DIR=" + dir, dir}, {"STAGE=03-controller", "tutorial/03-controller"}, {"STAGE=19-finished", "the finished operator (operator/)"}, {"NAME=testbed", "the finished operator (operator/)"},
 	} {
 		g.Expect(makes(t, root, "--just-print", of.setting, "install")).To(ContainSubstring("echo 'installing the CRD of " + of.whose + "'"))
 		g.Expect(makes(t, root, "--just-print", of.setting, "uninstall")).To(ContainSubstring("echo 'removing the CRD of " + of.whose + "'"))
@@ -153,11 +153,11 @@ func TestMakefilesRefuseToDeleteWhatIsProtected(t *testing.T) {
 	makefiles, err := filepath.Glob(filepath.Join(repository, "tutorial", "*", "Makefile"))
 	g.Expect(err).NotTo(HaveOccurred())
 	copied := filepath.Join(t.TempDir(), "mine")
-	g.Expect(exercises.Start(t.Context(), root, "11-certificates", copied, io.Discard)).To(Succeed())
+	g.Expect(exercises.Start(t.Context(), root, "12-certificates", copied, io.Discard)).To(Succeed())
 	makefiles = append(makefiles, filepath.Join(repository, "operator", "Makefile"), filepath.Join(copied, "Makefile"))
 	// A separate project acts on the cluster of KUBECONFIG, which make env has not set.
 	projects := map[string]bool{}
-	for _, stage := range []string{"", "05-status", "11-certificates"} {
+	for _, stage := range []string{"", "04-status", "12-certificates"} {
 		project := filepath.Join(t.TempDir(), "project")
 		g.Expect(exercises.Eject(t.Context(), root, stage, project, "", io.Discard)).To(Succeed())
 		makefile := filepath.Join(project, "Makefile")

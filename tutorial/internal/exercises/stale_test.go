@@ -14,7 +14,7 @@ import (
 func TestWarnOfStale(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "mine")
-	g.Expect(Solution(t.Context(), "../../..", "04-controller", dir, io.Discard)).To(Succeed())
+	g.Expect(Solution(t.Context(), "../../..", "03-controller", dir, io.Discard)).To(Succeed())
 	warning := func() string {
 		var out bytes.Buffer
 		warnOfStale(t.Context(), dir, &out)

@@ -38,7 +38,7 @@ type Result struct {
 	Schema string `json:"schema"`
 	// Student is the student's id in the class, such as "s07". It is empty outside of a class.
 	Student string `json:"student,omitempty"`
-	// Stage is the chapter, such as "05-status". Lab is the break-it lab, where the submission is of one.
+	// Stage is the chapter, such as "04-status". Lab is the break-it lab, where the submission is of one.
 	Stage string `json:"stage"`
 	Lab   string `json:"lab,omitempty"`
 

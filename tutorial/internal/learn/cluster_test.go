@@ -67,8 +67,8 @@ func open(t *testing.T, o Options) (p *page, stop func() error) {
 	address, err := url.Parse(invitation)
 	g.Expect(err).NotTo(HaveOccurred())
 	p = &page{t: t, base: "http://" + address.Host, client: &http.Client{Jar: jar}, states: make(chan State, 1)}
-	g.Expect(p.get(address.Path)).To(ContainSubstring("/tutorial/04-controller/"))
-	g.Expect(p.get("/tutorial/04-controller/")).To(ContainSubstring("/-/panel.js"))
+	g.Expect(p.get(address.Path)).To(ContainSubstring("/tutorial/03-controller/"))
+	g.Expect(p.get("/tutorial/03-controller/")).To(ContainSubstring("/-/panel.js"))
 	// The aim is a second. It is printed, not required, because a busy machine is not the page's fault.
 	t.Logf("the first page is there after %s", time.Since(begun).Round(time.Millisecond))
 
@@ -125,7 +125,7 @@ func (p *page) follow(body io.Reader) {
 // press presses a button.
 func (p *page) press(action string, fields ...string) {
 	p.t.Helper()
-	form := url.Values{"chapter": {"04-controller"}}
+	form := url.Values{"chapter": {"03-controller"}}
 	for _, field := range fields {
 		name, value, _ := strings.Cut(field, "=")
 		form.Set(name, value)
@@ -210,7 +210,7 @@ func TestPageWithACluster(t *testing.T) {
 	c, err := client.New(cluster.KubernetesRestConfig(), client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	sample := &unstructured.Unstructured{}
-	text, err := os.ReadFile(filepath.Join(root, "tutorial", "04-controller", "config", "samples", "cache_v1alpha1_memcached.yaml"))
+	text, err := os.ReadFile(filepath.Join(root, "tutorial", "03-controller", "config", "samples", "cache_v1alpha1_memcached.yaml"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(yaml.Unmarshal(text, &sample.Object)).To(Succeed())
 	sample.SetNamespace("default")

@@ -95,6 +95,9 @@ func newModel(ctx context.Context, l Learner) (*model, error) {
 		m.Chapter = m.next()
 	}
 	if _, known := m.chapterOf(m.Chapter); !known {
+		if err := chapter.RenamedError(l.Root, m.Chapter); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("there is no STAGE=%s: use the name of a directory in tutorial/, such as %s", m.Chapter, chapters[0].Name)
 	}
 	return m, nil

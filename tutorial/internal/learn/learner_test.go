@@ -43,7 +43,7 @@ type fakeLearner struct {
 func newFake(t *testing.T) *fakeLearner {
 	f := &fakeLearner{}
 	f.Learner = Learner{
-		Root: repository, Chapter: "04-controller", Copies: t.TempDir(), ClusterKind: "embedded", ClusterName: "mine",
+		Root: repository, Chapter: "03-controller", Copies: t.TempDir(), ClusterKind: "embedded", ClusterName: "mine",
 		Testbed: func(ctx context.Context, out, messages io.Writer, args ...string) error {
 			f.mu.Lock()
 			f.called = append(f.called, strings.Join(args, " "))
@@ -195,7 +195,7 @@ func TestRefusals(t *testing.T) {
 		{"break without a yes", "POST", "/-/do/break", "lab=hands-off", []string{b.cookie}, 400, "break needs the field confirm=yes, because it changes what is there"},
 		{"reset without a yes", "POST", "/-/do/reset", "confirm=y", []string{b.cookie}, 400, "reset needs the field confirm=yes, because it changes what is there"},
 		{"without a cluster", "POST", "/-/do/run", "", []string{b.cookie}, 409, "there is no cluster: start it first"},
-		{"without a copy", "POST", "/-/do/check", "", []string{b.cookie}, 409, "there is no copy of yours: stop make learn, and type make learn STAGE=04-controller DIR=my-operator"},
+		{"without a copy", "POST", "/-/do/check", "", []string{b.cookie}, 409, "there is no copy of yours: stop make learn, and type make learn STAGE=03-controller DIR=my-operator"},
 		{"nothing to cancel", "POST", "/-/do/cancel", "", []string{b.cookie}, 409, "there is nothing to cancel"},
 		{"no operator to stop", "POST", "/-/do/halt", "", []string{b.cookie}, 409, "no operator was started here"},
 		{"nothing to heal", "POST", "/-/do/heal", "", []string{b.cookie}, 409, "nothing is broken"},
@@ -227,7 +227,7 @@ func TestOneTaskAtATime(t *testing.T) {
 	}
 	m := f.model(t)
 	b := newBrowser(t, m)
-	response, body := b.ask("POST", "/-/do/start", "chapter=04-controller", b.cookie)
+	response, body := b.ask("POST", "/-/do/start", "chapter=03-controller", b.cookie)
 	g.Expect(response.Code).To(Equal(http.StatusNoContent), body)
 	s := until(t, m, "a line", func(s State) bool { return s.Task.Line == "1.2 s  Cluster  etcd" })
 	g.Expect(s.Task.Running).To(BeTrue())
@@ -293,13 +293,13 @@ func TestRunAndHalt(t *testing.T) {
 	s = until(t, m, "the end", func(s State) bool { return s.Operator.State != Running })
 	g.Expect(s.Operator.State).To(Equal(Stopped))
 
-	g.Expect(m.do(request{action: ActionRun, chapter: "12-finished"})).To(Succeed())
+	g.Expect(m.do(request{action: ActionRun, chapter: "19-finished"})).To(Succeed())
 	exit <- errors.New("the operator was ended by the signal killed")
 	s = until(t, m, "the end", func(s State) bool { return s.Operator.State == Exited })
 	g.Expect(s.Operator.Message).To(Equal("the operator was ended by the signal killed"))
 	g.Expect(s.Operator.Source).To(Equal(FromFinished))
 	g.Expect(m.do(request{action: ActionRun, chapter: "00-control-loop"})).To(MatchError("00-control-loop has no operator to run on this machine"))
-	g.Expect(f.called).To(Equal([]string{"--name=mine run --operator=tutorial/04-controller", "--name=mine run --operator=operator"}))
+	g.Expect(f.called).To(Equal([]string{"--name=mine run --operator=tutorial/03-controller", "--name=mine run --operator=operator"}))
 }
 
 // What the server has started ends with it, and is waited for.
@@ -328,7 +328,7 @@ func TestCheckStreams(t *testing.T) {
 	g := NewWithT(t)
 	f := newFake(t)
 	f.withSolution(t)
-	features, err := check.Features(filepath.Join(repository, "tutorial", "04-controller", "test", "e2e"))
+	features, err := check.Features(filepath.Join(repository, "tutorial", "03-controller", "test", "e2e"))
 	g.Expect(err).NotTo(HaveOccurred())
 	goOn := make(chan struct{})
 	failed := framework.Result{
@@ -350,9 +350,9 @@ func TestCheckStreams(t *testing.T) {
 		return results, &exercises.NotYetError{Score: check.ScoreOf(results)}
 	}
 	m := f.model(t)
-	g.Expect(action(m.state(), ActionCheck)).To(Equal(Action{Name: ActionCheck, Enabled: true, Chapter: "04-controller"}))
-	g.Expect(m.do(request{action: ActionCheck, chapter: "05-status"})).To(MatchError(ContainSubstring("is for the chapter 04-controller, and this page is about 05-status")))
-	g.Expect(m.do(request{action: ActionCheck, chapter: "04-controller"})).To(Succeed())
+	g.Expect(action(m.state(), ActionCheck)).To(Equal(Action{Name: ActionCheck, Enabled: true, Chapter: "03-controller"}))
+	g.Expect(m.do(request{action: ActionCheck, chapter: "04-status"})).To(MatchError(ContainSubstring("is for the chapter 03-controller, and this page is about 04-status")))
+	g.Expect(m.do(request{action: ActionCheck, chapter: "03-controller"})).To(Succeed())
 	s := until(t, m, "the features", func(s State) bool { return len(s.Task.Features) == len(features) })
 	g.Expect(s.Task.Features[0]).To(Equal(Feature{Name: features[0], Title: "nothing is left after a Memcached is deleted", Outcome: Waiting}))
 	goOn <- struct{}{}
@@ -372,7 +372,7 @@ func TestCheckStreams(t *testing.T) {
 	// A hint leaves what was found.
 	g.Expect(m.do(request{action: ActionHint, exercise: 2})).To(Succeed())
 	s = until(t, m, "the end", done)
-	g.Expect(s.Task.Hint).To(Equal(fmt.Sprintf("a hint about %q, 04-controller, 2", f.Dir)))
+	g.Expect(s.Task.Hint).To(Equal(fmt.Sprintf("a hint about %q, 03-controller, 2", f.Dir)))
 	g.Expect(s.Task.Features[1].Outcome).To(Equal(Failed))
 	g.Expect(m.do(request{action: ActionHint, chapter: "06-watches"})).To(Succeed())
 	g.Expect(until(t, m, "the end", done).Task.Hint).To(Equal(`a hint about "", 06-watches, 0`))

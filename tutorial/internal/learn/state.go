@@ -5,7 +5,7 @@ import "time"
 // State is everything that the panel beside a chapter shows. It is sent whole each time something changes, because then a browser that
 // was away has missed nothing.
 type State struct {
-	// Chapter is the chapter that the server was started with, such as "04-controller", and Dir the learner's copy, if there is one.
+	// Chapter is the chapter that the server was started with, such as "03-controller", and Dir the learner's copy, if there is one.
 	Chapter string `json:"chapter"`
 	Dir     string `json:"dir"`
 

@@ -18,31 +18,31 @@ func TestProgress(t *testing.T) {
 		return e
 	}
 	events := []event.Event{
-		check("04-controller", "", "", 1),
-		check("04-controller", "", "", 5),
-		check("04-controller", "", "", 4), // in another copy, or later: what is done stays done
-		hint("05-status", ""),
-		hint("05-status", ""),
-		check("05-status", "", "", 3),
-		check("05-status", "", "TestSize", 5), // a part
+		check("03-controller", "", "", 1),
+		check("03-controller", "", "", 5),
+		check("03-controller", "", "", 4), // in another copy, or later: what is done stays done
+		hint("04-status", ""),
+		hint("04-status", ""),
+		check("04-status", "", "", 3),
+		check("04-status", "", "TestSize", 5), // a part
 		hint("06-watches", ""),
 		{Stage: "07-rbac", Kind: event.Check, Outcome: event.NotBuilt},
 		{Stage: "08-deployment", Kind: event.Reset},
-		check("09-finalizers", "ghost-booking", "", 5),
-		check("04-controller", "no-answer", "", 2),
-		hint("04-controller", "no-answer"),
+		check("10-finalizers", "ghost-booking", "", 5),
+		check("03-controller", "no-answer", "", 2),
+		hint("03-controller", "no-answer"),
 	}
 	var out strings.Builder
 	progress.Of(
-		[]string{"04-controller", "05-status", "06-watches", "07-rbac", "08-deployment", "09-finalizers"},
+		[]string{"03-controller", "04-status", "06-watches", "07-rbac", "08-deployment", "10-finalizers"},
 		[]string{"hands-off", "no-answer", "ghost-booking"}, events,
 	).Print(&out)
-	const want = `  04-controller        done
-  05-status            3 of 5 features hold; TestSize does not (2 hints)
+	const want = `  03-controller        done
+  04-status            3 of 5 features hold; TestSize does not (2 hints)
   06-watches           not checked yet (1 hint)
   07-rbac              does not compile
   08-deployment        -
-  09-finalizers        -
+  10-finalizers        -
   no-answer            2 of 5 features hold; TestSize does not (1 hint)
   ghost-booking        done
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,7 +58,7 @@ func (s *screen) String() string {
 	return reminder.ReplaceAllString(s.text.String(), "")
 }
 
-// learner is somebody who watches a copy of 05-status, whose checks end when and as the test says.
+// learner is somebody who watches a copy of 04-status, whose checks end when and as the test says.
 type learner struct {
 	dir      string
 	screen   *screen
@@ -78,7 +79,7 @@ func newLearner(ctx context.Context, t *testing.T) *learner {
 	if err := os.MkdirAll(filepath.Join(l.dir, "cmd"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	l.save(t, ".stage", "05-status\n")
+	l.save(t, ".stage", "04-status\n")
 	go func() {
 		l.left <- recheck.Watch(ctx, recheck.Options{
 			Root: root, Dir: l.dir, Keys: l.keys, Out: l.screen,
@@ -208,7 +209,7 @@ func TestWatchKeys(t *testing.T) {
 		ContainSubstring("  TestNodes: status.nodes lists the ready pods, and Available is never True too early\n")))
 
 	// When all features hold, the next chapter is beside this one.
-	next := filepath.Join(filepath.Dir(l.dir), "06-watches")
+	next := filepath.Join(filepath.Dir(l.dir), chapterAfter(t, "04-status"))
 	l.save(t, "cmd/main.go", "package main\n")
 	<-l.started
 	l.finish <- nil
@@ -221,6 +222,16 @@ func TestWatchKeys(t *testing.T) {
 	g.Expect(<-l.left).To(Succeed())
 }
 
+// chapterAfter returns the name of the chapter that comes directly after another one.
+func chapterAfter(t *testing.T, name string) string {
+	t.Helper()
+	chapters, _, err := exercises.Names(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chapters[slices.Index(chapters, name)+1]
+}
+
 // A copy of the next chapter that is there already is gone on with; anything else is left alone.
 func TestNext(t *testing.T) {
 	g := NewWithT(t)
@@ -228,21 +239,22 @@ func TestNext(t *testing.T) {
 	<-l.started
 	l.keys <- 'q'
 	g.Expect(<-l.left).To(Succeed())
-	next := filepath.Join(filepath.Dir(l.dir), "06-watches")
+	following := chapterAfter(t, "04-status")
+	next := filepath.Join(filepath.Dir(l.dir), following)
 	g.Expect(os.MkdirAll(next, 0o755)).To(Succeed())
 	g.Expect(os.WriteFile(filepath.Join(next, "mine"), nil, 0o600)).To(Succeed())
 	_, err := exercises.Next(t.Context(), root, l.dir, l.screen)
 	g.Expect(err).To(MatchError(ContainSubstring("name a new or empty directory")))
 
-	g.Expect(os.WriteFile(filepath.Join(next, ".stage"), []byte("06-watches\n"), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(next, ".stage"), []byte(following+"\n"), 0o600)).To(Succeed())
 	g.Expect(exercises.Next(t.Context(), root, l.dir, l.screen)).To(Equal(next))
 	g.Expect(l.screen.String()).To(HaveSuffix(next + " already exists.\n"))
 
 	l.save(t, ".lab", "no-answer\n")
 	g.Expect(exercises.Next(t.Context(), root, l.dir, l.screen)).To(Equal(filepath.Join(filepath.Dir(l.dir), "left-behind")))
 
-	l.save(t, ".stage", "12-finished\n")
+	l.save(t, ".stage", "informer-queue\n")
 	g.Expect(os.Remove(filepath.Join(l.dir, ".lab"))).To(Succeed())
 	_, err = exercises.Next(t.Context(), root, l.dir, l.screen)
-	g.Expect(err).To(MatchError(HavePrefix("12-finished is the last chapter")))
+	g.Expect(err).To(MatchError(HavePrefix("informer-queue is the last chapter")))
 }

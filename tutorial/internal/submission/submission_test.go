@@ -28,7 +28,7 @@ const root = "../../.."
 // sound returns the files of a submission with which nothing is wrong, and others.
 func sound(more map[string]string) map[string]string {
 	files := map[string]string{
-		".stage":                            "05-status\n",
+		".stage":                            "04-status\n",
 		"cmd/main.go":                       "package main\n\nfunc main() {}\n",
 		"config/default/kustomization.yaml": "resources: [../manager]\n",
 		"go.mod":                            "module example.com/memcached-operator\n\ngo 1.26.0\n\nrequire k8s.io/api v0.37.0\n",
@@ -185,7 +185,7 @@ func TestRefused(t *testing.T) {
 		"preprocessed":        {map[string]string{"cmd/x.S": ""}, "cmd/x.S is C, assembler or another language", false},
 		"an object file":      {map[string]string{"cmd/x.syso": ""}, "cmd/x.syso is C, assembler or another language", false},
 		"a header":            {map[string]string{"cmd/x.h": ""}, "cmd/x.h is C, assembler or another language", false},
-		"two chapters":        {map[string]string{".stage": "05-status\n06-watches\n"}, ".stage does not hold one name", false},
+		"two chapters":        {map[string]string{".stage": "04-status\n06-watches\n"}, ".stage does not hold one name", false},
 		"a path as a lab":     {map[string]string{".lab": "../../x"}, ".lab does not hold one name", false},
 		"a large file":        {map[string]string{"cmd/manager": strings.Repeat("x", submission.MaxFileBytes+1)}, "cmd/manager is larger than 1 MiB: ", true},
 		"a control character": {map[string]string{"cmd/\x1b[2J.go": ""}, `"cmd/\x1b[2J.go" has a control character`, true},
@@ -488,7 +488,7 @@ func TestRecord(t *testing.T) {
 	hash, err := submission.Hash(dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	want := submission.Record{
-		Schema: submission.RecordSchema, Stage: "05-status", Lab: "hands-off", Student: "s07", Submission: hash,
+		Schema: submission.RecordSchema, Stage: "04-status", Lab: "hands-off", Student: "s07", Submission: hash,
 		Commit: git(t, dir, "rev-parse", "HEAD"), Hints: 3,
 		LastCheck: &submission.Check{
 			At: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), Outcome: "fail", Passed: 3, Of: 5, FirstFailed: "TestAvailable", TookMS: 60000,
@@ -534,7 +534,7 @@ func TestLineEndingsOfASubmission(t *testing.T) {
 	}
 	packed, err := submission.Pack(root, directory(t, files), filepath.Join(t.TempDir(), "s07.tar.gz"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(packed.Stage).To(Equal("05-status"))
+	g.Expect(packed.Stage).To(Equal("04-status"))
 	g.Expect(packed.Lab).To(Equal("hands-off"))
 	taken := filepath.Join(t.TempDir(), "taken")
 	g.Expect(submission.Unpack(root, packed.Archive, taken)).To(Succeed())

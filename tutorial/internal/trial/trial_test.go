@@ -27,7 +27,7 @@ func testingChapter(t *testing.T) (repository string, c chapter.Chapter) {
 	g := NewWithT(t)
 	repository, err := filepath.Abs(root)
 	g.Expect(err).NotTo(HaveOccurred())
-	c, err = chapter.Read(filepath.Join(repository, "tutorial", "testing"))
+	c, err = chapter.Read(filepath.Join(repository, "tutorial", "13-testing"))
 	g.Expect(err).NotTo(HaveOccurred())
 	return repository, c
 }
@@ -120,7 +120,7 @@ func TestTestsThatCannotMeetAFault(t *testing.T) {
 // A fault that changes more than the package under test is a mistake in the repository.
 func TestFaultElsewhere(t *testing.T) {
 	repository, c := testingChapter(t)
-	elsewhere := mutant.Mutant{Name: "elsewhere", Files: []string{"tutorial/testing/cmd/main.go"}}
+	elsewhere := mutant.Mutant{Name: "elsewhere", Files: []string{"tutorial/13-testing/cmd/main.go"}}
 	_, err := trial.Files(t.Context(), repository, c, []mutant.Mutant{elsewhere}, trial.NewKey(), same)
-	NewWithT(t).Expect(err).To(MatchError("the fault elsewhere changes tutorial/testing/cmd/main.go: it may change Go files of internal/controller"))
+	NewWithT(t).Expect(err).To(MatchError("the fault elsewhere changes tutorial/13-testing/cmd/main.go: it may change Go files of internal/controller"))
 }

@@ -24,7 +24,7 @@ func jobs(dir string, calls *atomic.Int32, before func(name string)) []batch.Job
 		name := fmt.Sprintf("s%02d", i)
 		want := grade.Result{Submission: "sha256:" + name, Grader: "abc", Seed: name, Tests: []grade.Test{{Name: "TestA", MaxScore: 2}}}
 		all = append(all, batch.Job{
-			Name: name, File: filepath.Join(dir, name, "05-status.json"), Want: want,
+			Name: name, File: filepath.Join(dir, name, "04-status.json"), Want: want,
 			Grade: func(context.Context) (grade.Result, error) {
 				before(name)
 				r := want

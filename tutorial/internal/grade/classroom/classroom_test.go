@@ -58,7 +58,7 @@ func (f *fake) One(_ context.Context, c grading.Calibration, in grading.Input) (
 	if err != nil {
 		return grade.Result{}, err
 	}
-	r := grade.Result{Schema: grade.Schema, Student: in.Student, Stage: "05-status", Status: grade.Graded, Grader: "abc", Submission: hash, Seed: in.Seed}
+	r := grade.Result{Schema: grade.Schema, Student: in.Student, Stage: "04-status", Status: grade.Graded, Grader: "abc", Submission: hash, Seed: in.Seed}
 	for i, t := range c.Tests {
 		t.Score = 0
 		if t.Status != grade.Skip {
@@ -75,7 +75,7 @@ func (f *fake) One(_ context.Context, c grading.Calibration, in grading.Input) (
 }
 
 func (f *fake) Refused(_ grading.Calibration, in grading.Input, reason string) grade.Result {
-	return grade.Result{Schema: grade.Schema, Student: in.Student, Stage: "05-status", Status: grade.NotGradable, Message: reason, Grader: "abc", Seed: in.Seed,
+	return grade.Result{Schema: grade.Schema, Student: in.Student, Stage: "04-status", Status: grade.NotGradable, Message: reason, Grader: "abc", Seed: in.Seed,
 		Tests: []grade.Test{{Name: "TestA", Status: grade.Fail, MaxScore: in.Points("TestA")}, {Name: "TestB", Status: grade.Fail, MaxScore: in.Points("TestB")}, {Name: "TestNodes", Status: grade.Skip}}}
 }
 
@@ -86,11 +86,11 @@ func newClass(t *testing.T) (*class.Class, class.Assignment) {
 	dir := filepath.Join(t.TempDir(), "class")
 	roster := filepath.Join(t.TempDir(), "roster.csv")
 	g.Expect(os.WriteFile(roster, []byte("id,name,email\ns01,Ann Ash,ann@example.com\ns02,Bob,\ns03,Cy Cole,\ns04,Di Dew,\n"), 0o600)).To(Succeed())
-	_, err := class.New(t.Context(), root, dir, "05-status", roster, time.Now())
+	_, err := class.New(t.Context(), root, dir, "04-status", roster, time.Now())
 	g.Expect(err).NotTo(HaveOccurred())
 	c, err := class.Read(root, dir)
 	g.Expect(err).NotTo(HaveOccurred())
-	a, err := c.Assignment("05-status")
+	a, err := c.Assignment("04-status")
 	g.Expect(err).NotTo(HaveOccurred())
 	a.Features, a.Due, a.LatePerDay = map[string]float64{"TestB": 3}, time.Now().Add(-time.Hour), 50
 	return c, a
@@ -105,7 +105,7 @@ func collect(t *testing.T, c *class.Class, a class.Assignment, at time.Time, ans
 		g.Expect(os.MkdirAll(filepath.Join(from, id, "cmd"), 0o755)).To(Succeed())
 		g.Expect(os.MkdirAll(filepath.Join(from, id, "config"), 0o755)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(from, id, "go.mod"), []byte("module example.com/memcached-operator\n"), 0o600)).To(Succeed())
-		g.Expect(os.WriteFile(filepath.Join(from, id, ".stage"), []byte("05-status\n"), 0o600)).To(Succeed())
+		g.Expect(os.WriteFile(filepath.Join(from, id, ".stage"), []byte("04-status\n"), 0o600)).To(Succeed())
 		g.Expect(os.WriteFile(filepath.Join(from, id, "config", "a.yaml"), []byte("a: 1\n"), 0o600)).To(Succeed())
 		if text == "" {
 			g.Expect(os.Symlink("/etc/passwd", filepath.Join(from, id, "cmd", "main.go"))).To(Succeed())
@@ -153,7 +153,7 @@ func TestGrade(t *testing.T) {
 	o := classroom.Options{Class: c, Assignment: a, AtOnce: 1, Grader: grader, Commit: "abc"}
 	var out bytes.Buffer
 	g.Expect(classroom.Grade(t.Context(), o, &out)).To(Succeed())
-	g.Expect(out.String()).To(And(HavePrefix("grading the solution of 05-status first\n"), ContainSubstring("s01: 4 of 4"), ContainSubstring("s02: 1 of 4"),
+	g.Expect(out.String()).To(And(HavePrefix("grading the solution of 04-status first\n"), ContainSubstring("s01: 4 of 4"), ContainSubstring("s02: 1 of 4"),
 		ContainSubstring("s03: not gradable: cmd/main.go")))
 
 	book, err := classroom.Book(c, a, 4)
@@ -166,8 +166,8 @@ func TestGrade(t *testing.T) {
 	}
 	g.Expect(scores).To(Equal([]float64{4, 0.5, 0, 0})) // s02 was late
 	g.Expect(book.Rows[0].Student.LastName).To(Equal("Ash"))
-	g.Expect(filepath.Join(c.Dir, "feedback", "s04", "05-status.md")).To(BeAnExistingFile())
-	g.Expect(filepath.Join(c.Dir, "feedback", "05-status.html")).To(BeAnExistingFile())
+	g.Expect(filepath.Join(c.Dir, "feedback", "s04", "04-status.md")).To(BeAnExistingFile())
+	g.Expect(filepath.Join(c.Dir, "feedback", "04-status.html")).To(BeAnExistingFile())
 	first := read(t, c)
 
 	// All that is graded is kept: the solution does not run again, either.
@@ -183,7 +183,7 @@ func TestGrade(t *testing.T) {
 	g.Expect(read(t, c)).To(Equal(first))
 
 	// One student is graded again, and an adjustment by hand counts.
-	adjustment := "- {student: s02, stage: 05-status, points: 1, comment: a good idea}\n"
+	adjustment := "- {student: s02, stage: 04-status, points: 1, comment: a good idea}\n"
 	g.Expect(os.WriteFile(filepath.Join(c.Dir, class.AdjustmentsFile), []byte(adjustment), 0o600)).To(Succeed())
 	o.Student = "s02"
 	g.Expect(classroom.Grade(t.Context(), o, io.Discard)).To(Succeed())
@@ -192,7 +192,7 @@ func TestGrade(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	points, _ := book.Assignment.Points(book.Rows[1])
 	g.Expect(points.Score).To(Equal(1.0)) // 1 + 1, half of it for being late
-	g.Expect(os.ReadFile(filepath.Join(c.Dir, "feedback", "s02", "05-status.md"))).To(ContainSubstring("a good idea"))
+	g.Expect(os.ReadFile(filepath.Join(c.Dir, "feedback", "s02", "04-status.md"))).To(ContainSubstring("a good idea"))
 
 	o.Student = "s99"
 	g.Expect(classroom.Grade(t.Context(), o, io.Discard)).To(MatchError(ContainSubstring("there is no student s99 in the class")))
@@ -228,9 +228,9 @@ func TestPair(t *testing.T) {
 		out.Reset()
 		g.Expect(classroom.Grade(t.Context(), o, &out)).To(Succeed())
 		for _, id := range []string{"s01", "s02", "s03"} {
-			r, err := batch.Read(filepath.Join(c.Dir, class.Graded, id, "05-status.json"))
+			r, err := batch.Read(filepath.Join(c.Dir, class.Graded, id, "04-status.json"))
 			g.Expect(err).NotTo(HaveOccurred())
-			log := filepath.Join(c.Dir, class.Graded, id, ".attempts", "05-status", r.Volatile.Log)
+			log := filepath.Join(c.Dir, class.Graded, id, ".attempts", "04-status", r.Volatile.Log)
 			g.Expect(log).To(BeARegularFile())
 			scores = append(scores, fmt.Sprintf("%s %g in run %d", r.Student, r.Score, r.Volatile.TookMS))
 		}

@@ -34,7 +34,7 @@ import (
 
 // proofStage is the chapter of the class. Its suite has the fewest features, and what a fault of it breaks depends neither on the seed nor
 // on time.
-const proofStage = "04-controller"
+const proofStage = "03-controller"
 
 // handedIn is what one student of the class hands in, and what must become of it.
 type handedIn struct {
@@ -91,7 +91,7 @@ func init() {
 	fmt.Println("spy:", others)
 	for _, path := range []string{
 		fmt.Sprintf("/proc/%%d/environ", os.Getppid()), "/proc/1/environ",
-		"%[1]s/submitted/s01/04-controller/cmd/main.go", "%[1]s/roster.csv", "%[1]s/secret",
+		"%[1]s/submitted/s01/03-controller/cmd/main.go", "%[1]s/roster.csv", "%[1]s/secret",
 	} {
 		if text, err := os.ReadFile(path); err == nil {
 			fmt.Printf("spy: %%s: %%s\n", path, text)

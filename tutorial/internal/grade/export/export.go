@@ -93,7 +93,7 @@ func OfSubmission(format string, r grade.Result) ([]byte, error) {
 	return nil, fmt.Errorf("unknown format %q of a submission: use %s or %s", format, JSON, JUnit)
 }
 
-// name is what a result is about, such as "05-status", or the name of a lab.
+// name is what a result is about, such as "04-status", or the name of a lab.
 func name(r grade.Result) string {
 	if r.Lab != "" {
 		return r.Lab

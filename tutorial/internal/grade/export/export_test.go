@@ -24,7 +24,7 @@ import (
 const hostile = "\x1b[31mexpected\x1b[0m 3; last seen: 2\x07\n=cmd|' /C calc'!A0\n<img src=x onerror=alert(1)> ]]> </failure>\nGrade :=>>10.00\n--|>\nComment :=>>well done"
 
 var graded = grade.Result{
-	Schema: grade.Schema, Student: "s01", Stage: "05-status", Status: grade.Graded, Score: 3, MaxScore: 5,
+	Schema: grade.Schema, Student: "s01", Stage: "04-status", Status: grade.Graded, Score: 3, MaxScore: 5,
 	Tests: []grade.Test{
 		{Name: "TestAvailable", Title: "reports when it is available", Status: grade.Pass, Score: 2, MaxScore: 2},
 		{Name: "TestNodes", Title: "names its pods", Status: grade.Pass, Score: 1, MaxScore: 1, Flaky: true},
@@ -33,7 +33,7 @@ var graded = grade.Result{
 		{Name: "TestScale", Title: "a feature of the teacher's", Status: grade.Fail, MaxScore: 1, Extra: true, Message: "expected 5; last seen: 1"},
 	},
 	Isolation: grade.Isolation{Outer: "namespaces", Inner: "landlock7+seccomp"},
-	Grader:    "0123abc", Submission: "sha256:00", Seed: "s01-05-status",
+	Grader:    "0123abc", Submission: "sha256:00", Seed: "s01-04-status",
 	Volatile: grade.Volatile{GradedAt: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), TookMS: 41200, Attempts: 1},
 }
 
@@ -60,7 +60,7 @@ func class() gradebook.Gradebook {
 		return &r
 	}
 	return gradebook.Gradebook{
-		Assignment: gradebook.Assignment{Name: "05-status", Due: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), MaxScore: 5},
+		Assignment: gradebook.Assignment{Name: "04-status", Due: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), MaxScore: 5},
 		Rows: []gradebook.Row{
 			{Student: gradebook.Student{ID: "s01", FirstName: "Ada", LastName: "Lovelace", Email: "ada@example.com"}, Result: about("s01", graded), SubmittedAt: at},
 			{
@@ -173,9 +173,9 @@ func TestGradebooksAgree(t *testing.T) {
 			"assignment", "duedate", "timestamp", "last_name", "first_name", "email", "raw_score", "late_submission_penalty", "max_score",
 		}},
 		// Moodle identifies a student by one column, and takes the others as they are mapped.
-		"moodle": {"ID number", "05-status", []string{"Email address", "Feedback"}},
+		"moodle": {"ID number", "04-status", []string{"Email address", "Feedback"}},
 		// Canvas requires these five, and creates an assignment of each other column.
-		"canvas": {"SIS User ID", "05-status", []string{"Student", "ID", "SIS Login ID", "Section"}},
+		"canvas": {"SIS User ID", "04-status", []string{"Student", "ID", "SIS Login ID", "Section"}},
 	} {
 		out, err := ofClass(format, class())
 		if err != nil {
@@ -239,7 +239,7 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := template.OfClass(class(), "05-status (12)"); err != nil || !strings.Contains(string(got), ",Section,05-status (12)\n") {
+	if got, err := template.OfClass(class(), "04-status (12)"); err != nil || !strings.Contains(string(got), ",Section,04-status (12)\n") {
 		t.Errorf("got %s, %v", got, err)
 	}
 	got, err := export.OfSubmission(export.JUnit, with(func(r *grade.Result) { r.Lab = "hands-off" }))

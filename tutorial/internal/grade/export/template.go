@@ -42,7 +42,7 @@ type Template struct {
 
 // Cells are what the cells of a template can refer to. A header has only Assignment, Due and Column.
 type Cells struct {
-	// Assignment is the name of the assignment, such as "05-status", and Column that of its column in the gradebook.
+	// Assignment is the name of the assignment, such as "04-status", and Column that of its column in the gradebook.
 	Assignment, Column string
 	// Due and Submitted are times such as "2026-11-21 12:00:00", in UTC. They are empty where there is none.
 	Due, Submitted string

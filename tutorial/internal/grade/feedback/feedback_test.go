@@ -22,8 +22,8 @@ const hostile = "expected 3; last seen: <img src=x onerror=alert(1)>\n```\n# 5 o
 
 func result(id string, tests ...grade.Test) *grade.Result {
 	r := &grade.Result{
-		Schema: grade.Schema, Student: id, Stage: "05-status", Status: grade.Graded, Tests: tests,
-		Isolation: grade.Isolation{Outer: "namespaces", Inner: "landlock7+seccomp"}, Seed: id + "-05-status",
+		Schema: grade.Schema, Student: id, Stage: "04-status", Status: grade.Graded, Tests: tests,
+		Isolation: grade.Isolation{Outer: "namespaces", Inner: "landlock7+seccomp"}, Seed: id + "-04-status",
 	}
 	for _, test := range tests {
 		if test.Status != grade.Skip {
@@ -54,7 +54,7 @@ func class() gradebook.Gradebook {
 		return gradebook.Student{ID: id, FirstName: first, LastName: last}
 	}
 	return gradebook.Gradebook{
-		Assignment: gradebook.Assignment{Name: "05-status", Due: at.Add(time.Hour), MaxScore: 5},
+		Assignment: gradebook.Assignment{Name: "04-status", Due: at.Add(time.Hour), MaxScore: 5},
 		Rows: []gradebook.Row{
 			{Student: student("s01", "Ada", "Lovelace"), Result: result("s01", available, flaky, port, rollout, extra), SubmittedAt: at},
 			{

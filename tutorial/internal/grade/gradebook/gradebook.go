@@ -21,7 +21,7 @@ type Gradebook struct {
 
 // Assignment is what the class was asked to do.
 type Assignment struct {
-	// Name is the assignment's name in the school's gradebook, such as "05-status".
+	// Name is the assignment's name in the school's gradebook, such as "04-status".
 	Name string
 	// Due is when it was to be handed in. It may be zero.
 	Due time.Time

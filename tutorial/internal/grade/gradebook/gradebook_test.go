@@ -12,7 +12,7 @@ import (
 // graded returns a result of three features, of which one was skipped.
 func graded(changes ...func(*grade.Result)) *grade.Result {
 	result := &grade.Result{
-		Schema: grade.Schema, Student: "s01", Stage: "05-status", Status: grade.Graded, Score: 1, MaxScore: 3,
+		Schema: grade.Schema, Student: "s01", Stage: "04-status", Status: grade.Graded, Score: 1, MaxScore: 3,
 		Tests: []grade.Test{
 			{Name: "TestA", Status: grade.Pass, Score: 1, MaxScore: 1},
 			{Name: "TestB", Status: grade.Fail, MaxScore: 2},

@@ -51,7 +51,7 @@ func TestProgramThatPrintsPass(t *testing.T) {
 	tier.NeedsEmbedded(t)
 	g := NewWithT(t)
 	work := t.TempDir()
-	chapter, err := grading.Prepare(t.Context(), grading.Assignment{Root: root, Stage: "10-admission", Work: work})
+	chapter, err := grading.Prepare(t.Context(), grading.Assignment{Root: root, Stage: "11-admission", Work: work})
 	g.Expect(err).NotTo(HaveOccurred())
 	walls, err := isolation.Choose(t.Context(), isolation.WantBoth)
 	if err != nil {

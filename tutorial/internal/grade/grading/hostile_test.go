@@ -347,8 +347,8 @@ func (o outside) program(attacks ...attack) map[string]string {
 // hostileAssignments are those whose suites do different things with an operator: run it, deploy it, run several of it, call it, restart it
 // under load, and give it another server to talk to.
 var hostileAssignments = []grading.Assignment{
-	{Stage: "04-controller"}, {Stage: "08-deployment"}, {Stage: "09-finalizers"}, {Stage: "10-admission"}, {Stage: "11-certificates"},
-	{Stage: "12-finished"}, {Stage: "04-controller", Lab: "hands-off"},
+	{Stage: "03-controller"}, {Stage: "08-deployment"}, {Stage: "10-finalizers"}, {Stage: "11-admission"}, {Stage: "12-certificates"},
+	{Stage: "19-finished"}, {Stage: "03-controller", Lab: "hands-off"},
 }
 
 // TestHostile grades, in each chapter whose suite does something else, the solution with all attacks in it. They fail behind both walls: all
@@ -421,9 +421,9 @@ func gradesItself(t *testing.T, chapter *grading.Chapter, c grading.Calibration)
 // TestNotes: what the copy says about itself has no effect, neither the chapter nor hints that were not taken, and a link leads nowhere.
 func TestNotes(t *testing.T) {
 	tier.Nightly(t)
-	p := newProof(t, grading.Assignment{Stage: "04-controller"})
-	notes := map[string]string{".stage": "01-custom-resource\n", ".hints": "{\"04-controller\": -100}"}
-	p.Expect(p.graded(isolation.WantBoth, "notes", notes)).To(And(p.full(), HaveField("Stage", "04-controller")))
+	p := newProof(t, grading.Assignment{Stage: "03-controller"})
+	notes := map[string]string{".stage": "01-custom-resource\n", ".hints": "{\"03-controller\": -100}"}
+	p.Expect(p.graded(isolation.WantBoth, "notes", notes)).To(And(p.full(), HaveField("Stage", "03-controller")))
 	link := p.graded(isolation.WantBoth, "a link", map[string]string{"cmd/link.go": "-> /etc/passwd"})
 	p.Expect(link).To(And(HaveField("Status", grade.NotGradable), HaveField("Message", ContainSubstring("cmd/link.go"))))
 	p.Expect(p.graded(isolation.WantBoth, "no link", map[string]string{"cmd/link.go": "package main\n"})).To(p.full())
@@ -440,7 +440,7 @@ const (
 // meanwhile has its own. Without the inner wall, the memory of one is above the limit before it is ended.
 func TestHoards(t *testing.T) {
 	tier.Nightly(t)
-	p := newProof(t, grading.Assignment{Stage: "04-controller"})
+	p := newProof(t, grading.Assignment{Stage: "03-controller"})
 	const limit = 3 << 29
 	hog := p.beside("memory", map[string]string{"cmd/hoard.go": hoard})
 	p.Expect(hog).To(p.scores(0))
@@ -473,7 +473,7 @@ const loud = "package main\n\nimport \"os\"\n\nfunc init() {\n\t_, _ = os.Stdout
 // would be better for the student if the grader failed.
 func TestLoud(t *testing.T) {
 	tier.Nightly(t)
-	p := newProof(t, grading.Assignment{Stage: "04-controller"})
+	p := newProof(t, grading.Assignment{Stage: "03-controller"})
 	p.Expect(p.graded(isolation.WantBoth, "loud", map[string]string{"cmd/loud.go": loud})).To(p.scores(0))
 }
 

@@ -216,7 +216,7 @@ func TestSentenceOf(t *testing.T) {
 // Two runs that end alike have the same messages.
 func TestPlain(t *testing.T) {
 	for message, want := range map[string]string{
-		"Deployment 05-status-x7k2p/cache-bcdfg: expected 1; last seen: 2 (gave up after 10s)": "Deployment 05-status/cache-bcdfg: expected 1; last seen: 2",
+		"Deployment 04-status-x7k2p/cache-bcdfg: expected 1; last seen: 2 (gave up after 10s)": "Deployment 04-status/cache-bcdfg: expected 1; last seen: 2",
 		"owned by 8d1c0f6e-27b9-4c7e-9d9e-0123456789ab":                                        "owned by <uid>",
 		"dial tcp 127.0.0.1:40123: connection refused":                                         "dial tcp 127.0.0.1: connection refused",
 		"2026-11-23T07:05:44.123Z ERROR no":                                                    "<time> ERROR no",
@@ -230,7 +230,7 @@ func TestPlain(t *testing.T) {
 		"the operator is not ready: ok (log: /tmp/run-1/logs/operator.log)":                    "the operator is not ready: ok",
 		"\x1b[31mred\x07":                                                                      "red",
 	} {
-		if got := plain(message, "05-status", "/work/grade-1"); got != want {
+		if got := plain(message, "04-status", "/work/grade-1"); got != want {
 			t.Errorf("plain(%q)\n     got %q\nexpected %q", message, got, want)
 		}
 	}
@@ -241,7 +241,7 @@ func TestSeedOf(t *testing.T) {
 		t.Errorf("the seed of a number is %d", got)
 	}
 	seeds := map[uint64]bool{}
-	for _, text := range []string{"s07-05-status", "s08-05-status", "s07-05-status"} {
+	for _, text := range []string{"s07-04-status", "s08-04-status", "s07-04-status"} {
 		seeds[SeedOf(text)] = true
 	}
 	if len(seeds) != 2 {

@@ -87,7 +87,7 @@ func TestTests(t *testing.T) {
 		t.Skipf("no operator can be confined here: %v", err)
 	}
 	work := t.TempDir()
-	chapter, err := grading.Prepare(t.Context(), grading.Assignment{Root: root, Stage: "testing", Work: work})
+	chapter, err := grading.Prepare(t.Context(), grading.Assignment{Root: root, Stage: "13-testing", Work: work})
 	g.Expect(err).NotTo(HaveOccurred())
 	grader := &grading.Grader{Chapter: chapter, Cell: walls, Commit: "test"}
 	log := filepath.Join(work, "log")

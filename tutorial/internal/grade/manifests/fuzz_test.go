@@ -14,14 +14,14 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/grade/manifests"
 )
 
-// Whatever a student adds to the kustomization of chapter 11 and to the manifests that it names, it is refused, or grants nothing that the
+// Whatever a student adds to the kustomization of 12-certificates and to the manifests that it names, it is refused, or grants nothing that the
 // chapter's own manifests do not grant.
 func FuzzJudge(f *testing.F) {
-	own, err := manifests.Render(filepath.Join(tutorial, "11-certificates", "config"))
+	own, err := manifests.Render(filepath.Join(tutorial, "12-certificates", "config"))
 	if err != nil {
 		f.Fatal(err)
 	}
-	allowed, err := manifests.AllowedBy("the operator of 11-certificates", own)
+	allowed, err := manifests.AllowedBy("the operator of 12-certificates", own)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func FuzzJudge(f *testing.F) {
 			kinds[object.GetKind()] = true
 		}
 	}
-	kustomization, err := os.ReadFile(filepath.Join(tutorial, "11-certificates", "config", "default", "kustomization.yaml"))
+	kustomization, err := os.ReadFile(filepath.Join(tutorial, "12-certificates", "config", "default", "kustomization.yaml"))
 	if err != nil {
 		f.Fatal(err)
 	}

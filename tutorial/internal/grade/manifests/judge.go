@@ -22,7 +22,7 @@ import (
 
 // Allowed is what the manifests of a submission may contain, computed from manifests that are trusted.
 type Allowed struct {
-	// For says whose they are in a refusal, such as "the operator of 05-status".
+	// For says whose they are in a refusal, such as "the operator of 04-status".
 	For string
 
 	kinds    map[schema.GroupKind]bool

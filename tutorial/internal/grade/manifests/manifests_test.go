@@ -52,23 +52,23 @@ func TestChapters(t *testing.T) {
 			t.Errorf("%s: %v", c.Name, err)
 		}
 	}
-	of05 := render(t, filepath.Join(tutorial, "05-status", "config"))
+	of05 := render(t, filepath.Join(tutorial, "04-status", "config"))
 	if err := manifests.Judge(of05, allowed["06-watches"]); err != nil {
-		t.Errorf("the manifests that 06 starts with, which have get besides list: %v", err)
+		t.Errorf("the manifests that 06-watches starts with, which have get besides list: %v", err)
 	}
 	const want = "ClusterRole operator-manager-role: it grants create events.events.k8s.io, list pods, patch events.events.k8s.io, 2 more, " +
-		"which the operator of 04-controller does not need; remove that from your markers, and run make manifests"
-	if err := manifests.Judge(of05, allowed["04-controller"]); err == nil || err.Error() != want {
+		"which the operator of 03-controller does not need; remove that from your markers, and run make manifests"
+	if err := manifests.Judge(of05, allowed["03-controller"]); err == nil || err.Error() != want {
 		t.Errorf("got %v, expected %s", err, want)
 	}
 }
 
-// write adds files to a copy of the manifests of chapter 11, which have all kinds of them. What is written to a file that starts with
+// write adds files to a copy of the manifests of 12-certificates, which have all kinds of them. What is written to a file that starts with
 // + is added at its end.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	config := t.TempDir()
-	if err := os.CopyFS(config, os.DirFS(filepath.Join(tutorial, "11-certificates", "config"))); err != nil {
+	if err := os.CopyFS(config, os.DirFS(filepath.Join(tutorial, "12-certificates", "config"))); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range files {
@@ -104,11 +104,11 @@ func fields(lines string) map[string]string {
 	return map[string]string{"default/kustomization.yaml": lines}
 }
 
-// definition is the CustomResourceDefinition of chapter 11 with one text in place of another.
+// definition is the CustomResourceDefinition of 12-certificates with one text in place of another.
 func definition(t *testing.T, old, replacement string) map[string]string {
 	t.Helper()
 	const name = "crd/bases/cache.example.com_memcacheds.yaml"
-	text, err := os.ReadFile(filepath.Join(tutorial, "11-certificates", "config", name))
+	text, err := os.ReadFile(filepath.Join(tutorial, "12-certificates", "config", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestRefused(t *testing.T) {
 	const role = "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "
 	const account = "subjects: [{kind: ServiceAccount, name: operator-controller-manager, namespace: operator-system}]\n"
 	const defaulted = "CustomResourceDefinition memcacheds.cache.example.com: in version v1alpha1, the object"
-	allowed, err := manifests.AllowedBy("the operator of 11-certificates", render(t, write(t, nil)))
+	allowed, err := manifests.AllowedBy("the operator of 12-certificates", render(t, write(t, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestRefused(t *testing.T) {
 		"an unused one":          {map[string]string{"elsewhere/Kustomization": "generators: [x.yaml]\n"}, "config/elsewhere/Kustomization uses generators"},
 		"a cycle":                {fields("resources: [../default]\n"), "config/default can't be rendered: "},
 
-		"an unknown kind":        {more("apiVersion: v1\nkind: Pod\nmetadata: {name: evil}\n"), "Pod operator-evil: manifests of the operator of 11-certificates may not have a Pod"},
+		"an unknown kind":        {more("apiVersion: v1\nkind: Pod\nmetadata: {name: evil}\n"), "Pod operator-evil: manifests of the operator of 12-certificates may not have a Pod"},
 		"a kind in a file":       {map[string]string{"samples/evil.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: evil}\n"}, "Job evil: manifests of the operator"},
 		"a cluster-admin beside": {map[string]string{"local/all.yaml": rbac + "kind: ClusterRoleBinding\nmetadata: {name: x}\n" + role + "cluster-admin}\n" + account}, "ClusterRoleBinding x: it is about the ClusterRole cluster-admin"},
 		"a file for a directory": {map[string]string{"local": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: evil}\n"}, "Job evil: manifests of the operator"},
@@ -174,8 +174,8 @@ func TestRefused(t *testing.T) {
 		"a patched status":            {fields("resources: [../crd]\npatches: [{target: {kind: CustomResourceDefinition}, patch: '[{\"op\": \"add\", \"path\": \"/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/nodes/default\", \"value\": [\"a\"]}]'}]\n"), defaulted + "'s .status.nodes has a default"},
 		"a status that a user writes": {definition(t, "\n      status: {}\n", "\n"), "CustomResourceDefinition memcacheds.cache.example.com: version v1alpha1 lacks the status subresource"},
 		"a ready-made object":         {more("apiVersion: cache.example.com/v1alpha1\nkind: Memcached\nmetadata: {name: x, namespace: system}\n"), "Memcached operator-x: it is an example, which is not part of config/default"},
-		"a ready-made Deployment":     {more("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x, namespace: system}\nspec: {template: {spec: {serviceAccountName: controller-manager}}}\n"), "Deployment operator-x: config/default has 2 Deployments, and the operator of 11-certificates needs 1 Deployment there"},
-		"a Deployment among examples": {map[string]string{"+samples/kustomization.yaml": "- x.yaml\n", "samples/x.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n"}, "Deployment x: config/samples has 1 Deployment, and the operator of 11-certificates needs none there"},
+		"a ready-made Deployment":     {more("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x, namespace: system}\nspec: {template: {spec: {serviceAccountName: controller-manager}}}\n"), "Deployment operator-x: config/default has 2 Deployments, and the operator of 12-certificates needs 1 Deployment there"},
+		"a Deployment among examples": {map[string]string{"+samples/kustomization.yaml": "- x.yaml\n", "samples/x.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n"}, "Deployment x: config/samples has 1 Deployment, and the operator of 12-certificates needs none there"},
 		"a Service outside":           {more("apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {type: ExternalName, externalName: example.com}\n"), "Service operator-x: it leads out of the cluster"},
 		"a Secret's reader":           {more(rbac + "kind: ClusterRole\nmetadata: {name: x}\nrules: [{apiGroups: [''], resources: [secrets], verbs: [get]}]\n"), "ClusterRole operator-x: it grants get secrets, which"},
 		"every permission":            {more(rbac + "kind: ClusterRole\nmetadata: {name: x}\nrules: [{apiGroups: ['*'], resources: ['*'], verbs: ['*']}]\n"), "ClusterRole operator-x: it grants * *.*, which"},

@@ -131,8 +131,8 @@ func TestWithinWalls(t *testing.T) {
 	walls := choose(t, isolation.WantBoth)
 	for _, tc := range []struct{ stage, features string }{
 		{"08-deployment", "TestLeader|TestMetrics|TestProbes"},
-		{"09-finalizers", "TestCrash|TestRestart"},
-		{"10-admission", "TestDefaulter|TestOff"},
+		{"10-finalizers", "TestCrash|TestRestart"},
+		{"11-admission", "TestDefaulter|TestOff"},
 	} {
 		t.Run(tc.stage, func(t *testing.T) {
 			operator := filepath.Join(t.TempDir(), "operator")
@@ -170,7 +170,7 @@ func TestHostileWithinWalls(t *testing.T) {
 		if err := runner.Build(t.Context(), "testdata/hostile", ".", operator); err != nil {
 			t.Fatal(err)
 		}
-		usage, out := suite(t, walls, "04-controller", "TestSize", operator)
+		usage, out := suite(t, walls, "03-controller", "TestSize", operator)
 		if usage.Exit == 0 || !regexp.MustCompile(pattern).MatchString(out) {
 			t.Errorf("with --isolation=%q, expected %s:\n%s", want, pattern, out)
 		}
@@ -198,7 +198,7 @@ func TestWithinWallsAsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const stage = "04-controller"
+	const stage = "03-controller"
 	binary, err := runner.BuildSuite(t.Context(), root, "tutorial/"+stage+"/test/e2e")
 	if err != nil {
 		t.Fatal(err)

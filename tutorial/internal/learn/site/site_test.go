@@ -18,7 +18,7 @@ func files() fstest.MapFS {
 	return fstest.MapFS{
 		"index.html":                        file("<html><head></head><body>first</body></html>"),
 		"404.html":                          file("<html><head></head><body>nothing here</body></html>"),
-		"tutorial/04-controller/index.html": file(chapterPage),
+		"tutorial/03-controller/index.html": file(chapterPage),
 		"js/a.js":                           file("a()"),
 		"empty/a.png":                       file("png"),
 	}
@@ -41,10 +41,10 @@ func TestSite(t *testing.T) {
 		body         string
 	}{
 		{"GET", "/", 200, ">first<"},
-		{"GET", "/tutorial/04-controller/", 200, "A controller"},
-		{"GET", "/tutorial/04-controller/index.html", 200, "A controller"},
+		{"GET", "/tutorial/03-controller/", 200, "A controller"},
+		{"GET", "/tutorial/03-controller/index.html", 200, "A controller"},
 		{"GET", "/js/a.js", 200, "a()"},
-		{"GET", "/tutorial/04-controller", 301, ""},
+		{"GET", "/tutorial/03-controller", 301, ""},
 		{"GET", "/nowhere/", 404, "nothing here"},
 		{"GET", "/-/nowhere", 404, "nothing here"},
 		{"GET", "/-/../index.html", 404, "nothing here"},
@@ -56,8 +56,8 @@ func TestSite(t *testing.T) {
 		g.Expect(response.Code).To(Equal(test.status), test.path)
 		g.Expect(body).To(ContainSubstring(test.body), test.path)
 	}
-	response, _ := get(t, handler, "GET", "/tutorial/04-controller")
-	g.Expect(response.Header().Get("Location")).To(Equal("/tutorial/04-controller/"))
+	response, _ := get(t, handler, "GET", "/tutorial/03-controller")
+	g.Expect(response.Header().Get("Location")).To(Equal("/tutorial/03-controller/"))
 }
 
 // A name that begins with two slashes is another server's.
@@ -76,7 +76,7 @@ func TestPanelAndPolicy(t *testing.T) {
 	g := NewWithT(t)
 	handler, err := site.Handler(files())
 	g.Expect(err).NotTo(HaveOccurred())
-	response, body := get(t, handler, "GET", "/tutorial/04-controller/")
+	response, body := get(t, handler, "GET", "/tutorial/03-controller/")
 	g.Expect(body).To(ContainSubstring(`<link rel="stylesheet" href="/-/panel.css"><script src="/-/panel.js" defer></script></head>`))
 	csp := response.Header().Get("Content-Security-Policy")
 	g.Expect(csp).To(HavePrefix("default-src 'none'; script-src 'self'; "))

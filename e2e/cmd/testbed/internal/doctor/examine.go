@@ -181,7 +181,7 @@ func checkDirectory(subject string, directory Directory, need uint64, fix string
 // checkSDK says whether Operator SDK is built. Few users need it, so only one that is out of date is worth a warning.
 func checkSDK(err error) Finding {
 	return check("Operator SDK", "make sdk has built it",
-		rule{errors.Is(err, sdk.ErrNotBuilt), OK, "not built, and only docs/bundle.md and tutorial/operator-sdk need it: make sdk builds it", ""},
+		rule{errors.Is(err, sdk.ErrNotBuilt), OK, "not built, and only docs/bundle.md and tutorial/18-operator-sdk need it: make sdk builds it", ""},
 		rule{err != nil, Warning, fmt.Sprint(err), "make sdk"})
 }
 
@@ -189,7 +189,7 @@ func checkSDK(err error) Finding {
 // need.
 func checkAnsible(err error) Finding {
 	return check("Ansible", "ansible-operator can run roles",
-		rule{err != nil, OK, fmt.Sprintf("only tutorial/operator-sdk/ansible needs it: %v", err), ""})
+		rule{err != nil, OK, fmt.Sprintf("only tutorial/18-operator-sdk/ansible needs it: %v", err), ""})
 }
 
 func checkInotify(subject, sysctl string, limit, least, better uint64) Finding {

@@ -128,7 +128,7 @@ func TestExamine(t *testing.T) {
 		{"Operator SDK is out of date", func(f *doctor.Facts) { f.SDK = errors.New("opm is not there") },
 			"Operator SDK", doctor.Warning, "opm is not there", "make sdk"},
 		{"no Ansible", func(f *doctor.Facts) { f.Ansible = errors.New("Ansible is incomplete: type this") },
-			"Ansible", doctor.OK, "only tutorial/operator-sdk/ansible needs it: Ansible is incomplete: type this", ""},
+			"Ansible", doctor.OK, "only tutorial/18-operator-sdk/ansible needs it: Ansible is incomplete: type this", ""},
 
 		{"proxy answers", func(f *doctor.Facts) { f.Proxy = &doctor.Proxy{URL: "https://proxy/x", Took: 40 * time.Millisecond} },
 			"GOPROXY", doctor.OK, "https://proxy/x answered in 40 ms", ""},

@@ -64,7 +64,7 @@ func TestTitle(t *testing.T) {
 	for directory, want := range map[string]string{
 		"operator":               "the finished operator (operator/)",
 		"first-operator":         "the operator of first-operator",
-		"tutorial/04-controller": "the operator of tutorial/04-controller",
+		"tutorial/03-controller": "the operator of tutorial/03-controller",
 	} {
 		if got := operator.Title(directory); got != want {
 			t.Errorf("Title(%q) is %q; want %q", directory, got, want)

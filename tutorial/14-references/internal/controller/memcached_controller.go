@@ -1,0 +1,62 @@
+// Package controller holds the controller of the Memcacheds.
+package controller
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "github.com/example/operator-testbed/tutorial/14-references/api/v1alpha1"
+)
+
+// fieldManager is the name that the API server records as the manager of the fields that the operator sets.
+const fieldManager = client.FieldOwner("memcached-operator")
+
+// MemcachedReconciler keeps a Deployment of memcached, a Service and a ConfigMap for each Memcached, and the Memcached's status true.
+type MemcachedReconciler struct {
+	// Client reads from a cache that watches keep up to date, and writes to the API server.
+	client.Client
+
+	// APIReader reads from the API server. What Secrets contain does not belong in a cache.
+	APIReader client.Reader
+
+	// Recorder records events.
+	Recorder events.EventRecorder
+
+	// Image is the image of memcached.
+	Image string
+}
+
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=list;watch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=patch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=services;configmaps,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// Reconcile makes what one Memcached owns as it should be, and updates its status. What it waits for, it watches,
+// so it never asks to be called again.
+func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	mc := &cachev1alpha1.Memcached{}
+	if err := r.Get(ctx, request.NamespacedName, mc); err != nil {
+		// It was deleted, and the garbage collector deletes what it owned.
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !mc.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil
+	}
+
+	deployment, failed := r.applyChildren(ctx, mc)
+	pods := &corev1.PodList{}
+	if err := r.List(ctx, pods, client.InNamespace(mc.Namespace), client.MatchingLabels(podLabels(mc))); err != nil {
+		return ctrl.Result{}, err
+	}
+	status := computeStatus(mc, deployment, pods.Items, failed)
+	return ctrl.Result{}, errors.Join(r.writeStatus(ctx, mc, status), failed)
+}
