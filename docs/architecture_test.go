@@ -59,7 +59,7 @@ var parts = map[string]part{
 		tests:   []string{"e2e/confinement", "e2e/mutant"},
 		why:     "the suite for other operators does not depend on ours",
 	},
-	"e2e/helm":        {imports: []string{"e2e/framework/runner"}, tests: []string{"e2e/reaper"}, why: "it compares manifests, and runs nothing but Helm"},
+	"e2e/helm":        {imports: []string{"e2e/framework/manifest"}, tests: []string{"e2e/reaper"}, why: "it compares manifests, and runs nothing but Helm"},
 	"e2e/sdk":         {imports: []string{"e2e/cluster/supervisor/lock"}, tests: []string{"e2e/cluster/embedded", "e2e/cluster/kind/kindtest", "e2e/conformance/image/imagetest", "e2e/framework/runner", "e2e/loopback", "e2e/reaper"}, why: "it runs Operator SDK, and compares a bundle with manifests"},
 	"e2e/sdk/images":  {imports: []string{"e2e/cluster", "e2e/conformance/image/imagetest", "e2e/sdk"}, why: "it puts what Operator SDK builds into images"},
 	"e2e/demo":        {imports: []string{"e2e/framework/...", "operator/api/..."}, why: "it draws what it sees of any cluster"},

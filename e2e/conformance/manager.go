@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // workloads are the kinds that can run a manager. As a process, all are the same.
@@ -21,7 +21,7 @@ const controlPlane = "control-plane"
 
 // selectManager returns the manifests with one workload, the manager's, as a Deployment, and a note on each other one, which is left out
 // because it would not run. Of several, the manager's is the one that runs the operator's image, or else the one with the label of scaffolds.
-func (f Foreign) selectManager(m runner.Manifests) (runner.Manifests, []string, error) {
+func (f Foreign) selectManager(m manifest.Set) (manifest.Set, []string, error) {
 	found := m.Select(workloads...)
 	if len(found) == 0 {
 		return m, nil, fmt.Errorf("the manifests %s have no Deployment, StatefulSet or DaemonSet: add the one that runs the operator", f.Manifests)
@@ -61,7 +61,7 @@ func (f Foreign) selectManager(m runner.Manifests) (runner.Manifests, []string, 
 	}
 	objects := slices.DeleteFunc(m.Objects(), isOther)
 	manager.SetKind("Deployment")
-	return runner.NewManifests(objects...), notes, nil
+	return manifest.New(objects...), notes, nil
 }
 
 func namesOf(objects []*unstructured.Unstructured) []string {

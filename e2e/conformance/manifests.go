@@ -13,7 +13,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 
 	"github.com/example/operator-testbed/e2e/framework"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // managerOf returns the Deployment of the manager, as the manifests have it, and its container.
@@ -24,7 +24,7 @@ func managerOf(s *framework.Scope) (*appsv1.Deployment, *corev1.Container) {
 	}
 	d, err := deploymentFrom(objects[0])
 	must(s, err)
-	container, err := runner.ManagerContainer(d)
+	container, err := manifest.ManagerContainer(d)
 	must(s, err)
 	return d, container
 }

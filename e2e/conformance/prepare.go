@@ -17,7 +17,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/example/operator-testbed/e2e/conformance/image"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // Foreign is an operator as its author gives it away.
@@ -47,7 +47,7 @@ type Prepared struct {
 
 // Prepare makes the operator ready for a suite. What it writes is in the directory work, and belongs there as long as the suite runs.
 func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
-	rendered, err := runner.Load(f.Manifests)
+	rendered, err := manifest.Load(f.Manifests)
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -64,7 +64,7 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 		return Prepared{}, err
 	}
 	manager, err := rendered.Manager()
-	if unknown := new(runner.UnknownVariableError); errors.As(err, &unknown) {
+	if unknown := new(manifest.UnknownVariableError); errors.As(err, &unknown) {
 		err = fmt.Errorf("%w, for example with --env=%s=VALUE", err, unknown.Variable)
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 			return Prepared{}, err
 		}
 	}
-	content, err := runner.NewManifests(objects...).YAML()
+	content, err := manifest.New(objects...).YAML()
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -92,7 +92,7 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 func readDefinitions(paths []string) ([]*unstructured.Unstructured, error) {
 	var definitions []*unstructured.Unstructured
 	for _, path := range paths {
-		m, err := runner.Load(path)
+		m, err := manifest.Load(path)
 		if err != nil {
 			return nil, err
 		}
@@ -169,18 +169,18 @@ func (f Foreign) program(ctx context.Context, manager *corev1.Container, work st
 // configure has the manager's Deployment say what the image and the options say. As for a kubelet, the Deployment prevails over the
 // image, and the options prevail over both. An operator that would elect a leader in its own namespace, but learns only from its
 // pod's files which that is, does not elect one: elects says so.
-func (f Foreign) configure(ctx context.Context, m runner.Manifests, work string) (elects bool, program image.Program, err error) {
+func (f Foreign) configure(ctx context.Context, m manifest.Set, work string) (elects bool, program image.Program, err error) {
 	object := m.Select("Deployment")[0]
 	d, err := deploymentFrom(object)
 	if err != nil {
 		return false, program, err
 	}
-	if _, named := d.Spec.Template.Annotations[runner.DefaultContainer]; !named {
+	if _, named := d.Spec.Template.Annotations[manifest.DefaultContainer]; !named {
 		if runs := containersOf(d, f.Operator); len(runs) == 1 {
-			metav1.SetMetaDataAnnotation(&d.Spec.Template.ObjectMeta, runner.DefaultContainer, runs[0])
+			metav1.SetMetaDataAnnotation(&d.Spec.Template.ObjectMeta, manifest.DefaultContainer, runs[0])
 		}
 	}
-	container, err := runner.ManagerContainer(d)
+	container, err := manifest.ManagerContainer(d)
 	if err != nil {
 		return false, program, err
 	}

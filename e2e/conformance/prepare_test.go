@@ -18,7 +18,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/conformance"
 	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 const manager = `apiVersion: apps/v1
@@ -55,7 +55,7 @@ func TestPrepare(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(prepared.Binary).To(Equal(executable))
 	g.Expect(prepared.Notes).To(Equal([]string{"switched leader election off: outside of a pod, nothing says in which namespace the manager runs"}))
-	manifests, err := runner.Load(prepared.Manifests)
+	manifests, err := manifest.Load(prepared.Manifests)
 	g.Expect(err).NotTo(HaveOccurred())
 	m, err := manifests.Manager()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -136,7 +136,7 @@ func TestPrepareFindsTheManager(t *testing.T) {
 			prepared, err := foreign.Prepare(t.Context(), t.TempDir())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(prepared.Notes).To(Equal(tc.notes))
-			manifests, err := runner.Load(prepared.Manifests)
+			manifests, err := manifest.Load(prepared.Manifests)
 			g.Expect(err).NotTo(HaveOccurred())
 			m, err := manifests.Manager()
 			g.Expect(err).NotTo(HaveOccurred())
@@ -248,7 +248,7 @@ func TestPrepareLeavesOutConversions(t *testing.T) {
 			prepared, err := conformance.Foreign{Operator: executable, Manifests: write(t, "install.yaml", tc.manifests, 0o600)}.Prepare(t.Context(), t.TempDir())
 			g.Expect(err).NotTo(HaveOccurred())
 			note := ContainElement(HavePrefix("left out the conversion of gizmos.test.example.com: the manager mounts no Secret"))
-			manifests, err := runner.Load(prepared.Manifests)
+			manifests, err := manifest.Load(prepared.Manifests)
 			g.Expect(err).NotTo(HaveOccurred())
 			spec := manifests.Select("CustomResourceDefinition")[0].Object["spec"]
 			if tc.converts {
@@ -309,7 +309,7 @@ func TestPrepareLeavesOut(t *testing.T) {
 			}.Prepare(t.Context(), t.TempDir())
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(prepared.Notes).To(Equal(tc.notes))
-			manifests, err := runner.Load(prepared.Manifests)
+			manifests, err := manifest.Load(prepared.Manifests)
 			g.Expect(err).NotTo(HaveOccurred())
 			var kinds []string
 			for _, object := range manifests.Objects() {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // Sample is an [Operator] that is given by one custom resource that it serves. The objects under test are copies of that.
@@ -43,7 +43,7 @@ func ReadSample(path string, companions ...string) (*Sample, error) {
 		return nil, err
 	}
 	for _, companion := range companions {
-		manifests, err := runner.Load(companion)
+		manifests, err := manifest.Load(companion)
 		if err != nil {
 			return nil, fmt.Errorf("read the companion %s of the sample: %w", companion, err)
 		}
@@ -57,7 +57,7 @@ func readSample(path string) (*Sample, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the sample: %w", err)
 	}
-	manifests, err := runner.Parse(content)
+	manifests, err := manifest.Parse(content)
 	if err != nil {
 		return nil, fmt.Errorf("read the sample %s: it is not the YAML of a Kubernetes object: %w", path, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
@@ -30,7 +31,7 @@ func (c Checks) lacksBefore() string {
 
 // version is a version of the operator, as it is installed.
 type version struct {
-	manifests runner.Manifests
+	manifests manifest.Set
 	changes   []runner.Change
 }
 
@@ -38,7 +39,7 @@ type version struct {
 // writes follow from them. It needs the operator to itself.
 func (c Checks) Upgraded(ctx context.Context, s *framework.Scope) {
 	s = s.Patient(healTime)
-	manifests, err := runner.Load(c.Before.Manifests)
+	manifests, err := manifest.Load(c.Before.Manifests)
 	must(s, err)
 	now, before := version{manifests: s.Manifests()}, version{manifests, []runner.Change{runner.WithBinary(c.Before.Binary)}}
 	s.Cleanup(func() {

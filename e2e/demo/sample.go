@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // Sample is the Memcached that the demo shows.
@@ -22,7 +23,7 @@ type Sample struct {
 // ReadSample reads the Memcached in a kustomization. Where that names no
 // namespace it is "default", as for kubectl.
 func ReadSample(dir string) (Sample, error) {
-	manifests, err := runner.Render(dir)
+	manifests, err := manifest.Render(dir)
 	if err != nil {
 		return Sample{}, err
 	}
@@ -44,7 +45,7 @@ func (s Sample) Apply(ctx context.Context, config *rest.Config) (generation int6
 	if err != nil {
 		return 0, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	if err := runner.Apply(ctx, c, []*unstructured.Unstructured{s.object}); err != nil {
+	if err := install.Apply(ctx, c, []*unstructured.Unstructured{s.object}); err != nil {
 		return 0, err
 	}
 	applied := &unstructured.Unstructured{}

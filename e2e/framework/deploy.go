@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
@@ -19,7 +20,7 @@ func (s *Scope) Deploy(ctx context.Context, replicas int) {
 	s.deployFrom(ctx, s.manifests, replicas)
 }
 
-func (s *Scope) deployFrom(ctx context.Context, m runner.Manifests, replicas int) {
+func (s *Scope) deployFrom(ctx context.Context, m manifest.Set, replicas int) {
 	s.Helper()
 	deployed, err := s.deploy(ctx, m, replicas, nil)
 	s.must(err)
@@ -29,7 +30,7 @@ func (s *Scope) deployFrom(ctx context.Context, m runner.Manifests, replicas int
 
 // Install runs the operator as other manifests install it, until the test is done: as an image where s.Image is set, and otherwise as a
 // process with the changes.
-func (s *Scope) Install(ctx context.Context, m runner.Manifests, changes ...runner.Change) {
+func (s *Scope) Install(ctx context.Context, m manifest.Set, changes ...runner.Change) {
 	s.Helper()
 	if s.Image != "" {
 		s.must(s.Operator.Stop(ctx))
@@ -55,7 +56,7 @@ func (s *Suite) deploys() bool {
 func (s *Suite) image() string { return "operator-testbed/operator-of-" + s.options.Name + ":suite" }
 
 // deploy deploys the operator as its image, which is on the nodes.
-func (s *Suite) deploy(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) {
+func (s *Suite) deploy(ctx context.Context, m manifest.Set, replicas int, patience []string) (*runner.Deployed, error) {
 	trial, err := s.sample()
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func (s *Suite) sample() (client.Object, error) {
 	if s.options.Sample == "" {
 		return nil, nil
 	}
-	objects, err := runner.Render(s.options.Sample)
+	objects, err := manifest.Render(s.options.Sample)
 	if err != nil {
 		return nil, err
 	}

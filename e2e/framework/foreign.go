@@ -17,8 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework/guard"
+	"github.com/example/operator-testbed/e2e/framework/install"
 	"github.com/example/operator-testbed/e2e/framework/inventory"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
@@ -60,7 +61,7 @@ func (s *Suite) respect(ctx context.Context) error {
 			kept = append(kept, object)
 		}
 	}
-	s.manifests = runner.NewManifests(kept...)
+	s.manifests = manifest.New(kept...)
 	return s.noteLeases(ctx)
 }
 
@@ -124,11 +125,11 @@ func (s *Suite) dropLeases(ctx context.Context) error {
 // it waits for the features' namespaces first, because their objects may have finalizers that only the operator removes.
 func (s *Suite) leave(ctx context.Context) error {
 	if s.foreign == nil {
-		return errors.Join(s.own.Shutdown(ctx), runner.Remove(ctx, s.config, s.added))
+		return errors.Join(s.own.Shutdown(ctx), install.Remove(ctx, s.config, s.added))
 	}
 	left := s.untilNamespacesGone(ctx)
 	removable, err := s.removable(ctx)
-	return errors.Join(left, s.own.Shutdown(ctx), s.dropLeases(ctx), err, runner.Remove(ctx, s.config, removable))
+	return errors.Join(left, s.own.Shutdown(ctx), s.dropLeases(ctx), err, install.Remove(ctx, s.config, removable))
 }
 
 // untilNamespacesGone waits until the namespaces that features have created are gone.
@@ -151,7 +152,7 @@ func (s *Suite) untilNamespacesGone(ctx context.Context) error {
 // removable returns what the suite has added and is to remove at the end. A CustomResourceDefinition stays if others have come to use it
 // meanwhile: their objects would go with it.
 func (s *Suite) removable(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	resources, err := inventory.Resources(ctx, s.config, runner.NewManifests(s.added...))
+	resources, err := inventory.Resources(ctx, s.config, manifest.New(s.added...))
 	if err != nil {
 		return nil, err
 	}

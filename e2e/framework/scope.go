@@ -17,6 +17,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/record"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/internal/watch"
@@ -57,8 +58,8 @@ type Scope struct {
 	turns     int                         // see patience
 	probe     func(context.Context) error // in tests of this package, the operator's readiness probe
 	provider  cluster.Provider
-	manifests runner.Manifests
-	deploy    func(ctx context.Context, m runner.Manifests, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
+	manifests manifest.Set
+	deploy    func(ctx context.Context, m manifest.Set, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
 }
 
 // With returns a copy of the scope that speaks for t, a subtest of the step.
@@ -69,7 +70,7 @@ func (s *Scope) With(t *testing.T) *Scope {
 }
 
 // Manifests are those that install the operator.
-func (s *Scope) Manifests() runner.Manifests { return s.manifests }
+func (s *Scope) Manifests() manifest.Set { return s.manifests }
 
 // Errors returns the messages of the last ten distinct errors, the latest one last, that a replica of the operator's process has logged,
 // without those about other features' namespaces. Replicas count from 0.

@@ -82,6 +82,8 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/inputs"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/framework/selection"
 	"github.com/example/operator-testbed/e2e/interrupt"
@@ -104,7 +106,7 @@ type Options struct {
 	Config string
 	// Kustomization is the directory of the kustomization that installs the operator, or a file of what it renders, or only its
 	// CustomResourceDefinitions where there is nothing to run. Empty means that there is nothing to install. Where the API server can call webhooks of a process,
-	// the kustomization that [runner.Local] finds beside it is used instead.
+	// the kustomization that [manifest.Local] finds beside it is used instead.
 	Kustomization string
 	// Operand is the image that the operator deploys. Where nodes have no registry, the image is brought to them.
 	Operand Operand
@@ -163,7 +165,7 @@ type Suite struct {
 	config    *rest.Config
 	foreign   *foreign // nil where the testbed has created the cluster
 	client    client.WithWatch
-	manifests runner.Manifests
+	manifests manifest.Set
 	operand   []string // the environment that names the image that the operator deploys
 	operator  *runner.Operator
 	own       *supervisor.Supervisor       // where the cluster has none
@@ -476,9 +478,9 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 		return err
 	}
 	if s.cluster.Capabilities().CallsHost {
-		kustomization = runner.Local(kustomization)
+		kustomization = manifest.Local(kustomization)
 	}
-	if s.manifests, err = runner.Load(kustomization); err != nil {
+	if s.manifests, err = manifest.Load(kustomization); err != nil {
 		return err
 	}
 	processes, err := s.supervisor(ctx)
@@ -486,7 +488,7 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 		return err
 	}
 	if s.own != nil {
-		if s.added, err = runner.Absent(ctx, s.config, s.manifests); err != nil {
+		if s.added, err = install.Absent(ctx, s.config, s.manifests); err != nil {
 			return err
 		}
 	}
@@ -498,9 +500,9 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	if shared || s.options.Package == "" {
 		definitions := s.manifests
 		if s.foreign != nil { // those that are there are the same, and stay as they are
-			definitions = runner.NewManifests(s.added...)
+			definitions = manifest.New(s.added...)
 		}
-		if err := runner.Define(ctx, s.config, definitions); err != nil {
+		if err := install.CRDs(ctx, s.config, definitions); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/helm"
 	"github.com/example/operator-testbed/e2e/tier"
 )
@@ -54,7 +54,7 @@ func TestChartAgreesWithKustomization(t *testing.T) {
 		},
 	} {
 		t.Run(kustomization, func(t *testing.T) {
-			want, err := runner.Render(config + kustomization)
+			want, err := manifest.Render(config + kustomization)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
@@ -49,10 +50,10 @@ func (h Helm) Run(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 // Template returns what a release of the chart installs, with more arguments such as --set=name=value.
-func (h Helm) Template(ctx context.Context, chart, release, namespace string, args ...string) (runner.Manifests, error) {
+func (h Helm) Template(ctx context.Context, chart, release, namespace string, args ...string) (manifest.Set, error) {
 	rendered, err := h.Run(ctx, append([]string{"template", release, chart, "--namespace=" + namespace}, args...)...)
 	if err != nil {
-		return runner.Manifests{}, err
+		return manifest.Set{}, err
 	}
-	return runner.Parse(rendered)
+	return manifest.Parse(rendered)
 }

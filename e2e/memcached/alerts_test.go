@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/tier"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
@@ -345,7 +346,7 @@ func (i *scraped) evaluate(ctx context.Context, s *framework.Scope) map[string][
 	if err != nil {
 		s.Fatal(err)
 	}
-	manifests, err := runner.Render(directory)
+	manifests, err := manifest.Render(directory)
 	if err != nil {
 		s.Fatal(err)
 	}

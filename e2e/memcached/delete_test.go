@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -170,11 +171,11 @@ func TestDeleteDefinition(t *testing.T) {
 			nothingLeft(ctx, s)
 		}).
 		Assess("and the operator serves it when it is back", func(ctx context.Context, s *framework.Scope) {
-			manifests, err := runner.Render("../../operator/config/crd")
+			manifests, err := manifest.Render("../../operator/config/crd")
 			if err != nil {
 				s.Fatal(err)
 			}
-			if err := runner.Define(ctx, s.Config, manifests); err != nil {
+			if err := install.CRDs(ctx, s.Config, manifests); err != nil {
 				s.Fatal(err)
 			}
 			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))

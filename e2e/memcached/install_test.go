@@ -14,7 +14,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -54,14 +54,14 @@ func TestInstaller(t *testing.T) {
 
 // buildInstaller runs `make build-installer` in the operator's directory, and loads the file that it writes. The test renders what
 // kubectl would render.
-func buildInstaller(ctx context.Context, s *framework.Scope, image string) runner.Manifests {
+func buildInstaller(ctx context.Context, s *framework.Scope, image string) manifest.Set {
 	s.Helper()
 	work := s.TempDir()
 	kustomization, err := memcached.Manifests("../../operator/config/default")
 	if err != nil {
 		s.Fatal(err)
 	}
-	manifests, err := runner.Render(kustomization)
+	manifests, err := manifest.Render(kustomization)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -82,14 +82,14 @@ func buildInstaller(ctx context.Context, s *framework.Scope, image string) runne
 	if output, err := build.CombinedOutput(); err != nil {
 		s.Fatalf("%s: %v\n%s", build, err, output)
 	}
-	if manifests, err = runner.Load(filepath.Join(work, "install.yaml")); err != nil {
+	if manifests, err = manifest.Load(filepath.Join(work, "install.yaml")); err != nil {
 		s.Fatal(err)
 	}
 	return manifests
 }
 
 // kinds returns the kinds of the first two objects.
-func kinds(m runner.Manifests) []string {
+func kinds(m manifest.Set) []string {
 	var kinds []string
 	for _, object := range m.Objects()[:2] {
 		kinds = append(kinds, object.GetKind())

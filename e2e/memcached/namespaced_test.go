@@ -19,6 +19,8 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -112,7 +114,7 @@ func TestNamespaced(t *testing.T) {
 
 // installAsTenant applies the manifests as a tenant, who is refused until a cluster administrator has applied config/tenants. The
 // Deployment is only tried, because the operator runs as a process.
-func installAsTenant(ctx context.Context, s *framework.Scope, manifests runner.Manifests) {
+func installAsTenant(ctx context.Context, s *framework.Scope, manifests manifest.Set) {
 	s.Helper()
 	asTenant := impersonating(s, tenant)
 	add(ctx, s, &rbacv1.RoleBinding{
@@ -125,19 +127,19 @@ func installAsTenant(ctx context.Context, s *framework.Scope, manifests runner.M
 		group := map[string]string{"roles": rbacv1.GroupName, "deployments": appsv1.GroupName}[resource]
 		untilMay(ctx, s, tenant, group, resource, "", "create")
 	}
-	err := runner.Apply(ctx, asTenant, manifests.Without("Deployment"))
+	err := install.Apply(ctx, asTenant, manifests.Without("Deployment"))
 	NewWithT(s).Expect(apierrors.IsForbidden(err)).To(BeTrue(), "expected that the tenant may not grant the operator's permissions yet; last seen: %v", err)
 
 	directory, err := memcached.Manifests("../../operator/config/tenants")
 	if err != nil {
 		s.Fatal(err)
 	}
-	once, err := runner.Render(directory)
+	once, err := manifest.Render(directory)
 	if err != nil {
 		s.Fatal(err)
 	}
 	roles := once.Without("CustomResourceDefinition") // which is there
-	if err := runner.Apply(ctx, s.Client, roles); err != nil {
+	if err := install.Apply(ctx, s.Client, roles); err != nil {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() {
@@ -150,10 +152,10 @@ func installAsTenant(ctx context.Context, s *framework.Scope, manifests runner.M
 	// The cluster adds them to the role admin a moment later.
 	untilMay(ctx, s, tenant, cachev1alpha1.GroupVersion.Group, "memcacheds", "status", "patch")
 	untilMay(ctx, s, tenant, cachev1alpha1.GroupVersion.Group, "memcacheds", "finalizers", "update")
-	if err := runner.Apply(ctx, asTenant, manifests.Without("Deployment")); err != nil {
+	if err := install.Apply(ctx, asTenant, manifests.Without("Deployment")); err != nil {
 		s.Fatalf("installing as a tenant: %v", err)
 	}
-	if err := runner.Apply(ctx, client.NewDryRunClient(asTenant), manifests.Select("Deployment")); err != nil {
+	if err := install.Apply(ctx, client.NewDryRunClient(asTenant), manifests.Select("Deployment")); err != nil {
 		s.Fatalf("installing as a tenant: %v", err)
 	}
 }
@@ -179,7 +181,7 @@ func untilMay(ctx context.Context, s *framework.Scope, user, group, resource, su
 }
 
 // renderNamespaced renders config/namespaced for the feature's namespace, in the way that the comment at its top describes.
-func renderNamespaced(s *framework.Scope) runner.Manifests {
+func renderNamespaced(s *framework.Scope) manifest.Set {
 	s.Helper()
 	overlay, err := filepath.EvalSymlinks(s.TempDir())
 	if err != nil {
@@ -201,7 +203,7 @@ func renderNamespaced(s *framework.Scope) runner.Manifests {
 	if err != nil {
 		s.Fatal(err)
 	}
-	manifests, err := runner.Render(overlay)
+	manifests, err := manifest.Render(overlay)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
@@ -51,15 +53,15 @@ func TestNetworkPolicy(t *testing.T) {
 		}).
 		Assess("with the operator's, metrics are for namespaces that are labeled so, and webhooks for all", func(ctx context.Context, s *framework.Scope, pods dialers) {
 			needsPolicies(ctx, s)
-			policies, err := runner.Render("../../operator/config/network-policy")
+			policies, err := manifest.Render("../../operator/config/network-policy")
 			if err != nil {
 				s.Fatal(err)
 			}
-			if err := runner.Apply(ctx, s.Client, policies.Objects()); err != nil {
+			if err := install.Apply(ctx, s.Client, policies.Objects()); err != nil {
 				s.Fatal(err)
 			}
 			s.Cleanup(func() {
-				if err := runner.Remove(context.WithoutCancel(ctx), s.Config, policies.Objects()); err != nil {
+				if err := install.Remove(context.WithoutCancel(ctx), s.Config, policies.Objects()); err != nil {
 					s.Error(err)
 				}
 			})

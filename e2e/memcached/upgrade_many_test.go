@@ -20,6 +20,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/audit"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
@@ -77,7 +78,7 @@ func TestUpgradeByInstaller(t *testing.T) {
 			makeEarlier(definition.Object)
 		}
 		s.Cleanup(func() { s.Reinstall(context.WithoutCancel(ctx)) })
-		install := func(m runner.Manifests, changes ...runner.Change) framework.Step {
+		install := func(m manifest.Set, changes ...runner.Change) framework.Step {
 			return func(ctx context.Context, s *framework.Scope) {
 				if err := s.Operator.Install(ctx, m, changes...); err != nil {
 					s.Fatal(err)
@@ -112,7 +113,7 @@ func TestUpgradeByHelm(t *testing.T) {
 		}
 		s.Cleanup(func() { run(context.WithoutCancel(ctx), s, "uninstall", release, "--ignore-not-found") })
 		values := []string{"--set=manager.replicas=0", "--set=webhook.enabled=false"}
-		manager := func(chart string) runner.Manifests {
+		manager := func(chart string) manifest.Set {
 			manifests, err := h.Template(ctx, chart, release, home, append(values, "--show-only=templates/manager.yaml")...)
 			if err != nil {
 				s.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 const (
@@ -55,9 +55,9 @@ func serviceVersion(t *testing.T) *unstructured.Unstructured {
 	return objects[i]
 }
 
-func defaultManifests(t *testing.T) runner.Manifests {
+func defaultManifests(t *testing.T) manifest.Set {
 	t.Helper()
-	manifests, err := runner.Render(config + "default")
+	manifests, err := manifest.Render(config + "default")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,11 +6,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // memoryLimitOf returns the memory limit of the manager's first container, in MiB; zero if it has none.
-func memoryLimitOf(m runner.Manifests) (float64, error) {
+func memoryLimitOf(m manifest.Set) (float64, error) {
 	deployments := m.Select("Deployment")
 	if len(deployments) != 1 {
 		return 0, errors.New("the manifests do not have exactly one Deployment")

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // What is created on each cluster.
@@ -57,7 +57,7 @@ type Subject struct {
 	// Binary is its executable.
 	Binary string
 	// Manifests install it.
-	Manifests runner.Manifests
+	Manifests manifest.Set
 	// Args and Env ("NAME=value") come behind those of the manifests.
 	Args []string
 	Env  []string
@@ -118,13 +118,13 @@ func (o Options) measure(ctx context.Context, subject Subject, n int) (result Re
 const objectsPerNode = 250
 
 // newCluster creates a cluster that serves the Memcacheds of the manifests, with room for the pods of n.
-func newCluster(ctx context.Context, m runner.Manifests, n int) (*embedded.Provider, error) {
+func newCluster(ctx context.Context, m manifest.Set, n int) (*embedded.Provider, error) {
 	definitions, err := os.MkdirTemp("", "bench-operators-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(definitions)
-	if err := m.WriteDefinitions(definitions); err != nil {
+	if err := m.WriteCRDs(definitions); err != nil {
 		return nil, err
 	}
 	cluster := embedded.NewProvider()

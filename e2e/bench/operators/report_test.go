@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/record"
-	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 var results = []Result{
@@ -88,7 +88,7 @@ func TestFits(t *testing.T) {
 	g.Expect(b.String()).To(ContainSubstring("\n\n| subject | peak memory |"))
 	g.Expect(b.String()).To(ContainSubstring("\n| ours | 50 MiB with 1 | 82 MiB with 1025 | 32 KiB | 128 MiB | 2497 |\n\n| aim"))
 
-	manifests, err := runner.Render("../../../operator/config/default")
+	manifests, err := manifest.Render("../../../operator/config/default")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(memoryLimitOf(manifests)).To(BeNumerically(">", 0))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // benchCostFlags are what can be chosen about the measurement of one operator.
@@ -92,7 +92,7 @@ func benchCost(ctx context.Context, flags benchCostFlags) (operators.Cost, error
 		}
 		subject.Binary, subject.Manifests = program.Binary, program.Manifests
 	} else {
-		manifests, err := runner.Render(flags.manifests)
+		manifests, err := manifest.Render(flags.manifests)
 		if err != nil {
 			return operators.Cost{}, err
 		}

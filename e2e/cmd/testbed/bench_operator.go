@@ -17,7 +17,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // benchOperatorFlags are what can be chosen about the benchmark of operators.
@@ -103,7 +103,7 @@ func benchOperator(ctx context.Context, flags benchOperatorFlags) ([]operators.R
 	}
 	var subjects []operators.Subject
 	if flags.scaffold != "" {
-		manifests, err := runner.Render(filepath.Join(flags.scaffold, "config", "default"))
+		manifests, err := manifest.Render(filepath.Join(flags.scaffold, "config", "default"))
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/confirm"
 	"github.com/example/operator-testbed/e2e/framework/inventory"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
@@ -114,7 +114,7 @@ func (i intent) consequences(ctx context.Context, cluster *existing.Provider) ([
 }
 
 // deletedNamespaces names the objects of others in the namespaces that the target deletes. They are a reason not to run it.
-func (i intent) deletedNamespaces(ctx context.Context, config *rest.Config, m runner.Manifests) ([]string, error) {
+func (i intent) deletedNamespaces(ctx context.Context, config *rest.Config, m manifest.Set) ([]string, error) {
 	shared, err := inventory.Shared(ctx, config, m)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (i intent) deletedNamespaces(ctx context.Context, config *rest.Config, m ru
 }
 
 // besideOthers names the operators that already serve what an operator on this machine would serve, and says what it leaves behind.
-func (i intent) besideOthers(ctx context.Context, config *rest.Config, m runner.Manifests) ([]string, error) {
+func (i intent) besideOthers(ctx context.Context, config *rest.Config, m manifest.Set) ([]string, error) {
 	operators, err := inventory.Operators(ctx, config, m)
 	if err != nil {
 		return nil, err
@@ -166,13 +166,13 @@ func (i intent) removal() string {
 
 // manifests returns what installs the operator: what config/default renders to, or config/crd for a chapter without a manager. The first
 // chapters have neither.
-func (i intent) manifests() (runner.Manifests, error) {
+func (i intent) manifests() (manifest.Set, error) {
 	for _, kustomization := range []string{"default", "crd"} {
 		directory := filepath.Join(i.operator, "config", kustomization)
 		if _, err := os.Stat(filepath.Join(directory, "kustomization.yaml")); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		return runner.Render(directory)
+		return manifest.Render(directory)
 	}
-	return runner.Manifests{}, nil
+	return manifest.Set{}, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/demo"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/install"
 )
 
 func newDemo(g *global) *cobra.Command {
@@ -130,7 +130,7 @@ func reuseOrCreate(ctx context.Context, g *global, out *report, crds string) (cl
 // until the cluster is what it asks for.
 func converge(ctx context.Context, cluster *embedded.Provider, out *report, program operator.Program, samples string) (demo.State, error) {
 	config := cluster.KubernetesRestConfig()
-	if err := runner.Define(ctx, config, program.Manifests); err != nil {
+	if err := install.CRDs(ctx, config, program.Manifests); err != nil {
 		return demo.State{}, err
 	}
 	started, err := operator.Ensure(ctx, config, cluster.Supervisor(), program)

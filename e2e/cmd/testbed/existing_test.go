@@ -28,6 +28,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/internal/rollout"
 	"github.com/example/operator-testbed/e2e/tier"
@@ -41,7 +43,7 @@ type usersCluster struct {
 	context    string
 	config     *rest.Config
 	client     client.WithWatch
-	manifests  runner.Manifests // of the operator
+	manifests  manifest.Set // of the operator
 }
 
 // newUsersCluster returns an embedded cluster, for use as an existing one.
@@ -62,7 +64,7 @@ func newUsersCluster(t *testing.T) usersCluster {
 	g.Expect(cachev1alpha1.AddToScheme(scheme)).To(Succeed())
 	u.client, err = client.NewWithWatch(u.config, client.Options{Scheme: scheme})
 	g.Expect(err).NotTo(HaveOccurred())
-	u.manifests, err = runner.Render(filepath.Join(b.root, "operator", "config", "default"))
+	u.manifests, err = manifest.Render(filepath.Join(b.root, "operator", "config", "default"))
 	g.Expect(err).NotTo(HaveOccurred())
 	return u
 }
@@ -162,7 +164,7 @@ func TestSuiteOnAnExistingCluster(t *testing.T) {
 	g := NewWithT(t)
 	suite, err := runner.BuildSuite(t.Context(), u.root, "e2e/memcached")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(runner.Define(t.Context(), u.config, u.manifests)).To(Succeed())
+	g.Expect(install.CRDs(t.Context(), u.config, u.manifests)).To(Succeed())
 	namespace := func(name string) client.Object { return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	precious := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "precious"}}
 	labels := map[string]string{"app": "precious"}
@@ -190,13 +192,13 @@ func TestSuiteOnAnExistingCluster(t *testing.T) {
 	}
 	refused("it has 1 Memcached in 1 namespace; use a cluster without any")
 	g.Expect(u.client.Delete(t.Context(), precious)).To(Succeed())
-	g.Expect(runner.Apply(t.Context(), u.client, u.manifests.Without("Namespace", "CustomResourceDefinition", "Service", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))).To(Succeed())
+	g.Expect(install.Apply(t.Context(), u.client, u.manifests.Without("Namespace", "CustomResourceDefinition", "Service", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))).To(Succeed())
 	_, err = rollout.Available(t.Context(), u.config, client.ObjectKeyFromObject(u.manifests.Select("Deployment")[0]))
 	g.Expect(err).NotTo(HaveOccurred())
 	refused("an operator serves Memcacheds there (Deployment operator-system/operator-controller-manager); use a cluster without one")
-	g.Expect(runner.Remove(t.Context(), u.config, u.manifests.Select("Deployment"))).To(Succeed())
+	g.Expect(install.Remove(t.Context(), u.config, u.manifests.Select("Deployment"))).To(Succeed())
 	refused("the suite would change ")
-	g.Expect(runner.Remove(t.Context(), u.config, u.manifests.Without("Deployment", "Namespace", "CustomResourceDefinition"))).To(Succeed())
+	g.Expect(install.Remove(t.Context(), u.config, u.manifests.Without("Deployment", "Namespace", "CustomResourceDefinition"))).To(Succeed())
 
 	before := u.quiet(t)
 	output, code := u.run(t, suite, "TestDeleteDefinition|TestDelete|TestDeleteWithoutOperator|TestMissingPermissions|TestLaxDefinition")
@@ -274,7 +276,7 @@ func (u usersCluster) confirmsOnlyWithoutOthers(t *testing.T, mc *cachev1alpha1.
 	rename("cache")
 	g.Expect(said()).To(Equal(refusal + "its CustomResourceDefinition memcacheds.cache.example.com is not the one under test; " +
 		"remove it with make uninstall CLUSTER=existing, or use another cluster\n"))
-	g.Expect(runner.Define(t.Context(), u.config, u.manifests)).To(Succeed())
+	g.Expect(install.CRDs(t.Context(), u.config, u.manifests)).To(Succeed())
 	g.Expect(said()).To(Equal(asked))
 	mc.ResourceVersion = ""
 	u.create(t, mc)
@@ -414,9 +416,9 @@ func TestConfirmNamesWhatElseIsThere(t *testing.T) {
 	g.Expect(said(run...)).To(Equal(stays + unanswered))
 
 	// All that the manifests have, and what Kubernetes and the operator add to it.
-	g.Expect(runner.Define(t.Context(), u.config, u.manifests)).To(Succeed())
+	g.Expect(install.CRDs(t.Context(), u.config, u.manifests)).To(Succeed())
 	u.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "operator-system"}})
-	g.Expect(runner.Apply(t.Context(), u.client, u.manifests.Without("Namespace", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))).To(Succeed())
+	g.Expect(install.Apply(t.Context(), u.client, u.manifests.Without("Namespace", "CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"))).To(Succeed())
 	deployment := client.ObjectKeyFromObject(u.manifests.Select("Deployment")[0])
 	_, err := rollout.Available(t.Context(), u.config, deployment)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 func newKustomize() *cobra.Command {
@@ -14,7 +14,7 @@ func newKustomize() *cobra.Command {
 		Short: "Print what a kustomization renders, as kubectl does, which need not be there",
 		Args:  cobra.ExactArgs(1),
 		RunE: prints(func(_ context.Context, args []string) (string, error) {
-			manifests, err := runner.Render(args[0])
+			manifests, err := manifest.Render(args[0])
 			if err != nil {
 				return "", err
 			}

@@ -13,7 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
@@ -30,7 +31,7 @@ type Resource struct {
 
 // Resources returns the custom resources that the manifests define, as far as the cluster has their CustomResourceDefinitions, with all
 // their objects. It reads only the metadata of these, so one that can't be decoded counts, too.
-func Resources(ctx context.Context, config *rest.Config, m runner.Manifests) ([]Resource, error) {
+func Resources(ctx context.Context, config *rest.Config, m manifest.Set) ([]Resource, error) {
 	crds, err := watch.NewClient(config)
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func Resources(ctx context.Context, config *rest.Config, m runner.Manifests) ([]
 			return nil, fmt.Errorf("looking for %s %s: %w", definition, d.GetName(), err)
 		}
 		resource := Resource{Definition: crd.Name, Kind: crd.Spec.Names.Kind}
-		if resource.Objects, err = runner.ObjectsOf(ctx, config, crd); err != nil {
+		if resource.Objects, err = install.ObjectsOf(ctx, config, crd); err != nil {
 			return nil, fmt.Errorf("listing all %s: %w", crd.Spec.Names.Plural, err)
 		}
 		resources = append(resources, resource)

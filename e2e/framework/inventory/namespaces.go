@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // Namespace is a namespace of a cluster with objects that would be deleted with it.
@@ -37,7 +37,7 @@ func (n Namespace) String() string {
 // Shared returns those namespaces of the manifests in which the cluster has objects of others. These are objects that neither the
 // manifests nor their roles name, that no other object owns, and that Kubernetes does not create in each namespace. Objects of the kinds that
 // the manifests define are not among them: see [Resources].
-func Shared(ctx context.Context, config *rest.Config, m runner.Manifests) ([]Namespace, error) {
+func Shared(ctx context.Context, config *rest.Config, m manifest.Set) ([]Namespace, error) {
 	var shared []Namespace
 	for _, namespace := range m.Select("Namespace") {
 		n := Namespace{Name: namespace.GetName()}
@@ -53,7 +53,7 @@ func Shared(ctx context.Context, config *rest.Config, m runner.Manifests) ([]Nam
 }
 
 // others names the objects in a namespace that are not the operator's.
-func others(ctx context.Context, config *rest.Config, namespace string, m runner.Manifests) ([]string, error) {
+func others(ctx context.Context, config *rest.Config, namespace string, m manifest.Set) ([]string, error) {
 	d, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func ofKubernetes(resource string, object metav1.PartialObjectMetadata) bool {
 }
 
 // defines reports whether the manifests define the kind.
-func defines(m runner.Manifests, group, kind string) bool {
+func defines(m manifest.Set, group, kind string) bool {
 	return slices.ContainsFunc(m.Select(definition), func(d *unstructured.Unstructured) bool {
 		ownGroup, _, _ := unstructured.NestedString(d.Object, "spec", "group")
 		ownKind, _, _ := unstructured.NestedString(d.Object, "spec", "names", "kind")
@@ -118,7 +118,7 @@ func defines(m runner.Manifests, group, kind string) bool {
 }
 
 // ofManifests reports whether the manifests have the object, or it is one that a role of theirs names, such as the operator's lease.
-func ofManifests(m runner.Manifests, group string, kind metav1.APIResource, object metav1.PartialObjectMetadata) bool {
+func ofManifests(m manifest.Set, group string, kind metav1.APIResource, object metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(m.Objects(), func(o *unstructured.Unstructured) bool {
 		if o.GetNamespace() == object.Namespace && o.GetName() == object.Name && o.GetKind() == kind.Kind && o.GroupVersionKind().Group == group {
 			return true

@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // Operators names what serves the custom resources that the manifests define, in any namespace: the manifests' own Deployment, workloads
 // that run as a ServiceAccount with a permission to write the status of such a resource, and leases of the names that the manifests'
 // operator uses, if they are held. An operator that runs elsewhere with an administrator's permissions, and without a lease, leaves no trace that could be found.
-func Operators(ctx context.Context, config *rest.Config, m runner.Manifests) ([]string, error) {
+func Operators(ctx context.Context, config *rest.Config, m manifest.Set) ([]string, error) {
 	c, err := client.New(config, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
@@ -52,7 +52,7 @@ func Operators(ctx context.Context, config *rest.Config, m runner.Manifests) ([]
 
 // writesStatus reports whether a rule names the status of a custom resource, as a rule for its operator does. One that grants everything
 // is an administrator's.
-func writesStatus(rule rbacv1.PolicyRule, m runner.Manifests) bool {
+func writesStatus(rule rbacv1.PolicyRule, m manifest.Set) bool {
 	if !slices.ContainsFunc(rule.Verbs, func(verb string) bool { return slices.Contains([]string{"update", "patch", rbacv1.VerbAll}, verb) }) {
 		return false
 	}
@@ -65,7 +65,7 @@ func writesStatus(rule rbacv1.PolicyRule, m runner.Manifests) bool {
 }
 
 // LeaseNames are the names of the leases that the manifests' operator may hold, as far as its roles name them.
-func LeaseNames(m runner.Manifests) []string {
+func LeaseNames(m manifest.Set) []string {
 	var names []string
 	for _, object := range m.Select("Role", "ClusterRole") {
 		role := &rbacv1.ClusterRole{} // a Role has the same rules

@@ -13,14 +13,15 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // Refuse returns an error if a suite that installs the manifests would disturb others on the cluster, which kubectl knows as a context of
 // that name: if there are objects of the kinds that the manifests define, an operator that serves them, another
 // CustomResourceDefinition of the same name, or anything else of the manifests except for namespaces. It writes nothing.
-func Refuse(ctx context.Context, config *rest.Config, contextName string, m runner.Manifests) error {
+func Refuse(ctx context.Context, config *rest.Config, contextName string, m manifest.Set) error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("refusing to test on context %s: "+format, append([]any{contextName}, args...)...)
 	}
@@ -67,7 +68,7 @@ func more(n int) string {
 }
 
 // Kinds are the kinds that the manifests define, in the plural.
-func Kinds(m runner.Manifests) string {
+func Kinds(m manifest.Set) string {
 	var plurals []string
 	for _, d := range m.Select(definition) {
 		kind, _, _ := unstructured.NestedString(d.Object, "spec", "names", "kind")
@@ -85,9 +86,9 @@ func name(o *unstructured.Unstructured) string {
 
 // present returns those objects of the manifests that are on the cluster, except for what may be shared: namespaces and
 // CustomResourceDefinitions.
-func present(ctx context.Context, config *rest.Config, m runner.Manifests) ([]*unstructured.Unstructured, error) {
-	own := runner.NewManifests(m.Without("Namespace", definition)...)
-	absent, err := runner.Absent(ctx, config, own)
+func present(ctx context.Context, config *rest.Config, m manifest.Set) ([]*unstructured.Unstructured, error) {
+	own := manifest.New(m.Without("Namespace", definition)...)
+	absent, err := install.Absent(ctx, config, own)
 	if err != nil {
 		return nil, err
 	}

@@ -9,36 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
-
-// certificateFlag is what kubebuilder calls the flag of the directory with the certificate of the webhooks.
-const certificateFlag = "webhook-cert-path"
-
-// certificates returns where the manager's container expects certificates: see [Manager].
-func (m Manifests) certificates(d *appsv1.Deployment, container *corev1.Container) []string {
-	var directories []string
-	if directory, given := flagValue(container.Args, certificateFlag); given {
-		directories = append(directories, directory)
-	}
-	for _, volume := range d.Spec.Template.Spec.Volumes {
-		if volume.Secret == nil || slices.ContainsFunc(m.Select("Secret"), func(secret *unstructured.Unstructured) bool {
-			return secret.GetNamespace() == d.Namespace && secret.GetName() == volume.Secret.SecretName
-		}) {
-			continue
-		}
-		for _, mount := range container.VolumeMounts {
-			if mount.Name == volume.Name {
-				directories = append(directories, filepath.Clean(mount.MountPath))
-			}
-		}
-	}
-	slices.Sort(directories)
-	return slices.Compact(directories)
-}
 
 // provideCertificate makes the certificate that the manager expects, has the process find it, and returns the authority to trust. It
 // returns nil for an operator that makes its own.
@@ -47,15 +21,15 @@ func (o *Operator) provideCertificate() (authority []byte, err error) {
 		return nil, nil
 	}
 	root := o.certificates()
-	authority, err = o.options.Manifests.writeCertificate(root, o.manager)
-	o.manager = o.manager.within(root)
+	authority, err = writeCertificate(root, o.options.Manifests, o.manager)
+	o.manager = within(root, o.manager)
 	return authority, err
 }
 
 // writeCertificate writes a certificate for the Services of the manifests, and its key, to files where the manager expects them, below
 // root, and returns what to trust: the authority that has signed it is at the end of its chain. The files are called as those of a
 // Secret for TLS in a volume.
-func (m Manifests) writeCertificate(root string, manager Manager) (authority []byte, err error) {
+func writeCertificate(root string, m manifest.Set, manager manifest.Manager) (authority []byte, err error) {
 	var hosts []string
 	for _, service := range m.Select("Service") {
 		hosts = append(hosts, fmt.Sprintf("%s.%s.svc", service.GetName(), service.GetNamespace()))
@@ -76,7 +50,7 @@ func (m Manifests) writeCertificate(root string, manager Manager) (authority []b
 
 // within returns the manager as it finds its certificates below root: arguments and variables name the directories there, and so does
 // the directory of temporary files, which is where controller-runtime looks if nothing is said.
-func (m Manager) within(root string) Manager {
+func within(root string, m manifest.Manager) manifest.Manager {
 	var directories []string
 	for _, directory := range m.Certificates {
 		directories = append(directories, regexp.QuoteMeta(directory))

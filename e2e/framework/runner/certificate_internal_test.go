@@ -3,22 +3,23 @@ package runner
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"os"
 	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 func TestWriteCertificate(t *testing.T) {
 	g := NewWithT(t)
-	m := render(t, "testdata/issued")
+	m, err := manifest.Render("../manifest/testdata/issued")
+	g.Expect(err).NotTo(HaveOccurred())
 	manager, err := m.Manager()
 	g.Expect(err).NotTo(HaveOccurred())
 	root := filepath.Join(t.TempDir(), "files")
-	authority, err := m.writeCertificate(root, manager)
+	authority, err := writeCertificate(root, m, manager)
 	g.Expect(err).NotTo(HaveOccurred())
 
 	dir := filepath.Join(root, "tmp", "k8s-webhook-server", "serving-certs")
@@ -39,51 +40,19 @@ func TestWriteCertificate(t *testing.T) {
 // TestWriteCertificateOutside: whatever directory the manifests name, the files are below the one for them.
 func TestWriteCertificateOutside(t *testing.T) {
 	g := NewWithT(t)
-	m := render(t, "testdata/issued")
+	m, err := manifest.Render("../manifest/testdata/issued")
+	g.Expect(err).NotTo(HaveOccurred())
 	manager, err := m.Manager()
 	g.Expect(err).NotTo(HaveOccurred())
 	dir := t.TempDir()
 	for _, named := range []string{"../../outside", "certs/../../../outside", "/../../outside"} {
 		manager.Certificates = []string{named}
-		_, err = m.writeCertificate(filepath.Join(dir, "operators", "files"), manager)
+		_, err = writeCertificate(filepath.Join(dir, "operators", "files"), m, manager)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(filepath.Join(dir, "outside")).NotTo(BeAnExistingFile(), named)
 		g.Expect(filepath.Join(dir, "operators", "files", "outside", "tls.key")).To(BeARegularFile(), named)
 		g.Expect(os.RemoveAll(filepath.Join(dir, "operators"))).To(Succeed())
 	}
-}
-
-func TestCertificates(t *testing.T) {
-	const mounted = "/tmp/k8s-webhook-server/serving-certs"
-	for name, tc := range map[string]struct {
-		args []string
-		more []*unstructured.Unstructured
-		want []string
-	}{
-		"a Secret that is mounted": {want: []string{mounted}},
-		"and named by a flag":      {args: []string{"--webhook-cert-path=" + mounted}, want: []string{mounted}},
-		"a flag alone": {
-			args: []string{"--webhook-cert-path=/certs"}, more: secret("gatekeeper-system", "gatekeeper-serving"), want: []string{"/certs"},
-		},
-		"a Secret that the manifests have":    {more: secret("gatekeeper-system", "gatekeeper-serving")},
-		"a Secret that another namespace has": {more: secret("default", "gatekeeper-serving"), want: []string{mounted}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			m := render(t, "testdata/issued")
-			d, container, err := m.deployment()
-			g.Expect(err).NotTo(HaveOccurred())
-			container.Args = tc.args
-			g.Expect(NewManifests(append(m.Objects(), tc.more...)...).certificates(d, container)).To(Equal(tc.want))
-		})
-	}
-}
-
-func secret(namespace, name string) []*unstructured.Unstructured {
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret"}}
-	object.SetNamespace(namespace)
-	object.SetName(name)
-	return []*unstructured.Unstructured{object}
 }
 
 func TestWithin(t *testing.T) {
@@ -104,21 +73,9 @@ func TestWithin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			m := Manager{Args: tc.args, Env: tc.env, Certificates: tc.certificates}.within("/$1")
+			m := within("/$1", manifest.Manager{Args: tc.args, Env: tc.env, Certificates: tc.certificates})
 			g.Expect(m.Args).To(Equal(tc.wantArgs))
 			g.Expect(m.Env).To(Equal(tc.wantEnv))
 		})
 	}
-}
-
-func TestWebhooksTrustTheAuthority(t *testing.T) {
-	g := NewWithT(t)
-	var bundles []any
-	for _, object := range render(t, "testdata/webhooks").withWebhooksAt(12345, []byte("the authority")) {
-		for _, clientConfig := range clientConfigsOf(object) {
-			bundles = append(bundles, clientConfig["caBundle"])
-		}
-	}
-	ours := base64.StdEncoding.EncodeToString([]byte("the authority"))
-	g.Expect(bundles).To(Equal([]any{ours, ours, ours, nil}), "three webhooks name the operator's Service, the last one somebody else's")
 }

@@ -12,10 +12,10 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/confinement"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // confinedReplica returns a replica of an operator that has a kubeconfig, and its options.
@@ -27,7 +27,7 @@ func confinedReplica(t *testing.T) (*Replica, Options) {
 	}
 	t.Cleanup(func() { _ = group.Shutdown(context.WithoutCancel(t.Context())) })
 	options := Options{Name: "operator", Binary: "/path/operator", Supervisor: group}
-	o := &Operator{options: options, manager: Manager{
+	o := &Operator{options: options, manager: manifest.Manager{
 		Args: []string{"--leader-elect", "--webhook-cert-path=/etc"}, Ports: []string{"9443"}, Env: []string{"LD_PRELOAD=/tmp/evil.so", "KUBECONFIG=/tokens", "URL=http://127.0.0.1:22"},
 	}}
 	config, err := kubeconfig(&rest.Config{Host: "https://127.0.0.1:6443"}, client.ObjectKey{Namespace: "n", Name: "a"}, "token")
@@ -124,7 +124,7 @@ func TestConfinedProcess(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	sh, err = filepath.EvalSymlinks(sh)
 	g.Expect(err).NotTo(HaveOccurred())
-	options.Binary, r.operator.manager, r.at = sh, Manager{Env: []string{"COLOR=red"}}, addresses{}
+	options.Binary, r.operator.manager, r.at = sh, manifest.Manager{Env: []string{"COLOR=red"}}, addresses{}
 	options.Confinement.Directory = t.TempDir()
 	g.Expect(os.WriteFile(filepath.Join(options.Confinement.Directory, "color"), []byte("green"), 0o600)).To(Succeed())
 	p, err := r.process(options)

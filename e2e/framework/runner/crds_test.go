@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // definitionOf is a CustomResourceDefinition with a schema for spec.
@@ -42,10 +43,10 @@ func (h *gatehouse) definedInPlace(t *testing.T) {
 		}
 	}
 	write("kustomization.yaml", "resources: [crd.yaml]\n")
-	rendered := func(minimum string) runner.Manifests {
+	rendered := func(minimum string) manifest.Set {
 		t.Helper()
 		write("crd.yaml", fmt.Sprintf(definitionOf, minimum))
-		manifests, err := runner.Render(directory)
+		manifests, err := manifest.Render(directory)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +64,7 @@ func (h *gatehouse) definedInPlace(t *testing.T) {
 	for round := range 20 {
 		for _, minimum := range []string{", minimum: 21", ""} {
 			welcome := minimum == ""
-			if err := runner.Define(t.Context(), h.options.Config, rendered(minimum)); err != nil {
+			if err := install.CRDs(t.Context(), h.options.Config, rendered(minimum)); err != nil {
 				t.Fatal(err)
 			}
 			if err := h.client.Create(t.Context(), guest.DeepCopy(), client.DryRunAll); (err == nil) != welcome {

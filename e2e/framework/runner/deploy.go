@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/internal/rollout"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
@@ -39,7 +41,7 @@ type DeployOptions struct {
 	// Config is how an administrator reaches the cluster.
 	Config *rest.Config
 	// Manifests install the operator. Their CustomResourceDefinitions must be there already.
-	Manifests Manifests
+	Manifests manifest.Set
 	// Image is what the manager's pods run, in place of what the manifests say. The nodes have it.
 	Image string
 	// Replicas is how many pods the manager has; zero means as many as the manifests say.
@@ -76,12 +78,12 @@ func Deploy(ctx context.Context, o DeployOptions) (*Deployed, error) {
 	deployed := &Deployed{
 		Manager: client.ObjectKeyFromObject(deployment), config: o.Config,
 		// The webhooks are the first to go, and so the last in the list.
-		added: append(o.Manifests.Select(workloads...), o.Manifests.Select(configurations...)...),
+		added: append(o.Manifests.Select(manifest.Workloads...), o.Manifests.Select(manifest.WebhookConfigurations...)...),
 	}
-	objects := append(o.Manifests.Without(definition, deployment.GetKind()), deployment)
+	objects := append(o.Manifests.Without(manifest.CRD, deployment.GetKind()), deployment)
 	ctx, cancel := context.WithTimeoutCause(ctx, deployTimeout, fmt.Errorf("it took longer than %v", deployTimeout))
 	defer cancel()
-	err = Apply(ctx, c, objects)
+	err = install.Apply(ctx, c, objects)
 	if err == nil {
 		_, err = rollout.Available(ctx, o.Config, deployed.Manager)
 	}
@@ -100,12 +102,12 @@ func (d *Deployed) Remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, deployTimeout, fmt.Errorf("it took longer than %v", deployTimeout))
 	defer cancel()
 	// A Deployment is gone when its pods are.
-	return Remove(ctx, d.config, d.added, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	return install.Remove(ctx, d.config, d.added, client.PropagationPolicy(metav1.DeletePropagationForeground))
 }
 
 // workload returns the manager's Deployment with what the options say.
 func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
-	deployment, container, err := o.Manifests.deployment()
+	deployment, container, err := o.Manifests.Deployment()
 	if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 func TestWorkload(t *testing.T) {
 	g := NewWithT(t)
-	manifests, err := Render("../../../operator/config/default")
+	manifests, err := manifest.Render("../../../operator/config/default")
 	g.Expect(err).NotTo(HaveOccurred())
 	object, err := DeployOptions{
 		Manifests: manifests, Image: "somewhere/operator:v2", Replicas: 2, Env: []string{"MEMCACHED_IMAGE=memcached:of-mine", "NEW=a=b"},

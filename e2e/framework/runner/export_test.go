@@ -1,6 +1,8 @@
 package runner
 
-import "testing"
+import (
+	"testing"
+)
 
 // WithdrawAfter has the endpoints of replicas that stop withdrawn when the channel is closed, until the test is over.
 func WithdrawAfter(t *testing.T, closed <-chan struct{}) {

@@ -18,6 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
+	"github.com/example/operator-testbed/e2e/framework/runner/internal/forwarder"
 )
 
 // Options say which operator to run, and where.
@@ -30,7 +33,7 @@ type Options struct {
 	Supervisor *supervisor.Supervisor
 	// Manifests install the operator; the manager's Deployment says with which arguments, environment and
 	// ServiceAccount the process runs.
-	Manifests Manifests
+	Manifests manifest.Set
 	// Binary is the operator's executable.
 	Binary string
 	// Own says that the executable was built from the caller's own tree. It runs with all that the caller may do, and with the caller's
@@ -43,7 +46,7 @@ type Options struct {
 	// the manifests are installed, and their Service leads to the replicas; so does that of webhooks which convert objects from one
 	// version of a CustomResourceDefinition to another. Each gets its own --webhook-bind-address if the manager's
 	// arguments have that flag; otherwise there can be only one, at the Service's target port.
-	// Where the manager expects a certificate that somebody else makes (see [Manager]), the configurations and definitions trust it.
+	// Where the manager expects a certificate that somebody else makes (see [manifest.Manager]), the configurations and definitions trust it.
 	// Otherwise the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
 	// runs with ENABLE_WEBHOOKS=false.
 	Webhooks bool
@@ -61,7 +64,7 @@ type Options struct {
 // Operator is a running operator: one replica or several. It is not safe for concurrent use.
 type Operator struct {
 	options  Options
-	manager  Manager
+	manager  manifest.Manager
 	admin    client.Client
 	served   bool   // it has webhooks that the API server calls
 	fixedAt  string // is the port of its webhooks; empty if a flag sets it
@@ -84,7 +87,7 @@ func Start(ctx context.Context, o Options, changes ...Change) (*Operator, error)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)
 	}
-	if err := define(ctx, o.Config, o.Manifests, false); err != nil {
+	if err := install.MissingCRDs(ctx, o.Config, o.Manifests); err != nil {
 		return nil, err
 	}
 	operator := &Operator{options: o, admin: admin}
@@ -102,11 +105,11 @@ func Start(ctx context.Context, o Options, changes ...Change) (*Operator, error)
 
 // Install restarts the operator as other manifests install it, with the changes: an upgrade, or the way back. What only the last
 // ones have stays, as after `kubectl apply`.
-func (o *Operator) Install(ctx context.Context, m Manifests, changes ...Change) error {
+func (o *Operator) Install(ctx context.Context, m manifest.Set, changes ...Change) error {
 	if err := o.Stop(ctx); err != nil {
 		return err
 	}
-	if err := Define(ctx, o.options.Config, m); err != nil {
+	if err := install.CRDs(ctx, o.options.Config, m); err != nil {
 		return err
 	}
 	o.options.Manifests = m
@@ -129,23 +132,23 @@ func (o *Operator) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	objects := m.withoutWebhooks()
-	if o.served = o.options.Webhooks && len(m.webhookServices()) > 0; o.served {
-		if o.fixedAt, err = m.fixedPort(); err != nil {
+	objects := m.WithoutWebhooks()
+	if o.served = o.options.Webhooks && len(m.WebhookServices()) > 0; o.served {
+		if o.fixedAt, err = m.FixedPort(); err != nil {
 			return err
 		}
 		if o.port == 0 {
-			if o.port, err = o.startForwarder(ctx); err != nil {
+			if o.port, err = forwarder.Start(ctx, o.options.Supervisor, o.forwarder()); err != nil {
 				return err
 			}
 		}
-		objects = m.withWebhooksAt(o.port, authority)
+		objects = m.WithWebhooksAt(o.port, authority)
 	}
-	if err := Apply(ctx, o.admin, objects); err != nil {
+	if err := install.Apply(ctx, o.admin, objects); err != nil {
 		return err
 	}
 	if o.served {
-		if err := Define(ctx, o.options.Config, m.conversionsAt(o.port, authority)); err != nil {
+		if err := install.CRDs(ctx, o.options.Config, m.ConversionsAt(o.port, authority)); err != nil {
 			return err
 		}
 	}
@@ -154,7 +157,7 @@ func (o *Operator) install(ctx context.Context) error {
 
 // Beside starts another operator with the same executable, as other manifests install it, with the changes. name is its name, as in
 // [Options].
-func (o *Operator) Beside(ctx context.Context, name string, m Manifests, changes ...Change) (*Operator, error) {
+func (o *Operator) Beside(ctx context.Context, name string, m manifest.Set, changes ...Change) (*Operator, error) {
 	options := o.options
 	options.Name, options.Manifests = name, m
 	return Start(ctx, options, changes...)

@@ -4,9 +4,9 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/loopback"
 )
 
@@ -25,10 +25,10 @@ const (
 )
 
 // chooseAddresses finds free addresses for what a replica has to serve. Its webhooks have no choice if fixedPort is not empty.
-func chooseAddresses(m Manager, webhook bool, fixedPort string) (addresses, error) {
+func chooseAddresses(m manifest.Manager, webhook bool, fixedPort string) (addresses, error) {
 	at := addresses{fixed: fixedPort != ""}
 	wanted := []*string{&at.health}
-	if value, ok := flagValue(m.Args, metricsFlag); ok && value != "0" {
+	if value, ok := manifest.FlagValue(m.Args, metricsFlag); ok && value != "0" {
 		wanted = append(wanted, &at.metrics)
 	}
 	switch {
@@ -62,7 +62,7 @@ func freeAddresses(addresses ...*string) error {
 
 // process says how a replica runs. It gets only those flags that the manifests call for, and the one for the address of its probes, unless it
 // has none.
-func process(name string, o Options, m Manager, kubeconfig string, at addresses) supervisor.Process {
+func process(name string, o Options, m manifest.Manager, kubeconfig string, at addresses) supervisor.Process {
 	var flags []string
 	if at.health != "" {
 		flags = append(flags, "--"+healthFlag+"="+at.health)
@@ -73,7 +73,7 @@ func process(name string, o Options, m Manager, kubeconfig string, at addresses)
 	env := []string{"KUBECONFIG=" + kubeconfig}
 	switch {
 	case at.webhook != "" && !at.fixed:
-		flags = append(flags, "--"+addressFlag+"="+at.webhook)
+		flags = append(flags, "--"+manifest.WebhookAddressFlag+"="+at.webhook)
 	case at.webhook == "":
 		// Or all replicas would serve, at one and the same port, what nobody calls.
 		env = append(env, "ENABLE_WEBHOOKS=false")
@@ -100,22 +100,4 @@ func (r *Replica) process(o Options) (supervisor.Process, error) {
 	}
 	p.Env = slices.Concat(os.Environ(), p.Env)
 	return p, nil
-}
-
-// flagValue returns the value that the arguments give the flag, in any of the ways in which Go programs take one.
-func flagValue(args []string, name string) (value string, ok bool) {
-	for i, arg := range args {
-		if !strings.HasPrefix(arg, "-") {
-			continue
-		}
-		given, after, joined := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
-		switch {
-		case given != name:
-		case joined:
-			value, ok = after, true
-		case i+1 < len(args):
-			value, ok = args[i+1], true
-		}
-	}
-	return value, ok
 }

@@ -9,10 +9,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 func TestProcess(t *testing.T) {
-	manager := Manager{Args: []string{"--leader-elect"}, Env: []string{"COLOR=red"}}
+	manager := manifest.Manager{Args: []string{"--leader-elect"}, Env: []string{"COLOR=red"}}
 	for name, tc := range map[string]struct {
 		options   Options
 		at        addresses
@@ -70,7 +72,7 @@ func TestChooseAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			at, err := chooseAddresses(Manager{Args: tc.args}, tc.webhook, tc.fixedPort)
+			at, err := chooseAddresses(manifest.Manager{Args: tc.args}, tc.webhook, tc.fixedPort)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(at.health).To(HavePrefix("127.0.0.1:"))
 			serves := map[bool]types.GomegaMatcher{true: HavePrefix("127.0.0.1:"), false: BeEmpty()}

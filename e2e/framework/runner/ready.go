@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/framework/runner/probe"
 	"github.com/example/operator-testbed/e2e/internal/logline"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
@@ -51,7 +51,7 @@ func (r *Replica) ready(ctx context.Context) error {
 			if time.Since(started) >= aliveTime {
 				return nil
 			}
-		} else if Probe(ctx, r.at.health) == nil {
+		} else if probe.Ready(ctx, r.at.health) == nil {
 			return nil
 		}
 	}
@@ -119,7 +119,7 @@ func copyInto(makeDirectory func() (string, error), path string) (string, error)
 
 // Ready returns nil if a replica is ready, or else why none of them is.
 func (o *Operator) Ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer within %s", probeTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, probe.Timeout, fmt.Errorf("no answer within %s", probe.Timeout))
 	defer cancel()
 	if o.unprobed.Load() {
 		return o.running(ctx)
@@ -128,7 +128,7 @@ func (o *Operator) Ready(ctx context.Context) error {
 	var probes sync.WaitGroup
 	for i, r := range o.replicas {
 		probes.Go(func() {
-			if err := Probe(ctx, r.at.health); err != nil {
+			if err := probe.Ready(ctx, r.at.health); err != nil {
 				reasons[i] = fmt.Errorf("%s: %w", r.name, err)
 			}
 		})
@@ -154,25 +154,6 @@ func (o *Operator) running(ctx context.Context) error {
 		names = append(names, r.name)
 	}
 	return fmt.Errorf("not running: %s", strings.Join(names, ", "))
-}
-
-// Probe makes the readiness probe at the address (host:port), and returns why the operator there is not ready.
-func Probe(ctx context.Context, address string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
-		return fmt.Errorf("%w: %w", err, cause)
-	} else if err != nil {
-		return err
-	}
-	response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s", request.URL, response.Status)
-	}
-	return nil
 }
 
 // mostRead is how much is read of the end of a log, and longestLine how much is shown of a line, in bytes. An operator that is not the

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/framework/runner/probe"
 )
 
 // The log of an operator that does not start is removed with the supervisor's directory, so the error names a copy.
@@ -57,7 +58,7 @@ func TestProbeWithoutAnAnswer(t *testing.T) {
 	reason := errors.New("no answer in time")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, reason)
 	defer cancel()
-	err = Probe(ctx, silent.Addr().String())
+	err = probe.Ready(ctx, silent.Addr().String())
 	g.Expect(err).To(MatchError(reason))
 	g.Expect(err.Error()).NotTo(ContainSubstring("\n"))
 	g.Expect(strings.Count(err.Error(), reason.Error())).To(Equal(1), err.Error())

@@ -15,12 +15,13 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // versioned returns the CustomResourceDefinition of tickets with these versions, which are all served. The last one is the storage
 // version.
-func versioned(t *testing.T, versions ...string) runner.Manifests {
+func versioned(t *testing.T, versions ...string) manifest.Set {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
@@ -40,7 +41,7 @@ func versioned(t *testing.T, versions ...string) runner.Manifests {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return runner.NewManifests(&unstructured.Unstructured{Object: content})
+	return manifest.New(&unstructured.Unstructured{Object: content})
 }
 
 // ticket is an object that a version of the API serves.
@@ -64,7 +65,7 @@ func (h *gatehouse) versionRemoved(t *testing.T) {
 		g.Expect(h.client.Get(t.Context(), client.ObjectKey{Name: "tickets.test.example.com"}, crd)).To(Succeed())
 		return crd
 	}
-	g.Expect(runner.Define(t.Context(), h.options.Config, both)).To(Succeed())
+	g.Expect(install.CRDs(t.Context(), h.options.Config, both)).To(Succeed())
 	first := defined()
 	g.Expect(first.Status.StoredVersions).To(Equal([]string{"v2"}))
 
@@ -72,7 +73,7 @@ func (h *gatehouse) versionRemoved(t *testing.T) {
 	for i := range 5 {
 		g.Expect(h.client.Create(t.Context(), ticket("v2", fmt.Sprint("seat-", i)))).To(Succeed())
 	}
-	err := runner.Define(t.Context(), h.options.Config, old)
+	err := install.CRDs(t.Context(), h.options.Config, old)
 	g.Expect(err).To(MatchError(Equal(refusal + " (tickets default/seat-0, default/seat-1, default/seat-2, 2 more): delete them, or use another cluster")))
 	g.Expect(defined().Generation).To(Equal(first.Generation), "expected the refusal to change nothing")
 	g.Expect(h.client.DeleteAllOf(t.Context(), ticket("v2", ""), client.InNamespace("default"))).To(Succeed())
@@ -89,20 +90,20 @@ func (h *gatehouse) versionRemoved(t *testing.T) {
 			return answer, err
 		})
 	})
-	g.Expect(runner.Define(t.Context(), meanwhile, old)).To(MatchError(Equal(refusal + " (tickets default/late): delete them, or use another cluster")))
+	g.Expect(install.CRDs(t.Context(), meanwhile, old)).To(MatchError(Equal(refusal + " (tickets default/late): delete them, or use another cluster")))
 	g.Expect(defined().Spec).To(Equal(first.Spec), "expected the refusal to leave the definition as it was")
 	g.Expect(h.client.Delete(t.Context(), ticket("v2", "late"))).To(Succeed())
 
 	// Without objects, nothing is in the way.
 	for range 5 {
-		g.Expect(runner.Define(t.Context(), h.options.Config, old)).To(Succeed())
+		g.Expect(install.CRDs(t.Context(), h.options.Config, old)).To(Succeed())
 		present := defined()
 		g.Expect(present.Status.StoredVersions).To(Equal([]string{"v1"}))
 		g.Expect(present.Spec.Versions).To(HaveExactElements(HaveField("Name", "v1")))
 		g.Expect(present.UID).To(Equal(first.UID), "expected the definition to be replaced in place")
 		g.Expect(h.client.Create(t.Context(), ticket("v1", "seat"))).To(Succeed())
 		g.Expect(h.client.Delete(t.Context(), ticket("v1", "seat"))).To(Succeed())
-		g.Expect(runner.Define(t.Context(), h.options.Config, both)).To(Succeed())
+		g.Expect(install.CRDs(t.Context(), h.options.Config, both)).To(Succeed())
 		g.Expect(h.client.Create(t.Context(), ticket("v2", "seat"))).To(Succeed())
 		g.Expect(h.client.Delete(t.Context(), ticket("v2", "seat"))).To(Succeed())
 	}

@@ -1,6 +1,8 @@
 package runner
 
-import "time"
+import (
+	"time"
+)
 
 // Timeouts are safety nets: what is waited for takes a fraction of them, unless the machine has much else to do.
 const (
@@ -8,19 +10,9 @@ const (
 	readyTimeout = 60 * time.Second
 	// deployTimeout bounds the wait for the pods of an operator that is deployed, and for its webhooks.
 	deployTimeout = 3 * time.Minute
-	// replaceTimeout bounds the wait until another version of a CustomResourceDefinition is served. It takes some milliseconds.
-	replaceTimeout = 10 * time.Minute
 	// gracePeriod is how long a process may take to exit after a SIGTERM: what a kubelet would give it by the manager's
 	// terminationGracePeriodSeconds in kubebuilder's layout.
 	gracePeriod = 10 * time.Second
-	// closeTimeout is how long a client may take to close a connection to a webhook that is being cut. An API server does so at once,
-	// unless it is paused: one that has much else to do must not send another request this way.
-	closeTimeout = 30 * time.Second
-	// probePeriod is the shortest that a pod's readiness probe can have. A kubelet takes a pod for unready that has missed
-	// three probes of a second each; probeTimeout is as long as they are together, so that a replica on a busy machine is
-	// not taken for one that hangs.
-	probePeriod  = time.Second
-	probeTimeout = 3 * time.Second
 	// deployedProbeSeconds is how long a kubelet's probe of a deployed operator waits for an answer; the default is one second.
 	deployedProbeSeconds = 10
 	// withdrawalTime is the time between the signal that stops a replica and the end of its endpoint. In a cluster, controllers and

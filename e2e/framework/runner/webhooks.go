@@ -2,20 +2,13 @@ package runner
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
-	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/framework/manifest"
+	"github.com/example/operator-testbed/e2e/framework/runner/internal/forwarder"
 )
-
-// configurations are the kinds that make the API server call webhooks.
-var configurations = []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}
-
-// workloads are the kinds that make an operator run as an image, or lead to it when it does; as a process it needs neither.
-var workloads = []string{"Deployment", "Service"}
 
 // RemoveWebhooks deletes the webhook configurations that [Start] has installed: for an operator that stops while its cluster stays up,
 // where requests would otherwise be refused because no webhook answers. CustomResourceDefinitions stay as they are.
@@ -23,7 +16,7 @@ func (o *Operator) RemoveWebhooks(ctx context.Context) error {
 	if !o.served {
 		return nil
 	}
-	for _, configuration := range o.options.Manifests.Select(configurations...) {
+	for _, configuration := range o.options.Manifests.Select(manifest.WebhookConfigurations...) {
 		if err := client.IgnoreNotFound(o.admin.Delete(ctx, configuration)); err != nil {
 			return fmt.Errorf("removing %s %s: %w", configuration.GetKind(), configuration.GetName(), err)
 		}
@@ -31,108 +24,19 @@ func (o *Operator) RemoveWebhooks(ctx context.Context) error {
 	return nil
 }
 
-// HasWebhooks reports whether the manifests make the API server call webhooks.
-func (m Manifests) HasWebhooks() bool { return len(m.Select(configurations...)) > 0 }
+// forwarder is the name of the operator's forwarder.
+func (o *Operator) forwarder() string { return o.options.Name + "-webhooks" }
 
-// withoutWebhooks returns what installs the operator where its webhooks can't be called.
-func (m Manifests) withoutWebhooks() []*unstructured.Unstructured {
-	return m.Without(slices.Concat(workloads, configurations, []string{definition})...)
-}
-
-// withWebhooksAt returns what installs the operator with its webhooks at a port of this machine's loopback. The configurations
-// still name their Service, so the API server still asks for a certificate of the Service's name; but the Service leads to
-// 127.0.0.1, and its port is the given one. The configurations trust the authority, unless it is nil.
-func (m Manifests) withWebhooksAt(port int64, authority []byte) []*unstructured.Unstructured {
-	services := m.webhookServices()
-	var objects []*unstructured.Unstructured
-	for _, object := range m.Without("Deployment", definition) {
-		switch {
-		case slices.Contains(configurations, object.GetKind()):
-			object = calledAt(object, services, port, authority)
-		case object.GetKind() == "Service" && slices.Contains(services, client.ObjectKeyFromObject(object)):
-			object = toLocalhost(object)
-		case object.GetKind() == "Service":
-			continue
-		}
-		objects = append(objects, object)
+// settle sets which replicas the forwarder can choose from: see [forwarder.Settle].
+func (o *Operator) settle(ctx context.Context) error {
+	if !o.served {
+		return nil
 	}
-	return objects
-}
-
-// conversionsAt returns the CustomResourceDefinitions whose objects the operator converts from one version to another, by a webhook
-// at a port of this machine's loopback: see withWebhooksAt.
-func (m Manifests) conversionsAt(port int64, authority []byte) Manifests {
-	services := m.webhookServices()
-	var converted []*unstructured.Unstructured
-	for _, d := range m.Select(definition) {
-		if len(clientConfigsOf(d)) > 0 {
-			converted = append(converted, calledAt(d, services, port, authority))
+	var endpoints []forwarder.Endpoint
+	for _, r := range o.replicas {
+		if r.serving {
+			endpoints = append(endpoints, forwarder.Endpoint{Process: r.name, Webhook: r.at.webhook, Health: r.at.health, Leaving: r.leaving, Withdrawn: r.withdrawn})
 		}
 	}
-	return NewManifests(converted...)
-}
-
-// calledAt returns a copy of an object that makes the API server call webhooks. It calls those of the Services at the port, and trusts
-// the authority, unless it is nil.
-func calledAt(object *unstructured.Unstructured, services []client.ObjectKey, port int64, authority []byte) *unstructured.Unstructured {
-	object = object.DeepCopy()
-	for _, clientConfig := range clientConfigsOf(object) {
-		service := clientConfig["service"].(map[string]any)
-		if !slices.Contains(services, keyOf(service)) {
-			continue
-		}
-		service["port"] = port
-		if authority != nil {
-			clientConfig["caBundle"] = base64.StdEncoding.EncodeToString(authority)
-		}
-	}
-	return object
-}
-
-// webhookServices are the Services of the manifests that webhook configurations and CustomResourceDefinitions name.
-func (m Manifests) webhookServices() []client.ObjectKey {
-	var named []client.ObjectKey
-	for _, object := range m.Select(append([]string{definition}, configurations...)...) {
-		for _, clientConfig := range clientConfigsOf(object) {
-			named = append(named, keyOf(clientConfig["service"].(map[string]any)))
-		}
-	}
-	var keys []client.ObjectKey
-	for _, service := range m.Select("Service") {
-		if key := client.ObjectKeyFromObject(service); slices.Contains(named, key) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-// clientConfigsOf returns the clientConfig of each webhook of a configuration, or of a CustomResourceDefinition, that names a Service.
-func clientConfigsOf(object *unstructured.Unstructured) []map[string]any {
-	var clientConfigs []map[string]any
-	webhooks, _ := object.Object["webhooks"].([]any)
-	conversion, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "conversion", "webhook")
-	for _, entry := range append(webhooks, conversion) {
-		webhook, _ := entry.(map[string]any)
-		clientConfig, _ := webhook["clientConfig"].(map[string]any)
-		if _, ok := clientConfig["service"].(map[string]any); ok {
-			clientConfigs = append(clientConfigs, clientConfig)
-		}
-	}
-	return clientConfigs
-}
-
-func keyOf(service map[string]any) client.ObjectKey {
-	namespace, _ := service["namespace"].(string)
-	name, _ := service["name"].(string)
-	return client.ObjectKey{Namespace: namespace, Name: name}
-}
-
-// toLocalhost returns a Service of the same name that leads to this machine.
-func toLocalhost(service *unstructured.Unstructured) *unstructured.Unstructured {
-	object := service.DeepCopy()
-	object.Object["spec"] = map[string]any{
-		"type":         string(corev1.ServiceTypeExternalName),
-		"externalName": "127.0.0.1", // not localhost, which may be ::1 as well
-	}
-	return object
+	return forwarder.Settle(ctx, o.options.Supervisor, o.forwarder(), endpoints)
 }

@@ -3,11 +3,11 @@ package runner_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -33,6 +33,8 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
@@ -98,7 +100,7 @@ func newGatehouse(t *testing.T) *gatehouse {
 	if err := runner.Build(t.Context(), ".", "./internal/gatekeeper", binary); err != nil {
 		t.Fatal(err)
 	}
-	manifests, err := runner.Render("testdata/webhooks")
+	manifests, err := manifest.Render("../manifest/testdata/webhooks")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -432,14 +434,14 @@ func freePort() int {
 func (h *gatehouse) issued(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(h.operator.Stop(ctx)).To(Succeed())
-	manifests, err := runner.Render("testdata/issued")
+	manifests, err := manifest.Render("../manifest/testdata/issued")
 	g.Expect(err).NotTo(HaveOccurred())
-	content, err := runner.NewManifests(manifests.Without("Issuer", "Certificate")...).YAML()
+	content, err := manifest.New(manifests.Without("Issuer", "Certificate")...).YAML()
 	g.Expect(err).NotTo(HaveOccurred())
 	options := h.options
 	options.Env, options.Replicas = nil, 1
 	options.Own, options.Confinement = false, runner.Confinement{Optional: true} // as it would be in somebody else's image
-	options.Manifests, err = runner.Parse(bytes.ReplaceAll(content, []byte("9443"), []byte(strconv.Itoa(freePort()))))
+	options.Manifests, err = manifest.Parse(bytes.ReplaceAll(content, []byte("9443"), []byte(strconv.Itoa(freePort()))))
 	g.Expect(err).NotTo(HaveOccurred())
 	h.operator, err = runner.Start(ctx, options)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -469,16 +471,16 @@ func (h *gatehouse) removed(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(h.operator.Stop(t.Context())).To(Succeed())
 	absent := func() int {
-		objects, err := runner.Absent(t.Context(), h.options.Config, h.options.Manifests)
+		objects, err := install.Absent(t.Context(), h.options.Config, h.options.Manifests)
 		g.Expect(err).NotTo(HaveOccurred())
 		return len(objects)
 	}
 	all := h.options.Manifests.Without("Deployment")
-	g.Expect(runner.Apply(t.Context(), h.client, all)).To(Succeed())
+	g.Expect(install.Apply(t.Context(), h.client, all)).To(Succeed())
 	g.Expect(absent()).To(BeZero())
 	last := all[len(all)-1:]
-	g.Expect(runner.Remove(t.Context(), h.options.Config, last)).To(Succeed())
+	g.Expect(install.Remove(t.Context(), h.options.Config, last)).To(Succeed())
 	g.Expect(absent()).To(Equal(1))
-	g.Expect(runner.Remove(t.Context(), h.options.Config, all)).To(Succeed(), "what is gone already is fine")
+	g.Expect(install.Remove(t.Context(), h.options.Config, all)).To(Succeed(), "what is gone already is fine")
 	g.Expect(absent()).To(Equal(len(all)))
 }

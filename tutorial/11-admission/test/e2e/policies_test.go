@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/11-admission/api/v1alpha1"
 )
 
@@ -80,7 +81,7 @@ func applyPolicies(ctx context.Context, s *framework.Scope) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	policies, err := runner.Load(path)
+	policies, err := manifest.Load(path)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -88,12 +89,12 @@ func applyPolicies(ctx context.Context, s *framework.Scope) {
 		removeConfigurations(ctx, s)
 	}
 	s.Cleanup(func() {
-		if err := runner.Remove(context.WithoutCancel(ctx), s.Config, policies.Objects()); err != nil {
+		if err := install.Remove(context.WithoutCancel(ctx), s.Config, policies.Objects()); err != nil {
 			s.Error(err)
 		}
 		untilForgotten(context.WithoutCancel(ctx), s)
 	})
-	if err := runner.Apply(ctx, s.Client, policies.Objects()); err != nil {
+	if err := install.Apply(ctx, s.Client, policies.Objects()); err != nil {
 		s.Fatal(err)
 	}
 }

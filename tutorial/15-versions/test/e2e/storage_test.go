@@ -23,7 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/15-versions/api/v1alpha1"
 	cachev1beta1 "github.com/example/operator-testbed/tutorial/15-versions/api/v1beta1"
 )
@@ -75,7 +76,7 @@ func replace(ctx context.Context, s *framework.Scope, spec apiextensionsv1.Custo
 	crd := &unstructured.Unstructured{Object: map[string]any{"spec": content["spec"]}}
 	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	crd.SetName(resource + "." + cachev1beta1.GroupVersion.Group)
-	if err := runner.Define(ctx, s.Config, runner.NewManifests(crd)); err != nil {
+	if err := install.CRDs(ctx, s.Config, manifest.New(crd)); err != nil {
 		s.Fatal(err)
 	}
 }

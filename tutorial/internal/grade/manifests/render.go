@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // RefusedError says which manifest may not be applied, and why, in one sentence for its author.
@@ -40,7 +40,7 @@ type Object = unstructured.Unstructured
 
 // Rendered are the manifests in a directory config.
 type Rendered struct {
-	// Loaded are the objects of each path in config that a suite may apply, loaded as [runner.Load] does it.
+	// Loaded are the objects of each path in config that a suite may apply, loaded as [manifest.Load] does it.
 	Loaded map[string][]*Object `json:"loaded"`
 	// Files are the documents of each YAML file that is not a kustomization, by its path in config, as far as they can be read.
 	Files map[string][]*Object `json:"files"`
@@ -194,7 +194,7 @@ func present(files map[string][]byte, name string) bool {
 	return false
 }
 
-// load returns the objects at a path in config, as [runner.Load] does: those of a file, of a kustomization, or of the files in a directory
+// load returns the objects at a path in config, as [manifest.Load] does: those of a file, of a kustomization, or of the files in a directory
 // without one. A cluster takes CustomResourceDefinitions from files with more endings, whether or not there is a kustomization.
 func load(memory filesys.FileSystem, files map[string][]byte, name string) ([]*Object, error) {
 	if content, isFile := files[name]; isFile {
@@ -225,14 +225,14 @@ func load(memory filesys.FileSystem, files map[string][]byte, name string) ([]*O
 
 // parse returns the objects of a file that is applied as it is.
 func parse(file string, content []byte) ([]*Object, error) {
-	parsed, err := runner.Parse(content)
+	parsed, err := manifest.Parse(content)
 	if err != nil {
 		return nil, refuse("config/%s can't be read: %v", file, err)
 	}
 	return parsed.Objects(), nil
 }
 
-// render builds the kustomization in a directory of config, as [runner.Render] does.
+// render builds the kustomization in a directory of config, as [manifest.Render] does.
 func render(memory filesys.FileSystem, directory string) (objects []*Object, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -263,7 +263,7 @@ func render(memory filesys.FileSystem, directory string) (objects []*Object, err
 func documents(content []byte) []*Object {
 	var objects []*Object
 	for document := range bytes.SplitSeq(append([]byte("\n"), content...), []byte("\n---")) {
-		if parsed, err := runner.Parse(document); err == nil {
+		if parsed, err := manifest.Parse(document); err == nil {
 			objects = append(objects, parsed.Objects()...)
 		}
 	}

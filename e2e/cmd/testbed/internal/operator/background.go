@@ -14,6 +14,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/runner/probe"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
@@ -69,7 +70,7 @@ func Ready(ctx context.Context, sup *supervisor.Supervisor) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, fmt.Errorf("no answer within %s", probeTimeout))
 	defer cancel()
-	return runner.Probe(ctx, known.Health)
+	return probe.Ready(ctx, known.Health)
 }
 
 // probeTimeout is how long the operator may take to answer a readiness probe.

@@ -12,7 +12,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/install"
 	"github.com/example/operator-testbed/e2e/reaper"
 	"github.com/example/operator-testbed/e2e/tier"
 )
@@ -46,7 +46,7 @@ func TestEnsure(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := runner.Define(t.Context(), cluster.KubernetesRestConfig(), program.Manifests); err != nil {
+	if err := install.CRDs(t.Context(), cluster.KubernetesRestConfig(), program.Manifests); err != nil {
 		t.Fatal(err)
 	}
 

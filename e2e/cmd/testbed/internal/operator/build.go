@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
@@ -15,7 +16,7 @@ type Program struct {
 	// Binary is the executable.
 	Binary string
 	// Manifests install it: what its config/local renders to, or else its config/default.
-	Manifests runner.Manifests
+	Manifests manifest.Set
 }
 
 // Finished is the directory of the clone's own operator.
@@ -50,7 +51,7 @@ func build(ctx context.Context, root, directory, suffix string, compile func(dir
 	if _, err := os.Stat(filepath.Join(at, "cmd")); err != nil {
 		return Program{}, fmt.Errorf("there is no operator to run in %s: it has no directory cmd", directory)
 	}
-	manifests, err := runner.Render(runner.Local(filepath.Join(at, "config", "default")))
+	manifests, err := manifest.Render(manifest.Local(filepath.Join(at, "config", "default")))
 	if err != nil {
 		return Program{}, err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/logtail"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/install"
 	"github.com/example/operator-testbed/kind/home"
 )
 
@@ -80,7 +80,7 @@ func (f Foreground) Run(ctx context.Context) (returned error) {
 	defer func() { returned = errors.Join(returned, sup.Shutdown(orderly)) }()
 
 	// Not before it is certain that no other terminal runs an operator, whose CustomResourceDefinitions say how to reach it.
-	if err := runner.Define(ctx, f.Config, f.Program.Manifests); err != nil {
+	if err := install.CRDs(ctx, f.Config, f.Program.Manifests); err != nil {
 		return err
 	}
 

@@ -14,14 +14,14 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/framework/inventory"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
 // Lead waits until the operator that sup runs is the leader. A process that is ready serves only from then on, and the lease of one that
 // was killed has to expire first. waits is called with the lease and its holder if it is another process, and when it becomes another one.
 // Lead returns at once, with nil, if there is no leader election, if the roles do not name its lease, or if no process holds the lease. It also returns nil if the operator exits.
-func Lead(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor, manifests runner.Manifests, waits func(lease client.ObjectKey, holder string)) error {
+func Lead(ctx context.Context, config *rest.Config, sup *supervisor.Supervisor, manifests manifest.Set, waits func(lease client.ObjectKey, holder string)) error {
 	manager, err := manifests.Manager()
 	if err != nil {
 		return err

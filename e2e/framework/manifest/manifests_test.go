@@ -1,4 +1,4 @@
-package runner_test
+package manifest_test
 
 import (
 	"os"
@@ -8,12 +8,12 @@ import (
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 func TestRenderSortsLikeKubectl(t *testing.T) {
 	g := NewWithT(t)
-	manifests, err := runner.Render("../../../operator/config/default")
+	manifests, err := manifest.Render("../../../operator/config/default")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(manifests.Objects()[0].GetKind()).To(Equal("Namespace"), "what others need comes first")
 	for _, object := range manifests.Objects() {
@@ -25,7 +25,7 @@ func TestRenderSortsLikeKubectl(t *testing.T) {
 
 func TestManagerIsWhoTheManifestsSay(t *testing.T) {
 	g := NewWithT(t)
-	manifests, err := runner.Render("../../../operator/config/default")
+	manifests, err := manifest.Render("../../../operator/config/default")
 	g.Expect(err).NotTo(HaveOccurred())
 	manager, err := manifests.Manager()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -34,19 +34,19 @@ func TestManagerIsWhoTheManifestsSay(t *testing.T) {
 }
 
 func TestRenderNamesTheDirectoryItCannotRender(t *testing.T) {
-	_, err := runner.Render("testdata/none")
+	_, err := manifest.Render("testdata/none")
 	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("rendering the kustomization testdata/none")))
 }
 
 func TestLoadReadsWhatYAMLHasWritten(t *testing.T) {
 	g := NewWithT(t)
-	rendered, err := runner.Load("../../../operator/config/default")
+	rendered, err := manifest.Load("../../../operator/config/default")
 	g.Expect(err).NotTo(HaveOccurred())
 	content, err := rendered.YAML()
 	g.Expect(err).NotTo(HaveOccurred())
 	file := filepath.Join(t.TempDir(), "install.yaml")
 	g.Expect(os.WriteFile(file, append([]byte("# A comment.\n---\n"), content...), 0o600)).To(Succeed())
-	loaded, err := runner.Load(file)
+	loaded, err := manifest.Load(file)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(loaded.Objects()).To(Equal(rendered.Objects()))
 }
@@ -61,7 +61,7 @@ func TestLoadReadsTheFilesOfADirectory(t *testing.T) {
 			} {
 				g.Expect(os.WriteFile(filepath.Join(directory, file), []byte(content), 0o600)).To(Succeed())
 			}
-			loaded, err := runner.Load(directory)
+			loaded, err := manifest.Load(directory)
 			g.Expect(err).NotTo(HaveOccurred())
 			var names []string
 			for _, object := range loaded.Objects() {
@@ -74,10 +74,10 @@ func TestLoadReadsTheFilesOfADirectory(t *testing.T) {
 
 func TestLoadNamesTheFileItCannotRead(t *testing.T) {
 	g := NewWithT(t)
-	_, err := runner.Load("testdata/none.yaml")
+	_, err := manifest.Load("testdata/none.yaml")
 	g.Expect(err).To(MatchError(ContainSubstring("testdata/none.yaml")))
 	file := filepath.Join(t.TempDir(), "install.yaml")
 	g.Expect(os.WriteFile(file, []byte("metadata: {}\n"), 0o600)).To(Succeed())
-	_, err = runner.Load(file)
+	_, err = manifest.Load(file)
 	g.Expect(err).To(MatchError(And(ContainSubstring(file), ContainSubstring("Kind"))))
 }

@@ -1,4 +1,4 @@
-package runner
+package install
 
 import (
 	"context"
@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // forgetVersions prepares a CustomResourceDefinition that exists for one that lacks some of its versions. The API server refuses to
@@ -51,7 +53,7 @@ func forgetVersions(ctx context.Context, config *rest.Config, c client.Client, p
 		err = c.Status().Patch(ctx, present, client.RawPatch(types.MergePatchType, patch), fieldOwner)
 	}
 	if err != nil {
-		return fmt.Errorf("removing %s from status.storedVersions of %s %s: %w", strings.Join(lacking, ", "), definition, present.GetName(), err)
+		return fmt.Errorf("removing %s from status.storedVersions of %s %s: %w", strings.Join(lacking, ", "), manifest.CRD, present.GetName(), err)
 	}
 	return nil
 }
@@ -68,15 +70,15 @@ func storeAsWanted(ctx context.Context, config *rest.Config, c client.Client, pr
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(both)
 	if err != nil {
-		return "", fmt.Errorf("writing %s %s: %w", definition, next.GetName(), err)
+		return "", fmt.Errorf("writing %s %s: %w", manifest.CRD, next.GetName(), err)
 	}
 	i := slices.IndexFunc(next.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
 	if i < 0 {
-		return "", fmt.Errorf("%s %s has no storage version", definition, next.GetName())
+		return "", fmt.Errorf("%s %s has no storage version", manifest.CRD, next.GetName())
 	}
 	storage = next.Spec.Versions[i].Name
 	if err := replaceServed(ctx, config, c, present, &unstructured.Unstructured{Object: content}); err != nil {
-		return "", fmt.Errorf("making %s the storage version of %s %s: %w", storage, definition, next.GetName(), err)
+		return "", fmt.Errorf("making %s the storage version of %s %s: %w", storage, manifest.CRD, next.GetName(), err)
 	}
 	return storage, nil
 }
@@ -87,7 +89,7 @@ func refuseObjects(ctx context.Context, config *rest.Config, crd *apiextensionsv
 	if err == nil && len(objects) == 0 {
 		return nil
 	}
-	why := fmt.Sprintf("%s %s can't be replaced by one without %s, in which objects may be stored", definition, crd.GetName(), strings.Join(versions, ", "))
+	why := fmt.Sprintf("%s %s can't be replaced by one without %s, in which objects may be stored", manifest.CRD, crd.GetName(), strings.Join(versions, ", "))
 	if err != nil {
 		return fmt.Errorf("%s; listing all %s failed, so there may be some: %w", why, crd.Spec.Names.Plural, err)
 	}

@@ -1,4 +1,4 @@
-package runner
+package forwarder
 
 import (
 	"bufio"
@@ -21,14 +21,14 @@ import (
 
 // actor plays a replica: behind its webhook address, it answers every line with its name.
 type actor struct {
-	endpoint
+	Endpoint
 	state   supervisor.State
 	unready atomic.Bool
 }
 
 func newActor(t *testing.T, name string) *actor {
 	t.Helper()
-	a := &actor{endpoint: endpoint{Process: name}, state: supervisor.Running}
+	a := &actor{Endpoint: Endpoint{Process: name}, state: supervisor.Running}
 	health := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if a.unready.Load() {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -88,9 +88,9 @@ func newStageClosing(t *testing.T, closing time.Duration, actors ...*actor) *sta
 		return list
 	}, t.Logf)
 	s.probing, s.closing = time.Minute, closing // nobody here hangs, however slow the machine is
-	var endpoints []endpoint
+	var endpoints []Endpoint
 	for _, a := range actors {
-		endpoints = append(endpoints, a.endpoint)
+		endpoints = append(endpoints, a.Endpoint)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -194,7 +194,7 @@ func TestSettleCutsTheConnectionsOfWhoIsHeld(t *testing.T) {
 		seen <- err
 		byName["a"].Close()
 	}()
-	s.settle(t.Context(), []endpoint{a.endpoint, b.endpoint})
+	s.settle(t.Context(), []Endpoint{a.Endpoint, b.Endpoint})
 	g.Expect(seen).To(Receive(Equal(io.EOF)), "the client knows when settle returns")
 	g.Expect(byName["b"].ask()).To(Equal("b"), "who is well keeps its connections")
 	g.Expect(s.dial(t).ask()).To(Equal("b"))
@@ -213,17 +213,17 @@ func TestSettleLeavesTheConnectionsOfWhoIsBeingStopped(t *testing.T) {
 		d := s.dial(t)
 		byName[d.ask()] = d
 	}
-	leaving, withdrawn := a.endpoint, a.endpoint
+	leaving, withdrawn := a.Endpoint, a.Endpoint
 	leaving.Leaving = true
-	s.settle(t.Context(), []endpoint{leaving, b.endpoint})
+	s.settle(t.Context(), []Endpoint{leaving, b.Endpoint})
 	a.unready.Store(true) // only now, because the forwarder also looks every second
 	s.cutUnready(t.Context())
 	g.Expect([]string{s.dial(t).ask(), s.dial(t).ask()}).To(ConsistOf("a", "b"))
 	withdrawn.Withdrawn = true
-	s.settle(t.Context(), []endpoint{withdrawn, b.endpoint})
+	s.settle(t.Context(), []Endpoint{withdrawn, b.Endpoint})
 	g.Expect([]string{s.dial(t).ask(), s.dial(t).ask()}).To(ConsistOf("b", "b"))
 	g.Expect(byName["a"].ask()).To(Equal("a"))
-	s.settle(t.Context(), []endpoint{b.endpoint})
+	s.settle(t.Context(), []Endpoint{b.Endpoint})
 	g.Expect(byName["a"].ask()).To(BeEmpty())
 }
 
@@ -234,7 +234,7 @@ func TestSettleCutsTheConnectionsOfAnEarlierRun(t *testing.T) {
 	s := newStageClosing(t, 0, before)
 	old := s.dial(t)
 	g.Expect(old.ask()).To(Equal("before"))
-	s.settle(t.Context(), []endpoint{after.endpoint})
+	s.settle(t.Context(), []Endpoint{after.Endpoint})
 	g.Expect(old.ask()).To(BeEmpty())
 	g.Expect(s.dial(t).ask()).To(Equal("after"))
 }

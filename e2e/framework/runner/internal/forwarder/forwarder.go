@@ -1,4 +1,5 @@
-package runner
+// Package forwarder plays the Service of an operator's webhooks, within a supervisor.
+package forwarder
 
 import (
 	"context"
@@ -11,6 +12,15 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/framework/runner/probe"
+)
+
+const (
+	// closeTimeout is how long a client may take to close a connection to a webhook that is being cut. An API server does so at once,
+	// unless it is paused: one that has much else to do must not send another request this way.
+	closeTimeout = 30 * time.Second
+	// probePeriod is the shortest that a pod's readiness probe can have.
+	probePeriod = time.Second
 )
 
 // forwarder plays the Service of an operator's webhooks: it takes connections and carries each to a replica that is ready. It
@@ -26,13 +36,13 @@ type forwarder struct {
 	probing, closing time.Duration
 
 	mu        sync.Mutex
-	endpoints []endpoint
+	endpoints []Endpoint
 	turn      int // whose turn the next connection is
-	links     map[*link]endpoint
+	links     map[*link]Endpoint
 }
 
 func newForwarder(status func() []supervisor.ProcessStatus, logf func(string, ...any)) *forwarder {
-	return &forwarder{status: status, logf: logf, probing: probeTimeout, closing: closeTimeout, links: map[*link]endpoint{}}
+	return &forwarder{status: status, logf: logf, probing: probe.Timeout, closing: closeTimeout, links: map[*link]Endpoint{}}
 }
 
 // run forwards until ctx is done, and returns when every connection is closed.
@@ -63,7 +73,7 @@ func (f *forwarder) run(ctx context.Context, listener net.Listener) {
 }
 
 // settle makes the endpoints those that connections go to, and returns when there is none to another or an unready one.
-func (f *forwarder) settle(ctx context.Context, endpoints []endpoint) {
+func (f *forwarder) settle(ctx context.Context, endpoints []Endpoint) {
 	f.mu.Lock()
 	f.endpoints = endpoints
 	f.mu.Unlock()
@@ -111,10 +121,10 @@ func (f *forwarder) connect(ctx context.Context, client *net.TCPConn) (*link, er
 }
 
 // inTurn returns the endpoints, beginning with another one each time.
-func (f *forwarder) inTurn() []endpoint {
+func (f *forwarder) inTurn() []Endpoint {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	endpoints := slices.DeleteFunc(slices.Clone(f.endpoints), func(e endpoint) bool { return e.Withdrawn })
+	endpoints := slices.DeleteFunc(slices.Clone(f.endpoints), func(e Endpoint) bool { return e.Withdrawn })
 	if len(endpoints) == 0 {
 		return nil
 	}
@@ -124,7 +134,7 @@ func (f *forwarder) inTurn() []endpoint {
 }
 
 // add takes a link in charge, unless its endpoint has gone meanwhile.
-func (f *forwarder) add(l *link, e endpoint) bool {
+func (f *forwarder) add(l *link, e Endpoint) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !slices.Contains(f.endpoints, e) {
@@ -135,7 +145,7 @@ func (f *forwarder) add(l *link, e endpoint) bool {
 }
 
 // ready is what a kubelet finds out about a pod: that its process runs and its readiness probe succeeds.
-func (f *forwarder) ready(ctx context.Context, e endpoint) bool {
+func (f *forwarder) ready(ctx context.Context, e Endpoint) bool {
 	runs := slices.ContainsFunc(f.status(), func(p supervisor.ProcessStatus) bool {
 		return p.Name == e.Process && p.State == supervisor.Running
 	})
@@ -144,17 +154,17 @@ func (f *forwarder) ready(ctx context.Context, e endpoint) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.probing)
 	defer cancel()
-	return Probe(ctx, e.Health) == nil
+	return probe.Ready(ctx, e.Health) == nil
 }
 
 // cutUnready ends the links to endpoints that have gone or are not ready, and returns when both sides have let go of them.
 func (f *forwarder) cutUnready(ctx context.Context) {
 	f.mu.Lock()
-	byEndpoint := map[endpoint][]*link{}
+	byEndpoint := map[Endpoint][]*link{}
 	for l, e := range f.links {
 		byEndpoint[e.address()] = append(byEndpoint[e.address()], l)
 	}
-	var current []endpoint
+	var current []Endpoint
 	for _, e := range f.endpoints {
 		if e.Leaving || e.Withdrawn {
 			delete(byEndpoint, e.address())
@@ -178,10 +188,10 @@ func (f *forwarder) cutUnready(ctx context.Context) {
 }
 
 // isStopping reports whether an endpoint is being stopped by now, so that it need not be ready.
-func (f *forwarder) isStopping(e endpoint) bool {
+func (f *forwarder) isStopping(e Endpoint) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.ContainsFunc(f.endpoints, func(now endpoint) bool { return now.address() == e && (now.Leaving || now.Withdrawn) })
+	return slices.ContainsFunc(f.endpoints, func(now Endpoint) bool { return now.address() == e && (now.Leaving || now.Withdrawn) })
 }
 
 // link is a connection that is being carried.

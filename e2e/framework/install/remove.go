@@ -1,4 +1,4 @@
-package runner
+package install
 
 import (
 	"context"
@@ -11,12 +11,13 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// Absent returns those objects of the manifests that are not on the cluster: what [Start] is going to add to it, except for the
+// Absent returns those objects of the manifests that are not on the cluster: what starting the operator is going to add to it, except for the
 // workload. On a cluster that outlives the operator, they are what to [Remove] afterwards.
-func Absent(ctx context.Context, config *rest.Config, m Manifests) ([]*unstructured.Unstructured, error) {
+func Absent(ctx context.Context, config *rest.Config, m manifest.Set) ([]*unstructured.Unstructured, error) {
 	c, err := client.New(config, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the cluster: %w", err)

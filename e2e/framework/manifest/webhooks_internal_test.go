@@ -1,4 +1,4 @@
-package runner
+package manifest
 
 import (
 	"encoding/base64"
@@ -27,7 +27,7 @@ func servicesOf(configuration *unstructured.Unstructured) []map[string]any {
 	return services
 }
 
-func render(t *testing.T, dir string) Manifests {
+func render(t *testing.T, dir string) Set {
 	t.Helper()
 	m, err := Render(dir)
 	if err != nil {
@@ -39,7 +39,7 @@ func render(t *testing.T, dir string) Manifests {
 func TestWebhooksLeadToThePort(t *testing.T) {
 	g := NewWithT(t)
 	m := render(t, "testdata/webhooks")
-	objects := m.withWebhooksAt(12345, nil)
+	objects := m.WithWebhooksAt(12345, nil)
 	g.Expect(kindsAndNames(objects)).To(ConsistOf("Namespace/gatekeeper-system", "ServiceAccount/gatekeeper", "Service/gatekeeper-webhook",
 		"MutatingWebhookConfiguration/gatekeeper", "ValidatingWebhookConfiguration/gatekeeper"))
 	g.Expect(objects[0].GetKind()).To(Equal("Namespace"), "the order is kustomize's")
@@ -66,7 +66,7 @@ func TestWebhooksLeadToThePort(t *testing.T) {
 func TestConversionsLeadToThePort(t *testing.T) {
 	g := NewWithT(t)
 	m := render(t, "testdata/issued")
-	converted := m.conversionsAt(12345, []byte("the authority")).Objects()
+	converted := m.ConversionsAt(12345, []byte("the authority")).Objects()
 	g.Expect(kindsAndNames(converted)).To(Equal([]string{"CustomResourceDefinition/gizmos.test.example.com"}), "the operator converts nothing else")
 	g.Expect(clientConfigsOf(converted[0])).To(ConsistOf(map[string]any{
 		"service": map[string]any{
@@ -74,15 +74,15 @@ func TestConversionsLeadToThePort(t *testing.T) {
 		},
 		"caBundle": base64.StdEncoding.EncodeToString([]byte("the authority")),
 	}))
-	g.Expect(NewManifests(append(converted, m.Select("Service")...)...).webhookServices()).To(
+	g.Expect(New(append(converted, m.Select("Service")...)...).WebhookServices()).To(
 		ConsistOf(client.ObjectKey{Namespace: "gatekeeper-system", Name: "gatekeeper-webhook"}), "also where there is no other webhook")
 }
 
 func TestWithoutWebhooks(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect(render(t, "testdata/webhooks").HasWebhooks()).To(BeTrue())
-	g.Expect(Manifests{objects: render(t, "testdata/webhooks").withoutWebhooks()}.HasWebhooks()).To(BeFalse())
-	g.Expect(kindsAndNames(render(t, "testdata/webhooks").withoutWebhooks())).To(ConsistOf("Namespace/gatekeeper-system", "ServiceAccount/gatekeeper"))
+	g.Expect(Set{objects: render(t, "testdata/webhooks").WithoutWebhooks()}.HasWebhooks()).To(BeFalse())
+	g.Expect(kindsAndNames(render(t, "testdata/webhooks").WithoutWebhooks())).To(ConsistOf("Namespace/gatekeeper-system", "ServiceAccount/gatekeeper"))
 }
 
 func TestAWebhookWithAURLIsNoMatterOfOurs(t *testing.T) {
@@ -90,7 +90,19 @@ func TestAWebhookWithAURLIsNoMatterOfOurs(t *testing.T) {
 	url := map[string]any{"clientConfig": map[string]any{"url": "https://example.com"}}
 	configuration := &unstructured.Unstructured{Object: map[string]any{"webhooks": []any{url, "nonsense"}}}
 	configuration.SetKind("ValidatingWebhookConfiguration")
-	m := Manifests{objects: []*unstructured.Unstructured{configuration}}
-	g.Expect(m.webhookServices()).To(BeEmpty())
-	g.Expect(m.withWebhooksAt(1, nil)[0].Object).To(Equal(configuration.Object))
+	m := Set{objects: []*unstructured.Unstructured{configuration}}
+	g.Expect(m.WebhookServices()).To(BeEmpty())
+	g.Expect(m.WithWebhooksAt(1, nil)[0].Object).To(Equal(configuration.Object))
+}
+
+func TestWebhooksTrustTheAuthority(t *testing.T) {
+	g := NewWithT(t)
+	var bundles []any
+	for _, object := range render(t, "testdata/webhooks").WithWebhooksAt(12345, []byte("the authority")) {
+		for _, clientConfig := range clientConfigsOf(object) {
+			bundles = append(bundles, clientConfig["caBundle"])
+		}
+	}
+	ours := base64.StdEncoding.EncodeToString([]byte("the authority"))
+	g.Expect(bundles).To(Equal([]any{ours, ours, ours, nil}), "three webhooks name the operator's Service, the last one somebody else's")
 }

@@ -1,4 +1,4 @@
-package runner
+package install
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
@@ -29,7 +30,7 @@ func replaceSpec(ctx context.Context, c client.Client, present client.Object, sp
 		err = c.Patch(ctx, present, client.RawPatch(types.JSONPatchType, patch), append(how, fieldOwner)...)
 	}
 	if err != nil {
-		return fmt.Errorf("updating %s %s: %w", definition, present.GetName(), err)
+		return fmt.Errorf("updating %s %s: %w", manifest.CRD, present.GetName(), err)
 	}
 	return nil
 }
@@ -80,7 +81,7 @@ func deprecate(d *unstructured.Unstructured, warning string) (marked *apiextensi
 	}
 	at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Served })
 	if at < 0 {
-		return nil, "", fmt.Errorf("%s %s serves no version", definition, d.GetName())
+		return nil, "", fmt.Errorf("%s %s serves no version", manifest.CRD, d.GetName())
 	}
 	version := &crd.Spec.Versions[at]
 	version.Deprecated, version.DeprecationWarning = true, &warning
@@ -95,7 +96,7 @@ func deprecate(d *unstructured.Unstructured, warning string) (marked *apiextensi
 func typed(d *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object, crd); err != nil {
-		return nil, fmt.Errorf("reading %s %s: %w", definition, d.GetName(), err)
+		return nil, fmt.Errorf("reading %s %s: %w", manifest.CRD, d.GetName(), err)
 	}
 	return crd, nil
 }

@@ -1,11 +1,9 @@
-package runner
+package install
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -16,39 +14,29 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// definition is the kind of a CRD.
-const definition = "CustomResourceDefinition"
-
-// WriteDefinitions writes the CustomResourceDefinitions to a file in the directory, which is created if it does not exist. A cluster
-// that installs them when it starts does not have to discover them late.
-func (m Manifests) WriteDefinitions(directory string) error {
-	content, err := Manifests{m.Select(definition)}.YAML()
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(directory, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(directory, "crds.yaml"), content, 0o600)
-}
-
-// Define applies the CustomResourceDefinitions of the manifests, and waits until the API server serves them: if it served another
+// CRDs applies the CustomResourceDefinitions of the manifests, and waits until the API server serves them: if it served another
 // version of one before, until it uses the new one.
-func Define(ctx context.Context, config *rest.Config, m Manifests) error {
-	return define(ctx, config, m, true)
+func CRDs(ctx context.Context, config *rest.Config, m manifest.Set) error {
+	return crds(ctx, config, m, true)
 }
 
-// define applies the CustomResourceDefinitions of the manifests, those that exist only to update them, and waits until the API server
+// MissingCRDs is [CRDs] for those that the cluster lacks. One that is there already is left as it is.
+func MissingCRDs(ctx context.Context, config *rest.Config, m manifest.Set) error {
+	return crds(ctx, config, m, false)
+}
+
+// crds applies the CustomResourceDefinitions of the manifests, those that exist only to update them, and waits until the API server
 // serves all of them.
-func define(ctx context.Context, config *rest.Config, m Manifests, update bool) error {
+func crds(ctx context.Context, config *rest.Config, m manifest.Set, update bool) error {
 	c, err := watch.NewClient(config)
 	if err != nil {
 		return err
 	}
-	for _, d := range m.Select(definition) {
+	for _, d := range m.Select(manifest.CRD) {
 		present := &apiextensionsv1.CustomResourceDefinition{}
 		err := c.Get(ctx, client.ObjectKeyFromObject(d), present)
 		missing := apierrors.IsNotFound(err)

@@ -1,4 +1,6 @@
-package runner
+// Package install applies the manifests of an operator to a cluster, and removes them. CustomResourceDefinitions are served when it
+// returns.
+package install
 
 import (
 	"context"
@@ -8,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fieldOwner is the field manager of what the runner applies.
+// fieldOwner is the field manager of what the testbed applies.
 const fieldOwner = client.FieldOwner("testbed")
 
 // Apply applies the objects in order, by server-side apply, so that a second time changes nothing.

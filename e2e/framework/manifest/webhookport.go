@@ -1,4 +1,4 @@
-package runner
+package manifest
 
 import (
 	"cmp"
@@ -12,20 +12,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// addressFlag is the flag of the webhooks' address, for operators that have one.
-const addressFlag = "webhook-bind-address"
+// WebhookAddressFlag is the flag of the webhooks' address, for operators that have one.
+const WebhookAddressFlag = "webhook-bind-address"
 
 // defaultPort is the port of a Service that a webhook configuration means if it names none.
 const defaultPort = 443
 
-// fixedPort returns the port at which the operator serves its webhooks, or "" if the manager's arguments set their address, so that each
+// FixedPort returns the port at which the operator serves its webhooks, or "" if the manager's arguments set their address, so that each
 // replica can get another one. The manifests alone decide: asking the executable for its flags would run it.
-func (m Manifests) fixedPort() (string, error) {
-	_, container, err := m.deployment()
+func (m Set) FixedPort() (string, error) {
+	_, container, err := m.Deployment()
 	if err != nil {
 		return "", err
 	}
-	if _, given := flagValue(container.Args, addressFlag); given {
+	if _, given := FlagValue(container.Args, WebhookAddressFlag); given {
 		return "", nil
 	}
 	key, port := m.calledPort()
@@ -55,9 +55,9 @@ func (m Manifests) fixedPort() (string, error) {
 }
 
 // calledPort returns the first Service of the manifests that webhooks are called through, and the port that the API server uses.
-func (m Manifests) calledPort() (service client.ObjectKey, port int64) {
-	service, port = m.webhookServices()[0], defaultPort
-	for _, object := range m.Select(append([]string{definition}, configurations...)...) {
+func (m Set) calledPort() (service client.ObjectKey, port int64) {
+	service, port = m.WebhookServices()[0], defaultPort
+	for _, object := range m.Select(append([]string{CRD}, WebhookConfigurations...)...) {
 		for _, clientConfig := range clientConfigsOf(object) {
 			called := clientConfig["service"].(map[string]any)
 			if number, given := called["port"].(int64); given && keyOf(called) == service {

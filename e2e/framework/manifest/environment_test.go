@@ -1,4 +1,4 @@
-package runner_test
+package manifest_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
 // settings are a ConfigMap and a Secret in the manager's namespace.
@@ -24,9 +24,9 @@ stringData: {OTHER: plain}
 `
 
 // managerWith returns manifests of a manager whose container has these fields.
-func managerWith(t *testing.T, fields string) runner.Manifests {
+func managerWith(t *testing.T, fields string) manifest.Set {
 	t.Helper()
-	manifests, err := runner.Parse([]byte(`apiVersion: apps/v1
+	manifests, err := manifest.Parse([]byte(`apiVersion: apps/v1
 kind: Deployment
 metadata: {name: manager, namespace: system}
 spec:
@@ -111,7 +111,7 @@ func TestEnvironmentThatOnlyAPodHas(t *testing.T) {
 		t.Run(source, func(t *testing.T) {
 			g := NewWithT(t)
 			_, err := managerWith(t, fields+"\n").Manager()
-			g.Expect(errors.As(err, new(*runner.UnknownVariableError))).To(BeTrue(), "%v", err)
+			g.Expect(errors.As(err, new(*manifest.UnknownVariableError))).To(BeTrue(), "%v", err)
 			g.Expect(err).To(MatchError("the variable " + source + ": set the variable to a value"))
 		})
 	}

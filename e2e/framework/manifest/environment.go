@@ -1,4 +1,4 @@
-package runner
+package manifest
 
 import (
 	"encoding/base64"
@@ -29,7 +29,7 @@ func (e *UnknownVariableError) Error() string {
 
 // containerEnvironment is what a kubelet makes of a container's variables.
 type containerEnvironment struct {
-	manifests  Manifests
+	manifests  Set
 	deployment *appsv1.Deployment
 	container  *corev1.Container
 	list       []string          // "NAME=value", in order
@@ -38,7 +38,7 @@ type containerEnvironment struct {
 
 // environment returns the variables of the manager's container. The pod's name is its Deployment's, and its addresses are those of this
 // machine.
-func (m Manifests) environment(d *appsv1.Deployment, container *corev1.Container) (*containerEnvironment, error) {
+func (m Set) environment(d *appsv1.Deployment, container *corev1.Container) (*containerEnvironment, error) {
 	e := &containerEnvironment{manifests: m, deployment: d, container: container, values: map[string]string{}}
 	for _, source := range container.EnvFrom {
 		if err := e.addAll(source); err != nil {
@@ -167,7 +167,7 @@ func resourceOf(container *corev1.Container, ref *corev1.ResourceFieldSelector) 
 }
 
 // dataOf returns what a ConfigMap or a Secret of the manifests has.
-func (m Manifests) dataOf(kind, namespace, name string) (data map[string]string, found bool) {
+func (m Set) dataOf(kind, namespace, name string) (data map[string]string, found bool) {
 	for _, object := range m.Select(kind) {
 		if object.GetNamespace() != namespace || object.GetName() != name {
 			continue
