@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/09-availability/api/v1alpha1"
 )
 
@@ -101,13 +101,13 @@ func ownOperator(ctx context.Context, s *framework.Scope) {
 }
 
 // manifests are what kubectl kustomize renders of config/default.
-func manifests(s *framework.Scope) runner.Manifests {
+func manifests(s *framework.Scope) manifest.Set {
 	s.Helper()
 	directory, err := stage.Manifests("../../config/default")
 	if err != nil {
 		s.Fatal(err)
 	}
-	rendered, err := runner.Render(directory)
+	rendered, err := manifest.Render(directory)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func manifests(s *framework.Scope) runner.Manifests {
 }
 
 // managerOf returns the manager's Deployment in the manifests.
-func managerOf(s *framework.Scope, m runner.Manifests) *appsv1.Deployment {
+func managerOf(s *framework.Scope, m manifest.Set) *appsv1.Deployment {
 	s.Helper()
 	manager := &appsv1.Deployment{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(m.Select("Deployment")[0].Object, manager); err != nil {

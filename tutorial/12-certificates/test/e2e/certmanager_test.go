@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
-	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/framework/manifest"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/12-certificates/api/v1alpha1"
 )
 
 // TestCertManager installs the operator with certificates that another program makes. The testbed mounts one in place of cert-manager.
 func TestCertManager(t *testing.T) {
-	var manifests runner.Manifests
+	var manifests manifest.Set
 	stage.Feature("certificates from cert-manager").
 		Setup(func(_ context.Context, s *framework.Scope) { manifests = withCertManager(s) }).
 		Assess("are requested for the Services, and injected", func(_ context.Context, s *framework.Scope) {
@@ -52,7 +52,7 @@ func TestCertManager(t *testing.T) {
 			g := NewWithT(s)
 			g.Expect(s.Operator.Stop(ctx)).To(Succeed())
 			g.Expect(client.IgnoreNotFound(s.Client.Delete(ctx, authority(s)))).To(Succeed())
-			s.Install(ctx, runner.NewManifests(manifests.Without("Issuer", "Certificate")...))
+			s.Install(ctx, manifest.New(manifests.Without("Issuer", "Certificate")...))
 			mc := create(ctx, s, s.NewName("cache"), s.Size(1, 2))
 			g.Expect(mc.Annotations).To(HaveKey(cachev1alpha1.AnnotationRequestedBy), "expected the webhooks to be called")
 			secret := authority(s)
@@ -63,13 +63,13 @@ func TestCertManager(t *testing.T) {
 }
 
 // withCertManager returns the manifests of config/default-cert-manager.
-func withCertManager(s *framework.Scope) runner.Manifests {
+func withCertManager(s *framework.Scope) manifest.Set {
 	s.Helper()
 	path, err := stage.Manifests("../../config/default-cert-manager")
 	if err != nil {
 		s.Fatal(err)
 	}
-	manifests, err := runner.Render(path)
+	manifests, err := manifest.Render(path)
 	if err != nil {
 		s.Fatal(err)
 	}
