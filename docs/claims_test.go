@@ -49,7 +49,7 @@ func singleSpaced(text string) string { return strings.Join(strings.Fields(text)
 // taught are the pages that explain other projects to a reader: the chapters, and these.
 var taught = []string{
 	"docs/debugging.md", "docs/envtest.md", "docs/glossary.md", "docs/older-posts.md", "docs/other-ways.md",
-	"docs/permissions-for-people.md", "docs/sdk-problems.md", "docs/stuck-in-deletion.md", "docs/write-status-safely.md",
+	"docs/owner-reference-permissions.md", "docs/permissions-for-people.md", "docs/sdk-problems.md", "docs/stuck-in-deletion.md", "docs/write-status-safely.md",
 }
 
 var (

@@ -1,4 +1,5 @@
-// Package envtest shows what the cluster of controller-runtime's package of that name lacks: the controllers.
+// Package envtest shows what the cluster of controller-runtime's package of that name lacks: the controllers. It also compares two ways
+// to write an object, which takes only an API server.
 package envtest
 
 import (
