@@ -114,7 +114,7 @@ func TestWithin(t *testing.T) {
 func TestWebhooksTrustTheAuthority(t *testing.T) {
 	g := NewWithT(t)
 	var bundles []any
-	for _, object := range render(t, "testdata/webhooks").withWebhooksAt(12345, []byte("the authority")) {
+	for _, object := range render(t, "testdata/webhooks").withWebhooksAt("127.0.0.1", 12345, []byte("the authority")) {
 		for _, clientConfig := range clientConfigsOf(object) {
 			bundles = append(bundles, clientConfig["caBundle"])
 		}

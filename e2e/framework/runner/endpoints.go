@@ -43,18 +43,24 @@ type settleArgs struct {
 	Endpoints []endpoint `json:"endpoints"`
 }
 
+type forwardArgs struct {
+	Forwarder string `json:"forwarder"`
+	// Address is the one of this machine where the API server calls.
+	Address string `json:"address"`
+}
+
 // forwarders are those of this supervisor, by name.
 var forwarders sync.Map
 
 // forwardWebhooks is the task that forwards, until its group ends.
-func forwardWebhooks(ctx context.Context, s *supervisor.Server, name string) error {
-	listener, err := loopback.Listen()
+func forwardWebhooks(ctx context.Context, s *supervisor.Server, args forwardArgs) error {
+	listener, err := loopback.ListenOn(args.Address)
 	if err != nil {
 		return fmt.Errorf("listening for webhooks: %w", err)
 	}
 	f := newForwarder(s.Status, s.Logf)
-	forwarders.Store(name, f)
-	defer forwarders.Delete(name)
+	forwarders.Store(args.Forwarder, f)
+	defer forwarders.Delete(args.Forwarder)
 	if err := s.Started(listener.Addr().(*net.TCPAddr).Port); err != nil {
 		return err
 	}
@@ -82,7 +88,7 @@ func (o *Operator) startForwarder(ctx context.Context) (port int64, err error) {
 	if err := sup.StopTask(ctx, o.forwarder()); err != nil {
 		return 0, err
 	}
-	if err := sup.RunTask(ctx, o.forwarder(), forwardTask, o.forwarder(), &port); err != nil {
+	if err := sup.RunTask(ctx, o.forwarder(), forwardTask, forwardArgs{o.forwarder(), o.options.address()}, &port); err != nil {
 		return 0, fmt.Errorf("starting to forward webhooks to the operator %s: %w", o.options.Name, err)
 	}
 	return port, nil

@@ -39,10 +39,15 @@ func (m Manifests) withoutWebhooks() []*unstructured.Unstructured {
 	return m.Without(slices.Concat(workloads, configurations, []string{definition})...)
 }
 
-// withWebhooksAt returns what installs the operator with its webhooks at a port of this machine's loopback. The configurations
+// HasConversions reports whether the API server calls webhooks to convert objects of the CustomResourceDefinitions.
+func (m Manifests) HasConversions() bool {
+	return slices.ContainsFunc(m.Select(definition), func(d *unstructured.Unstructured) bool { return len(clientConfigsOf(d)) > 0 })
+}
+
+// withWebhooksAt returns what installs the operator with its webhooks at a port of an address of this machine. The configurations
 // still name their Service, so the API server still asks for a certificate of the Service's name; but the Service leads to
-// 127.0.0.1, and its port is the given one. The configurations trust the authority, unless it is nil.
-func (m Manifests) withWebhooksAt(port int64, authority []byte) []*unstructured.Unstructured {
+// the address, and its port is the given one. The configurations trust the authority, unless it is nil.
+func (m Manifests) withWebhooksAt(address string, port int64, authority []byte) []*unstructured.Unstructured {
 	services := m.webhookServices()
 	var objects []*unstructured.Unstructured
 	for _, object := range m.Without("Deployment", definition) {
@@ -50,7 +55,7 @@ func (m Manifests) withWebhooksAt(port int64, authority []byte) []*unstructured.
 		case slices.Contains(configurations, object.GetKind()):
 			object = calledAt(object, services, port, authority)
 		case object.GetKind() == "Service" && slices.Contains(services, client.ObjectKeyFromObject(object)):
-			object = toLocalhost(object)
+			object = leadingTo(address, object)
 		case object.GetKind() == "Service":
 			continue
 		}
@@ -60,7 +65,7 @@ func (m Manifests) withWebhooksAt(port int64, authority []byte) []*unstructured.
 }
 
 // conversionsAt returns the CustomResourceDefinitions whose objects the operator converts from one version to another, by a webhook
-// at a port of this machine's loopback: see withWebhooksAt.
+// at that port: see withWebhooksAt.
 func (m Manifests) conversionsAt(port int64, authority []byte) Manifests {
 	services := m.webhookServices()
 	var converted []*unstructured.Unstructured
@@ -127,12 +132,12 @@ func keyOf(service map[string]any) client.ObjectKey {
 	return client.ObjectKey{Namespace: namespace, Name: name}
 }
 
-// toLocalhost returns a Service of the same name that leads to this machine.
-func toLocalhost(service *unstructured.Unstructured) *unstructured.Unstructured {
+// leadingTo returns a Service of the same name that leads to an address.
+func leadingTo(address string, service *unstructured.Unstructured) *unstructured.Unstructured {
 	object := service.DeepCopy()
 	object.Object["spec"] = map[string]any{
 		"type":         string(corev1.ServiceTypeExternalName),
-		"externalName": "127.0.0.1", // not localhost, which may be ::1 as well
+		"externalName": address,
 	}
 	return object
 }
