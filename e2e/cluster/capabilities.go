@@ -22,6 +22,8 @@ type Capabilities struct {
 	// CallsHost is true if the API server can call a webhook on this machine's 127.0.0.1. A cluster in containers has its own
 	// loopback interface.
 	CallsHost bool
+	// HostAddress returns the address at which the API server reaches this machine, or "" if it can't.
+	HostAddress func(ctx context.Context) (string, error)
 	// AuditLog is the path of the API server's audit log, in JSON lines.
 	AuditLog string
 	// Kept is a sentence on how to reach the cluster that Destroy leaves up, and how to take it down.
@@ -111,7 +113,7 @@ type kindCluster struct{ *kind.Provider }
 // Capabilities of containers: their nodes run images that are brought to them, and can be stopped.
 func (c kindCluster) Capabilities() Capabilities {
 	return Capabilities{
-		Own: true, RunsPods: true, AuditLog: c.AuditLog(), Kept: c.Kept(),
+		Own: true, RunsPods: true, HostAddress: c.HostAddress, AuditLog: c.AuditLog(), Kept: c.Kept(),
 		LoadImage: c.LoadImage, LoadImageArchive: c.LoadImageArchive, Stock: c.Stock, StockAs: c.StockAs,
 		Signal: c.Signal, StopNode: c.StopNode, StartNode: c.StartNode,
 	}

@@ -12,7 +12,7 @@ import (
 func TestCapabilities(t *testing.T) {
 	for kind, want := range map[string]string{
 		"embedded": "Own CallsHost AuditLog Control Compact Stored",
-		"kind":     "Own RunsPods AuditLog LoadImage LoadImageArchive Stock StockAs Signal StopNode StartNode",
+		"kind":     "Own RunsPods HostAddress AuditLog LoadImage LoadImageArchive Stock StockAs Signal StopNode StartNode",
 		"existing": "RunsPods",
 	} {
 		p, err := cluster.New(kind, cluster.Options{})

@@ -166,6 +166,7 @@ type Suite struct {
 	foreign   *foreign // nil where the testbed has created the cluster
 	client    client.WithWatch
 	manifests manifest.Set
+	address   string   // at which the API server calls this machine's webhooks; empty means its own loopback, if it does at all
 	operand   []string // the environment that names the image that the operator deploys
 	operator  *runner.Operator
 	own       *supervisor.Supervisor       // where the cluster has none
@@ -483,6 +484,12 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	if s.manifests, err = manifest.Load(kustomization); err != nil {
 		return err
 	}
+	// Without conversions, an operator's other features can be tested without webhooks, or with those of its image.
+	if reach := s.cluster.Capabilities().HostAddress; reach != nil && s.manifests.HasConversions() {
+		if s.address, err = reach(ctx); err != nil {
+			return err
+		}
+	}
 	processes, err := s.supervisor(ctx)
 	if err != nil {
 		return err
@@ -521,11 +528,14 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	}
 	s.operator, err = runner.Start(ctx, runner.Options{
 		Name: "operator", Config: s.config, Supervisor: processes, Manifests: s.manifests, Binary: binary, Own: own, Confinement: confinement,
-		Webhooks: s.cluster.Capabilities().CallsHost, Env: s.operand,
+		Webhooks: s.callsProcess(), Address: s.address, Env: s.operand,
 		Evidence: func() (string, error) { return artifactsDirectory(s.options.Name, "start") },
 	})
 	return err
 }
+
+// callsProcess reports whether the API server calls webhooks of the operator's process.
+func (s *Suite) callsProcess() bool { return s.cluster.Capabilities().CallsHost || s.address != "" }
 
 // stock brings the operator's image to the nodes, and what the operator deploys, where that is for us to do.
 func (s *Suite) stock(ctx context.Context) error {

@@ -18,16 +18,19 @@ const (
 )
 
 // Listen listens on a port of 127.0.0.1 that nobody listens on.
-func Listen() (net.Listener, error) {
+func Listen() (net.Listener, error) { return ListenOn("127.0.0.1") }
+
+// ListenOn listens on such a port of another address of this machine, such as one that only its containers reach.
+func ListenOn(address string) (net.Listener, error) {
 	var last error
 	for range 100 {
-		listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort+1)))
+		listener, err := net.Listen("tcp4", fmt.Sprintf("%s:%d", address, firstPort+rand.IntN(lastPort-firstPort+1)))
 		if err == nil {
 			return listener, nil
 		}
 		last = err
 	}
-	return nil, errors.Join(fmt.Errorf("find a free port between %d and %d on 127.0.0.1", firstPort, lastPort), last)
+	return nil, errors.Join(fmt.Errorf("find a free port between %d and %d on %s", firstPort, lastPort, address), last)
 }
 
 // FreePort returns a port that nobody listens on. Somebody may before its user

@@ -21,15 +21,20 @@ var Workloads = []string{"Deployment", "Service"}
 // HasWebhooks reports whether the manifests make the API server call webhooks.
 func (m Set) HasWebhooks() bool { return len(m.Select(WebhookConfigurations...)) > 0 }
 
+// HasConversions reports whether the API server calls webhooks to convert objects of the CustomResourceDefinitions.
+func (m Set) HasConversions() bool {
+	return slices.ContainsFunc(m.Select(CRD), func(d *unstructured.Unstructured) bool { return len(clientConfigsOf(d)) > 0 })
+}
+
 // WithoutWebhooks returns what installs the operator where its webhooks can't be called.
 func (m Set) WithoutWebhooks() []*unstructured.Unstructured {
 	return m.Without(slices.Concat(Workloads, WebhookConfigurations, []string{CRD})...)
 }
 
-// WithWebhooksAt returns what installs the operator with its webhooks at a port of this machine's loopback. The configurations
+// WithWebhooksAt returns what installs the operator with its webhooks at a port of an address of this machine. The configurations
 // still name their Service, so the API server still asks for a certificate of the Service's name; but the Service leads to
-// 127.0.0.1, and its port is the given one. The configurations trust the authority, unless it is nil.
-func (m Set) WithWebhooksAt(port int64, authority []byte) []*unstructured.Unstructured {
+// the address, and its port is the given one. The configurations trust the authority, unless it is nil.
+func (m Set) WithWebhooksAt(address string, port int64, authority []byte) []*unstructured.Unstructured {
 	services := m.WebhookServices()
 	var objects []*unstructured.Unstructured
 	for _, object := range m.Without("Deployment", CRD) {
@@ -37,7 +42,7 @@ func (m Set) WithWebhooksAt(port int64, authority []byte) []*unstructured.Unstru
 		case slices.Contains(WebhookConfigurations, object.GetKind()):
 			object = calledAt(object, services, port, authority)
 		case object.GetKind() == "Service" && slices.Contains(services, client.ObjectKeyFromObject(object)):
-			object = toLocalhost(object)
+			object = leadingTo(address, object)
 		case object.GetKind() == "Service":
 			continue
 		}
@@ -47,7 +52,7 @@ func (m Set) WithWebhooksAt(port int64, authority []byte) []*unstructured.Unstru
 }
 
 // ConversionsAt returns the CustomResourceDefinitions whose objects the operator converts from one version to another, by a webhook
-// at a port of this machine's loopback: see WithWebhooksAt.
+// at that port: see WithWebhooksAt.
 func (m Set) ConversionsAt(port int64, authority []byte) Set {
 	services := m.WebhookServices()
 	var converted []*unstructured.Unstructured
@@ -114,12 +119,12 @@ func keyOf(service map[string]any) client.ObjectKey {
 	return client.ObjectKey{Namespace: namespace, Name: name}
 }
 
-// toLocalhost returns a Service of the same name that leads to this machine.
-func toLocalhost(service *unstructured.Unstructured) *unstructured.Unstructured {
+// leadingTo returns a Service of the same name that leads to an address.
+func leadingTo(address string, service *unstructured.Unstructured) *unstructured.Unstructured {
 	object := service.DeepCopy()
 	object.Object["spec"] = map[string]any{
 		"type":         string(corev1.ServiceTypeExternalName),
-		"externalName": "127.0.0.1", // not localhost, which may be ::1 as well
+		"externalName": address,
 	}
 	return object
 }

@@ -39,7 +39,7 @@ func render(t *testing.T, dir string) Set {
 func TestWebhooksLeadToThePort(t *testing.T) {
 	g := NewWithT(t)
 	m := render(t, "testdata/webhooks")
-	objects := m.WithWebhooksAt(12345, nil)
+	objects := m.WithWebhooksAt("192.0.2.1", 12345, nil)
 	g.Expect(kindsAndNames(objects)).To(ConsistOf("Namespace/gatekeeper-system", "ServiceAccount/gatekeeper", "Service/gatekeeper-webhook",
 		"MutatingWebhookConfiguration/gatekeeper", "ValidatingWebhookConfiguration/gatekeeper"))
 	g.Expect(objects[0].GetKind()).To(Equal("Namespace"), "the order is kustomize's")
@@ -47,7 +47,7 @@ func TestWebhooksLeadToThePort(t *testing.T) {
 	var ports []any
 	for _, object := range objects {
 		if object.GetKind() == "Service" {
-			g.Expect(object.Object["spec"]).To(Equal(map[string]any{"type": "ExternalName", "externalName": "127.0.0.1"}))
+			g.Expect(object.Object["spec"]).To(Equal(map[string]any{"type": "ExternalName", "externalName": "192.0.2.1"}))
 			g.Expect(object.GetNamespace()).To(Equal("gatekeeper-system"))
 		}
 		for _, service := range servicesOf(object) {
@@ -66,6 +66,8 @@ func TestWebhooksLeadToThePort(t *testing.T) {
 func TestConversionsLeadToThePort(t *testing.T) {
 	g := NewWithT(t)
 	m := render(t, "testdata/issued")
+	g.Expect(m.HasConversions()).To(BeTrue())
+	g.Expect(render(t, "testdata/webhooks").HasConversions()).To(BeFalse())
 	converted := m.ConversionsAt(12345, []byte("the authority")).Objects()
 	g.Expect(kindsAndNames(converted)).To(Equal([]string{"CustomResourceDefinition/gizmos.test.example.com"}), "the operator converts nothing else")
 	g.Expect(clientConfigsOf(converted[0])).To(ConsistOf(map[string]any{
@@ -92,13 +94,13 @@ func TestAWebhookWithAURLIsNoMatterOfOurs(t *testing.T) {
 	configuration.SetKind("ValidatingWebhookConfiguration")
 	m := Set{objects: []*unstructured.Unstructured{configuration}}
 	g.Expect(m.WebhookServices()).To(BeEmpty())
-	g.Expect(m.WithWebhooksAt(1, nil)[0].Object).To(Equal(configuration.Object))
+	g.Expect(m.WithWebhooksAt("127.0.0.1", 1, nil)[0].Object).To(Equal(configuration.Object))
 }
 
 func TestWebhooksTrustTheAuthority(t *testing.T) {
 	g := NewWithT(t)
 	var bundles []any
-	for _, object := range render(t, "testdata/webhooks").WithWebhooksAt(12345, []byte("the authority")) {
+	for _, object := range render(t, "testdata/webhooks").WithWebhooksAt("127.0.0.1", 12345, []byte("the authority")) {
 		for _, clientConfig := range clientConfigsOf(object) {
 			bundles = append(bundles, clientConfig["caBundle"])
 		}

@@ -76,33 +76,49 @@ func compile(ctx context.Context, dir string, args ...string) error {
 	return nil
 }
 
-// BuildSuite compiles the tests in a directory of the repository at root ("e2e/memcached"), and returns the test binary. It is
-// kept in the repository's directory bin and linked again only when something has changed. Concurrent calls, also in several
-// processes, do not disturb each other or a suite that runs.
-func BuildSuite(ctx context.Context, root, directory string) (_ string, err error) {
-	fail := func(err error) (string, error) { return "", fmt.Errorf("building the suite %s: %w", directory, err) }
+// BuildSuite compiles the tests in a directory of the repository at root ("e2e/memcached"), and returns the test binary, which is kept as
+// [KeepTests] does.
+func BuildSuite(ctx context.Context, root, directory string) (string, error) {
+	binary, err := keep(root, strings.ReplaceAll(directory, "/", "-")+".test", func(built string) error {
+		return compile(ctx, root, "test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", built, "./"+directory)
+	})
+	if err != nil {
+		return "", fmt.Errorf("building the suite %s: %w", directory, err)
+	}
+	return binary, nil
+}
+
+// KeepTests is [BuildTests] for a package of the repository at root. The test binary is kept in the repository's directory bin under the name,
+// and linked again only when something has changed. Concurrent calls, also in several processes, do not disturb each other or a binary
+// that runs.
+func KeepTests(ctx context.Context, root, name, pkg string, flags ...string) (string, error) {
+	return keep(root, name, func(built string) error { return BuildTests(ctx, root, pkg, built, flags...) })
+}
+
+// keep builds an executable that is kept under a name, and returns its path.
+func keep(root, name string, build func(built string) error) (_ string, err error) {
 	kept, err := filepath.Abs(filepath.Join(root, "bin", "suites"))
 	if err != nil {
-		return fail(err)
+		return "", err
 	}
-	if err := os.MkdirAll(kept, 0o755); err != nil {
-		return fail(err)
+	// Not with MkdirAll, which reads their metadata: they would count as what the result of a suite depends on, and they change.
+	for _, directory := range []string{filepath.Dir(kept), kept} {
+		if err := os.Mkdir(directory, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+			return "", err
+		}
 	}
 	work, err := os.MkdirTemp(kept, ".build-")
 	if err != nil {
-		return fail(err)
+		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
-	binary, built := filepath.Join(kept, strings.ReplaceAll(directory, "/", "-")+".test"), filepath.Join(work, "suite.test")
+	binary, built := filepath.Join(kept, name), filepath.Join(work, "suite.test")
 	// The last one, for the Go command to leave as it is if it is up to date. Else it writes another file in its place.
 	_ = os.Link(binary, built)
-	if err := compile(ctx, root, "test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", built, "./"+directory); err != nil {
-		return fail(err)
+	if err := build(built); err != nil {
+		return "", err
 	}
-	if err := os.Rename(built, binary); err != nil {
-		return fail(err)
-	}
-	return binary, nil
+	return binary, os.Rename(built, binary)
 }
 
 // BuildTests compiles the tests of the package pkg, as seen from the directory dir, to the file binary, an absolute path. Extra build flags, such

@@ -1,10 +1,11 @@
 // Package runner runs the operator under test. How it runs belongs to the operator, not to the cluster: as a process it
 // runs on the host, on every kind of cluster, and authenticates as its own ServiceAccount, so RBAC is enforced as in a pod.
 //
-// The API server calls the operator's admission webhooks if it reaches this machine's loopback interface: see [Options.Webhooks].
+// The API server calls the operator's webhooks if it reaches this machine: see [Options.Webhooks].
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ type Options struct {
 	Confinement Confinement
 	// Replicas is how many processes run; zero means one.
 	Replicas int
-	// Webhooks says that the cluster's API server reaches this machine's loopback. Then the webhook configurations among
+	// Webhooks says that the cluster's API server reaches this machine at Address. Then the webhook configurations among
 	// the manifests are installed, and their Service leads to the replicas; so does that of webhooks which convert objects from one
 	// version of a CustomResourceDefinition to another. Each gets its own --webhook-bind-address if the manager's
 	// arguments have that flag; otherwise there can be only one, at the Service's target port.
@@ -50,6 +51,8 @@ type Options struct {
 	// Otherwise the configurations are left out. An operator whose webhooks nobody calls, for this or because its manifests have none,
 	// runs with ENABLE_WEBHOOKS=false.
 	Webhooks bool
+	// Address is an address of this machine. Empty means 127.0.0.1.
+	Address string
 	// Args and Env come after what the manifests say, and so take precedence.
 	Args []string
 	Env  []string
@@ -138,11 +141,11 @@ func (o *Operator) install(ctx context.Context) error {
 			return err
 		}
 		if o.port == 0 {
-			if o.port, err = forwarder.Start(ctx, o.options.Supervisor, o.forwarder()); err != nil {
+			if o.port, err = forwarder.Start(ctx, o.options.Supervisor, o.forwarder(), o.options.address()); err != nil {
 				return err
 			}
 		}
-		objects = m.WithWebhooksAt(o.port, authority)
+		objects = m.WithWebhooksAt(o.options.address(), o.port, authority)
 	}
 	if err := install.Apply(ctx, o.admin, objects); err != nil {
 		return err
@@ -303,6 +306,11 @@ func (o *Operator) certificates() string {
 
 // Change is a change of how the operator runs, such as [WithEnv].
 type Change func(*Options)
+
+// address returns the address of this machine where the API server calls webhooks.
+func (o Options) address() string {
+	return cmp.Or(o.Address, "127.0.0.1") // not localhost, which may be ::1 as well
+}
 
 // with returns the options with the changes made.
 func (o Options) with(changes []Change) Options {

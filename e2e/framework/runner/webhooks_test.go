@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -273,10 +275,14 @@ func (h *gatehouse) withoutWebhooks(t *testing.T) {
 func (h *gatehouse) certificate(t *testing.T) {
 	g := NewWithT(t)
 	h.options.Webhooks = true
+	if goruntime.GOOS == "linux" { // where all of 127.0.0.0/8 is this machine
+		h.options.Address = "127.0.0.2"
+	}
 	h.start(t)
 	var service corev1.Service
 	g.Expect(h.client.Get(t.Context(), client.ObjectKey{Namespace: "gatekeeper-system", Name: "gatekeeper-webhook"}, &service)).To(Succeed())
 	g.Expect(service.Spec.Type).To(Equal(corev1.ServiceTypeExternalName))
+	g.Expect(service.Spec.ExternalName).To(Equal(cmp.Or(h.options.Address, "127.0.0.1")))
 	g.Expect(h.configurations(t)).To(Equal(2))
 	h.until(t, "refused while nobody vouches for the certificate", func(_ int, err error) bool {
 		return err != nil && strings.Contains(err.Error(), "x509: certificate signed by unknown authority")

@@ -114,9 +114,13 @@ func Files(ctx context.Context, root string, c chapter.Chapter, faults []Fault, 
 	return files, nil
 }
 
-// Build compiles the tests of the operator in dir to a file, an absolute path. In a learner's copy, rewrite replaces the names of the repository; pkg
-// is the package, relative to the directory from. The error is a [runner.CompileError] if they do not compile.
-func Build(ctx context.Context, from, dir string, c chapter.Chapter, files map[string][]byte, executable string) (err error) {
+// Build compiles the tests of the operator in dir to a file, an absolute path, in the module of the directory from. The error is a [runner.CompileError] if they do not compile.
+func Build(ctx context.Context, from, dir string, c chapter.Chapter, files map[string][]byte, executable string) error {
+	return overlaid(from, dir, c, files, func(pkg, overlay string) error { return runner.BuildTests(ctx, from, pkg, executable, overlay) })
+}
+
+// overlaid has the tests of the operator in dir compiled, with the flag for the overlay of files. pkg is their package, relative to from.
+func overlaid(from, dir string, c chapter.Chapter, files map[string][]byte, compile func(pkg, overlay string) error) (err error) {
 	if err := Check(dir, c); err != nil {
 		return err
 	}
@@ -148,7 +152,7 @@ func Build(ctx context.Context, from, dir string, c chapter.Chapter, files map[s
 	if err != nil {
 		return err
 	}
-	return runner.BuildTests(ctx, from, "./"+filepath.ToSlash(within), executable, "-overlay="+list)
+	return compile("./"+filepath.ToSlash(within), "-overlay="+list)
 }
 
 // given returns the files that the overlay of the environment replaces.

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	"github.com/example/operator-testbed/e2e/mutant"
 	"github.com/example/operator-testbed/e2e/mutant/schemata"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
@@ -25,14 +26,21 @@ type Tests struct {
 	faults     []mutant.Mutant
 	executable string
 	key        Key
+	ours       bool    // they are the chapter's, as they are in the repository
 	passed     *string // what run returned on the healthy operator; nil before that
 }
 
 // New returns the tests of the chapter called stage, in the repository at root.
 func New(root, stage string) *Tests { return &Tests{root: root, stage: stage} }
 
-// attempts is how often tests have to notice a fault. A flaky test that fails by chance has not noticed anything.
-const attempts = 3
+const (
+	// attempts is how often tests have to notice a fault. A flaky test that fails by chance has not noticed anything.
+	attempts = 3
+	// repetitions is how often tests have to pass.
+	repetitions = 100
+	// The chapter's own tests run less often in its suite: make test-all checks a copy of them as a learner's.
+	attemptsOfOurs, repetitionsOfOurs = 1, 10
+)
 
 // How long the tests may take, in the format of go test. To run them once takes less than a second, and a hundred times a few: both take
 // longer on a busy machine, and a learner waits this long for a test that hangs.
@@ -57,6 +65,17 @@ func (t *Tests) Pass(ctx context.Context, s *framework.Scope, args ...string) {
 	}
 }
 
+// PassAgain fails unless all tests pass on the healthy operator each time when they are repeated, in any order.
+func (t *Tests) PassAgain(ctx context.Context, s *framework.Scope) {
+	s.Helper()
+	t.prepare(ctx, s)
+	times := repetitions
+	if t.ours {
+		times = repetitionsOfOurs
+	}
+	t.Pass(ctx, s, fmt.Sprintf("-test.count=%d", times), "-test.shuffle=on")
+}
+
 // Notice fails unless the tests pass on the healthy operator, and fail on the one with a fault.
 func (t *Tests) Notice(ctx context.Context, s *framework.Scope, fault string) {
 	s.Helper()
@@ -68,7 +87,11 @@ func (t *Tests) Notice(ctx context.Context, s *framework.Scope, fault string) {
 		s.Fatalf("expected the tests to pass on the healthy operator, because otherwise it proves nothing that they fail on another one: %s",
 			summary(output))
 	}
-	for range attempts {
+	times := attempts
+	if t.ours {
+		times = attemptsOfOurs
+	}
+	for range times {
 		output := t.run(ctx, s, fault, "-test.timeout="+onceLimit)
 		if output == "" {
 			s.Fatalf("expected at least one test to fail, because in this operator %s", broken)
@@ -117,9 +140,19 @@ func (t *Tests) open(ctx context.Context, s *framework.Scope) error {
 	}
 	s.NeedsGo()
 	key = NewKey()
+	if t.ours = os.Getenv(OverlayVariable) == ""; t.ours {
+		key = "the chapter's own tests" // the same each time, so that they are compiled once
+	}
 	files, err := Files(ctx, root, c, t.faults, key, func(text string) string { return text })
 	if err != nil {
 		return err
+	}
+	if t.ours {
+		t.key = key
+		return overlaid(root, filepath.Join(root, c.OperatorDirectory()), c, files, func(pkg, overlay string) (err error) {
+			t.executable, err = runner.KeepTests(ctx, root, "tests-of-"+t.stage+".test", pkg, overlay)
+			return err
+		})
 	}
 	work, err := os.MkdirTemp("", "trial-")
 	if err != nil {
@@ -137,7 +170,7 @@ func (t *Tests) open(ctx context.Context, s *framework.Scope) error {
 func (t *Tests) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.executable == "" || t.executable == os.Getenv(testsVariable) {
+	if t.executable == "" || t.executable == os.Getenv(testsVariable) || t.ours {
 		return nil
 	}
 	return os.RemoveAll(filepath.Dir(t.executable))

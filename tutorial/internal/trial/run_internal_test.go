@@ -2,11 +2,34 @@ package trial
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/tier"
 )
+
+// Each Tests stands for a run of the suite.
+func TestOwnTestsAreCompiledOnce(t *testing.T) {
+	tier.All(t)
+	g, s := NewWithT(t), &framework.Scope{T: t}
+	var first os.FileInfo
+	for range 2 {
+		own := New("../../..", "testing")
+		own.PassAgain(t.Context(), s)
+		own.Notice(t.Context(), s, "nodes-unsorted")
+		now, err := os.Stat(own.executable)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(own.Close()).To(Succeed())
+		if first == nil {
+			first = now
+		}
+		g.Expect(os.SameFile(now, first)).To(BeTrue(), "expected %s to be linked once", own.executable)
+	}
+}
 
 // numbered returns lines from one number to another.
 func numbered(from, to int) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/example/operator-testbed/e2e/mutant"
 	"github.com/example/operator-testbed/e2e/mutant/schemata"
 	"github.com/example/operator-testbed/e2e/reaper"
+	"github.com/example/operator-testbed/e2e/tier"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/trial"
 )
@@ -55,8 +56,10 @@ func run(ctx context.Context, executable, dir string, key trial.Key, fault strin
 	return string(out), err == nil
 }
 
-// The chapter's own tests pass on the healthy operator. On each other one, the test fails that its patch names.
+// The chapter's own tests pass on the healthy operator. On each other one, the test fails that its patch names. The chapter's suite, which make
+// test runs, shows that some test fails.
 func TestEachFaultIsNoticed(t *testing.T) {
+	tier.All(t)
 	g := NewWithT(t)
 	repository, c := testingChapter(t)
 	faults, err := trial.Faults(repository, c)

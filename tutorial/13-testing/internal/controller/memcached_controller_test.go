@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -112,7 +113,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 	g.Expect(written).To(Equal(1))
 }
 
-// The fake client stores objects. No controller acts on them, and no schema fills in defaults.
+// The fake client stores objects. No controller acts on them, and it knows neither the defaults nor the list maps of the CRD.
 func TestWhatTheFakeClientLacks(t *testing.T) {
 	g := NewWithT(t)
 	mc := memcachedOfSize(1)
@@ -124,4 +125,16 @@ func TestWhatTheFakeClientLacks(t *testing.T) {
 	bare := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "bare"}}
 	g.Expect(reconciler.Create(t.Context(), bare)).To(Succeed())
 	g.Expect(bare.Spec.Size).To(BeNil(), "the CRD's default is 1")
+	g.Expect(bare.Generation).To(BeZero(), "the API server starts at 1")
+
+	for _, writer := range []string{"one", "another"} {
+		status := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": writer}}}}}
+		status.SetGroupVersionKind(cachev1alpha1.GroupVersion.WithKind("Memcached"))
+		status.SetNamespace(bare.Namespace)
+		status.SetName(bare.Name)
+		apply := client.ApplyConfigurationFromUnstructured(status)
+		g.Expect(reconciler.Status().Apply(t.Context(), apply, client.FieldOwner(writer), client.ForceOwnership)).To(Succeed())
+	}
+	g.Expect(reconciler.Get(t.Context(), client.ObjectKeyFromObject(bare), bare)).To(Succeed())
+	g.Expect(bare.Status.Conditions).To(HaveLen(1), "an API server keeps the condition of each writer")
 }

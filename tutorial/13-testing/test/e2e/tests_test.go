@@ -16,7 +16,7 @@ func TestPass(t *testing.T) {
 func TestSteady(t *testing.T) {
 	stage.Feature("the tests of the operator, repeated").
 		Assess("pass each time, in any order", func(ctx context.Context, s *framework.Scope) {
-			tests.Pass(ctx, s, "-test.count=100", "-test.shuffle=on")
+			tests.PassAgain(ctx, s)
 		}).
 		Test(t)
 }

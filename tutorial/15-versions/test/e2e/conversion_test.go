@@ -24,26 +24,23 @@ type pair struct {
 	newer *cachev1beta1.Memcached
 }
 
-// both creates a pair where the API server can ask the operator to convert it.
+// both creates a pair.
 func both(ctx context.Context, s *framework.Scope) pair {
 	s.Helper()
-	if !s.Webhooks {
-		return pair{} // every step skips
-	}
 	return pair{createOld(ctx, s, s.Port()), createNew(ctx, s)}
 }
 
 func TestBothVersions(t *testing.T) {
 	const limit = cachev1alpha1.AnnotationMaxConnections
-	framework.Given(stage.Feature("two versions"), both).
-		Assess("an old object reads right in the new version", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
+	framework.Given(stage.Feature("two versions").Setup(ready), both).
+		Assess("an old object reads right in the new version", func(ctx context.Context, s *framework.Scope, p pair) {
 			g, converted := NewWithT(s), asNew(ctx, s, p.older)
 			g.Expect(converted.Spec).To(Equal(cachev1beta1.MemcachedSpec{
 				Replicas: p.older.Spec.Size, Network: cachev1beta1.Network{Port: p.older.Spec.ContainerPort},
 			}), "expected what the old object was created with")
 			g.Expect(asOld(ctx, s, p.older).Spec).To(Equal(p.older.Spec))
-		})).
-		Assess("a new object reads right in the old version", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
+		}).
+		Assess("a new object reads right in the old version", func(ctx context.Context, s *framework.Scope, p pair) {
 			g, converted := NewWithT(s), asOld(ctx, s, p.newer)
 			g.Expect(converted.Spec).To(Equal(cachev1alpha1.MemcachedSpec{Size: p.newer.Spec.Replicas, ContainerPort: p.newer.Spec.Network.Port}),
 				"expected what the new object was created with")
@@ -51,8 +48,8 @@ func TestBothVersions(t *testing.T) {
 			original := asNew(ctx, s, p.newer)
 			g.Expect(original.Spec).To(Equal(p.newer.Spec))
 			g.Expect(original.Annotations).NotTo(HaveKey(limit), "expected the annotation only in the old version")
-		})).
-		Assess("the operator serves both", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
+		}).
+		Assess("the operator serves both", func(ctx context.Context, s *framework.Scope, p pair) {
 			settled(ctx, s, asNew(ctx, s, p.older), *p.older.Spec.Size)
 			settled(ctx, s, p.newer, *p.newer.Spec.Replicas)
 			framework.WaitForObject(ctx, s, deploymentOf(p.newer), HaveField("Spec.Template.Spec.Containers", HaveExactElements(
@@ -60,8 +57,8 @@ func TestBothVersions(t *testing.T) {
 			older, newer := asOldAndNew(ctx, s, p.newer)
 			NewWithT(s).Expect(older.Status.Nodes).To(HaveLen(int(*p.newer.Spec.Replicas)), "expected old clients to see the status")
 			NewWithT(s).Expect(cachev1beta1.MemcachedStatus(older.Status)).To(Equal(newer.Status))
-		})).
-		Assess("an old client changes a new object, and loses nothing", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
+		}).
+		Assess("an old client changes a new object, and loses nothing", func(ctx context.Context, s *framework.Scope, p pair) {
 			size := s.Size(3, 5)
 			if err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 				seen := asOld(ctx, s, p.newer)
@@ -74,8 +71,8 @@ func TestBothVersions(t *testing.T) {
 			want.Replicas = &size
 			NewWithT(s).Expect(asNew(ctx, s, p.newer).Spec).To(Equal(*want), "expected an old client to change the size and nothing else")
 			settled(ctx, s, p.newer, size)
-		})).
-		Assess("what makes no sense is dropped, and breaks no request", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
+		}).
+		Assess("what makes no sense is dropped, and breaks no request", func(ctx context.Context, s *framework.Scope, p pair) {
 			patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+limit+`":"many"}}}`))
 			if err := s.Client.Patch(ctx, p.older, patch); err != nil {
 				s.Fatalf("expected an annotation that is not a number to be dropped; last seen: %v", err)
@@ -84,7 +81,7 @@ func TestBothVersions(t *testing.T) {
 			for _, list := range []client.ObjectList{&cachev1alpha1.MemcachedList{}, &cachev1beta1.MemcachedList{}} {
 				NewWithT(s).Expect(s.Client.List(ctx, list, client.InNamespace(s.Namespace))).To(Succeed())
 			}
-		})).
+		}).
 		Test(t)
 }
 
@@ -114,8 +111,8 @@ func warned(s *framework.Scope, requests func(client.Client)) string {
 }
 
 func TestDeprecated(t *testing.T) {
-	framework.Given(stage.Feature("deprecation"), both).
-		Assess("warns those who use the old version, and no others", withWebhooks(func(ctx context.Context, s *framework.Scope, p pair) {
+	framework.Given(stage.Feature("deprecation").Setup(ready), both).
+		Assess("warns those who use the old version, and no others", func(ctx context.Context, s *framework.Scope, p pair) {
 			g := NewWithT(s)
 			g.Expect(warned(s, func(c client.Client) {
 				g.Expect(c.Get(ctx, client.ObjectKeyFromObject(p.older), &cachev1alpha1.Memcached{})).To(Succeed())
@@ -123,7 +120,7 @@ func TestDeprecated(t *testing.T) {
 			g.Expect(warned(s, func(c client.Client) {
 				g.Expect(c.Get(ctx, client.ObjectKeyFromObject(p.older), &cachev1beta1.Memcached{})).To(Succeed())
 			})).To(BeEmpty(), "expected no warning about v1beta1")
-		})).
+		}).
 		Test(t)
 }
 
@@ -131,26 +128,23 @@ func TestDeprecated(t *testing.T) {
 const privileged = 80
 
 func TestRatcheting(t *testing.T) {
-	framework.Given(stage.Feature("a rule that only the new version has"), func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
+	framework.Given(stage.Feature("a rule that only the new version has").Setup(ready), func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
 		s.Helper()
-		if !s.Webhooks {
-			return nil
-		}
 		return createOld(ctx, s, privileged)
 	}).
-		Assess("leaves an object that breaks it in service", withWebhooks(func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		Assess("leaves an object that breaks it in service", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			NewWithT(s).Expect(asNew(ctx, s, mc).Spec.Network.Port).To(HaveValue(BeEquivalentTo(privileged)))
 			settled(ctx, s, mc, *mc.Spec.Size) // the operator writes the status as v1beta1
-		})).
-		Assess("lets new clients change other fields", withWebhooks(func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		}).
+		Assess("lets new clients change other fields", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			size := s.Size(3, 5)
 			before := asNew(ctx, s, mc)
 			after := before.DeepCopy()
 			after.Spec.Replicas = &size
 			NewWithT(s).Expect(s.Client.Patch(ctx, after, client.MergeFrom(before))).To(Succeed())
 			settled(ctx, s, after, size)
-		})).
-		Assess("holds for what new clients write", withWebhooks(func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
+		}).
+		Assess("holds for what new clients write", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {
 			before := asNew(ctx, s, mc)
 			changed := before.DeepCopy()
 			changed.Spec.Network.Port = new(int32(privileged + 1))
@@ -160,6 +154,6 @@ func TestRatcheting(t *testing.T) {
 				NewWithT(s).Expect(apierrors.IsInvalid(err)).To(BeTrue(), "expected Invalid; last seen: %v", err)
 				NewWithT(s).Expect(err).To(MatchError(ContainSubstring("spec.network.port")))
 			}
-		})).
+		}).
 		Test(t)
 }

@@ -3,19 +3,16 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"os"
-	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
@@ -39,21 +36,35 @@ var stage = framework.New(framework.Options{
 
 func TestMain(m *testing.M) { os.Exit(stage.Run(m)) }
 
-// withWebhooks is a step that needs the conversion webhook.
-func withWebhooks[F any](step framework.StepOf[F]) framework.StepOf[F] {
-	return func(ctx context.Context, s *framework.Scope, given F) {
-		s.Helper()
-		if !s.Webhooks {
-			s.Skip("the API server of this cluster can't call webhooks of a process on this machine")
+// ready is the first step of a feature. It lets the operator own objects whatever the CustomResourceDefinition says by then. On embedded
+// clusters, the admission plugin OwnerReferencesPermissionEnforcement reads every 30 seconds which versions there are. In between, it refuses
+// references that block the deletion of an owner of a version that it does not know, unless their writer may finalize everything.
+func ready(ctx context.Context, s *framework.Scope) {
+	s.Helper()
+	s.NeedsWebhooks()
+	name := metav1.ObjectMeta{Name: s.NewName("finalizes-everything")}
+	for _, object := range []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*/finalizers"}, Verbs: []string{"update"}}}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: name,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: s.Operator.UserName()}},
+		},
+	} {
+		if err := s.Client.Create(ctx, object); err != nil {
+			s.Fatal(err)
 		}
-		step(ctx, s, given)
+		s.Cleanup(func() {
+			if err := s.Client.Delete(context.WithoutCancel(ctx), object); err != nil {
+				s.Error(err)
+			}
+		})
 	}
 }
 
 // createOld creates a Memcached with a port in the old version. Its spec stays as it was sent.
 func createOld(ctx context.Context, s *framework.Scope, port int32) *cachev1alpha1.Memcached {
 	s.Helper()
-	ownable(ctx, s)
 	mc := &cachev1alpha1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("old")},
 		Spec:       cachev1alpha1.MemcachedSpec{Size: new(s.Size(1, 2)), ContainerPort: &port},
@@ -69,7 +80,6 @@ func createOld(ctx context.Context, s *framework.Scope, port int32) *cachev1alph
 // createNew creates a Memcached with a field that only the new version has. Its spec stays as it was sent.
 func createNew(ctx context.Context, s *framework.Scope) *cachev1beta1.Memcached {
 	s.Helper()
-	ownable(ctx, s)
 	mc := &cachev1beta1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("new")},
 		Spec: cachev1beta1.MemcachedSpec{
@@ -83,40 +93,6 @@ func createNew(ctx context.Context, s *framework.Scope) *cachev1beta1.Memcached 
 	}
 	mc.Spec = spec
 	return mc
-}
-
-// ownable waits until a Memcached of the new version can own objects, so that a test does not wait for it. Every 30 seconds, the admission
-// plugin OwnerReferencesPermissionEnforcement reads which versions there are. Until it knows one, it refuses references to an owner of that
-// version that block its deletion, unless an administrator writes them, and an operator has to try again. It may also know the version from
-// an earlier definition, and forget it when it reads a list that lacks it, so that list has to have it first.
-func ownable(ctx context.Context, s *framework.Scope) {
-	s.Helper()
-	config := rest.CopyConfig(s.Config)
-	config.Impersonate.UserName = s.Operator.UserName()
-	operator, err := client.New(config, client.Options{})
-	if err != nil {
-		s.Fatal(err)
-	}
-	version := cachev1beta1.GroupVersion.String()
-	owner := metav1.OwnerReference{APIVersion: version, Kind: "Memcached", Name: "none", UID: "none", BlockOwnerDeletion: new(true)}
-	labels := map[string]string{"app": "none"}
-	owned := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.NewName("owned"), OwnerReferences: []metav1.OwnerReference{owner}},
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "none", Image: "none"}}}},
-		},
-	}
-	framework.WaitFor(ctx, s.Patient(framework.Converge), "the admission of owned objects", func(ctx context.Context) error {
-		groups, err := discovery.NewDiscoveryClientForConfigOrDie(s.Config).ServerGroups()
-		if err != nil {
-			return err
-		}
-		if !slices.Contains(metav1.ExtractGroupVersions(groups), version) {
-			return errors.New("expected v1beta1 in the list of versions; last seen: it is not there")
-		}
-		return operator.Create(ctx, owned.DeepCopy(), client.DryRunAll)
-	})
 }
 
 // read reads an object from etcd: a get without a resourceVersion is not answered from the API server's cache.

@@ -81,19 +81,10 @@ func replace(ctx context.Context, s *framework.Scope, spec apiextensionsv1.Custo
 	}
 }
 
-// own is the setup of a feature that changes the CustomResourceDefinition. At its end, the definition and the operator are as at first. The
-// operator is killed, because it may take five seconds to stop: its webhook server waits for as long for the first request on each new
-// connection, and the API server opens connections that it does not need.
+// own is the setup of a feature that changes the CustomResourceDefinition. At its end, the definition is as at first. The operator goes on:
+// it uses the new version, which stays.
 func own(ctx context.Context, s *framework.Scope) {
-	if !s.Webhooks {
-		s.Skip("the API server of this cluster can't call webhooks of a process on this machine")
-	}
-	s.Cleanup(func() {
-		ctx := context.WithoutCancel(ctx)
-		if err := errors.Join(s.Operator.Kill(ctx), s.Operator.Restart(ctx)); err != nil {
-			s.Error(err)
-		}
-	})
+	ready(ctx, s)
 	before := definition(ctx, s).Spec
 	s.Cleanup(func() { replace(context.WithoutCancel(ctx), s, before) })
 }

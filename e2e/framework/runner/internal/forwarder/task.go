@@ -22,11 +22,12 @@ func init() {
 }
 
 // Start starts the forwarder of that name in the supervisor, in place of one that an earlier start has left, and returns its port.
-func Start(ctx context.Context, s *supervisor.Supervisor, name string) (port int64, err error) {
+// address is the one of this machine where the API server calls.
+func Start(ctx context.Context, s *supervisor.Supervisor, name, address string) (port int64, err error) {
 	if err := s.StopTask(ctx, name); err != nil {
 		return 0, err
 	}
-	if err := s.RunTask(ctx, name, forwardTask, name, &port); err != nil {
+	if err := s.RunTask(ctx, name, forwardTask, forwardArgs{name, address}, &port); err != nil {
 		return 0, fmt.Errorf("starting to forward webhooks as %s: %w", name, err)
 	}
 	return port, nil
@@ -46,18 +47,23 @@ type settleArgs struct {
 	Endpoints []Endpoint `json:"endpoints"`
 }
 
+type forwardArgs struct {
+	Forwarder string `json:"forwarder"`
+	Address   string `json:"address"`
+}
+
 // forwarders are those of this supervisor, by name.
 var forwarders sync.Map
 
 // forwardWebhooks is the task that forwards, until its group ends.
-func forwardWebhooks(ctx context.Context, s *supervisor.Server, name string) error {
-	listener, err := loopback.Listen()
+func forwardWebhooks(ctx context.Context, s *supervisor.Server, args forwardArgs) error {
+	listener, err := loopback.ListenOn(args.Address)
 	if err != nil {
 		return fmt.Errorf("listening for webhooks: %w", err)
 	}
 	f := newForwarder(s.Status, s.Logf)
-	forwarders.Store(name, f)
-	defer forwarders.Delete(name)
+	forwarders.Store(args.Forwarder, f)
+	defer forwarders.Delete(args.Forwarder)
 	if err := s.Started(listener.Addr().(*net.TCPAddr).Port); err != nil {
 		return err
 	}
