@@ -15,6 +15,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework"
 	"github.com/example/operator-testbed/e2e/framework/manifest"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 	cachev1alpha1 "github.com/example/operator-testbed/tutorial/09-availability/api/v1alpha1"
 )
 
