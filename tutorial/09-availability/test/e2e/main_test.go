@@ -50,13 +50,6 @@ func create(ctx context.Context, s *framework.Scope, name string, size int32) *c
 	return mc
 }
 
-// created returns a step that creates a Memcached of a size from least to most, for features about one.
-func created(least, most int32) func(context.Context, *framework.Scope) *cachev1alpha1.Memcached {
-	return func(ctx context.Context, s *framework.Scope) *cachev1alpha1.Memcached {
-		return create(ctx, s, s.NewName("cache"), s.Size(least, most))
-	}
-}
-
 // change patches the Memcached's spec and keeps mc up to date.
 func change(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached, edit func(*cachev1alpha1.MemcachedSpec)) {
 	s.Helper()
