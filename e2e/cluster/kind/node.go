@@ -38,7 +38,7 @@ func (p *Provider) HostAddress(ctx context.Context) (string, error) {
 	}
 	listener, err := net.Listen("tcp4", net.JoinHostPort(gateway, "0"))
 	if err != nil {
-		return "", nil //nolint:nilerr // it is no address of this machine
+		return "", nil // it is not an address of this machine
 	}
 	defer listener.Close()
 	connect := fmt.Sprintf("exec 3<>/dev/tcp/%s/%d", gateway, listener.Addr().(*net.TCPAddr).Port)
