@@ -89,6 +89,7 @@ func afterAll(t *testing.T, c client.Client, namespace string, write writer) *ap
 
 // TestApplyAndCreateOrUpdate shows what is left of changes when an operator writes its Deployment again, in one of two ways.
 func TestApplyAndCreateOrUpdate(t *testing.T) {
+	//nolint:dupword // two columns of the table can say the same
 	const want = `
                                        apply   CreateOrUpdate
 replicas that another program changes  gone    gone

@@ -1,7 +1,5 @@
 package forwarder
 
-import ()
-
 // Endpoint is where a replica serves its webhooks, if the process of that name runs and its readiness probe succeeds.
 type Endpoint struct {
 	Process string `json:"process"`
