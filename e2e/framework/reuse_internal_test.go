@@ -36,7 +36,7 @@ func kept(t *testing.T) string {
 func operatorSuite() *Suite {
 	return New(Options{
 		Name: "memcached", CRDs: []string{"../../operator/config/crd/bases"}, Package: "../../operator/cmd",
-		Kustomization: "../../operator/config/default", Sample: "../../operator/config/samples", Inputs: []string{"runner/testdata"},
+		Kustomization: "../../operator/config/default", Sample: "../../operator/config/samples", Inputs: []string{"manifest/testdata"},
 	})
 }
 
@@ -67,7 +67,7 @@ func TestInputs(t *testing.T) {
 		}
 		got = append(got, name)
 		for _, never := range []string{"mutants", "_test.go", "README.md", ".."} {
-			if strings.Contains(name, never) && !strings.HasPrefix(name, "kind/") && !strings.HasPrefix(name, "e2e/framework/runner/testdata") {
+			if strings.Contains(name, never) && !strings.HasPrefix(name, "kind/") && !strings.HasPrefix(name, "e2e/framework/manifest/testdata") {
 				t.Errorf("expected no result to depend on %s", name)
 			}
 		}
@@ -75,7 +75,7 @@ func TestInputs(t *testing.T) {
 	for _, want := range []string{
 		"go.mod", "go.sum", "operator/cmd/main.go", "operator/internal/controller", "operator/internal/controller/status.go",
 		"operator/api/v1alpha1/memcached_types.go", "operator/config/rbac/role.yaml", "operator/config/crd/bases/cache.example.com_memcacheds.yaml",
-		"operator/config/samples", "e2e/framework/runner/testdata", "kind/kubernetes/go.mod", "kind/kubernetes/go.sum", "kind/build/assets/assets.go",
+		"operator/config/samples", "e2e/framework/manifest/testdata", "kind/kubernetes/go.mod", "kind/kubernetes/go.sum", "kind/build/assets/assets.go",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("expected the result to depend on %s, it depends on %q", want, got)
