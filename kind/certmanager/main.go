@@ -11,11 +11,14 @@ import (
 	"os"
 	"time"
 
-	"github.com/cert-manager/cert-manager/pkg/api"
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"github.com/cert-manager/cert-manager/pkg/controller"
 	"github.com/cert-manager/cert-manager/pkg/controller/cainjector"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -91,8 +94,15 @@ func startInjecting(ctx context.Context, group *errgroup.Group) error {
 	if err != nil {
 		return err
 	}
+	// The injector applies the authority as the field manager that its user agent names.
+	config.UserAgent = "cert-manager-cainjector"
+	types := runtime.NewScheme()
+	builder := runtime.NewSchemeBuilder(scheme.AddToScheme, apiextensionsv1.AddToScheme, certmanagerv1.AddToScheme)
+	if err := builder.AddToScheme(types); err != nil {
+		return err
+	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:  api.Scheme,
+		Scheme:  types,
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		// Only the metadata of Secrets is watched.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
