@@ -1,5 +1,5 @@
 // Command cert-manager runs the parts of cert-manager that a webhook needs: the controllers that issue self-signed certificates, and
-// the CA injector. It runs as a process on this machine, as the user of $KUBECONFIG, until a signal stops it.
+// the CA injector. It runs as a process on this machine, as the user of $KUBECONFIG, until a signal stops it, or its cluster is taken down.
 //
 // cert-manager's own commands are in modules that no Go module proxy serves, and contain the SDKs of several clouds. Here, the same
 // controllers run without cert-manager's webhook, which would only validate its resources more strictly.
@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -18,6 +19,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -55,6 +59,7 @@ func run(ctx context.Context) error {
 	if err := startInjecting(ctx, group); err != nil {
 		return fmt.Errorf("start the CA injector: %w", err)
 	}
+	group.Go(func() error { return awaitEndOfCluster(ctx) })
 	fmt.Fprintln(os.Stderr, "cert-manager: running; Ctrl-C stops it")
 	return group.Wait()
 }
@@ -123,4 +128,31 @@ func startInjecting(ctx context.Context, group *errgroup.Group) error {
 	}
 	group.Go(func() error { return manager.Start(ctx) })
 	return nil
+}
+
+// awaitEndOfCluster returns an error when the API server refuses several connections in a row, because then the cluster has been taken
+// down. Otherwise, it returns nil when the context is done.
+func awaitEndOfCluster(ctx context.Context) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	cluster, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	refused := 0
+	stopped := wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(ctx context.Context) (bool, error) {
+		_, err := cluster.RESTClient().Get().AbsPath("/livez").DoRaw(ctx)
+		if !utilnet.IsConnectionRefused(err) {
+			refused = 0
+			return false, nil
+		}
+		refused++
+		return refused == 5, nil
+	})
+	if stopped != nil {
+		return nil
+	}
+	return errors.New("the API server refuses connections: has the cluster been taken down?")
 }
