@@ -1,5 +1,5 @@
 // Command cert-manager runs the parts of cert-manager that a webhook needs: the controllers that issue self-signed certificates, and
-// the CA injector. It runs as a process on this machine, as the user of $KUBECONFIG, until a signal stops it.
+// the CA injector. It runs as a process on this machine, as the user of $KUBECONFIG, until a signal stops it, or its cluster is taken down.
 //
 // cert-manager's own commands are in modules that no Go module proxy serves, and contain the SDKs of several clouds. Here, the same
 // controllers run without cert-manager's webhook, which would only validate its resources more strictly.
@@ -7,15 +7,22 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
-	"github.com/cert-manager/cert-manager/pkg/api"
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"github.com/cert-manager/cert-manager/pkg/controller"
 	"github.com/cert-manager/cert-manager/pkg/controller/cainjector"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -52,6 +59,7 @@ func run(ctx context.Context) error {
 	if err := startInjecting(ctx, group); err != nil {
 		return fmt.Errorf("start the CA injector: %w", err)
 	}
+	group.Go(func() error { return awaitEndOfCluster(ctx) })
 	fmt.Fprintln(os.Stderr, "cert-manager: running; Ctrl-C stops it")
 	return group.Wait()
 }
@@ -91,8 +99,15 @@ func startInjecting(ctx context.Context, group *errgroup.Group) error {
 	if err != nil {
 		return err
 	}
+	// The injector applies the authority as the field manager that its user agent names.
+	config.UserAgent = "cert-manager-cainjector"
+	types := runtime.NewScheme()
+	builder := runtime.NewSchemeBuilder(scheme.AddToScheme, apiextensionsv1.AddToScheme, certmanagerv1.AddToScheme)
+	if err := builder.AddToScheme(types); err != nil {
+		return err
+	}
 	manager, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:  api.Scheme,
+		Scheme:  types,
 		Metrics: metricsserver.Options{BindAddress: "0"},
 		// Only the metadata of Secrets is watched.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
@@ -113,4 +128,31 @@ func startInjecting(ctx context.Context, group *errgroup.Group) error {
 	}
 	group.Go(func() error { return manager.Start(ctx) })
 	return nil
+}
+
+// awaitEndOfCluster returns an error when the API server refuses several connections in a row, because then the cluster has been taken
+// down. Otherwise, it returns nil when the context is done.
+func awaitEndOfCluster(ctx context.Context) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	cluster, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	refused := 0
+	stopped := wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(ctx context.Context) (bool, error) {
+		_, err := cluster.RESTClient().Get().AbsPath("/livez").DoRaw(ctx)
+		if !utilnet.IsConnectionRefused(err) {
+			refused = 0
+			return false, nil
+		}
+		refused++
+		return refused == 5, nil
+	})
+	if stopped != nil {
+		return nil
+	}
+	return errors.New("the API server refuses connections: has the cluster been taken down?")
 }
