@@ -155,6 +155,9 @@ func ejectPatched(ctx context.Context, root string, patch mutant.Mutant, c chapt
 // ejectWith is ejectOperator with the files of the directory instead, as in eject.Options.
 func ejectWith(ctx context.Context, root, instead, operator, stage, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, submission.StageFile)); err == nil {
+		if earlier, err := stageOf(root, dir); err == nil && earlier != stage {
+			return fmt.Errorf("%s is already a copy, for %s: name a new directory for %s", dir, earlier, stage)
+		}
 		return fmt.Errorf("%s is already a copy: continue with it, start over with make reset DIR=%s, or name a new or empty directory", dir, quote(dir))
 	}
 	options := copyOptions(root, operator)

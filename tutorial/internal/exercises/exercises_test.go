@@ -3,6 +3,7 @@ package exercises_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -122,6 +123,10 @@ func TestStartAndSolutionRefuse(t *testing.T) {
 		func() error { return exercises.Solution(t.Context(), root, "03-controller", copied, io.Discard) },
 	} {
 		g.Expect(again()).To(MatchError(copied + " is already a copy: continue with it, start over with make reset DIR=" + copied + ", or name a new or empty directory"))
+	}
+	// That of another chapter can't be continued with.
+	for _, next := range []func(ctx context.Context, root, stage, dir string, out io.Writer) error{exercises.Start, exercises.Solution} {
+		g.Expect(next(t.Context(), root, "04-status", copied, io.Discard)).To(MatchError(copied + " is already a copy, for 03-controller: name a new directory for 04-status"))
 	}
 }
 
