@@ -51,9 +51,12 @@ func TestEditedStatus(t *testing.T) {
 			resize(ctx, s, mc, *mc.Spec.Size+1)
 			settled(ctx, s, mc)
 			kept(ctx, s, mc)
-			remove(ctx, s, deploymentOf(mc))
-			framework.WaitForConditions(ctx, s, mc, framework.Condition{Type: cachev1alpha1.ConditionAvailable, Status: metav1.ConditionFalse})
+			old := deploymentOf(mc)
+			framework.WaitForObject(ctx, s, old, Not(BeNil()))
+			remove(ctx, s, old)
+			framework.WaitForObject(ctx, s, deploymentOf(mc), HaveField("UID", Not(Equal(old.UID))))
 			settled(ctx, s, mc)
+			barrier(ctx, s) // by now, the operator has seen the new pods and written what it had to
 			kept(ctx, s, mc)
 		}).
 		Assess("and is not written while nothing changes but a condition of others", func(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -31,15 +30,16 @@ const (
 	// probed for the first time after five seconds, and then every ten.
 	rollingRestarts = 3
 	rolloutTimeout  = 3 * time.Minute
-	// lostAtMost is the part of the requests that may be lost, in percent. An API server keeps connections for later requests, and a server
-	// that stops closes them. A request that is sent just then is lost, which a busy machine makes likelier. HTTP/2 has a way to avoid that,
-	// but API servers call webhooks by HTTP/1.1: https://github.com/kubernetes/kubernetes/issues/75791.
-	lostAtMost = 1
+	// tries is how many times a request that was lost is sent. An API server keeps connections for later requests, and a server that stops
+	// closes them. A request that is sent just then is lost, which a busy machine makes likelier. HTTP/2 has a way to avoid that, but API
+	// servers call webhooks by HTTP/1.1: https://github.com/kubernetes/kubernetes/issues/75791. A replica that stops loses at most one
+	// request on each connection, so with two replicas, one of a few tries reaches the other one.
+	tries = 5
 )
 
 // lost matches the errors about such requests. Which one it is depends on when the connection was closed: while the API server waited
 // for the response, before it sent the request, or in between.
-var lost = regexp.MustCompile(`: (?:EOF|use of closed network connection|write: broken pipe|read: connection reset by peer)$`)
+var lost = regexp.MustCompile(`: (?:EOF|use of closed network connection|write: broken pipe|read: connection reset by peer|http: server closed idle connection)$`)
 
 // TestRollingRestart owns the operator, of which two replicas run: as pods where the operator is deployed as an image, so that the
 // kubelet, the endpoints and kube-proxy decide when requests stop coming, and otherwise as processes, each of which gets requests for a
@@ -63,11 +63,6 @@ func TestRollingRestart(t *testing.T) {
 				restartAll(ctx, s)
 			}
 			asked, refused := stop()
-			all := len(refused)
-			refused = slices.DeleteFunc(refused, func(err error) bool { return lost.MatchString(err.Error()) })
-			if lost := all - len(refused); lost > asked*lostAtMost/100 {
-				s.Errorf("expected at most %d %% of %d requests to be lost with the connections that they were sent on; last seen: %d", lostAtMost, asked, lost)
-			}
 			if len(refused) > 0 {
 				s.Errorf("expected all of %d Memcacheds to be admitted; last seen: %d refused, the first because of: %v", asked, len(refused), refused[0])
 			}
@@ -115,6 +110,18 @@ func rollPods(ctx context.Context, s *framework.Scope) {
 	})
 }
 
+// askForMemcached creates a Memcached as a dry run, and returns an error unless the webhooks have admitted it.
+func askForMemcached(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.Memcached) error {
+	admitted := mc.DeepCopy()
+	if err := s.Client.Create(ctx, admitted, client.DryRunAll); err != nil {
+		return err
+	}
+	if admitted.Annotations[cachev1alpha1.AnnotationRequestedBy] == "" {
+		return errors.New("it was admitted without the webhooks")
+	}
+	return nil
+}
+
 // askForMemcacheds creates Memcacheds at a steady rate, as dry runs, until stop is called. That returns how many there were, and the errors
 // of those that were refused.
 func askForMemcacheds(ctx context.Context, s *framework.Scope) (stop func() (asked int, refused []error)) {
@@ -141,10 +148,9 @@ func askForMemcacheds(ctx context.Context, s *framework.Scope) (stop func() (ask
 			}
 			asked++
 			requests.Go(func() {
-				admitted := mc.DeepCopy()
-				err := s.Client.Create(ctx, admitted, client.DryRunAll)
-				if err == nil && admitted.Annotations[cachev1alpha1.AnnotationRequestedBy] == "" {
-					err = errors.New("it was admitted without the webhooks")
+				err := askForMemcached(ctx, s, mc)
+				for again := 1; again < tries && err != nil && lost.MatchString(err.Error()); again++ {
+					err = askForMemcached(ctx, s, mc)
 				}
 				if err != nil {
 					mu.Lock()
