@@ -85,8 +85,8 @@ func TestHintWithoutACopy(t *testing.T) {
 func TestHintRefuses(t *testing.T) {
 	g := NewWithT(t)
 	dir := copyOf(t, "03-controller")
-	for _, exercise := range []int{-1, 6} {
-		g.Expect(exercises.Hint(root, dir, 0, exercise, &bytes.Buffer{})).To(MatchError(HaveSuffix("use a number from 1 to 5")))
+	for _, exercise := range []int{-1, 4} {
+		g.Expect(exercises.Hint(root, dir, 0, exercise, &bytes.Buffer{})).To(MatchError(HaveSuffix("use a number from 1 to 3")))
 	}
 	g.Expect(exercises.Hint(root, t.TempDir(), 0, 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
 	g.Expect(os.WriteFile(filepath.Join(dir, ".hints"), []byte("many"), 0o600)).To(Succeed())
