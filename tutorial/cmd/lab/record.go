@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,7 +123,7 @@ func progressOf(root string) (progress.Progress, error) {
 	events, err := event.Read(file)
 	for i, e := range events {
 		if !slices.Contains(chapters, e.Stage) {
-			events[i].Stage = cmp.Or(chapter.Renamed(root, e.Stage), e.Stage)
+			events[i].Stage = chapter.Current(root, e.Stage)
 		}
 	}
 	return progress.Of(chapters, labs, events), err

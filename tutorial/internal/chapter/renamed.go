@@ -1,6 +1,7 @@
 package chapter
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +21,9 @@ func Renamed(root, name string) string {
 	renamed, _ := strings.CutSuffix(moved["tutorial/"+name+"/README.md"], "/README.md")
 	return strings.TrimPrefix(renamed, "tutorial/")
 }
+
+// Current returns the present name of a chapter that was once called name, and name itself for every other name.
+func Current(root, name string) string { return cmp.Or(Renamed(root, name), name) }
 
 // RenamedError returns an error with the present name of a chapter that was once called stage, and nil for every other name.
 func RenamedError(root, stage string) error {

@@ -1,7 +1,6 @@
 package class
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -238,8 +237,7 @@ func (c collector) accept(ctx context.Context, from, files string) (attempt Atte
 func (c collector) madeFor(files string) string {
 	for _, name := range []string{submission.LabFile, submission.StageFile} {
 		if text, err := os.ReadFile(filepath.Join(files, name)); err == nil {
-			is := strings.TrimSpace(string(text))
-			return cmp.Or(chapter.Renamed(c.root, is), is)
+			return chapter.Current(c.root, strings.TrimSpace(string(text)))
 		}
 	}
 	return ""

@@ -139,13 +139,14 @@ func courseOf(root string) (course, error) {
 // read returns the assignment, and adds its mistakes to wrong.
 func (w writtenAssignment) read(from course, wrong *mistakes) Assignment {
 	a := Assignment{Stage: w.Stage, Lab: w.Lab, Features: w.Features, Pairs: w.Pairs, Counts: w.Counts}
+	renamed := chapter.RenamedError(from.root, a.Stage)
 	switch {
 	case (a.Stage == "") == (a.Lab == ""):
 		wrong.add("it needs either a stage or a lab: give one such as stage: 04-status")
 	case a.Lab != "" && !slices.Contains(from.labs, a.Lab):
 		wrong.add("there is no lab %s: use one of %s", a.Lab, strings.Join(from.labs, ", "))
-	case a.Stage != "" && chapter.Renamed(from.root, a.Stage) != "":
-		wrong.add("%v", chapter.RenamedError(from.root, a.Stage))
+	case renamed != nil:
+		wrong.add("%v", renamed)
 	case a.Stage != "" && !slices.Contains(from.stages, a.Stage):
 		wrong.add("there is no chapter %s with a copy to work on: use one of %s", a.Stage, strings.Join(from.stages, ", "))
 	}

@@ -4,7 +4,6 @@
 package exercises
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,8 +202,7 @@ func copyOptions(root, operator string) eject.Options {
 func stageOf(root, dir string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(dir, submission.StageFile))
 	if !errors.Is(err, fs.ErrNotExist) {
-		stage := strings.TrimSpace(string(content))
-		return cmp.Or(chapter.Renamed(root, stage), stage), err
+		return chapter.Current(root, strings.TrimSpace(string(content))), err
 	}
 	problem := dir + " was not made by make start or make break"
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
