@@ -18,7 +18,7 @@ func TestOwnTestsAreCompiledOnce(t *testing.T) {
 	g, s := NewWithT(t), &framework.Scope{T: t}
 	var first os.FileInfo
 	for range 2 {
-		own := New("../../..", "testing")
+		own := New("../../..", "13-testing")
 		own.PassAgain(t.Context(), s)
 		own.Notice(t.Context(), s, "nodes-unsorted")
 		now, err := os.Stat(own.executable)
