@@ -11,7 +11,6 @@ include scripts/go-settings.mk
 MAKEFLAGS += --no-print-directory
 
 TESTBED = bin/testbed
-LEARNER = bin/lab
 TESTBED_NAMED = $(TESTBED) --name=$(NAME) $(on-kind)
 
 CLUSTERS = embedded kind existing
@@ -132,96 +131,96 @@ undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, 
 # A project of Operator SDK without Go is in a chapter's directory, and only this target knows it: STAGE=18-operator-sdk/helm.
 .PHONY: eject
 eject: STAGES += $(patsubst tutorial/%/PROJECT,%,$(wildcard tutorial/*/*/PROJECT))
-eject: legal-stage $(LEARNER) ## A project of your own that starts as a copy of the operator, in the new directory DIR; MODULE=name is its module.
-	@$(LEARNER) eject --stage='$(STAGE)' --dir='$(DIR)' --module='$(MODULE)'
+eject: legal-stage $(TESTBED) ## A project of your own that starts as a copy of the operator, in the new directory DIR; MODULE=name is its module.
+	@$(TESTBED) lab eject --stage='$(STAGE)' --dir='$(DIR)' --module='$(MODULE)'
 
 ##@ Learn: write a chapter's operator yourself (the texts are in tutorial/)
 
 .PHONY: learn
 learn: own-cluster $(TESTBED) site ## The tutorial in your browser, with your cluster beside the text; STAGE=NN-name DIR=my-operator begins there, with your copy; PORT=8091
-	@$(LEARNER) learn --stage='$(STAGE)' --dir='$(DIR)' --cluster='$(CLUSTER)' --name='$(NAME)' --testbed='$(TESTBED)' --port='$(PORT)'
+	@$(TESTBED) --name='$(NAME)' lab learn --stage='$(STAGE)' --dir='$(DIR)' --cluster='$(CLUSTER)' --port='$(PORT)'
 
 .PHONY: start
-start: $(LEARNER) ## A copy of what STAGE=quickstart or STAGE=NN-name starts from, in the new directory DIR, and the goal of the chapter.
-	@$(LEARNER) start --stage='$(STAGE)' --dir='$(DIR)'
+start: $(TESTBED) ## A copy of what STAGE=quickstart or STAGE=NN-name starts from, in the new directory DIR, and the goal of the chapter.
+	@$(TESTBED) lab start --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: check
-check: $(LEARNER) ## Check every feature of the chapter against the copy in DIR, with a hint for each that fails; ONLY=TestNodes: that feature alone.
-	@scripts/run progress --lines 'checking $(DIR)' $(LEARNER) check --dir='$(DIR)' --only='$(ONLY)'
+check: $(TESTBED) ## Check every feature of the chapter against the copy in DIR, with a hint for each that fails; ONLY=TestNodes: that feature alone.
+	@scripts/run progress --lines 'checking $(DIR)' $(TESTBED) lab check --dir='$(DIR)' --only='$(ONLY)'
 
 .PHONY: watch
-watch: $(LEARNER) ## Check the copy in DIR again whenever you save a file. The cluster stays up between checks.
-	@$(LEARNER) watch --dir='$(DIR)'
+watch: $(TESTBED) ## Check the copy in DIR again whenever you save a file. The cluster stays up between checks.
+	@$(TESTBED) lab watch --dir='$(DIR)'
 
 .PHONY: progress
-progress: $(LEARNER) ## Which chapters and break-it labs you have done, in whichever directory.
-	@$(LEARNER) progress
+progress: $(TESTBED) ## Which chapters and break-it labs you have done, in whichever directory.
+	@$(TESTBED) lab progress
 
 .PHONY: hint
-hint: $(LEARNER) ## The next of three hints for a task or an exercise of the chapter of DIR, or of STAGE=NN-name; TASK=2 or EXERCISE=2 chooses.
-	@$(LEARNER) hint --stage='$(STAGE)' --dir='$(DIR)' --task='$(TASK)' --exercise='$(EXERCISE)'
+hint: $(TESTBED) ## The next of three hints for a task or an exercise of the chapter of DIR, or of STAGE=NN-name; TASK=2 or EXERCISE=2 chooses.
+	@$(TESTBED) lab hint --stage='$(STAGE)' --dir='$(DIR)' --task='$(TASK)' --exercise='$(EXERCISE)'
 
 .PHONY: break
-break: $(LEARNER) ## A copy with one fault in it, in the new directory DIR, and what a user notices; without LAB=name, the list.
-	@$(LEARNER) break --lab='$(LAB)' --dir='$(DIR)'
+break: $(TESTBED) ## A copy with one fault in it, in the new directory DIR, and what a user notices; without LAB=name, the list.
+	@$(TESTBED) lab break --lab='$(LAB)' --dir='$(DIR)'
 
 .PHONY: reset
-reset: $(LEARNER) ## Start over in DIR. Your version is kept beside it.
-	@$(LEARNER) reset --dir='$(DIR)'
+reset: $(TESTBED) ## Start over in DIR. Your version is kept beside it.
+	@$(TESTBED) lab reset --dir='$(DIR)'
 
 .PHONY: solution
-solution: $(LEARNER) ## A copy of what STAGE=NN-name ends with, in the new directory DIR.
-	@$(LEARNER) solution --stage='$(STAGE)' --dir='$(DIR)'
+solution: $(TESTBED) ## A copy of what STAGE=NN-name ends with, in the new directory DIR.
+	@$(TESTBED) lab solution --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: diff
-diff: $(LEARNER) ## What STAGE=NN-name changes in the operator that it builds on; STEP=2: that step of it.
-	@$(LEARNER) diff --stage='$(STAGE)' --step='$(STEP)'
+diff: $(TESTBED) ## What STAGE=NN-name changes in the operator that it builds on; STEP=2: that step of it.
+	@$(TESTBED) lab diff --stage='$(STAGE)' --step='$(STEP)'
 
 .PHONY: submit
-submit: $(LEARNER) ## Make one archive of the copy in DIR, to hand in. What the grader would refuse is refused here, with the reason.
-	@$(LEARNER) submit --dir='$(DIR)'
+submit: $(TESTBED) ## Make one archive of the copy in DIR, to hand in. What the grader would refuse is refused here, with the reason.
+	@$(TESTBED) lab submit --dir='$(DIR)'
 
 ##@ Read it all in a browser
 
 .PHONY: site
-site: $(LEARNER) ## Make a site of the tutorial and the documentation in bin/site; BASE=/path/ or an address is where it will be served.
-	@$(LEARNER) publish --base='$(BASE)'
+site: $(TESTBED) ## Make a site of the tutorial and the documentation in bin/site; BASE=/path/ or an address is where it will be served.
+	@$(TESTBED) lab publish --base='$(BASE)'
 
 .PHONY: site-serve
-site-serve: $(LEARNER) ## Show it on this machine. A page that is loaded again shows what you have changed.
-	@$(LEARNER) publish --base='$(BASE)' --serve
+site-serve: $(TESTBED) ## Show it on this machine. A page that is loaded again shows what you have changed.
+	@$(TESTBED) lab publish --base='$(BASE)' --serve
 
 ##@ Teach a class (DIR=class is the directory of the class)
 
 class-on = --dir='$(DIR)' --stage='$(STAGE)' --lab='$(LAB)'
 
 .PHONY: class-new
-class-new: $(LEARNER) ## A new class, which begins with STAGE=NN-name or LAB=name; FROM=file.csv has its students: id,name,email[,pair].
-	@$(LEARNER) class new $(class-on) --from='$(FROM)'
+class-new: $(TESTBED) ## A new class, which begins with STAGE=NN-name or LAB=name; FROM=file.csv has its students: id,name,email[,pair].
+	@$(TESTBED) lab class new $(class-on) --from='$(FROM)'
 
 .PHONY: class-handout
-class-handout: $(LEARNER) ## A copy for each student who has none, in release/; AS=folders, archives or repositories.
-	@$(LEARNER) class handout $(class-on) --as='$(AS)'
+class-handout: $(TESTBED) ## A copy for each student who has none, in release/; AS=folders, archives or repositories.
+	@$(TESTBED) lab class handout $(class-on) --as='$(AS)'
 
 .PHONY: class-collect
-class-collect: $(LEARNER) ## Take in what students have handed in, FROM=directory, AS=folders, archives or repositories; a late one is late now.
-	@$(LEARNER) class collect $(class-on) --from='$(or $(FROM),$(if $(filter command,$(origin FROM)),$(error FROM is empty: name the directory with what was handed in, or leave FROM out)))' --as='$(AS)'
+class-collect: $(TESTBED) ## Take in what students have handed in, FROM=directory, AS=folders, archives or repositories; a late one is late now.
+	@$(TESTBED) lab class collect $(class-on) --from='$(or $(FROM),$(if $(filter command,$(origin FROM)),$(error FROM is empty: name the directory with what was handed in, or leave FROM out)))' --as='$(AS)'
 
 .PHONY: class-serve
-class-serve: $(LEARNER) ## Show who is where, and who is stuck on what, in a browser; LAN=yes lets the copies of other machines report; PORT=8090.
-	@$(LEARNER) class serve $(class-on) --port='$(PORT)' --lan='$(LAN)'
+class-serve: $(TESTBED) ## Show who is where, and who is stuck on what, in a browser; LAN=yes lets the copies of other machines report; PORT=8090.
+	@$(TESTBED) lab class serve $(class-on) --port='$(PORT)' --lan='$(LAN)'
 
 .PHONY: class-grade
-class-grade: $(LEARNER) ## Grade what was collected behind two walls; STUDENT=s07 again; J=4 at once; EXTRA=directory has tests of yours; ARGS=--isolation=inner
-	@$(LEARNER) grade $(class-on) --student='$(STUDENT)' --at-once='$(J)' --extra='$(EXTRA)' $(ARGS)
+class-grade: $(TESTBED) ## Grade what was collected behind two walls; STUDENT=s07 again; J=4 at once; EXTRA=directory has tests of yours; ARGS=--isolation=inner
+	@$(TESTBED) lab grade $(class-on) --student='$(STUDENT)' --at-once='$(J)' --extra='$(EXTRA)' $(ARGS)
 
 .PHONY: class-export
-class-export: $(LEARNER) ## Write the grades to OUT=file, FORMAT=nbgrader, moodle, canvas, junit, json or a template of yours; COLUMN=name is the assignment's column.
-	@$(LEARNER) class export $(class-on) --format='$(FORMAT)' --column='$(COLUMN)' --out='$(OUT)'
+class-export: $(TESTBED) ## Write the grades to OUT=file, FORMAT=nbgrader, moodle, canvas, junit, json or a template of yours; COLUMN=name is the assignment's column.
+	@$(TESTBED) lab class export $(class-on) --format='$(FORMAT)' --column='$(COLUMN)' --out='$(OUT)'
 
 .PHONY: class-forget
-class-forget: $(LEARNER) ## Remove what the class knows about persons, and ask first: roster, submissions, grades, feedback.
-	@$(LEARNER) class forget $(class-on)
+class-forget: $(TESTBED) ## Remove what the class knows about persons, and ask first: roster, submissions, grades, feedback.
+	@$(TESTBED) lab class forget $(class-on)
 
 ##@ Quality
 
@@ -230,11 +229,11 @@ e2e: legal-cluster legal-stage $(TESTBED) ## What only real nodes can show, on k
 	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run $(if $(SDK),e2e-sdk,$(if $(ALL),e2e-all,e2e)) $(STAGE)
 
 .PHONY: test-all
-test-all: embedded-cluster $(TESTBED) $(LEARNER) ## make test, and what else needs no Docker and takes minutes: commands of pages, starts, solutions, labs, mutants, the site in a browser.
+test-all: embedded-cluster $(TESTBED) ## make test, and what else needs no Docker and takes minutes: commands of pages, starts, solutions, labs, mutants, the site in a browser.
 	@scripts/run test-all
 
 .PHONY: nightly
-nightly: $(TESTBED) $(LEARNER) ## Everything that takes longer, without reusing results; takes hours, and PART=name runs one part. Shows when each part last passed.
+nightly: $(TESTBED) ## Everything that takes longer, without reusing results; takes hours, and PART=name runs one part. Shows when each part last passed.
 	@scripts/run nightly -part='$(PART)'
 
 .PHONY: mutants
@@ -252,7 +251,7 @@ rbac-proof: $(TESTBED) ## Take each permission away from the operator, one at a 
 .PHONY: class-proof
 class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes a while.
 	@TESTBED_TIER=nightly CLUSTER=embedded CLASS_PROOF_STAGES='$(STAGE)' go test -count=1 -v -timeout=0 -run='^Test(Proof|Hostile|Hoards|Notes|Loud)$$' ./tutorial/internal/grade/grading
-	@TESTBED_TIER=nightly CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^Test(GradingAClassForReal|Offline|WithoutWalls|GradeOneForReal|Solutions)$$' ./tutorial/cmd/lab
+	@TESTBED_TIER=nightly CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^Test(GradingAClassForReal|Offline|WithoutWalls|GradeOneForReal|Solutions)$$' ./tutorial/lab
 	@TESTBED_TIER=nightly CLUSTER=embedded CLASS_SIZE='$(CLASS_SIZE)' go test -count=1 -v -timeout=0 -run='^Test(Class|Lab)$$' ./tutorial/internal/grade/classroom
 
 .PHONY: soak
@@ -351,9 +350,9 @@ bundle: bin/bundle bundled-sites ## Pack what this needs from the network into B
 
 # Below a path, too: without a network, make test-all compares both.
 .PHONY: bundled-sites
-bundled-sites: $(LEARNER)
-	@$(LEARNER) publish --out=bin/site
-	@$(LEARNER) publish --out=bin/site-below --base=/operator-testbed/
+bundled-sites: $(TESTBED)
+	@$(TESTBED) lab publish --out=bin/site
+	@$(TESTBED) lab publish --out=bin/site-below --base=/operator-testbed/
 
 .PHONY: unbundle
 unbundle: bin/bundle ## Unpack BUNDLE=file or BUNDLE=https://address into this machine's caches.
@@ -461,10 +460,5 @@ writable = { mkdir -p bin 2>/dev/null && [ -w bin ] || { echo "$(CURDIR)/bin can
 .PHONY: $(TESTBED)
 $(TESTBED):
 	@command -v go >/dev/null || { echo "Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin directory on PATH" >&2; exit 1; }
-	@$(call up-to-date,e2e kind/gocommand kind/home operator/api) || { $(writable); scripts/run progress "compiling the testbed's command line" \
+	@$(call up-to-date,e2e kind/gocommand kind/home operator/api tutorial/internal tutorial/lab) || { $(writable); scripts/run progress "compiling the testbed's command line" \
 		env $(compiling) go build "-ldflags=-s -w" -o $@ ./e2e/cmd/testbed; }
-
-.PHONY: $(LEARNER)
-$(LEARNER):
-	@$(call up-to-date,e2e kind/gocommand kind/home operator/api tutorial/cmd tutorial/internal) || { $(writable); scripts/run progress "compiling bin/lab, the program behind make start and make check" \
-		env $(compiling) go build "-ldflags=-s -w" -o $@ ./tutorial/cmd/lab; }

@@ -78,7 +78,8 @@ var parts = map[string]part{
 		tests:   []string{"e2e/cluster/supervisor/leftover"},
 		why:     "the tests of any package may use it, and it compiles in a second",
 	},
-	"e2e": {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
+	"e2e":             {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
+	"e2e/cmd/testbed": {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home", "tutorial/lab"}, why: "it is the program that has every command"},
 
 	"kind":           {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts":        {why: "the tools are modules of their own"},
@@ -98,17 +99,18 @@ var parts = map[string]part{
 		tests: []string{"e2e/framework/runner", "e2e/reaper", "e2e/sdk/...", "e2e/tier"},
 		why:   "it measures operators as processes, and their images",
 	},
-	"tutorial/cmd": {
-		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/confirm", "e2e/framework/...", "e2e/reaper", "kind/gocommand", "kind/home"},
-		why:     "the learner's command line keeps a cluster up while a learner works, and its events where this machine's state is",
+	"tutorial/lab": {
+		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/confirm", "e2e/framework/...", "kind/home"},
+		tests:   []string{"e2e/reaper"},
+		why:     "the commands of learners keep a cluster up while a learner works, and their events where this machine's state is",
 	},
 	"tutorial/internal": {
-		imports: []string{"tutorial/...", "e2e/cluster/supervisor/lock", "e2e/framework/...", "e2e/markdown/...", "e2e/mutant/...", "kind/home"},
+		imports: []string{"tutorial/...", "e2e/cluster/supervisor/lock", "e2e/framework/...", "e2e/interrupt", "e2e/markdown/...", "e2e/mutant/...", "kind/home"},
 		tests:   []string{"e2e/cluster/...", "e2e/framework/...", "e2e/reaper"},
 		why:     "the learner's commands copy operators, run suites as programs, and show pages",
 	},
 	"tutorial/internal/grade": {
-		imports: []string{"tutorial/...", "e2e/cluster/embedded", "e2e/framework/manifest", "e2e/framework/report", "e2e/framework/runner", "e2e/junit", "kind/home"},
+		imports: []string{"tutorial/...", "e2e/cluster/embedded", "e2e/framework/manifest", "e2e/framework/report", "e2e/framework/runner", "e2e/interrupt", "e2e/junit", "kind/home"},
 		tests:   []string{"e2e/cluster/...", "e2e/framework/...", "e2e/reaper"},
 		why:     "grading runs suites as programs, on clusters whose executables it has to find first",
 	},

@@ -13,7 +13,7 @@ import (
 )
 
 // built are executables that a page need not link again.
-var built = []string{"bin/testbed", "bin/lab"}
+var built = []string{"bin/testbed"}
 
 // linked are the suites, which make check builds.
 var linked = []string{"bin/suites/*.test"}

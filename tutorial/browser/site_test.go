@@ -45,7 +45,7 @@ var redirect = regexp.MustCompile(`<meta http-equiv="refresh" content="0; url=([
 func serveSite(t *testing.T, base string) site {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "site")
-	publish := exec.CommandContext(t.Context(), "go", "run", "./tutorial/cmd/lab", "publish", "--base", base, "--out", dir)
+	publish := exec.CommandContext(t.Context(), "go", "run", "./e2e/cmd/testbed", "lab", "publish", "--base", base, "--out", dir)
 	publish.Dir = filepath.Join("..", "..")
 	if out, err := publish.CombinedOutput(); err != nil {
 		t.Fatalf("make the site: %v\n%s", err, out)

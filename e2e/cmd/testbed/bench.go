@@ -13,6 +13,7 @@ import (
 	"github.com/example/operator-testbed/e2e/bench"
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/interrupt"
 )
 
 func newBench() *cobra.Command {
@@ -56,7 +57,7 @@ func withRuns(command *cobra.Command, usual int, measure func(ctx context.Contex
 		defer tidy()
 		report, err := measure(command.Context(), runs)
 		if err != nil {
-			return afterStop(command.Context(), err, "nothing is left running")
+			return interrupt.Explain(command.Context(), err, "nothing is left running")
 		}
 		if asJSON {
 			return report.WriteJSON(command.OutOrStdout())

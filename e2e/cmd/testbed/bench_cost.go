@@ -17,6 +17,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/framework/manifest"
+	"github.com/example/operator-testbed/e2e/interrupt"
 )
 
 // benchCostFlags are what can be chosen about the measurement of one operator.
@@ -47,7 +48,7 @@ Without flags it measures the operator of this repository.`,
 			defer tidy()
 			cost, err := benchCost(command.Context(), flags)
 			if err != nil {
-				return afterStop(command.Context(), err, "nothing is left running")
+				return interrupt.Explain(command.Context(), err, "nothing is left running")
 			}
 			out := command.OutOrStdout()
 			if flags.asJSON {

@@ -18,6 +18,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/framework/manifest"
+	"github.com/example/operator-testbed/e2e/interrupt"
 )
 
 // benchOperatorFlags are what can be chosen about the benchmark of operators.
@@ -64,7 +65,7 @@ that is missed is not a failure.`,
 			}
 			results, err := benchOperator(command.Context(), flags)
 			if err != nil {
-				return afterStop(command.Context(), err, "nothing is left running")
+				return interrupt.Explain(command.Context(), err, "nothing is left running")
 			}
 			out := command.OutOrStdout()
 			fmt.Fprintf(out, "%s/%s, %d CPUs, Kubernetes %s\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), embedded.Version)

@@ -27,6 +27,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 	suitereport "github.com/example/operator-testbed/e2e/framework/report"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/interrupt"
 	"github.com/example/operator-testbed/e2e/tier/summary"
 	"github.com/example/operator-testbed/kind/home"
 )
@@ -147,7 +148,7 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	report, err := checkRuns(ctx, root, flags, runs, steps)
 	screen.Close()
 	if err != nil {
-		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
+		return interrupt.Explain(ctx, err, "nothing is left running, and what was built is kept")
 	}
 	surprises := report.Expect(known)
 	if flags.markdown {

@@ -16,6 +16,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/demo"
 	"github.com/example/operator-testbed/e2e/framework/install"
+	"github.com/example/operator-testbed/e2e/interrupt"
 )
 
 func newDemo(g *global) *cobra.Command {
@@ -40,7 +41,7 @@ func runDemo(ctx context.Context, g *global) error {
 
 	program, cluster, created, err := prepare(ctx, g, root, out)
 	if err != nil {
-		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
+		return interrupt.Explain(ctx, err, "nothing is left running, and what was built is kept")
 	}
 	state, err := converge(ctx, cluster, out, program, filepath.Join(root, "operator", "config", "samples"))
 	screen.Close()
@@ -50,7 +51,7 @@ func runDemo(ctx context.Context, g *global) error {
 		}
 	}
 	if err != nil {
-		return afterStop(ctx,
+		return interrupt.Explain(ctx,
 			fmt.Errorf("%w; the cluster stays up: look with make logs%s C=%s, take it down with make down%[2]s", err, ofName(g.name), operator.Name),
 			"the cluster "+g.name+" was up before, and still is")
 	}

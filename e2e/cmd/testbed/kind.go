@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/kind"
+	"github.com/example/operator-testbed/e2e/interrupt"
 )
 
 func newKind(g *global) *cobra.Command {
@@ -76,7 +77,7 @@ func newKindWith(g *global) *cobra.Command {
 				cluster.WithOpts(kind.Keep())
 			}
 			if _, err := cluster.Create(ctx); err != nil {
-				return afterStop(ctx, err, "nothing is left running")
+				return interrupt.Explain(ctx, err, "nothing is left running")
 			}
 			defer func() {
 				if kept := cluster.Kept(); kept != "" {

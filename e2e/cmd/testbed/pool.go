@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/example/operator-testbed/e2e/cluster/pool"
+	"github.com/example/operator-testbed/e2e/interrupt"
 )
 
 func newPool() *cobra.Command {
@@ -30,7 +31,7 @@ func newPoolWith() *cobra.Command {
 			ctx := command.Context()
 			clusters, err := pool.Start(ctx, os.Stderr)
 			if err != nil {
-				return afterStop(ctx, err, "nothing is left running")
+				return interrupt.Explain(ctx, err, "nothing is left running")
 			}
 			defer func() {
 				err = errors.Join(err, clusters.Close(context.WithoutCancel(ctx)))

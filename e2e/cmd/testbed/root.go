@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/tutorial/lab"
 )
 
 // usageError is an error in how the program was called.
@@ -74,6 +75,7 @@ The targets of the Makefile call it: "make" lists them.`,
 		newBench(),
 		newScorecard(),
 		newDoctor(),
+		lab.Command(&g.name),
 	)
 	return root
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/existing"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/e2e/interrupt"
 )
 
 func newRun(g *global) *cobra.Command {
@@ -73,5 +74,5 @@ func runOperator(ctx context.Context, g *global, directory string, onExisting bo
 	if foreground.Program, err = build(ctx, root, directory); err != nil {
 		return err
 	}
-	return afterStop(ctx, foreground.Run(ctx), "the operator has ended")
+	return interrupt.Explain(ctx, foreground.Run(ctx), "the operator has ended")
 }

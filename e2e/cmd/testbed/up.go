@@ -11,6 +11,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/demo"
+	"github.com/example/operator-testbed/e2e/interrupt"
 )
 
 // newUp makes the command that brings a cluster up and leaves it running. Messages call the cluster noun; a make command is about
@@ -27,7 +28,7 @@ func newUp(g *global, noun, setting, hint string, create func(context.Context, *
 				return fmt.Errorf("the %s %s is already up: use it with eval \"$(make -s env%s)\", or take it down first with make down%[3]s", noun, g.name, about)
 			}
 			if err != nil {
-				return afterStop(ctx, err, "nothing is left running")
+				return interrupt.Explain(ctx, err, "nothing is left running")
 			}
 			out.line("")
 			out.line("kubectl for it, in this shell:  eval \"$(make -s env%s)\"", about)
@@ -43,7 +44,7 @@ func newUp(g *global, noun, setting, hint string, create func(context.Context, *
 // up brings up an embedded cluster that stays.
 func up(ctx context.Context, g *global, out *report) error {
 	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
-		return afterStop(ctx, err, "nothing is left running, and what was built is kept")
+		return interrupt.Explain(ctx, err, "nothing is left running, and what was built is kept")
 	}
 	cluster, err := create(ctx, g, out)
 	if err != nil {
@@ -76,7 +77,7 @@ func leave(ctx context.Context, cluster *embedded.Provider) error {
 		return nil
 	}
 	if failed := cluster.Destroy(context.WithoutCancel(ctx)); failed != nil {
-		return afterStop(ctx, errors.Join(err, failed), failed.Error())
+		return interrupt.Explain(ctx, errors.Join(err, failed), failed.Error())
 	}
-	return afterStop(ctx, err, "nothing is left running")
+	return interrupt.Explain(ctx, err, "nothing is left running")
 }

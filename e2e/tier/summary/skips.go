@@ -77,7 +77,7 @@ var allowed = []Allowance{
 	{Package: "tutorial/internal/class", Test: "TestFullDiskWhileCollecting", Why: machine},
 	{Package: "tutorial/internal/grade/classroom", Test: "TestFullDiskWhileGrading", Why: machine},
 	{Package: "tutorial/internal/grade/build", Reason: "there is no cell", Why: machine},
-	{Package: "tutorial/cmd/lab", Reason: "this user may not make namespaces", Why: machine},
+	{Package: "tutorial/lab", Reason: "this user may not make namespaces", Why: machine},
 	{Package: "e2e/confinement", Test: "TestCommandLine", Why: machine},
 	{Package: "e2e/framework", Test: "TestExecute", Why: machine},
 	{Package: "e2e/framework/runner", Test: "TestConfinedProcess", Why: machine},

@@ -526,10 +526,10 @@ func TestLock(t *testing.T) {
 	g := NewWithT(t)
 	c := newClass(t, "stage: 04-status")
 	a := c.Assignments[0]
-	unlock, err := class.Lock(c.Dir, "lab class grade")
+	unlock, err := class.Lock(c.Dir, "make class-grade")
 	g.Expect(err).NotTo(HaveOccurred())
 	write(t, "unfinished", c.Dir, ".work", "x")
-	held := MatchError(MatchRegexp(`^\S+ is being changed by lab class grade \(process %d, since \d\d:\d\d:\d\d\): wait for it to finish$`, os.Getpid()))
+	held := MatchError(MatchRegexp(`^\S+ is being changed by make class-grade \(process %d, since \d\d:\d\d:\d\d\): wait for it to finish$`, os.Getpid()))
 	_, err = class.Handout(t.Context(), root, c, a, class.Directories, simple)
 	g.Expect(err).To(held)
 	_, err = class.Collect(t.Context(), root, c, a, t.TempDir(), class.Directories, now)
@@ -542,7 +542,7 @@ func TestLock(t *testing.T) {
 	g.Expect(filepath.Join(c.Dir, ".work")).NotTo(BeADirectory())
 
 	write(t, "of one that was killed", c.Dir, ".work", "x")
-	unlock, err = class.Lock(c.Dir, "lab class grade")
+	unlock, err = class.Lock(c.Dir, "make class-grade")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(filepath.Join(c.Dir, ".work")).NotTo(BeADirectory())
 	unlock()
@@ -572,7 +572,7 @@ func TestInterrupted(t *testing.T) {
 		collected, collectErr := class.Collect(&countdown{t.Context(), left}, root, c, a, t.TempDir(), class.Directories, now)
 		g.Expect(collected).To(HaveLen(min(left, 3)))
 		if left < 3 {
-			interrupted := MatchError("interrupted: what was finished is kept, and the same command does the rest")
+			interrupted := MatchError("context canceled: what was finished is kept, and the same command does the rest")
 			g.Expect(err).To(interrupted)
 			g.Expect(collectErr).To(interrupted)
 		}

@@ -129,7 +129,7 @@ func Collect(ctx context.Context, root string, c *Class, a Assignment, from stri
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := Lock(c.Dir, "lab class collect")
+	unlock, err := Lock(c.Dir, "make class-collect")
 	if err != nil {
 		return nil, err
 	}

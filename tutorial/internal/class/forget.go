@@ -47,7 +47,7 @@ func Forget(ctx context.Context, dir string) (_ []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := Lock(dir, "lab class forget")
+	unlock, err := Lock(dir, "make class-forget")
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func Handout(
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := Lock(c.Dir, "lab class handout")
+	unlock, err := Lock(c.Dir, "make class-handout")
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
+	"github.com/example/operator-testbed/e2e/interrupt"
 )
 
 const (
@@ -57,7 +58,7 @@ func Explain(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return errors.New("interrupted: what was finished is kept, and the same command does the rest")
+		return interrupt.Explain(ctx, err, "what was finished is kept, and the same command does the rest")
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("the disk is full: free some space and type the same again; what was finished is kept (%w)", err)
 	}

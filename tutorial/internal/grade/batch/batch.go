@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/example/operator-testbed/e2e/interrupt"
 	"github.com/example/operator-testbed/tutorial/internal/grade"
 	"github.com/example/operator-testbed/tutorial/internal/grade/plain"
 )
@@ -130,7 +131,7 @@ func Run(ctx context.Context, jobs []Job, n int, out io.Writer) error {
 	_ = group.Wait() // errors are noted
 	p.table(jobs)
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted: %d of %d are graded; run it again for the others: %w", p.finished, p.of, context.Cause(ctx))
+		return interrupt.Explain(ctx, context.Cause(ctx), fmt.Sprintf("%d of %d are graded; run it again for the others", p.finished, p.of))
 	}
 	if len(p.failed) > 0 {
 		return fmt.Errorf("the grader has failed for %s, who have no grade yet: run it again", strings.Join(p.failed, ", "))

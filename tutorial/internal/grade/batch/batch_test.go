@@ -141,7 +141,7 @@ func TestInterrupted(t *testing.T) {
 		}
 	})
 	err := batch.Run(ctx, all, 1, io.Discard)
-	if want := "interrupted: 2 of 6 are graded; run it again for the others: Ctrl-C"; err == nil || err.Error() != want {
+	if want := "Ctrl-C: 2 of 6 are graded; run it again for the others"; err == nil || err.Error() != want {
 		t.Errorf("got %v, expected %s", err, want)
 	}
 	if _, err := os.Stat(all[2].File); err == nil {

@@ -65,7 +65,7 @@ func Grade(ctx context.Context, o Options, out io.Writer) error {
 			return err
 		}
 	}
-	unlock, err := class.Lock(o.Class.Dir, "lab grade")
+	unlock, err := class.Lock(o.Class.Dir, "make class-grade")
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"errors"
@@ -13,37 +13,34 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/submission"
 )
 
-// TestWriteResult writes what there is to say, and exits with 2 only where the grader has failed.
+// TestWriteResult writes what there is to say. Only where the grader has failed is the error the grader's.
 func TestWriteResult(t *testing.T) {
 	for _, test := range []struct {
 		status  grade.Status
 		format  string
 		score   float64
-		code    int
+		failed  bool
 		written bool
 	}{
-		{grade.Graded, "json", 0, 0, true},
-		{grade.NotGradable, "json", 0, 0, true},
-		{grade.NotGradable, "junit", 0, 0, true},
-		{grade.GraderError, "json", 0, 2, true},
-		{grade.GraderError, "junit", 0, 2, true},
-		{grade.NotGradable, "json", 1, 2, false}, // a result that contradicts itself
+		{grade.Graded, "json", 0, false, true},
+		{grade.NotGradable, "json", 0, false, true},
+		{grade.NotGradable, "junit", 0, false, true},
+		{grade.GraderError, "json", 0, true, true},
+		{grade.GraderError, "junit", 0, true, true},
+		{grade.NotGradable, "json", 1, true, false}, // a result that contradicts itself
 	} {
 		out := filepath.Join(t.TempDir(), "result")
 		if err := os.WriteFile(out, []byte("an old one"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		r := grade.Result{Schema: grade.Schema, Stage: "04-status", Status: test.status, Score: test.score, Message: "no disk", Tests: []grade.Test{}}
-		if code := exitCode(writeResult(r, test.format, out)); code != test.code {
-			t.Errorf("%s as %s: exits with %d, expected %d", test.status, test.format, code, test.code)
+		if err := writeResult(r, test.format, out); errors.As(err, new(GraderError)) != test.failed || (err != nil) != test.failed {
+			t.Errorf("%s as %s: got %v", test.status, test.format, err)
 		}
 		text, err := os.ReadFile(out)
 		if written := err == nil && strings.Contains(string(text), "no disk"); written != test.written || strings.Contains(string(text), "an old one") {
 			t.Errorf("%s as %s: the file has %q", test.status, test.format, text)
 		}
-	}
-	if code := exitCode(errors.New("there is no such flag")); code != 1 {
-		t.Errorf("a mistake in the command exits with %d", code)
 	}
 }
 
@@ -51,20 +48,20 @@ func TestWriteResult(t *testing.T) {
 func TestGradeOneRefuses(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "result.json")
 	for _, test := range []struct {
-		args []string
-		want string
-		code int
+		args   []string
+		want   string
+		failed bool
 	}{
-		{[]string{"--stage=04-status"}, "name the submission, the chapter and the file for the result", 1},
-		{[]string{"--stage=04-status", "--submission=x", "--out=" + out, "--format=excel"}, `unknown format "excel"`, 1},
-		{[]string{"--stage=04-status", "--submission=x", "--out=" + out, "--isolation=some"}, `unknown isolation "some"`, 2},
-		{[]string{"--stage=04-status", "--submission=x", "--out=" + out, "--isolation=inner", "--trust"}, "leave one of them out", 2},
+		{[]string{"--stage=04-status"}, "name the submission, the chapter and the file for the result", false},
+		{[]string{"--stage=04-status", "--submission=x", "--out=" + out, "--format=excel"}, `unknown format "excel"`, false},
+		{[]string{"--stage=04-status", "--submission=x", "--out=" + out, "--isolation=some"}, `unknown isolation "some"`, true},
+		{[]string{"--stage=04-status", "--submission=x", "--out=" + out, "--isolation=inner", "--trust"}, "leave one of them out", true},
 	} {
-		root := command()
+		root := Command(new(string))
 		root.SetArgs(append([]string{"grade-one"}, test.args...))
 		err := root.ExecuteContext(t.Context())
-		if err == nil || !strings.Contains(err.Error(), test.want) || exitCode(err) != test.code {
-			t.Errorf("%v: got %v (%d), expected %s (%d)", test.args, err, exitCode(err), test.want, test.code)
+		if err == nil || !strings.Contains(err.Error(), test.want) || errors.As(err, new(GraderError)) != test.failed {
+			t.Errorf("%v: got %v, expected %s", test.args, err, test.want)
 		}
 	}
 }

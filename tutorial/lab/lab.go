@@ -1,52 +1,37 @@
-// Command lab is the learner's loop: make start, check, watch, hint, break, reset, solution, diff,
-// progress, learn.
-package main
+// Package lab holds the commands of learners, such as testbed lab start and testbed lab check, and those of teachers, such as
+// testbed lab class new. The targets of the Makefile call them, in the root of the repository.
+package lab
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/example/operator-testbed/e2e/cluster/supervisor"
-	"github.com/example/operator-testbed/e2e/reaper"
-	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 	"github.com/example/operator-testbed/tutorial/internal/grade/manifests"
 	"github.com/example/operator-testbed/tutorial/internal/isolation"
 )
 
-func main() {
-	// What a submission has a part in runs in this program, executed again.
+// ErrPrinted is the error of a command that has printed why it failed.
+var ErrPrinted = exercises.ErrNotBuilt
+
+// Main does what this program was executed again for: that in which a submission has a part. It returns in any other program, and comes first
+// in main.
+func Main() {
 	isolation.Main()
 	manifests.Main()
-	supervisor.Main()
-	reaper.Main()
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := gocommand.Setup()
-	if err == nil {
-		err = command().ExecuteContext(ctx)
-	}
-	stop()
-	if err != nil {
-		if !errors.Is(err, exercises.ErrNotBuilt) { // its reason was printed, and is enough
-			fmt.Fprintf(os.Stderr, "lab: %v\n", err)
-		}
-		os.Exit(exitCode(err))
-	}
 }
 
-func command() *cobra.Command {
+// Command returns the command lab. name is the name of the cluster that is shown beside the text.
+func Command(name *string) *cobra.Command {
 	var stage, dir, task, exercise, step, module, only, fault string
 	records := recorder{root: ".", now: time.Now, warn: os.Stderr, patience: time.Second}
-	root := &cobra.Command{Use: "lab", Short: "The learner's loop", SilenceErrors: true, SilenceUsage: true}
+	root := &cobra.Command{Use: "lab", Short: "Learn with the tutorial, and teach with it", SilenceErrors: true, SilenceUsage: true}
 	root.PersistentFlags().StringVar(&stage, "stage", "", "the chapter's name")
 	root.PersistentFlags().StringVar(&dir, "dir", "", "the directory of the copy")
 	root.AddCommand(newPublish())
@@ -125,7 +110,7 @@ func command() *cobra.Command {
 	add("progress", "Show which chapters and labs are done", false, func(context.Context) error {
 		return printProgress(".", os.Stdout)
 	})
-	root.AddCommand(newLearn(&records, &stage, &dir), newSubmit(&dir), newClass(&stage, &dir), newGrade(&stage, &dir), newGradeOne(&stage), newSite())
+	root.AddCommand(newLearn(&records, name, &stage, &dir), newSubmit(&dir), newClass(&stage, &dir), newGrade(&stage, &dir), newGradeOne(&stage), newSite())
 	return root
 }
 

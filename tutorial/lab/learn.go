@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"cmp"
@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,30 +28,25 @@ import (
 
 // learnInput is what the command learn is called with.
 type learnInput struct {
-	stage, dir            string
-	cluster, name         string
-	site, testbed, copies string
-	port                  string
+	stage, dir    string
+	cluster, name string
+	site, copies  string
+	port          string
 }
 
 // newLearn returns the command that serves the tutorial with the learner's cluster beside the text.
-func newLearn(records *recorder, stage, dir *string) *cobra.Command {
+func newLearn(records *recorder, name, stage, dir *string) *cobra.Command {
 	var in learnInput
 	command := &cobra.Command{
 		Use: "learn", Short: "Show the tutorial in a browser, with the cluster beside the text", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			in.stage, in.dir = *stage, *dir
-			// A terminal that is closed ends what was started as Ctrl-C does.
-			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGHUP)
-			defer stop()
-			return records.learn(ctx, in, os.Stdout)
+			in.stage, in.dir, in.name = *stage, *dir, *name
+			return records.learn(command.Context(), in, os.Stdout)
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&in.cluster, "cluster", embedded.Kind, strings.Join(learn.Kinds, " or "))
-	flags.StringVar(&in.name, "name", embedded.DefaultName, "the name of the cluster")
 	flags.StringVar(&in.site, "site", filepath.Join("bin", "site"), "the directory of the built site")
-	flags.StringVar(&in.testbed, "testbed", filepath.Join("bin", "testbed"), "the testbed's command line")
 	flags.StringVar(&in.copies, "copies", ".", "where to make a copy with a fault in it")
 	flags.StringVar(&in.port, "port", "", "the port; a free one if empty")
 	return command
@@ -70,7 +64,7 @@ func (r recorder) learn(ctx context.Context, in learnInput, out io.Writer) error
 	if err := r.copyFor(ctx, in, out); err != nil {
 		return err
 	}
-	testbed, err := filepath.Abs(in.testbed)
+	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
@@ -81,7 +75,7 @@ func (r recorder) learn(ctx context.Context, in learnInput, out io.Writer) error
 	return learn.Serve(ctx, learn.Options{
 		Learner: learn.Learner{
 			Root: r.root, Chapter: in.stage, Dir: in.dir, Copies: in.copies, ClusterKind: in.cluster, ClusterName: in.name,
-			Testbed: commandLine{testbed, r.root}.run, Check: r.runCheck, Hint: r.giveHint, Reset: r.reset,
+			Testbed: commandLine{self, r.root}.run, Check: r.runCheck, Hint: r.giveHint, Reset: r.reset,
 			Progress: func() (progress.Progress, error) { return progressOf(r.root) }, ProgressDir: filepath.Dir(file),
 		},
 		Site: in.site, Panel: panel.Files, Port: port, Home: in.stage+in.dir == "", Open: learn.Printer(out),

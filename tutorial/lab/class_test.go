@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
 
-const repository = "../../.."
+const repository = "../.."
 
 // The targets pass on what is typed. AS is a variable of make's own, too, which names an assembler.
 func TestMakeClass(t *testing.T) {
@@ -34,8 +35,8 @@ func TestMakeClass(t *testing.T) {
 		"class-export STAGE=04-status FORMAT=moodle OUT=grades.csv":  "class export --dir='' --stage='04-status' --lab='' --format='moodle' --column='' --out='grades.csv'",
 		"class-export DIR=ops FORMAT=canvas COLUMN=Status OUT=b.csv": "class export --dir='ops' --stage='' --lab='' --format='canvas' --column='Status' --out='b.csv'",
 		"class-forget DIR=ops":                                       "class forget --dir='ops' --stage='' --lab=''",
-		"learn":                                                      "learn --stage='' --dir='' --cluster='embedded' --name='testbed' --testbed='bin/testbed' --port=''",
-		"learn STAGE=04-status DIR=mine CLUSTER=kind PORT=7000":      "learn --stage='04-status' --dir='mine' --cluster='kind' --name='testbed' --testbed='bin/testbed' --port='7000'",
+		"learn":                                                      "learn --stage='' --dir='' --cluster='embedded' --port=''",
+		"learn STAGE=04-status DIR=mine CLUSTER=kind PORT=7000":      "learn --stage='04-status' --dir='mine' --cluster='kind' --port='7000'",
 		"submit DIR=my-operator":                                     "submit --dir='my-operator'",
 	} {
 		command := exec.CommandContext(t.Context(), "make", append([]string{"--just-print"}, strings.Fields(arguments)...)...)
@@ -47,7 +48,7 @@ func TestMakeClass(t *testing.T) {
 		}
 		out, err := command.CombinedOutput()
 		NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s", out)
-		NewWithT(t).Expect(string(out)).To(HaveSuffix("bin/lab "+want+"\n"), arguments)
+		NewWithT(t).Expect(string(out)).To(MatchRegexp(`(?m)^bin/testbed .*lab `+regexp.QuoteMeta(want)+`\n\z`), arguments)
 	}
 }
 
@@ -79,7 +80,7 @@ func TestClassDefaults(t *testing.T) {
 	}
 	g := NewWithT(t)
 	for _, teacher := range [][]string{{"grade"}, {"class", "new"}, {"class", "serve"}} {
-		root := command()
+		root := Command(new(string))
 		root.SetArgs(append(teacher, "--lab=hands-off", "--stage=04-status", "--dir="+t.TempDir()))
 		g.Expect(root.ExecuteContext(t.Context())).To(MatchError("LAB=hands-off is what the class works on: leave STAGE=04-status out"))
 	}

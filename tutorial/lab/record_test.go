@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/exercises"
 )
 
-const root = "../../.."
+const root = "../.."
 
 // at is when everything in these tests happens.
 var at = time.Date(2026, 11, 23, 9, 30, 0, 0, time.UTC)

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"encoding/json"
@@ -62,7 +62,7 @@ func TestGradeOneForReal(t *testing.T) {
 	p.Expect(os.WriteFile(results, []byte("of the one before"), 0o600)).To(Succeed())
 	exit, out := p.run(arguments(right)...)
 	p.Expect(exit).To(Equal(2), "%s", out)
-	p.Expect(out).To(MatchRegexp(`^lab: read the calibration [^\n]*\n$`))
+	p.Expect(out).To(MatchRegexp(`^testbed: read the calibration [^\n]*\n$`))
 	p.Expect(os.ReadFile(results)).To(ContainSubstring(`"status": "grader_error"`))
 
 	p.Expect(os.WriteFile(results, []byte("of the one before"), 0o600)).To(Succeed())

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"bytes"
@@ -90,7 +90,7 @@ func TestWithoutWalls(t *testing.T) {
 	} {
 		exit, out := p.run(arguments...)
 		p.Expect(exit).To(Equal(2), "%s", out)
-		p.Expect(out).To(MatchRegexp(`^lab: no cell can be built on this machine \([^\n]*\): install bubblewrap [^\n]*\n$`))
+		p.Expect(out).To(MatchRegexp(`^testbed: no cell can be built on this machine \([^\n]*\): install bubblewrap [^\n]*\n$`))
 		p.Expect(marker).NotTo(BeAnExistingFile())
 	}
 	p.Expect(p.does("grade", "--dir="+dir, "--trust")).To(MatchRegexp(`(?m)^s01: 5 of 5 `))

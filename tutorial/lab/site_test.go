@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"io/fs"
@@ -12,7 +12,7 @@ import (
 func TestSiteIsTheSameEachTime(t *testing.T) {
 	out := t.TempDir()
 	run := func() map[string]string {
-		if err := writeSite("../../..", out); err != nil {
+		if err := writeSite("../..", out); err != nil {
 			t.Fatal(err)
 		}
 		files := map[string]string{}
@@ -49,14 +49,14 @@ func TestSiteIsTheSameEachTime(t *testing.T) {
 }
 
 func TestSiteNamesWhatIsMissing(t *testing.T) {
-	if err := writeSite("../../..", ""); err == nil || !strings.Contains(err.Error(), "--out") {
+	if err := writeSite("../..", ""); err == nil || !strings.Contains(err.Error(), "--out") {
 		t.Errorf("without a directory, got %v", err)
 	}
 	var out strings.Builder
-	if err := printTranslations("../../..", &out); err != nil || !strings.Contains(out.String(), "ko: ") || !strings.Contains(out.String(), "README.ko.md") {
+	if err := printTranslations("../..", &out); err != nil || !strings.Contains(out.String(), "ko: ") || !strings.Contains(out.String(), "README.ko.md") {
 		t.Errorf("got %v and %s, expected the pages to translate to Korean", err, out.String())
 	}
-	for _, command := range command().Commands() {
+	for _, command := range Command(new(string)).Commands() {
 		if command.Name() == "site" && !command.Hidden {
 			t.Error("learners see the command site")
 		}

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"bytes"
@@ -20,14 +20,7 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/recheck"
 )
 
-// insideVariable is set where this executable is the command lab.
-const insideVariable = "LAB_TEST_INSIDE"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(insideVariable) != "" {
-		main()
-		os.Exit(0)
-	}
 	if os.Getenv(toRunVariable) != "" {
 		os.Exit(m.Run()) // with a reaper, what outlives this process would be ended by that
 	}
@@ -59,10 +52,7 @@ func shortDirectory() (string, error) { return os.MkdirTemp("", "lab-") }
 func TestWatchLeavesNothing(t *testing.T) {
 	tier.All(t)
 	tier.NeedsEmbedded(t)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := newProgram(t).path
 	dir := filepath.Join(t.TempDir(), "mine")
 	if err := exercises.Start(t.Context(), root, "02-api", dir, io.Discard); err != nil {
 		t.Fatal(err)
@@ -88,9 +78,9 @@ func TestWatchLeavesNothing(t *testing.T) {
 			state, err := shortDirectory()
 			g.Expect(err).NotTo(HaveOccurred())
 			defer os.RemoveAll(state)
-			lab := exec.CommandContext(t.Context(), self, "watch", "--dir="+dir)
+			lab := exec.CommandContext(t.Context(), program, "lab", "watch", "--dir="+dir)
 			lab.Dir = root
-			lab.Env = append(os.Environ(), insideVariable+"=yes", "TESTBED_STATE="+state)
+			lab.Env = append(os.Environ(), "TESTBED_STATE="+state)
 			out := &whenPrinted{text: test.after, printed: make(chan struct{})}
 			lab.Stdout, lab.Stderr = out, out
 			keys, err := lab.StdinPipe()

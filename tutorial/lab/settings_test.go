@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 // TestRefusesSettings gives commands settings that they could only ignore: they refuse them, and no hint is used up.
 func TestRefusesSettings(t *testing.T) {
-	t.Chdir(filepath.Join("..", "..", ".."))
+	t.Chdir(filepath.Join("..", ".."))
 	t.Setenv("TESTBED_STATE", t.TempDir())
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, ".stage"), []byte("03-controller\n"), 0o600); err != nil {
@@ -41,7 +41,7 @@ func TestRefusesSettings(t *testing.T) {
 		{[]string{"grade", "--dir=class", "--at-once=x"}, "invalid J=x" + number},
 	} {
 		g := NewWithT(t)
-		root := command()
+		root := Command(new(string))
 		root.SetArgs(test.arguments)
 		g.Expect(root.ExecuteContext(t.Context())).To(MatchError(test.want), "%q", test.arguments)
 	}

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"bufio"
@@ -24,7 +24,7 @@ import (
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
-// labProgram is the command lab, compiled as people have it.
+// labProgram is the program with the command lab, compiled as people have it.
 type labProgram struct {
 	*WithT
 
@@ -40,15 +40,15 @@ type labProgram struct {
 func newProgram(t *testing.T) *labProgram {
 	t.Helper()
 	work := t.TempDir()
-	p := &labProgram{WithT: NewWithT(t), t: t, path: filepath.Join(work, "lab"), temporary: filepath.Join(work, "tmp")}
+	p := &labProgram{WithT: NewWithT(t), t: t, path: filepath.Join(work, "testbed"), temporary: filepath.Join(work, "tmp")}
 	p.Expect(os.Mkdir(p.temporary, 0o755)).To(Succeed())
-	p.Expect(runner.Build(t.Context(), repository, "./tutorial/cmd/lab", p.path)).To(Succeed())
+	p.Expect(runner.Build(t.Context(), repository, "./e2e/cmd/testbed", p.path)).To(Succeed())
 	return p
 }
 
 // command is the program in the repository, with these arguments.
 func (p *labProgram) command(ctx context.Context, arguments ...string) *exec.Cmd {
-	line := append(append([]string{}, p.before...), p.path)
+	line := append(append([]string{}, p.before...), p.path, "lab")
 	line = append(line, arguments...)
 	command := exec.CommandContext(ctx, line[0], line[1:]...)
 	command.Dir, command.Env = repository, append(os.Environ(), "TMPDIR="+p.temporary)
@@ -176,7 +176,7 @@ func TestGradingAClassForReal(t *testing.T) {
 	one.until("grading the solution of " + stage + " first")
 	exit, out := p.run("grade", "--dir="+dir, "--at-once=1")
 	p.Expect(exit).NotTo(BeZero())
-	p.Expect(out).To(MatchRegexp(`(?m)^lab: %s is being changed by lab grade \(process %d, since \d\d:\d\d:\d\d\): wait for it to finish\n$`,
+	p.Expect(out).To(MatchRegexp(`(?m)^testbed: %s is being changed by make class-grade \(process %d, since \d\d:\d\d:\d\d\): wait for it to finish\n$`,
 		regexp.QuoteMeta(dir), one.command.Process.Pid))
 	p.Expect(one.wait()).To(Succeed(), "%s", one.out())
 	want := p.graded(dir)
@@ -192,7 +192,7 @@ func TestGradingAClassForReal(t *testing.T) {
 	first.until("s02: ")
 	p.Expect(first.command.Process.Signal(os.Interrupt)).To(Succeed())
 	p.Expect(first.wait()).NotTo(Succeed())
-	p.Expect(first.out()).To(MatchRegexp(`\nlab: interrupted: \d of 6 are graded; run it again for the others[^\n]*\n$`))
+	p.Expect(first.out()).To(MatchRegexp(`\ntestbed: stopped by Ctrl-C: \d of 6 are graded; run it again for the others[^\n]*\n$`))
 	p.Expect(os.ReadDir(p.temporary)).To(BeEmpty(), "temporary files are left")
 	finished := p.attempts(interrupted)
 	p.Expect(len(finished)).To(And(BeNumerically(">=", 2), BeNumerically("<", 6)))

@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"bufio"
@@ -29,24 +29,11 @@ import (
 	"github.com/example/operator-testbed/tutorial/internal/submission"
 )
 
-// graderError is an error that is not the student's. The program exits with 2, for a grader around it to report a failure of its own
+// GraderError is an error that is not the student's. The program exits with 2, for a grader around it to report a failure of its own
 // rather than a zero. A submission that can't be graded has a result, and so is a success.
-type graderError struct{ error }
+type GraderError struct{ error }
 
-func (e graderError) Unwrap() error { return e.error }
-
-// exitCode returns what the program exits with.
-func exitCode(err error) int {
-	var failed graderError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &failed):
-		return 2
-	default:
-		return 1
-	}
-}
+func (e GraderError) Unwrap() error { return e.error }
 
 // gradeFlags are what both ways of grading have in common.
 type gradeFlags struct {
@@ -247,7 +234,7 @@ func writeResult(r grade.Result, format, out string) error {
 		err = errors.New(r.Message)
 	}
 	if err != nil {
-		return graderError{err}
+		return GraderError{err}
 	}
 	fmt.Fprintln(os.Stdout, batch.Summary(r))
 	return nil
@@ -281,7 +268,7 @@ func gradeClass(ctx context.Context, flags *gradeFlags, dir, assignment, student
 	}
 	grader, done, err := flags.grader(ctx, a.Stage, a.Lab)
 	if err != nil {
-		return graderError{err}
+		return GraderError{err}
 	}
 	defer done()
 	o := classroom.Options{

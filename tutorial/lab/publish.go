@@ -1,4 +1,4 @@
-package main
+package lab
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func writePages(ctx context.Context, directory string) error {
 	if err != nil {
 		return err
 	}
-	pages := exec.CommandContext(ctx, self, "site", "--out", directory)
+	pages := exec.CommandContext(ctx, self, "lab", "site", "--out", directory)
 	pages.Stderr = os.Stderr
 	return pages.Run()
 }
