@@ -79,7 +79,7 @@ func nightly(r Request) (Plan, error) {
 			command("mutation-others", "make", "mutation", "ONLY=^("+strings.Join(others, "|")+")$"),
 			tests("class-hostile", "^(TestHostile|TestNotes|TestHoards|TestLoud)$", grading),
 			tests("class-begun", "^TestProof$", grading),
-			tests("class-program", "^(TestGradingAClassForReal|TestOffline|TestWithoutWalls|TestGradeOneForReal|TestSolutions)$", "./tutorial/cmd/lab"),
+			tests("class-program", "^(TestGradingAClassForReal|TestOffline|TestWithoutWalls|TestGradeOneForReal|TestSolutions)$", "./tutorial/lab"),
 			tests("class-of-thirty", "^(TestClass|TestLab)$", "./tutorial/internal/grade/classroom"),
 			soak,
 			command("race", "make", "test-race"),

@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -288,6 +289,30 @@ func TestTested(t *testing.T) {
 	slices.Sort(want)
 	if want = slices.Compact(want); len(want) < 3 || !slices.Equal(got, want) {
 		t.Errorf("got %q, and go list says %q", got, want)
+	}
+}
+
+// TestContained writes packages whose tests start programs in every way, and one whose tests start none.
+func TestContained(t *testing.T) {
+	root := t.TempDir()
+	const imports = "package p\n\nimport _ \"github.com/example/operator-testbed/"
+	for file, text := range map[string]string{
+		"none/a.go": "package none\n", "none/a_test.go": "package none\n\nimport _ \"os\"\n",
+		"code/a.go":      "package code\n\nimport \"os/exec\"\n",
+		"test/a_test.go": "package test\n\nimport \"os/exec\"\n",
+		"calls/a.go":     "package calls\n\nimport \"syscall\"\n\nvar _ = syscall.Exec(\"a\", nil, nil)\n",
+		"envtest/a.go":   "package p\n\nimport _ \"sigs.k8s.io/controller-runtime/pkg/envtest\"\n",
+		"import/a.go":    imports + "code\"\n", "import/a_test.go": "package p\n",
+		"deeper/a_test.go": imports + "import\"\n",
+		"helper/a.go":      imports + "test\"\n", // the tests of what it imports are not its own
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o755), os.WriteFile(filepath.Join(root, file), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := contained(root, []string{"./none", "./code", "./test", "./calls", "./envtest", "./import", "./deeper", "./helper"})
+	if want := []string{"./none", "./helper"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v, expected %q", got, err, want)
 	}
 }
 

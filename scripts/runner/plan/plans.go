@@ -29,10 +29,11 @@ var plans = map[string]func(Request) (Plan, error){
 
 // Names of parts that others need.
 const (
-	kubernetes = "Kubernetes is built"
-	site       = "the site is made"
-	suites     = "the suites on embedded clusters"
-	units      = "unit tests"
+	kubernetes    = "Kubernetes is built"
+	site          = "the site is made"
+	suites        = "the suites on embedded clusters"
+	units         = "unit tests"
+	selfContained = "unit tests that start no program"
 )
 
 // buildKubernetes comes first, because it takes minutes the first time and shows progress, which a test can't. It keeps every core busy, so
@@ -105,6 +106,11 @@ func everySuite(root string) ([]Part, error) {
 			without = append(without, pkg)
 		}
 	}
+	reusable, err := contained(root, without)
+	if err != nil {
+		return nil, err
+	}
+	without = slices.DeleteFunc(without, func(pkg string) bool { return slices.Contains(reusable, pkg) })
 	// make lint does what vet does, and more.
 	flags := []string{"-vet=off", "-ldflags=-s -w"}
 	return []Part{
@@ -117,6 +123,11 @@ func everySuite(root string) ([]Part, error) {
 			// The Go command does not know what programs read that a test starts, so it must not reuse a result.
 			Name: units, Needs: []string{kubernetes}, Env: of("test"),
 			Tests: &Tests{Flags: append([]string{"-count=1"}, flags...), Packages: without},
+		},
+		{
+			// It reuses the result of any other package: most of their time is for linking.
+			Name: selfContained, Needs: []string{kubernetes}, Env: of("test"),
+			Tests: &Tests{Flags: flags, Packages: reusable},
 		},
 	}, nil
 }
@@ -163,7 +174,7 @@ func testAll(r Request) (Plan, error) {
 	p.About = []string{"make test-all: what make test runs, and " + summary.Proves("all") + ". " + times.Sentence("make test-all")}
 	more := slices.DeleteFunc(p.Parts, func(part Part) bool { return part.Name == kubernetes })
 	for i := range more {
-		more[i].Needs = append(more[i].Needs, suites, units)
+		more[i].Needs = append(more[i].Needs, suites, units, selfContained)
 	}
 	p.Parts = slices.Concat(first.Parts, more)
 	return p, nil
