@@ -73,9 +73,9 @@ func newClassIn(ctx context.Context, dir, assignment, roster string, out io.Writ
 	}
 	fmt.Fprintf(out, "The class %s is in %s, with %d students. Next:\n", c.Name, dir, len(c.Students))
 	if len(c.Students) == 0 {
-		fmt.Fprintf(out, "  write a line with id,name,email for each student in %s/%s\n", dir, class.RosterFile)
+		fmt.Fprintf(out, "  add a line with id,name,email for each student to %s/%s\n", dir, class.RosterFile)
 	}
-	fmt.Fprintf(out, "  look at what is due when in %s/%s\n  make class-handout DIR=%[1]s\n", dir, class.File)
+	fmt.Fprintf(out, "  set the due dates in %s/%s\n  make class-handout DIR=%[1]s\n", dir, class.File)
 	return nil
 }
 
@@ -154,7 +154,7 @@ func forget(ctx context.Context, dir string, out io.Writer) error {
 		if !term.IsTerminal(int(os.Stdin.Fd())) {
 			return fmt.Errorf("there is no terminal on which to confirm the removal of %s: add YES=1 to make's command line to agree", strings.Join(found, ", "))
 		}
-		if err := agree(ctx, os.Stdin, out, fmt.Sprintf("Remove for good: %s? [y/N] ", strings.Join(found, ", "))); err != nil {
+		if err := agree(ctx, os.Stdin, out, fmt.Sprintf("Permanently remove %s? [y/N] ", strings.Join(found, ", "))); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func forget(ctx context.Context, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Removed: %s. What you have exported or handed out elsewhere is still there.\n", strings.Join(removed, ", "))
+	fmt.Fprintf(out, "Removed: %s. Exports and copies elsewhere are still there.\n", strings.Join(removed, ", "))
 	return nil
 }
 

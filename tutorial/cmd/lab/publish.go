@@ -77,6 +77,6 @@ func serveSite(ctx context.Context, site hugo.Site, out io.Writer) error {
 		return err
 	}
 	return site.Serve(ctx, func(address string) {
-		fmt.Fprintf(out, "Only this machine can reach it:\n  %s\nLoad a page again to see what you have changed in its Markdown. Ctrl-C stops the server.\n", address)
+		fmt.Fprintf(out, "Only this machine can reach it:\n  %s\nReload a page to see your changes to its Markdown. Ctrl-C stops the server.\n", address)
 	})
 }
