@@ -55,7 +55,7 @@ The targets of the Makefile call it: "make" lists them.`,
 		},
 	}
 	root.PersistentFlags().StringVar(&g.name, "name", embedded.DefaultName, "name of the cluster")
-	root.PersistentFlags().BoolVar(&untilEOF, "until-eof", false, "stop when standard input ends: for a program that holds it open and may be killed")
+	root.PersistentFlags().BoolVar(&untilEOF, "until-eof", false, "stop when standard input is closed, for programs that may be killed")
 	root.AddCommand(
 		newDemo(&g),
 		newUp(&g, "cluster", "", "", func(ctx context.Context, out *report) error { return up(ctx, &g, out) }),

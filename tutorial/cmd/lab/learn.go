@@ -53,7 +53,7 @@ func newLearn(records *recorder, stage, dir *string) *cobra.Command {
 	flags.StringVar(&in.name, "name", embedded.DefaultName, "the name of the cluster")
 	flags.StringVar(&in.site, "site", filepath.Join("bin", "site"), "the directory of the built site")
 	flags.StringVar(&in.testbed, "testbed", filepath.Join("bin", "testbed"), "the testbed's command line")
-	flags.StringVar(&in.copies, "copies", ".", "where to make a copy with a fault in it")
+	flags.StringVar(&in.copies, "copies", ".", "the directory for a copy with a fault")
 	flags.StringVar(&in.port, "port", "", "the port; a free one if empty")
 	return command
 }

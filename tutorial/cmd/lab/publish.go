@@ -32,7 +32,7 @@ func newPublish() *cobra.Command {
 			return makeSite(command.Context(), site, os.Stdout)
 		},
 	}
-	publish.Flags().StringVar(&base, "base", "/", "the path below which the site is served, or its address")
+	publish.Flags().StringVar(&base, "base", "/", "the path or the address at which the site is served")
 	publish.Flags().StringVar(&out, "out", filepath.Join("bin", "site"), "the directory of the site")
 	publish.Flags().BoolVar(&serve, "serve", false, "show it on this machine")
 	return publish
