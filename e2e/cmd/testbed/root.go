@@ -114,7 +114,7 @@ func (g *global) attachReady(ctx context.Context) (*embedded.Provider, error) {
 	}
 	for _, c := range clusters {
 		if c.Name == g.name && !c.Detached { // it is detached as soon as it may stay up
-			return nil, fmt.Errorf("another command is bringing the cluster %s up: wait until it is done, then type this again", g.name)
+			return nil, fmt.Errorf("another command is starting the cluster %s: wait until it is done, then run this again", g.name)
 		}
 	}
 	return g.attach()
