@@ -35,39 +35,39 @@ with-cluster = $(confirm) $(on-cluster)
 ##@ Begin here
 
 .PHONY: demo
-demo: embedded-cluster $(TESTBED) ## A cluster, the operator, a Memcached: watch it become Available. Leaves it running.
+demo: embedded-cluster $(TESTBED) ## Start a cluster, run the operator, and show a Memcached become Available. Everything keeps running.
 	@$(TESTBED_NAMED) demo
 
 .PHONY: test
-test: embedded-cluster legal-stage $(TESTBED) ## The unit tests, and every suite on embedded clusters; STAGE=NN-name: those of one chapter.
+test: embedded-cluster legal-stage $(TESTBED) ## Run the unit tests, and all suites on embedded clusters. STAGE=NN-name: only those of one chapter.
 	@scripts/run test $(STAGE)
 
-##@ A cluster to play with (NAME=other for one more)
+##@ A cluster to work on (NAME=other: another one)
 
 .PHONY: up
-up: own-cluster $(TESTBED) ## Bring a cluster up, without an operator; CLUSTER=kind has real nodes, in Docker.
+up: own-cluster $(TESTBED) ## Start a cluster without an operator. CLUSTER=kind: with real nodes, in Docker.
 	@$(TESTBED_NAMED) up
 
 .PHONY: env
-env: own-cluster $(TESTBED) ## What a shell needs to use it: eval "$(make -s env)"
+env: own-cluster $(TESTBED) ## Print what a shell needs to use the cluster: eval "$(make -s env)"
 	@$(TESTBED_NAMED) env
 
 .PHONY: status
-status: embedded-cluster $(TESTBED) ## Which clusters are up, and their processes.
+status: embedded-cluster $(TESTBED) ## List the running clusters and their processes.
 	@$(TESTBED_NAMED) status
 
 .PHONY: logs
-logs: embedded-cluster $(TESTBED) ## Which logs there are; C=operator shows one, ARGS=-f follows it.
+logs: embedded-cluster $(TESTBED) ## List the logs. C=operator shows one of them, and ARGS=-f follows it.
 	@$(TESTBED_NAMED) logs '$(C)' $(ARGS)
 
 .PHONY: down
-down: own-cluster $(TESTBED) ## Take it down. What was built stays, and so do evidence of failures and your progress.
+down: own-cluster $(TESTBED) ## Stop the cluster, and remove its data. What was built stays, and so do evidence of failures and your progress.
 	@$(TESTBED_NAMED) down
 
-##@ The operator, or with STAGE=NN-name a chapter's, or the copy in DIR (what every kubebuilder project has)
+##@ The operator (STAGE=NN-name: a chapter's; DIR: your copy), as in every kubebuilder project
 
 .PHONY: generate manifests
-generate manifests: legal-stage controller-gen ## Write what is generated from the API's types: Go code; the CRD and the ClusterRole.
+generate manifests: legal-stage controller-gen ## Generate Go code, or the CRD and the ClusterRole, from the API types.
 	@$(has-target) $(MAKE) -C $(COPY_OR_PROJECT) $@
 
 .PHONY: build
@@ -75,7 +75,7 @@ build: legal-stage controller-gen ## Build operator/bin/manager.
 	@$(has-target) $(MAKE) -C $(COPY_OR_PROJECT) $@
 
 .PHONY: install uninstall
-install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Install the CRD into the cluster; remove it, and with it every Memcached. FORCE=1: protected ones, too.
+install uninstall: legal-cluster legal-stage $(TESTBED) controller-gen ## Install the CRD; remove it, and with it every Memcached. FORCE=1: even protected ones.
 	@$(has-target) $(confirm) echo '$(doing) the CRD of $(title)' >&2 && $(on-cluster) $(MAKE) -C $(COPY_OR_PROJECT) $@
 
 # What a target works on, for people: without DIR or STAGE it is the finished operator, which is easily taken for a copy.
@@ -83,7 +83,7 @@ doing = $(if $(filter install,$@),installing,removing)
 title = $(if $(filter 'operator' operator,$(works-on)),the finished operator (operator/),$(subst ',,$(works-on)))
 
 .PHONY: run
-run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, as its own ServiceAccount, until Ctrl-C; DEBUG=1 waits for a debugger.
+run: legal-cluster legal-stage $(TESTBED) ## Run the operator on this machine, as its own ServiceAccount, until Ctrl-C. DEBUG=1 waits for a debugger.
 	@$(if $(on-kind),$(error make run is for embedded and existing clusters: make docker-build docker-push deploy CLUSTER=kind runs the operator as an image),:)
 	@$(if $(DEBUG),debugger=$$(scripts/tool tools dlv) &&) $(TESTBED_NAMED) run --operator=$(COPY_OR_PROJECT) $(if $(on-existing),--existing) $(if $(DEBUG),--debugger="$$debugger")
 
@@ -91,33 +91,33 @@ run: legal-cluster legal-stage $(TESTBED) ## Run the operator here, as its own S
 engine = $(if $(CONTAINER_TOOL),,CONTAINER_TOOL="$$($(TESTBED) image engine)")
 
 .PHONY: docker-build docker-push
-docker-build: legal-stage $(TESTBED) ## Build the operator's image, called IMG=registry/name:tag or by a name of the local registry's.
+docker-build: legal-stage $(TESTBED) ## Build the operator's image with the name IMG=registry/name:tag, or a name in the local registry.
 	@$(has-target) $(TESTBED) image check '$(image)'
 	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' $(engine)
-docker-push: legal-stage $(TESTBED) $(filter docker-build,$(MAKECMDGOALS)) ## Push it: to the registry in IMG, or the local one that a kind cluster brings along.
+docker-push: legal-stage $(TESTBED) $(filter docker-build,$(MAKECMDGOALS)) ## Push the image to the registry in IMG, or to the local one, which make up CLUSTER=kind starts.
 	@$(has-target) $(TESTBED) image check --push '$(image)'
 	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' $(engine) PUSH_FLAGS="$$($(TESTBED) image push-flags --tool='$(CONTAINER_TOOL)' '$(image)')"
 
 .PHONY: docker-buildx
-docker-buildx: legal-stage $(TESTBED) ## Build it for PLATFORMS=linux/amd64,linux/arm64 (or others, with commas), and push that under one name.
+docker-buildx: legal-stage $(TESTBED) ## Build the image for PLATFORMS=linux/amd64,linux/arm64 (or others), and push it under one name.
 	@$(call has-target-of,docker-build) $(TESTBED) image check --push '$(image)'
 	@$(MAKE) -C operator $@ OF='$(CURDIR)/$(PROJECT)' IMG='$(image)' $(engine) $(if $(PLATFORMS),PLATFORMS='$(PLATFORMS)')
 
 # testbed renders the manifests in place of kubectl: this needs no cluster, so our kubectl may not have been built yet.
 .PHONY: build-installer
-build-installer: legal-stage $(TESTBED) controller-gen ## Write dist/install.yaml in the operator's directory, one file that installs it as the image IMG.
+build-installer: legal-stage $(TESTBED) controller-gen ## Write dist/install.yaml in the operator's directory: a single file that installs the operator with the image IMG.
 	@$(has-target) $(TESTBED) image check '$(image)'
 	@$(MAKE) -C $(PROJECT) $@ IMG='$(image)' KUBECTL="'$(abspath $(TESTBED))'"
 
 .PHONY: build-chart
-build-chart: legal-stage $(TESTBED) controller-gen ## Write those files of the Helm chart operator/dist/chart that come from operator/config.
+build-chart: legal-stage $(TESTBED) controller-gen ## Update the files of the Helm chart operator/dist/chart that come from operator/config.
 	@$(has-target) $(MAKE) -C $(PROJECT) $@ KUBECTL="'$(abspath $(TESTBED))'"
 
 # Without IMG: a name in the registry that the nodes of a kind cluster pull from. See e2e/cluster/kind.
 image = $(or $(IMG),localhost:5001/operator-testbed/$(notdir $(PROJECT)):latest)
 
 .PHONY: deploy
-deploy: legal-cluster legal-stage $(TESTBED) controller-gen $(if $(on-kind),$(filter docker-build docker-push,$(MAKECMDGOALS))) ## Deploy the operator as the image IMG, or on CLUSTER=kind as what make docker-build docker-push made.
+deploy: legal-cluster legal-stage $(TESTBED) controller-gen $(if $(on-kind),$(filter docker-build docker-push,$(MAKECMDGOALS))) ## Deploy the operator with the image IMG or, on CLUSTER=kind, with the one from make docker-build docker-push.
 	@$(has-target) $(if $(on-existing),:,$(if $(on-kind),$(with-cluster) $(deploy-on-kind),$(refuse-to-deploy)))
 	@$(if $(on-existing),$(with-cluster) $(MAKE) -C $(PROJECT) $@ $(if $(IMG),IMG='$(IMG)'),:)
 
@@ -125,43 +125,43 @@ deploy-on-kind = scripts/deploy-on-kind "$(TESTBED_NAMED)" '$(image)' $(PROJECT)
 refuse-to-deploy = echo "deploy is refused on CLUSTER=embedded: it has no real kubelet, so a pod would be called Ready without running the image; make run runs the operator here, as its own ServiceAccount" >&2; exit 1
 
 .PHONY: undeploy
-undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD, and with it every Memcached. FORCE=1: protected ones, and others' objects in its namespace, too.
+undeploy: legal-cluster legal-stage $(TESTBED) ## Remove the operator, the CRD and every Memcached. FORCE=1: even protected ones, and others' objects in its namespace.
 	@$(has-target) $(with-cluster) $(MAKE) -C $(PROJECT) $@
 
 # A project of Operator SDK without Go is in a chapter's directory, and only this target knows it: STAGE=18-operator-sdk/helm.
 .PHONY: eject
 eject: STAGES += $(patsubst tutorial/%/PROJECT,%,$(wildcard tutorial/*/*/PROJECT))
-eject: legal-stage $(TESTBED) ## A project of your own that starts as a copy of the operator, in the new directory DIR; MODULE=name is its module.
+eject: legal-stage $(TESTBED) ## Create your own project in the new directory DIR, from a copy of the operator. MODULE=name sets its module.
 	@$(TESTBED) lab eject --stage='$(STAGE)' --dir='$(DIR)' --module='$(MODULE)'
 
 ##@ Learn: write a chapter's operator yourself (the texts are in tutorial/)
 
 .PHONY: learn
-learn: own-cluster $(TESTBED) site ## The tutorial in your browser, with your cluster beside the text; STAGE=NN-name DIR=my-operator begins there, with your copy; PORT=8091
+learn: own-cluster $(TESTBED) site ## Show the tutorial in your browser, with your cluster beside the text. STAGE=NN-name DIR=my-operator starts there, with your copy; PORT=8091
 	@$(TESTBED) --name='$(NAME)' lab learn --stage='$(STAGE)' --dir='$(DIR)' --cluster='$(CLUSTER)' --port='$(PORT)'
 
 .PHONY: start
-start: $(TESTBED) ## A copy of what STAGE=quickstart or STAGE=NN-name starts from, in the new directory DIR, and the goal of the chapter.
+start: $(TESTBED) ## Copy what STAGE=quickstart or STAGE=NN-name starts from to the new directory DIR, and show the chapter's goal.
 	@$(TESTBED) lab start --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: check
-check: $(TESTBED) ## Check every feature of the chapter against the copy in DIR, with a hint for each that fails; ONLY=TestNodes: that feature alone.
+check: $(TESTBED) ## Check every feature of the chapter in the copy DIR, with a hint for each that fails. ONLY=TestNodes: only that one.
 	@scripts/run progress --lines 'checking $(DIR)' $(TESTBED) lab check --dir='$(DIR)' --only='$(ONLY)'
 
 .PHONY: watch
-watch: $(TESTBED) ## Check the copy in DIR again whenever you save a file. The cluster stays up between checks.
+watch: $(TESTBED) ## Check the copy DIR again whenever you save a file. The cluster stays up between checks.
 	@$(TESTBED) lab watch --dir='$(DIR)'
 
 .PHONY: progress
-progress: $(TESTBED) ## Which chapters and break-it labs you have done, in whichever directory.
+progress: $(TESTBED) ## List the chapters and break-it labs that you have completed, in any directory.
 	@$(TESTBED) lab progress
 
 .PHONY: hint
-hint: $(TESTBED) ## The next of three hints for a task or an exercise of the chapter of DIR, or of STAGE=NN-name; TASK=2 or EXERCISE=2 chooses.
+hint: $(TESTBED) ## Show the next of three hints for a task or an exercise of the chapter of DIR, or of STAGE=NN-name. TASK=2 or EXERCISE=2 selects it.
 	@$(TESTBED) lab hint --stage='$(STAGE)' --dir='$(DIR)' --task='$(TASK)' --exercise='$(EXERCISE)'
 
 .PHONY: break
-break: $(TESTBED) ## A copy with one fault in it, in the new directory DIR, and what a user notices; without LAB=name, the list.
+break: $(TESTBED) ## Copy an operator with one fault to the new directory DIR, and describe the symptom. Without LAB=name: list the labs.
 	@$(TESTBED) lab break --lab='$(LAB)' --dir='$(DIR)'
 
 .PHONY: reset
@@ -169,105 +169,105 @@ reset: $(TESTBED) ## Start over in DIR. Your version is kept beside it.
 	@$(TESTBED) lab reset --dir='$(DIR)'
 
 .PHONY: solution
-solution: $(TESTBED) ## A copy of what STAGE=NN-name ends with, in the new directory DIR.
+solution: $(TESTBED) ## Copy the solution of STAGE=NN-name to the new directory DIR.
 	@$(TESTBED) lab solution --stage='$(STAGE)' --dir='$(DIR)'
 
 .PHONY: diff
-diff: $(TESTBED) ## What STAGE=NN-name changes in the operator that it builds on; STEP=2: that step of it.
+diff: $(TESTBED) ## Show what STAGE=NN-name changes in the operator that it builds on. STEP=2: only that step.
 	@$(TESTBED) lab diff --stage='$(STAGE)' --step='$(STEP)'
 
 .PHONY: submit
-submit: $(TESTBED) ## Make one archive of the copy in DIR, to hand in. What the grader would refuse is refused here, with the reason.
+submit: $(TESTBED) ## Pack the copy in DIR into an archive to hand in. What the grader would refuse is refused here, with the reason.
 	@$(TESTBED) lab submit --dir='$(DIR)'
 
-##@ Read it all in a browser
+##@ A site of all pages
 
 .PHONY: site
-site: $(TESTBED) ## Make a site of the tutorial and the documentation in bin/site; BASE=/path/ or an address is where it will be served.
+site: $(TESTBED) ## Build a site of the tutorial and the documentation in bin/site. BASE=/path/ or an address: where it will be served.
 	@$(TESTBED) lab publish --base='$(BASE)'
 
 .PHONY: site-serve
-site-serve: $(TESTBED) ## Show it on this machine. A page that is loaded again shows what you have changed.
+site-serve: $(TESTBED) ## Serve the site on this machine. Reload a page to see your changes.
 	@$(TESTBED) lab publish --base='$(BASE)' --serve
 
-##@ Teach a class (DIR=class is the directory of the class)
+##@ Teach a class (DIR=class: its directory)
 
 class-on = --dir='$(DIR)' --stage='$(STAGE)' --lab='$(LAB)'
 
 .PHONY: class-new
-class-new: $(TESTBED) ## A new class, which begins with STAGE=NN-name or LAB=name; FROM=file.csv has its students: id,name,email[,pair].
+class-new: $(TESTBED) ## Create a class whose first assignment is STAGE=NN-name or LAB=name. FROM=file.csv lists its students: id,name,email[,pair].
 	@$(TESTBED) lab class new $(class-on) --from='$(FROM)'
 
 .PHONY: class-handout
-class-handout: $(TESTBED) ## A copy for each student who has none, in release/; AS=folders, archives or repositories.
+class-handout: $(TESTBED) ## Make a copy for each student who has none, in release/. AS=folders, archives or repositories.
 	@$(TESTBED) lab class handout $(class-on) --as='$(AS)'
 
 .PHONY: class-collect
-class-collect: $(TESTBED) ## Take in what students have handed in, FROM=directory, AS=folders, archives or repositories; a late one is late now.
+class-collect: $(TESTBED) ## Collect the submissions in FROM=directory, AS=folders, archives or repositories. The time of this command counts.
 	@$(TESTBED) lab class collect $(class-on) --from='$(or $(FROM),$(if $(filter command,$(origin FROM)),$(error FROM is empty: name the directory with what was handed in, or leave FROM out)))' --as='$(AS)'
 
 .PHONY: class-serve
-class-serve: $(TESTBED) ## Show who is where, and who is stuck on what, in a browser; LAN=yes lets the copies of other machines report; PORT=8090.
+class-serve: $(TESTBED) ## Show in a browser how far students are, and where they are stuck. LAN=yes accepts reports from other machines; PORT=8090.
 	@$(TESTBED) lab class serve $(class-on) --port='$(PORT)' --lan='$(LAN)'
 
 .PHONY: class-grade
-class-grade: $(TESTBED) ## Grade what was collected behind two walls; STUDENT=s07 again; J=4 at once; EXTRA=directory has tests of yours; ARGS=--isolation=inner
+class-grade: $(TESTBED) ## Grade the collected submissions behind two walls. STUDENT=s07: that one again; J=4: four at once; EXTRA=directory: your own tests; ARGS=--isolation=inner
 	@$(TESTBED) lab grade $(class-on) --student='$(STUDENT)' --at-once='$(J)' --extra='$(EXTRA)' $(ARGS)
 
 .PHONY: class-export
-class-export: $(TESTBED) ## Write the grades to OUT=file, FORMAT=nbgrader, moodle, canvas, junit, json or a template of yours; COLUMN=name is the assignment's column.
+class-export: $(TESTBED) ## Write the grades to OUT=file as FORMAT=nbgrader, moodle, canvas, junit, json or your own template. COLUMN=name: the assignment's column.
 	@$(TESTBED) lab class export $(class-on) --format='$(FORMAT)' --column='$(COLUMN)' --out='$(OUT)'
 
 .PHONY: class-forget
-class-forget: $(TESTBED) ## Remove what the class knows about persons, and ask first: roster, submissions, grades, feedback.
+class-forget: $(TESTBED) ## Remove all personal data of a class (roster, submissions, grades, feedback), after asking.
 	@$(TESTBED) lab class forget $(class-on)
 
 ##@ Quality
 
 .PHONY: e2e
-e2e: legal-cluster legal-stage $(TESTBED) ## What only real nodes can show, on kind; ALL=yes: every feature; SDK=yes: what needs Operator SDK; the suite of STAGE=NN-name without Docker; CLUSTER=embedded, kind or existing says where.
+e2e: legal-cluster legal-stage $(TESTBED) ## Run on kind what only real nodes can show. ALL=yes: every feature; SDK=yes: what needs Operator SDK. STAGE=NN-name: the chapter's suite, on an embedded cluster. CLUSTER=embedded, kind or existing selects another.
 	@$(confirm) $(if $(on-kind),$(TESTBED_NAMED) check &&) CLUSTER=$(CLUSTER) scripts/run $(if $(SDK),e2e-sdk,$(if $(ALL),e2e-all,e2e)) $(STAGE)
 
 .PHONY: test-all
-test-all: embedded-cluster $(TESTBED) ## make test, and what else needs no Docker and takes minutes: commands of pages, starts, solutions, labs, mutants, the site in a browser.
+test-all: embedded-cluster $(TESTBED) ## Run make test, and everything else that needs no Docker: commands of pages, starts, solutions, labs, mutants, the site in a browser.
 	@scripts/run test-all
 
 .PHONY: nightly
-nightly: $(TESTBED) ## Everything that takes longer, without reusing results; takes hours, and PART=name runs one part. Shows when each part last passed.
+nightly: $(TESTBED) ## Run everything, without reusing results, for hours. PART=name: one part. Shows when each part last passed.
 	@scripts/run nightly -part='$(PART)'
 
 .PHONY: mutants
-mutants: legal-stage $(TESTBED) ## Break the operators, or that of STAGE=NN-name, with the patches beside their suites, and see the suite catch each. ARGS=-only=regexp chooses.
+mutants: legal-stage $(TESTBED) ## Break the operators, or that of STAGE=NN-name, with the patches beside their suites, and check that the suite notices. ARGS=-only=regexp selects some.
 	@scripts/mutants $(ARGS) $(STAGE)
 
 .PHONY: mutation
-mutation: ## Change each ==, < and + of the operator's code, one at a time, and count how many its unit tests catch. ONLY=regexp chooses packages. Takes a while.
+mutation: ## Change each ==, < and + in the operator's code, one at a time, and count how many changes its unit tests catch. ONLY=regexp selects packages. Takes long.
 	@scripts/mutation -only='$(ONLY)' $(ARGS)
 
 .PHONY: rbac-proof
-rbac-proof: $(TESTBED) ## Take each permission away from the operator, one at a time, and see a feature fail. ONLY=regexp chooses. Takes a while.
+rbac-proof: $(TESTBED) ## Remove each of the operator's permissions, one at a time, and check that a feature fails. ONLY=regexp selects some. Takes long.
 	@scripts/mutants -permissions -only='$(ONLY)' 19-finished
 
 .PHONY: class-proof
-class-proof: $(TESTBED) ## Grade what students begin with and each break-it lab, hostile operators in each kind of chapter (STAGE=NN-name chooses), each chapter's solution, and a class of CLASS_SIZE=30, behind both walls. Takes a while.
+class-proof: $(TESTBED) ## Test the grader behind both walls: the start and the solution of each chapter, each break-it lab, hostile operators (STAGE=NN-name: of that chapter), and a class of CLASS_SIZE=30. Takes long.
 	@TESTBED_TIER=nightly CLUSTER=embedded CLASS_PROOF_STAGES='$(STAGE)' go test -count=1 -v -timeout=0 -run='^Test(Proof|Hostile|Hoards|Notes|Loud)$$' ./tutorial/internal/grade/grading
 	@TESTBED_TIER=nightly CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^Test(GradingAClassForReal|Offline|WithoutWalls|GradeOneForReal|Solutions)$$' ./tutorial/lab
 	@TESTBED_TIER=nightly CLUSTER=embedded CLASS_SIZE='$(CLASS_SIZE)' go test -count=1 -v -timeout=0 -run='^Test(Class|Lab)$$' ./tutorial/internal/grade/classroom
 
 .PHONY: soak
-soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and faults, and check it after each. ARGS="-soak.for=1h -soak.seed=N"
+soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and faults, with a check after each. ARGS="-soak.for=1h -soak.seed=N"
 	@TESTBED_TIER=nightly CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^TestSoak$$' ./e2e/memcached $(ARGS)
 
 .PHONY: conformance
-conformance: $(TESTBED) ## Check any operator, point by point: OPERATOR=its executable or image MANIFESTS=folder MAPPING or SAMPLE=file CRDS=files FROM=the version before ALL=yes
+conformance: $(TESTBED) ## Check any operator, point by point: OPERATOR=executable or image, MANIFESTS=directory, MAPPING=file or SAMPLE=file, CRDS=files, FROM=previous version, ALL=yes
 	@$(TESTBED) conformance --operator='$(OPERATOR)' --from='$(FROM)' --manifests='$(MANIFESTS)' --mapping='$(MAPPING)' --sample='$(SAMPLE)' --crds='$(CRDS)' $(if $(ALL),--all) $(ARGS)
 
 .PHONY: test-race
-test-race: ## Look for data races, in what needs no cluster and in the operator under its suite. Needs a C compiler. Takes a while.
+test-race: ## Look for data races in what needs no cluster, and in the operator during its suite. Needs a C compiler. Takes long.
 	@scripts/race
 
 .PHONY: lint
-lint: ## Look for mistakes in the code and the workflow.
+lint: ## Run the linters on the code and the workflows.
 	@linter=$$(scripts/tool lint golangci-lint) && scripts/run progress --lines "linting" "$$linter" run ./...
 	@go -C scripts/tools run ./vocabulary -C ../.. .
 	@linter=$$(scripts/tool workflow actionlint) && "$$linter" -shellcheck= -pyflakes= .github/workflows/*.yml
@@ -277,33 +277,33 @@ check-platforms: ## Type-check everything for other platforms: PLATFORMS=linux/a
 	@scripts/run progress --lines "type-checking" scripts/check-platforms '$(PLATFORMS)'
 
 .PHONY: vulncheck
-vulncheck: ## Does the operator call a function with a known vulnerability? DB=file:///directory is another database than vuln.go.dev.
+vulncheck: ## Report each function with a known vulnerability that the operator calls. DB=file:///directory replaces vuln.go.dev.
 	@checker=$$(scripts/tool release govulncheck) && scripts/run progress --lines "checking for vulnerabilities" \
 		"$$checker" $(if $(DB),-db='$(DB)') $(or $(ARGS),./operator/...)
 
 .PHONY: sbom
-sbom: ## List what the operator's image is made of, as SPDX in JSON, in operator/bin/manager.spdx.json.
+sbom: ## List what the operator's image is made of in operator/bin/manager.spdx.json, as SPDX.
 	@$(MAKE) -C operator bin/image/manager
 	@go -C scripts/release run ./sbom ../../operator/bin/image/manager >operator/bin/manager.spdx.json
 
 .PHONY: clean
-clean: ## Remove what was built in this directory. The cache stays: it is shared with other clones.
+clean: ## Remove what was built in this directory. The cache stays, because other clones share it.
 	@rm -rf bin operator/bin operator/dist/install.yaml tutorial/*/bin tutorial/*/dist artifacts
 
-##@ Real kind
+##@ Real nodes
 
 .PHONY: docker-up docker-down
-docker-up docker-down: ## Install and start Docker on a Debian or Ubuntu without it (says what it does, and asks); stop it again.
+docker-up docker-down: ## Install and start Docker on Debian or Ubuntu, after listing the steps and asking; stop it again.
 	@mkdir -p bin && scripts/run progress "compiling kind/docker" go build "-ldflags=-s -w" -o bin/docker-engine ./kind/docker
 	@bin/docker-engine $(@:docker-%=%)
 
 .PHONY: memcached-image
-memcached-image: ## Make an image of memcached from Debian's package, and print its name: for MEMCACHED_IMAGE.
+memcached-image: ## Build an image of memcached from Debian's package, and print its name, for MEMCACHED_IMAGE.
 	@scripts/run progress "compiling kind/node" go -C kind/node build "-ldflags=-s -w" -o ../../bin/node-image .
 	@cd kind/node && ../../bin/node-image -image=memcached
 
 .PHONY: node-image
-node-image: ## Make the image of a node from Go modules and Debian packages, and print its name: for sites without a registry.
+node-image: ## Build the image of a node from Go modules and Debian packages, and print its name. For sites without a registry.
 	@scripts/run progress "compiling kind/node" go -C kind/node build "-ldflags=-s -w" -o ../../bin/node-image .
 	@cd kind/node && ../../bin/node-image
 
@@ -311,7 +311,7 @@ node-image: ## Make the image of a node from Go modules and Debian packages, and
 
 # Its CustomResourceDefinitions come from its module, like its controllers.
 .PHONY: cert-manager
-cert-manager: own-cluster $(TESTBED) ## Run the controllers of cert-manager here, for the certificates of webhooks, until Ctrl-C.
+cert-manager: own-cluster $(TESTBED) ## Run cert-manager's controllers on this machine, for the certificates of webhooks, until Ctrl-C.
 	@$(writable) && $(on-cluster) scripts/run progress "compiling kind/certmanager" go -C kind/certmanager build "-ldflags=-s -w" -o ../../bin/cert-manager . && \
 		crds=$$(go -C kind/certmanager list -m -f '{{.Dir}}' github.com/cert-manager/cert-manager)/deploy/crds && \
 		kubectl apply --server-side --filename="$$crds" && kubectl wait --for=condition=Established --filename="$$crds" >/dev/null && \
@@ -320,30 +320,30 @@ cert-manager: own-cluster $(TESTBED) ## Run the controllers of cert-manager here
 ##@ Operator SDK
 
 .PHONY: sdk
-sdk: ## Build operator-sdk, opm, helm, helm-operator and ansible-operator, once, which takes minutes. make env puts them on PATH.
+sdk: ## Build operator-sdk, opm, helm, helm-operator and ansible-operator, which takes minutes the first time. make env puts them on PATH.
 	@$(writable) && scripts/run progress "compiling scripts/sdk" go -C scripts/sdk build "-ldflags=-s -w" -o ../../bin/build-sdk .
 	@directory=$$(cd scripts/sdk && ../../bin/build-sdk) && ln -sfn "$$directory" bin/sdk && \
 		echo 'operator-sdk, opm, helm, helm-operator, ansible-operator and scorecard-test are in bin/sdk: eval "$$(make -s env)" puts them on PATH'
 
 .PHONY: test-sdk
-test-sdk: $(TESTBED) ## Run the tests that need make sdk, and type the commands of the pages about Operator SDK. make test-all does this, too, once it is built.
+test-sdk: $(TESTBED) ## Run the tests that need make sdk, and the commands of the pages about Operator SDK. make test-all includes them once it is built.
 	@[ -e bin/sdk ] || { echo "Operator SDK is not built: type make sdk, which compiles it once, for several minutes" >&2; exit 1; }
 	@TESTBED_TIER=all CLUSTER=embedded go test -count=1 -v -timeout=0 -run='$(needs-sdk)' ./e2e/sdk ./docs ./tutorial
 needs-sdk = ^Test(Versions|Bundle|Catalog|Faulty|Scorecard)|^TestCommands$$/^docs$$/^(bundle|older-posts|sdk-problems)\.md$$|^TestChapterCommands$$/^tutorial$$/^18-operator-sdk$$
 
 .PHONY: build-bundle
-build-bundle: $(TESTBED) controller-gen ## Write operator/bundle, which packs the operator as the image IMG for OLM, at VERSION. Needs make sdk.
+build-bundle: $(TESTBED) controller-gen ## Write operator/bundle, a package for OLM with the image IMG and the version VERSION. Needs make sdk.
 	@$(if $(IMG),$(TESTBED) image check '$(IMG)',:)
 	@$(MAKE) -C operator bundle bundle-validate $(if $(IMG),IMG='$(IMG)') $(if $(VERSION),VERSION='$(VERSION)') KUBECTL="'$(abspath $(TESTBED))'"
 
 .PHONY: scorecard
-scorecard: $(TESTBED) ## Run the tests of Operator SDK's scorecard for operator/bundle, without a cluster. Needs make sdk.
+scorecard: $(TESTBED) ## Run the tests of Operator SDK's scorecard on operator/bundle, without a cluster. Needs make sdk.
 	@$(TESTBED) scorecard
 
 ##@ Without a network
 
 .PHONY: bundle
-bundle: bin/bundle bundled-sites ## Pack what this needs from the network into BUNDLE=file, for machines like this one or PLATFORMS="linux/amd64 darwin/arm64"; IMAGES="name ..." as well.
+bundle: bin/bundle bundled-sites ## Pack what needs a network into BUNDLE=file, for machines like this one or PLATFORMS="linux/amd64 darwin/arm64". IMAGES="name ..." adds images.
 	@platforms=$$(bin/bundle platforms '$(PLATFORMS)') && for platform in $$platforms; do \
 		go -C kind/kubernetes run . -platform=$$platform >/dev/null || exit; done
 	@scripts/run progress 'packing $(BUNDLE)' bin/bundle pack -platforms='$(PLATFORMS)' -images='$(IMAGES)' '$(BUNDLE)'
@@ -365,37 +365,37 @@ bin/bundle:
 ##@ Pictures
 
 .PHONY: demo-picture
-demo-picture: embedded-cluster $(TESTBED) ## Draw the picture of make demo in the README, docs/demo.svg, from a run of it.
+demo-picture: embedded-cluster $(TESTBED) ## Draw docs/demo.svg, the README's picture of make demo, from a run.
 	@mkdir -p bin && $(TESTBED) --name=picture demo >bin/demo.txt; code=$$?; $(TESTBED) --name=picture down >/dev/null && exit $$code
 	@go run ./docs/terminal -command='make demo' <bin/demo.txt >bin/demo.svg && mv bin/demo.svg docs/demo.svg
 
 .PHONY: conditions-picture
-conditions-picture: embedded-cluster $(TESTBED) ## Draw how conditions change, docs/conditions.svg, from a run of the operator of 05-failures.
+conditions-picture: embedded-cluster $(TESTBED) ## Draw docs/conditions.svg, which shows how conditions change, from a run of the operator of 05-failures.
 	@mkdir -p bin && docs/conditions/record | go run ./docs/conditions >bin/conditions.svg && mv bin/conditions.svg docs/conditions.svg
 
 ##@ Measure
 
 .PHONY: bench-cluster
-bench-cluster: $(TESTBED) ## How fast a cluster starts, compared with envtest, and how much memory it needs. ARGS=--runs=9, ARGS=--json
+bench-cluster: $(TESTBED) ## Measure how fast a cluster starts, compared with envtest, and how much memory it needs. ARGS=--runs=9, ARGS=--json
 	@$(TESTBED) bench cluster $(ARGS)
 
 .PHONY: bench-kind
-bench-kind: $(TESTBED) ## How fast a kind cluster is ready, compared with kind without the testbed. ARGS=--runs=5, ARGS=--json
+bench-kind: $(TESTBED) ## Measure how fast a kind cluster is ready, compared with kind alone. ARGS=--runs=5, ARGS=--json
 	@$(TESTBED) bench kind $(ARGS)
 
 .PHONY: bench-operator
-bench-operator: $(TESTBED) ## What the operator costs, against a floor and kubebuilder's scaffold. ARGS=--objects=1,100
+bench-operator: $(TESTBED) ## Measure what the operator costs, compared with the minimum and with kubebuilder's scaffold. ARGS=--objects=1,100
 	@[ -x bin/scaffold/bin/manager ] || { rm -rf bin/scaffold && scripts/scaffold bin/scaffold >/dev/null; }
 	@$(TESTBED) bench operator --scaffold=bin/scaffold $(ARGS)
 
 ##@ This machine
 
 .PHONY: doctor
-doctor: $(TESTBED) ## What this machine lacks, and the command that fixes it. ARGS=--network tries the network too.
+doctor: $(TESTBED) ## Report what this machine lacks, and the command that fixes it. ARGS=--network also tries the network.
 	@$(TESTBED) doctor $(ARGS)
 
 .PHONY: help
-help: ## All targets.
+help: ## List all targets.
 	@$(call list-targets,.)
 
 # What fits on a screen.

@@ -57,9 +57,9 @@ func TestEveryBoundRoleIsProven(t *testing.T) {
 
 func permissionsTable(permissions []mutant.Permission) string {
 	var b strings.Builder
-	b.WriteString("\n| role | resource | verb | feature that fails without |\n|---|---|---|---|\n")
+	b.WriteString("\n| role | resource | verb | what fails without it |\n|---|---|---|---|\n")
 	for _, p := range permissions {
-		feature := "gets ready"
+		feature := "readiness probe"
 		if test := p.Lacking.Test; test != "" {
 			feature = "`" + test + "`"
 		}
@@ -74,7 +74,7 @@ func TestRightsTable(t *testing.T) {
 		{Role: "r", Resource: "pods", Verb: "list"},
 		{Role: "r", Resource: "pods", Verb: "get", Lacking: mutant.Mutant{Test: "TestPods"}},
 	})
-	for _, line := range []string{"| r | pods | list | gets ready |\n", "| r | pods | get | `TestPods` |\n", "\n2 permissions.\n"} {
+	for _, line := range []string{"| r | pods | list | readiness probe |\n", "| r | pods | get | `TestPods` |\n", "\n2 permissions.\n"} {
 		if !strings.Contains(table, line) {
 			t.Errorf("%q is not in %s", line, table)
 		}

@@ -66,7 +66,7 @@ func (c Checks) anyPoints() []Point {
 	return points
 }
 
-// Generation checks that each condition says that it is about the present generation.
+// Generation checks that the observedGeneration of each condition is the current generation.
 func (c Checks) Generation(ctx context.Context, s *framework.Scope) {
 	object := c.created(ctx, s, "generation", smallest)
 	c.Barrier(ctx, s)
@@ -96,7 +96,7 @@ func arePresent(conditions []metav1.Condition, object client.Object) (bool, erro
 	}), err
 }
 
-// Distinct checks that no write repeats the one before, while objects change in ways that do not matter.
+// Distinct checks that no write repeats the previous one while objects change in ways that do not matter.
 func (c Checks) Distinct(ctx context.Context, s *framework.Scope) {
 	since := s.Mark()
 	object, children := c.createdWithOwned(ctx, s, "repeated")
@@ -123,7 +123,7 @@ func (c Checks) createdWithOwned(ctx context.Context, s *framework.Scope, prefix
 // nothingOwned is why a point about owned objects does not apply.
 const nothingOwned = "the sample owns no such object"
 
-// OwnedDeleted checks that owned objects come back when they are deleted, except for those that would come back by another name.
+// OwnedDeleted checks that deleted owned objects come back, except for those that would come back under another name.
 func (c Checks) OwnedDeleted(ctx context.Context, s *framework.Scope) {
 	_, children := c.createdWithOwned(ctx, s, "deleted")
 	children = slices.DeleteFunc(children, func(object unstructured.Unstructured) bool { return object.GetGenerateName() != "" })
@@ -135,7 +135,7 @@ func (c Checks) OwnedDeleted(ctx context.Context, s *framework.Scope) {
 	}
 }
 
-// OwnedChanged checks that what the operator has set in owned objects is put back when somebody changes it, all at once.
+// OwnedChanged checks that the operator restores all fields that it has set in owned objects when another client changes them at once.
 func (c Checks) OwnedChanged(ctx context.Context, s *framework.Scope) {
 	_, children := c.createdWithOwned(ctx, s, "changed")
 	if len(children) == 0 {
@@ -218,8 +218,8 @@ func leaves(content any, pointer string) (pointers []string) {
 	return slices.DeleteFunc(pointers, notSpec.MatchString)
 }
 
-// Permissions checks that the operator's roles name what they allow, and notes what no request has used. Watches that are going on are
-// not in the audit log yet, so the operator must have been restarted.
+// Permissions checks that the operator's roles contain no wildcards, and records the permissions that no request has used. The operator
+// must have been restarted, because open watches are not yet in the audit log.
 func (c Checks) Permissions(ctx context.Context, s *framework.Scope) {
 	s.NeedsAudit()
 	requests, err := s.Audit.Since(audit.Mark{}, audit.ByUser(s.Operator.UserName()))

@@ -27,13 +27,13 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
-// Checks are what users of any Memcached operator rely on, each a step of a feature. A step creates objects of its own, so one
-// feature may have several.
+// Checks contains the checks of an operator, each of which is a step of a feature. A step creates its own objects, so a feature may have
+// several.
 type Checks struct {
 	Operator
 	// ProgressInterval is how often the operator may report mere progress; zero means once a second.
 	ProgressInterval time.Duration
-	// Before is the version before of the operator. Without one, the point about an upgrade does not apply.
+	// Before is the previous version of the operator. Without it, the point about an upgrade does not apply.
 	Before *Prepared
 }
 
@@ -260,16 +260,18 @@ func limit(ctx context.Context, s *framework.Scope, name corev1.ResourceName) (l
 	}
 }
 
-// Canary names the objects that Barrier creates. What belongs to one has it in its name, too.
+// Canary is the name of the objects that [Checks.Barrier] creates. The names of their children contain it, too.
 const Canary = "canary"
 
 // canaries is how many canaries of a sample come and go at most until the operator writes nothing else meanwhile.
 const canaries = 3
 
-// Barrier returns when the operator has worked off what it had to do: a canary that is created now is available, the audit log has
-// what the operator wrote about it, and the canary is gone. A sample does not say when it is available. That what belongs to the canary is
-// ready does not mean that the operator knows, so the canary's status must say what that of the first copy said in the end. And the
-// operator must have written nothing else meanwhile, unless it never stops to.
+// Barrier returns when the operator has done everything that it had to do: a canary that is created now is available, the audit log
+// contains the operator's writes about it, and the canary is gone.
+//
+// A sample has no condition that says when it is available, and that its children are ready does not mean that the operator knows it. The
+// canary's status must therefore become like the final status of the first copy. The operator must also have written nothing else in the
+// meantime, unless it never stops writing.
 func (c Checks) Barrier(ctx context.Context, s *framework.Scope) {
 	for range canaries {
 		since, name := s.Mark(), Canary

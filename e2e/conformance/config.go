@@ -15,11 +15,11 @@ import (
 	"github.com/example/operator-testbed/e2e/conformance/image"
 )
 
-// ConfigFile is the name of the file that an author keeps beside the operator.
+// ConfigFile is the name of the file that authors keep beside their operator.
 const ConfigFile = "conformance.yaml"
 
-// Config is what an author's file says of an operator: how to run it, what to create, and which points are known not to hold. For a
-// Memcached operator, it has the fields of a [Mapping] in place of samples, so a mapping is a Config, too.
+// Config is the content of an author's file about an operator: how to run it, what to create, and which points are known not to hold. For a
+// Memcached operator, it has the fields of a [Mapping] instead of samples, so a mapping is a Config, too.
 type Config struct {
 	Mapping
 	// Executable or Image is the operator. An image is anything that image.Open takes.
@@ -28,9 +28,9 @@ type Config struct {
 	// Manifests and CRDs are those of [Foreign].
 	Manifests string   `json:"manifests,omitempty"`
 	CRDs      []string `json:"crds,omitempty"`
-	// Directory is the directory that the operator starts in, and whose files it reads. Without one, it starts in one that is empty.
+	// Directory is the operator's working directory, whose files it may read. By default, it is an empty directory.
 	Directory string `json:"directory,omitempty"`
-	// From is the version before of the operator.
+	// From is the previous version of the operator.
 	From Version `json:"from,omitzero"`
 	// Samples are custom resources that the operator serves.
 	Samples []SampleFile `json:"samples,omitempty"`
@@ -43,7 +43,7 @@ type Version struct {
 	// Executable or Image is the operator, as in a [Config].
 	Executable string `json:"executable,omitempty"`
 	Image      string `json:"image,omitempty"`
-	// Manifests are those that install it, if they differ.
+	// Manifests install it, if they differ.
 	Manifests string `json:"manifests,omitempty"`
 }
 
@@ -53,13 +53,13 @@ func (v Version) OperatorFile() string { return cmp.Or(v.Executable, v.Image) }
 // SampleFile is the file of a custom resource.
 type SampleFile struct {
 	File string `json:"file"`
-	// Companions are files of objects that the custom resource refers to. They are created before it.
+	// Companions are files of objects that the custom resource refers to. They are created first.
 	Companions []string `json:"companions,omitempty"`
-	// Name is File as it was written.
+	// Name is File as it was written in the configuration.
 	Name string `json:"-"`
 }
 
-// ReadConfig reads a Config. Its paths are relative to the directory of the file, and those that it returns are absolute.
+// ReadConfig reads a Config. Paths in the file are relative to its directory; the returned paths are absolute.
 func ReadConfig(path string) (Config, error) {
 	config, err := decodeConfig(path)
 	if err == nil {

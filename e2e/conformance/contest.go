@@ -34,8 +34,8 @@ const (
 	writesPerTurn = 20
 )
 
-// Autoscaled checks that the operator does not contend with an autoscaler: it leaves the replicas of an owned workload alone, or puts them back
-// with few writes.
+// Autoscaled checks that the operator does not fight an autoscaler: it leaves the replicas of an owned workload alone, or resets them with
+// few writes.
 func (c Checks) Autoscaled(ctx context.Context, s *framework.Scope) {
 	_, children := c.createdWithOwned(ctx, s, "autoscaled")
 	children = slices.DeleteFunc(ofApps(children, "Deployment", "StatefulSet"), func(workload unstructured.Unstructured) bool {
@@ -129,7 +129,7 @@ func (c Checks) verifyUncontested(ctx context.Context, s *framework.Scope, objec
 	}
 }
 
-// Rewritten checks that the operator does not contend with a policy that changes a field of an owned object in each write.
+// Rewritten checks that the operator does not fight a policy that changes a field of an owned object in each write.
 func (c Checks) Rewritten(ctx context.Context, s *framework.Scope) {
 	_, children := c.createdWithOwned(ctx, s, "rewritten")
 	if len(children) == 0 {

@@ -18,8 +18,8 @@ import (
 // cuts is after how many writes for a new object the operator is killed at most.
 const cuts = 10
 
-// Crashes checks that an object owns the same as without a crash if the operator is killed after its first write, after its second one, and so
-// on until it has nothing more to write. It needs the operator to itself.
+// Crashes checks that an object ends up with the same children as without a crash if the operator is killed after its first write, after
+// its second one, and so on, until it has nothing more to write. No other feature may use the operator at the same time.
 func (c Checks) Crashes(ctx context.Context, s *framework.Scope) {
 	s = s.Patient(healTime) // a leader that was killed still holds its lease, unless dropLeases finds it
 	model, children := c.createdWithOwned(ctx, s, "uncut")

@@ -11,7 +11,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// NoFinalizer checks that an object has no finalizer: garbage collection does the work.
+// NoFinalizer checks that an object has no finalizer, because garbage collection does the work.
 func (c Checks) NoFinalizer(ctx context.Context, s *framework.Scope) {
 	s.NeedsAudit() // for the barrier: a step that is skipped later would leave the object
 	object := c.created(ctx, s, "plain", smallest)
@@ -23,18 +23,18 @@ func (c Checks) NoFinalizer(ctx context.Context, s *framework.Scope) {
 	c.removeAll(ctx, s, object)
 }
 
-// BackgroundDeletion checks that a deletion in the background leaves nothing. Nothing else may be in the namespace.
+// BackgroundDeletion checks that a deletion in the background leaves nothing. The namespace must be empty otherwise.
 func (c Checks) BackgroundDeletion(ctx context.Context, s *framework.Scope) {
 	c.removeAll(ctx, s, c.created(ctx, s, "background", c.several(s)), client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
 
-// ForegroundDeletion checks that a deletion in the foreground leaves nothing. Nothing else may be in the namespace.
+// ForegroundDeletion checks that a deletion in the foreground leaves nothing. The namespace must be empty otherwise.
 func (c Checks) ForegroundDeletion(ctx context.Context, s *framework.Scope) {
 	c.removeAll(ctx, s, c.created(ctx, s, "foreground", c.several(s)), client.PropagationPolicy(metav1.DeletePropagationForeground))
 }
 
-// DeletionWhileDown checks that a deletion leaves nothing while the operator is down. It stops the operator, and nothing else may be
-// in the namespace.
+// DeletionWhileDown checks that a deletion leaves nothing while the operator is stopped. It stops the operator, and the namespace must be
+// empty otherwise.
 func (c Checks) DeletionWhileDown(ctx context.Context, s *framework.Scope) {
 	object := c.created(ctx, s, "unattended", c.several(s))
 	s.RestartAfterwards(ctx)

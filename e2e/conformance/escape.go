@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns a text without what a terminal acts on. Operators and manifests of other authors are quoted in messages, so their
-// control characters, and those that change the direction of text, are written as Go does, such as \x1b. Line breaks and tabs stay.
+// Escape returns a text that a terminal does not interpret. Messages quote other authors' operators and manifests, so control characters,
+// and characters that change the direction of text, are escaped as in Go, for example as \x1b. Line breaks and tabs stay.
 func Escape(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {

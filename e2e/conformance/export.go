@@ -23,7 +23,7 @@ var formats = map[string]func(Report) ([]byte, error){
 	".xml":   Report.JUnit,
 }
 
-// CheckFormat returns an error if no format is known by the extension of a file's name.
+// CheckFormat returns an error if the extension of a file's name does not select a format.
 func CheckFormat(file string) error {
 	if _, known := formats[filepath.Ext(file)]; !known {
 		return fmt.Errorf("a report can't be written to %s: its name has to end in .html, .jsonl (JSON lines), .md, .txt or .xml (JUnit)", file)
@@ -31,7 +31,7 @@ func CheckFormat(file string) error {
 	return nil
 }
 
-// Render renders the report in the format that the extension of a file's name stands for.
+// Render renders the report in the format that the extension of a file's name selects.
 func (r Report) Render(file string) ([]byte, error) {
 	if err := CheckFormat(file); err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func (r Report) JSONLines() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// JUnit renders each point as a test case. A point that does not apply, or is known not to hold, is a skipped test. One that was not
-// tried is a test with an error.
+// JUnit renders each point as a test case. A point that does not apply, or is known not to hold, becomes a skipped test. One that was not
+// tried becomes a test with an error.
 func (r Report) JUnit() ([]byte, error) {
 	suite := junit.Suite{Name: "conformance"}
 	for _, result := range r {
@@ -87,7 +87,7 @@ type line struct {
 	Details                              []string
 }
 
-// HTML renders the report as a page that needs no other file.
+// HTML renders the report as a page that refers to no other file.
 func (r Report) HTML() ([]byte, error) {
 	type part struct {
 		Sample string
@@ -123,7 +123,7 @@ func (r Report) HTML() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Summary counts the points that hold among those that apply.
+// Summary returns how many of the points that apply hold.
 func (r Report) Summary() string {
 	holding := r.Count(framework.Holds)
 	summary := fmt.Sprintf("%d of %d points hold", holding, holding+r.Count(framework.DoesNotHold)+r.Count(framework.NotTried))

@@ -14,7 +14,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
-// ForeignDeployment checks that a Deployment of the same name that belongs to somebody else is left alone, and reported.
+// ForeignDeployment checks that a foreign Deployment of the same name is left alone, and reported.
 func (c Checks) ForeignDeployment(ctx context.Context, s *framework.Scope) {
 	object := c.New(s.Namespace, s.NewName("taken"), c.several(s), defaultPort)
 	foreign := c.deployment(object)
@@ -46,7 +46,7 @@ func (c Checks) Quota(ctx context.Context, s *framework.Scope) {
 	c.waitForSize(ctx, s, object, smallest)
 }
 
-// RolloutDeadline shortens the Deployment's own deadline, which its controller keeps, while a quota lets no pod in.
+// RolloutDeadline shortens the Deployment's own deadline, which its controller enforces, while a quota refuses all pods.
 func (c Checks) RolloutDeadline(ctx context.Context, s *framework.Scope) {
 	lift := limit(ctx, s, "pods")
 	object := c.create(ctx, s, "overdue", smallest)
@@ -59,7 +59,7 @@ func (c Checks) RolloutDeadline(ctx context.Context, s *framework.Scope) {
 	c.waitForSettled(ctx, s, object, smallest)
 }
 
-// OwnDeadline is about pods that fail when the Deployment's controller no longer looks: it does so in rollouts only. It restarts the
+// OwnDeadline covers pods that fail after a rollout, when the Deployment's controller no longer watches its deadline. It restarts the
 // operator.
 func (c Checks) OwnDeadline(ctx context.Context, s *framework.Scope) {
 	object := c.create(ctx, s, "late", smallest)
@@ -74,7 +74,7 @@ func (c Checks) OwnDeadline(ctx context.Context, s *framework.Scope) {
 	c.waitForSettled(ctx, s, object, smallest)
 }
 
-// Paused pauses the Deployment as `kubectl rollout pause` does. It still scales.
+// Paused pauses the Deployment as `kubectl rollout pause` does. A paused Deployment still scales.
 func (c Checks) Paused(ctx context.Context, s *framework.Scope) {
 	object := c.created(ctx, s, "paused", smallest)
 	patch(ctx, s, c.deployment(object), `{"spec":{"paused":true}}`)

@@ -18,15 +18,15 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/audit"
 )
 
-// Gate is what must hold before the first point: an operator that serves no object at all would fail all of them, one after another.
+// Gate must hold before the first point is checked: if an operator serves no object at all, all points would fail, one after another.
 const Gate = "one object is served"
 
-// Served checks that the operator serves an object: that it makes the Deployment or, for a sample, writes anything and is refused
-// nothing. The message of its failure has what the object's status says, and the last errors that the operator
-// has logged. It needs the operator to itself.
+// Served checks that the operator serves an object: it creates the Deployment or, for a sample, it writes something and none of its
+// requests is refused. A failure's message contains the object's status, and the last errors that the operator has logged. No other feature
+// may use the operator at the same time.
 //
-// An operator that only lacks the permission that OwnerReferencesPermissionEnforcement asks for gets it: most clusters run without this
-// admission plugin, and OwnerPermission is a point of its own.
+// If the operator lacks only the permission that OwnerReferencesPermissionEnforcement requires, Served grants it, because most clusters run
+// without this admission plugin, and [Checks.OwnerPermission] is a separate point.
 func (c Checks) Served(ctx context.Context, s *framework.Scope) {
 	sample := c.sample()
 	if sample != nil {
@@ -122,8 +122,8 @@ func grantOwnerPermission(ctx context.Context, s *framework.Scope, why string) e
 		client.IgnoreAlreadyExists(s.Client.Create(ctx, binding)))
 }
 
-// OwnerPermission checks that the operator has the permission that OwnerReferencesPermissionEnforcement asks for, which Served gives it
-// otherwise.
+// OwnerPermission checks that the operator has the permission that OwnerReferencesPermissionEnforcement requires. If it lacks the
+// permission, [Checks.Served] grants it.
 func (c Checks) OwnerPermission(ctx context.Context, s *framework.Scope) {
 	role := &rbacv1.ClusterRole{}
 	err := s.Client.Get(ctx, client.ObjectKey{Name: ownerPermission}, role)

@@ -11,7 +11,7 @@ import (
 type Known struct {
 	// Point is the claim.
 	Point string `json:"point"`
-	// Sample is the file of the sample that this is about, if it is not about all.
+	// Sample is the file of the sample to which this applies; empty means all.
 	Sample string `json:"sample,omitempty"`
 	// Reason says why the point does not hold.
 	Reason string `json:"reason"`
@@ -26,7 +26,7 @@ const (
 	sampleLabel = "sample"
 )
 
-// CheckKnown returns an error about the first of the known points that is not one of the points.
+// CheckKnown returns an error about the first of the known points that does not exist.
 func CheckKnown(all []Known, points []Point) error {
 	claims := map[string]bool{}
 	for _, p := range points {
@@ -40,7 +40,7 @@ func CheckKnown(all []Known, points []Point) error {
 	return nil
 }
 
-// OfSample returns the report with the file of the sample that it is about.
+// OfSample returns the report with the file of its sample.
 func (r Report) OfSample(file string) Report {
 	for i := range r {
 		r[i].Labels[sampleLabel] = Escape(file)
@@ -48,8 +48,8 @@ func (r Report) OfSample(file string) Report {
 	return r
 }
 
-// Expect compares the report with the points that are known not to hold, and marks these. It returns a sentence for each point that
-// surprises: one that does not hold, or was not tried, and is not known, and one that is known and holds or does not apply.
+// Expect compares the report with the points that are known not to hold, and marks these. It returns a sentence for each unexpected
+// outcome: a point that does not hold, or was not tried, and is not known, or a known point that holds or does not apply.
 func (r Report) Expect(all []Known) (surprises []string) {
 	failing, tried := make([]bool, len(all)), make([]bool, len(all))
 	outcomes := make([]framework.Outcome, len(all)) // of those that do not fail

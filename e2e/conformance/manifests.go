@@ -48,7 +48,8 @@ func (c Checks) ReadOnly(_ context.Context, s *framework.Scope) {
 	})
 }
 
-// Requests checks that the containers of the manager's pods request what the scheduler goes by. A limit is the request where there is none.
+// Requests checks that the containers of the manager's pods have resource requests, which the scheduler uses. Without a request, a limit
+// counts as one.
 func (c Checks) Requests(_ context.Context, s *framework.Scope) {
 	verifyContainers(s, "requests of CPU and memory", func(container corev1.Container) bool {
 		return !slices.ContainsFunc([]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}, func(name corev1.ResourceName) bool {
@@ -71,7 +72,7 @@ func verifyContainers(s *framework.Scope, wanted string, has func(corev1.Contain
 	}
 }
 
-// Probes checks that a kubelet can find out whether the manager is alive, and whether it is ready.
+// Probes checks that the manager has probes with which a kubelet can find out whether it is alive and ready.
 func (c Checks) Probes(_ context.Context, s *framework.Scope) {
 	_, container := managerOf(s)
 	var lack []string
@@ -86,8 +87,8 @@ func (c Checks) Probes(_ context.Context, s *framework.Scope) {
 	}
 }
 
-// Elected checks that several replicas of the manager elect a leader: by an argument or a variable that says so or, because a program can do so
-// without either, by permissions for leases.
+// Elected checks that several replicas of the manager elect a leader, as shown by an argument, a variable or, because a program may need
+// neither, permissions for leases.
 func (c Checks) Elected(_ context.Context, s *framework.Scope) {
 	d, container := managerOf(s)
 	if d.Spec.Replicas == nil || *d.Spec.Replicas < 2 {

@@ -11,24 +11,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Mapping says what an operator's API calls what. It is an [Operator].
+// Mapping describes the API of a Memcached operator. It implements [Operator].
 type Mapping struct {
 	API
 	// Group, Version and Kind name the custom resource.
 	Group   string `json:"group"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
-	// Resource is the kind's plural in lower case, as URLs have it.
+	// Resource is the kind's plural in lower case, as in URLs.
 	Resource string `json:"resource"`
-	// Spec is what every object needs beside its size and port.
+	// Spec contains what every object needs besides its size and port.
 	Spec map[string]any `json:"spec,omitempty"`
-	// Args and Env ("NAME=value") come behind those of the manager's Deployment, and so prevail. An operator that runs
+	// Args and Env ("NAME=value") are added after those of the manager's Deployment, and therefore take precedence. An operator that runs
 	// outside a pod may need some.
 	Args []string `json:"args,omitempty"`
 	Env  []string `json:"env,omitempty"`
 }
 
-// ReadMapping reads a mapping from a YAML file, which may also be a [Config] that has one. A key that it does not know is an error.
+// ReadMapping reads a mapping from a YAML file, which may also be a [Config] with a mapping. An unknown key is an error.
 func ReadMapping(path string) (Mapping, error) {
 	config, err := decodeConfig(path)
 	if err == nil {
@@ -64,7 +64,7 @@ func (m Mapping) GVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: m.Group, Version: m.Version, Kind: m.Kind}
 }
 
-// Describe returns what the mapping says of the API.
+// Describe returns the description of the API.
 func (m Mapping) Describe() API { return m.API }
 
 // New returns an object with the fields that every object needs.

@@ -18,7 +18,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// Port checks that memcached listens on the port, also after a change of it.
+// Port checks that memcached listens on the port, even after it changes.
 func (c Checks) Port(ctx context.Context, s *framework.Scope) {
 	object := c.created(ctx, s, "port", smallest)
 	c.waitForPort(ctx, s, object, defaultPort)

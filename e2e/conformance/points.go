@@ -16,15 +16,15 @@ const contract = "contract"
 type Point struct {
 	// Number is the point of the contract that the claim belongs to.
 	Number string
-	// Claim is what is claimed.
+	// Claim is what should hold.
 	Claim string
 
 	check framework.Step
 	// missing says what the API lacks, so that the claim does not apply.
 	missing string
-	// Last says that the check is about what the other checks have left, so it runs after them.
+	// Last means that the check uses what the other checks have left behind, so it runs after them.
 	Last bool
-	// Slow says that the check takes longer than others, so that not every run has it.
+	// Slow means that the check takes longer than others, so it is not part of every run.
 	Slow bool
 	// alone says that the check stops the operator or a part of the cluster.
 	alone bool
@@ -54,7 +54,7 @@ func lacks(there bool, thing string) string {
 	return "the mapping names no " + thing
 }
 
-// Points returns all claims, in the order of the operator's contract.
+// Points returns all points, in the order of the operator's contract.
 func (c Checks) Points() []Point {
 	if c.sample() != nil {
 		return c.anyPoints()

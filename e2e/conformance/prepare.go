@@ -20,18 +20,18 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
-// Foreign is an operator as its author gives it away.
+// Foreign is an operator as its author distributes it.
 type Foreign struct {
 	// Operator is its executable, or its image: anything that image.Open takes.
 	Operator string
-	// Manifests is the directory of the kustomization or of the files that install it, or a file such as install.yaml: its
-	// CustomResourceDefinition, its permissions, and the Deployment, StatefulSet or DaemonSet of its manager.
+	// Manifests is the directory of a kustomization or of YAML files, or a file such as install.yaml. It contains the
+	// CustomResourceDefinition, the permissions, and the Deployment, StatefulSet or DaemonSet of the manager.
 	Manifests string
 	// CRDs are files of other CustomResourceDefinitions that the operator needs, and directories of such files.
 	CRDs []string
-	// Args and Env ("NAME=value") come behind those of the manager's Deployment, and so prevail.
+	// Args and Env ("NAME=value") are added after those of the manager's Deployment, and therefore take precedence.
 	Args, Env []string
-	// Sample is the custom resource that it serves, or nil if it is given by a mapping.
+	// Sample is the custom resource that it serves, or nil if there is a mapping.
 	Sample *Sample
 }
 
@@ -39,13 +39,13 @@ type Foreign struct {
 type Prepared struct {
 	// Binary is its executable.
 	Binary string
-	// Manifests is a file that says how to run it.
+	// Manifests is a file with the manifests that install it.
 	Manifests string
-	// Notes are sentences on what is not as its author gives it away.
+	// Notes are sentences about what differs from the author's manifests.
 	Notes []string
 }
 
-// Prepare makes the operator ready for a suite. What it writes is in the directory work, and belongs there as long as the suite runs.
+// Prepare prepares the operator for a suite. It writes to the directory work, which must exist as long as the suite runs.
 func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 	rendered, err := manifest.Load(f.Manifests)
 	if err != nil {

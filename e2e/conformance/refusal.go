@@ -53,7 +53,7 @@ type refusal struct {
 	lift func()
 }
 
-// RefusalReported checks that users can see in the status or in an event that the API server refuses what the operator asks for.
+// RefusalReported checks that the status or an event shows that the API server refuses the operator's requests.
 func (c Checks) RefusalReported(ctx context.Context, s *framework.Scope) {
 	r := c.refuse(ctx, s)
 	framework.WaitFor(ctx, s.Patient(reportTime), r.object.GetName(), func(ctx context.Context) error {
@@ -64,7 +64,7 @@ func (c Checks) RefusalReported(ctx context.Context, s *framework.Scope) {
 	})
 }
 
-// RefusalHeals checks that few writes follow from a lasting refusal, and that its end is noticed.
+// RefusalHeals checks that a lasting refusal leads to few writes, and that the operator notices when it ends.
 func (c Checks) RefusalHeals(ctx context.Context, s *framework.Scope) {
 	r := c.refuse(ctx, s)
 	select {

@@ -132,7 +132,7 @@ func deleteAndWait(ctx context.Context, s *framework.Scope, object client.Object
 	}))
 }
 
-// ForeignFields checks that the operator leaves fields alone that somebody else has set.
+// ForeignFields checks that the operator leaves fields alone that another client has set.
 func (c Checks) ForeignFields(ctx context.Context, s *framework.Scope) {
 	object := c.created(ctx, s, "shared", smallest)
 	deployment := c.deployment(object)

@@ -9,11 +9,11 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// Report is what became of the points, in the order of the contract.
+// Report contains the outcomes of the points, in the order of the contract.
 type Report []framework.Result
 
-// NewReport returns what became of the points by the results of the suite. A point without a result was not tried. The texts are escaped:
-// the operator may have written any part of them.
+// NewReport returns the outcomes of the points from the results of the suite. A point without a result was not tried. All texts are
+// escaped, because the operator may have written any part of them.
 func NewReport(points []Point, results []framework.Result) Report {
 	var report Report
 	for _, p := range points {
@@ -28,7 +28,7 @@ func NewReport(points []Point, results []framework.Result) Report {
 	return report
 }
 
-// Count returns how many points have the outcome.
+// Count returns the number of points with the outcome.
 func (r Report) Count(outcome framework.Outcome) int {
 	count := 0
 	for _, result := range r {
@@ -39,7 +39,7 @@ func (r Report) Count(outcome framework.Outcome) int {
 	return count
 }
 
-// Text renders the report for a terminal: the points, and then why some do not hold, and remarks.
+// Text renders the report for a terminal: the points, then the reasons why some do not hold, and remarks.
 func (r Report) Text() string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -65,7 +65,7 @@ func (r Report) Text() string {
 	return b.String()
 }
 
-// Markdown renders the points as a table for each sample, without the details, which hold names and times of one run.
+// Markdown renders the points as a table for each sample, without the details, which contain names and times of a single run.
 func (r Report) Markdown() string {
 	var b strings.Builder
 	for i, result := range r {

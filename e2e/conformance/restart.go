@@ -25,8 +25,8 @@ const (
 	restartedAtPointer = "/spec/template/metadata/annotations/kubectl.kubernetes.io~1restartedAt"
 )
 
-// Restartable checks that `kubectl rollout restart` of owned workloads replaces their pods, and that the operator does not undo it, also when
-// it writes these workloads.
+// Restartable checks that `kubectl rollout restart` of owned workloads replaces their pods, and that the operator does not undo it, even
+// when it writes these workloads.
 func (c Checks) Restartable(ctx context.Context, s *framework.Scope) {
 	_, children := c.createdWithOwned(ctx, s, "restarted")
 	targets := ofApps(children, "Deployment", "StatefulSet", "DaemonSet")

@@ -17,7 +17,7 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 )
 
-// DeletionUnattended checks that a deletion while the operator is down leaves nothing once the operator is back. It stops the operator.
+// DeletionUnattended checks that a deletion while the operator is stopped leaves nothing once it runs again. It stops the operator.
 func (c Checks) DeletionUnattended(ctx context.Context, s *framework.Scope) {
 	object := c.created(ctx, s, "unattended", smallest)
 	must(s, s.Operator.Stop(ctx))
@@ -30,8 +30,8 @@ func (c Checks) DeletionUnattended(ctx context.Context, s *framework.Scope) {
 	waitForNothing(ctx, s, object)
 }
 
-// Orphaned checks that what a deleted object owned stays if that is asked for, and that a new object of the same name adopts it, or reports
-// that it does not.
+// Orphaned checks that the children of an object stay if it is deleted with the policy Orphan, and that a new object of the same name
+// adopts them, or reports that it does not.
 func (c Checks) Orphaned(ctx context.Context, s *framework.Scope) {
 	object, children := c.createdWithOwned(ctx, s, "orphaned")
 	if len(children) == 0 {
@@ -90,7 +90,7 @@ func ownedBy(ctx context.Context, s *framework.Scope, objects []unstructured.Uns
 	return nil
 }
 
-// RestoredLast checks that an object takes over what it owned when a backup is restored, and the object comes last.
+// RestoredLast checks that an object takes over its former children if a backup restores the object last.
 func (c Checks) RestoredLast(ctx context.Context, s *framework.Scope) {
 	object, saved := c.backup(ctx, s)
 	for i := range saved {
@@ -100,7 +100,7 @@ func (c Checks) RestoredLast(ctx context.Context, s *framework.Scope) {
 	c.restored(ctx, s, object, saved)
 }
 
-// RestoredFirst checks that an object gets what it needs when a backup is restored, and the object comes first.
+// RestoredFirst checks that an object gets all its children if a backup restores the object first.
 func (c Checks) RestoredFirst(ctx context.Context, s *framework.Scope) {
 	object, saved := c.backup(ctx, s)
 	again := c.createNamed(ctx, s, object.GetName(), smallest)

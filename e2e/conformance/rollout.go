@@ -30,7 +30,7 @@ func (c Checks) RolloutKeepsAvailable(ctx context.Context, s *framework.Scope) {
 	}
 }
 
-// RolloutProgresses checks that an object reports the rollout until it is over.
+// RolloutProgresses checks that an object reports a rollout until it is complete.
 func (c Checks) RolloutProgresses(ctx context.Context, s *framework.Scope) {
 	port := s.Port()
 	object, since := c.rollout(ctx, s, "replaced", port)

@@ -22,8 +22,8 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
-// Sample is an [Operator] that is given by one custom resource that it serves. The objects under test are copies of that.
-// What belongs to them is found by owner references.
+// Sample is an [Operator] that is described by one custom resource that it serves. The objects under test are copies of that resource.
+// Their children are found by owner references.
 type Sample struct {
 	object *unstructured.Unstructured
 	// companions are what it refers to. They are created before the first copy in each namespace.
@@ -78,7 +78,7 @@ func (o *Sample) GVK() schema.GroupVersionKind { return o.object.GroupVersionKin
 // Describe returns what all APIs have in common.
 func (*Sample) Describe() API { return API{Largest: 1} }
 
-// New returns a copy of the sample, whatever its size and port.
+// New returns a copy of the sample, for any size and port.
 func (o *Sample) New(namespace, name string, _, _ int32) client.Object {
 	object := o.object.DeepCopy()
 	delete(object.Object, "status")

@@ -23,7 +23,7 @@ const foreign = "example.com/foreign"
 // foreignCondition is the type of a condition that another program adds.
 const foreignCondition = "example.com/Foreign"
 
-// OwnedShared checks that the operator leaves alone what other programs add to the metadata of owned objects, also when it writes these
+// OwnedShared checks that the operator leaves other programs' additions to the metadata of owned objects alone, even when it writes these
 // objects.
 func (c Checks) OwnedShared(ctx context.Context, s *framework.Scope) {
 	_, children := c.createdWithOwned(ctx, s, "shared")
@@ -40,7 +40,7 @@ func (c Checks) OwnedShared(ctx context.Context, s *framework.Scope) {
 	}
 }
 
-// ObjectShared checks that the operator leaves alone what other programs add to the metadata of its custom resource, also while that is
+// ObjectShared checks that the operator leaves other programs' additions to the metadata of its custom resource alone, even while that is
 // being deleted.
 func (c Checks) ObjectShared(ctx context.Context, s *framework.Scope) {
 	object, children := c.createdWithOwned(ctx, s, "held")
@@ -55,7 +55,7 @@ func (c Checks) ObjectShared(ctx context.Context, s *framework.Scope) {
 	verifyForeign(ctx, s, object)
 }
 
-// ConditionShared checks that the operator leaves a condition alone that has another type than its own.
+// ConditionShared checks that the operator leaves a condition of a foreign type alone.
 func (c Checks) ConditionShared(ctx context.Context, s *framework.Scope) {
 	object, children := c.createdWithOwned(ctx, s, "conditions")
 	since := s.Mark()

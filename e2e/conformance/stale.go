@@ -28,9 +28,9 @@ const lagTime = time.Second
 // written itself does not act on it at all.
 const canaryTime = 5 * time.Second
 
-// Stale checks that an object owns the same as any other one if the operator's watches of one kind fall behind while it works on the
-// object. Watches may always be behind, and an operator that relies on its cache then repeats what it has just done. The operator
-// reaches the API server through a proxy that holds the events back. It needs the operator to itself.
+// Stale checks that an object ends up with the same children as any other if the operator's watches of one kind fall behind while it works
+// on the object. A watch may always fall behind, and an operator that relies on its cache then repeats what it has just done. The operator
+// reaches the API server through a proxy that delays the events. No other feature may use the operator at the same time.
 func (c Checks) Stale(ctx context.Context, s *framework.Scope) {
 	s = s.Patient(healTime)
 	proxy := newLaggard()

@@ -24,7 +24,8 @@ func (c Checks) Size(ctx context.Context, s *framework.Scope) {
 	}
 }
 
-// AvailableNotEarly lets no pod in until the operator has had its chance to be early: until it has served, and let go, another object.
+// AvailableNotEarly prevents pods from starting until the operator has had a chance to report Available too early: until it has served
+// another object, which was created and deleted meanwhile.
 func (c Checks) AvailableNotEarly(ctx context.Context, s *framework.Scope) {
 	size := c.several(s)
 	lift := limit(ctx, s, "pods")
@@ -40,9 +41,9 @@ func (c Checks) AvailableNotEarly(ctx context.Context, s *framework.Scope) {
 	}
 }
 
-// DeploymentAgrees holds the Deployment's controller while a pod gets ready again, so that it makes no difference how fast anybody
-// is: until the controller goes on, the Deployment has not counted that pod. It restarts the operator, and needs the cluster to
-// itself.
+// DeploymentAgrees pauses the Deployment's controller while a pod becomes ready again, so that the order does not depend on speed: until
+// the controller continues, the Deployment has not counted that pod. It restarts the operator, and no other feature may use the cluster at
+// the same time.
 func (c Checks) DeploymentAgrees(ctx context.Context, s *framework.Scope) {
 	object, other := c.created(ctx, s, "uncounted", smallest), c.created(ctx, s, "other", smallest)
 	restore := c.crash(ctx, s, object)

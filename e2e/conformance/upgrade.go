@@ -35,8 +35,8 @@ type version struct {
 	changes   []runner.Change
 }
 
-// Upgraded checks that an upgrade of the operator, and the way back, restart no pod of what the version before has made, and that few
-// writes follow from them. It needs the operator to itself.
+// Upgraded checks that an upgrade of the operator, and the way back, restart no pod that the previous version has created, and lead to few
+// writes. No other feature may use the operator at the same time.
 func (c Checks) Upgraded(ctx context.Context, s *framework.Scope) {
 	s = s.Patient(healTime)
 	manifests, err := manifest.Load(c.Before.Manifests)

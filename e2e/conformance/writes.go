@@ -53,7 +53,7 @@ func isConnection(e *auditv1.Event) bool {
 // createWrites is how many writes a new object may take until it is available.
 const createWrites = 3
 
-// FewWrites returns a step that allows only so many writes until a new object of that size is available.
+// FewWrites returns a step that limits the number of writes until a new object of that size is available.
 func (c Checks) FewWrites(size int32) framework.Step {
 	return func(ctx context.Context, s *framework.Scope) {
 		mark := s.Mark()
@@ -63,8 +63,8 @@ func (c Checks) FewWrites(size int32) framework.Step {
 	}
 }
 
-// FewScaleWrites allows one write more than a creation: the first change of a Deployment may take over the fields that were set when
-// it was created.
+// FewScaleWrites allows one write more than a creation, because the first change of a Deployment may take over the fields that were set
+// when it was created.
 func (c Checks) FewScaleWrites(ctx context.Context, s *framework.Scope) {
 	from, to := c.scaling()
 	object := c.created(ctx, s, "scaled", from)
@@ -121,7 +121,7 @@ func (c Checks) FewDeleteWrites(ctx context.Context, s *framework.Scope) {
 	framework.VerifyWrites(ctx, s, 1, writes(s, mark))
 }
 
-// NoConflict checks that no write is in conflict while the size changes again and again.
+// NoConflict checks that no write is in conflict while the size changes repeatedly.
 func (c Checks) NoConflict(ctx context.Context, s *framework.Scope) {
 	mark := s.Mark()
 	object := c.create(ctx, s, "restless", smallest)
@@ -133,7 +133,7 @@ func (c Checks) NoConflict(ctx context.Context, s *framework.Scope) {
 	framework.VerifyWrites(ctx, s, 0, writes(s, mark, audit.Code(409)))
 }
 
-// NoRestartWrites checks that a restart of the operator writes nothing. It needs the operator to itself.
+// NoRestartWrites checks that the operator writes nothing after a restart. No other feature may use the operator at the same time.
 func (c Checks) NoRestartWrites(ctx context.Context, s *framework.Scope) {
 	for _, name := range []string{"a", "b", "c"} {
 		c.created(ctx, s, name, c.several(s))

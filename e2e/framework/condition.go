@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Condition is what a condition in an object's status must be.
+// Condition describes an expected condition in an object's status.
 type Condition struct {
 	// Type is the condition's type, such as "Available".
 	Type string
@@ -35,10 +35,10 @@ func (c Condition) String() string {
 	return text
 }
 
-// WaitForConditions waits until the status of the object of obj's type, namespace and name has these conditions, all at once, each
-// computed for the object's current generation. A condition without observedGeneration does not count: nothing says then which spec
-// it is about. Nor do conditions count while the operator under test is not ready, because it may have written them long ago. It does
-// not change obj.
+// WaitForConditions waits until the status of the object of obj's type, namespace and name has all of these conditions at once, each
+// computed for the object's current generation. A condition without observedGeneration does not count, because it does not say which spec
+// it describes. Conditions do not count while the operator under test is not ready, because it may have written them long ago.
+// WaitForConditions does not change obj.
 func WaitForConditions(ctx context.Context, s *Scope, obj client.Object, conditions ...Condition) {
 	s.Helper()
 	for {
@@ -110,8 +110,8 @@ func ConditionsOf(obj client.Object) ([]metav1.Condition, error) {
 	return typed.Status.Conditions, nil
 }
 
-// IsTrue reports whether the object's status has the condition with the status True, of whatever generation. It is false for conditions
-// that can't be read.
+// IsTrue reports whether the object's status has the condition with the status True, for any generation. If the conditions can't be read,
+// it is false.
 func IsTrue(obj client.Object, conditionType string) bool {
 	conditions, err := ConditionsOf(obj)
 	return err == nil && meta.IsStatusConditionTrue(conditions, conditionType)

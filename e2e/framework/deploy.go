@@ -12,8 +12,8 @@ import (
 )
 
 // Deploy deploys the operator as an image with that many pods until the test is done, sets s.Deployed, and returns when the pods are
-// available. Stop the process first: see [runner.Operator.Stop]. It skips the test where the operator is not deployed as an image: pods
-// are simulated, images can't be brought to the nodes, or $OPERATOR is an executable.
+// available. Stop the process first: see [runner.Operator.Stop]. It skips the test if the operator is not deployed as an image, because
+// pods are simulated, images can't be loaded onto the nodes, or $OPERATOR is an executable.
 func (s *Scope) Deploy(ctx context.Context, replicas int) {
 	s.Helper()
 	s.needs(s.deploy != nil, "the operator is not deployed as an image here: its executable was given in $OPERATOR, or the nodes of this cluster run no image that is brought to them; make e2e shows it")
@@ -28,7 +28,7 @@ func (s *Scope) deployFrom(ctx context.Context, m manifest.Set, replicas int) {
 	s.Cleanup(func() { s.check(deployed.Remove(context.WithoutCancel(ctx))) })
 }
 
-// Install runs the operator as other manifests install it, until the test is done: as an image where s.Image is set, and otherwise as a
+// Install runs the operator as other manifests install it, until the test is done: as an image if s.Image is set, and otherwise as a
 // process with the changes.
 func (s *Scope) Install(ctx context.Context, m manifest.Set, changes ...runner.Change) {
 	s.Helper()
@@ -96,8 +96,8 @@ func (s *Suite) handOver(ctx context.Context) error {
 	return err
 }
 
-// RestartAfterwards restarts the operator as it was at first when the test of the step that runs now is done. Call it before you change how
-// the operator runs.
+// RestartAfterwards restarts the operator with its original configuration when the test of the current step is done. Call it before you
+// change how the operator runs.
 func (s *Scope) RestartAfterwards(ctx context.Context) {
 	s.Cleanup(func() { s.check(s.Operator.Restart(context.WithoutCancel(ctx))) })
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// WaitForDeployment waits until the Deployment of that namespace and name asks for size replicas and has exactly that many pods, all of its
+// WaitForDeployment waits until the Deployment of that namespace and name requests size replicas and has exactly that many pods, all of its
 // current template, ready and available. A status that its controller computed for an earlier spec does not count. A pod that can't start
 // does not end the wait, because the operator may be about to change the template.
 func WaitForDeployment(ctx context.Context, s *Scope, key client.ObjectKey, size int32) {

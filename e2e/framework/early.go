@@ -17,9 +17,9 @@ import (
 type Claim struct {
 	// Revision is the revision of the version.
 	Revision uint64
-	// Size is how many pods the object asks for.
+	// Size is the number of pods that the object requests.
 	Size int
-	// Ready is how many pods were ready just before the revision, by each count that Early was given.
+	// Ready is the number of pods that were ready just before the revision, according to each count that was passed to [Early].
 	Ready []int
 }
 
@@ -29,9 +29,9 @@ func (c Claim) String() string {
 }
 
 // Early returns the versions of the object with that UID whose status claims too early that the condition, such as "Available", is True:
-// just before, by one of the counts, fewer pods were ready than the object's size. size is the path of the field that holds it, such as
-// "spec.size"; its value in the generation that the condition is about counts. Versions that repeat the status before them are left out,
-// because the API server stores one when somebody changes the spec.
+// just before, according to one of the counts, fewer pods were ready than the object's size. size is the path of the field with the size,
+// such as "spec.size"; its value in the generation that the condition describes counts. Versions that repeat the previous status are left
+// out, because the API server stores one whenever the spec changes.
 func Early(versions []record.Version, uid types.UID, condition, size string, counts ...Count) []Claim {
 	var early []Claim
 	before := ""
@@ -89,7 +89,7 @@ func CountedBy(name string) Count {
 	}
 }
 
-// ReadyReplicas returns status.readyReplicas of a Deployment; zero where that is not set.
+// ReadyReplicas returns status.readyReplicas of a Deployment, or zero if it is not set.
 func ReadyReplicas(deployment *unstructured.Unstructured) int {
 	ready, _, _ := unstructured.NestedInt64(deployment.Object, "status", "readyReplicas")
 	return int(ready)

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Event is what an event about an object must be.
+// Event describes an expected event about an object.
 type Event struct {
 	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
 	Type string
@@ -17,7 +17,7 @@ type Event struct {
 	Reason string
 	// Note must be part of the event's note (its message), unless it is empty.
 	Note string
-	// Times is how often it must have been recorded at least, which a series of events counts; zero means once.
+	// Times is the minimum number of times that it must have been recorded, as a series of events counts them; zero means once.
 	Times int32
 }
 

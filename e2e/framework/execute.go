@@ -19,11 +19,11 @@ const (
 	toEnd = 5 * time.Second
 )
 
-// Execute runs a program, given by its absolute path, and returns what it prints and its exit code, which is -1 if a signal has ended it.
+// Execute runs a program, given by its absolute path, and returns its output and its exit code, which is -1 if a signal has stopped it.
 //
-// The program comes from where the operator under test does. So it is confined as that one is, unless the operator is the caller's own: it
-// starts in an empty directory, the only one that it may write to, it reaches no port, and env is all of its environment besides a PATH, a
-// HOME and a TMPDIR.
+// The program has the same origin as the operator under test, so it is confined in the same way, unless the operator is the caller's own:
+// it starts in an empty directory, the only one to which it may write, it can't connect to any port, and env is its whole environment,
+// apart from PATH, HOME and TMPDIR.
 func (s *Scope) Execute(ctx context.Context, program string, args, env []string) (output string, exit int) {
 	s.Helper()
 	own, confined, err := confinement()

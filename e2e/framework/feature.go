@@ -13,8 +13,8 @@ import (
 // Step is one step of a feature. It fails, is skipped, and registers cleanup through the scope.
 type Step func(ctx context.Context, s *Scope)
 
-// Feature is a feature of e2e-framework whose steps get the feature's scope: its labels, and e2e-framework's flags that choose features
-// and assessments, work as usual. It runs when Test or TestAlone is called.
+// Feature is a feature of e2e-framework whose steps get a [Scope]. Labels, and e2e-framework's flags that select features and assessments,
+// work as usual. The feature runs when Test or TestAlone is called.
 type Feature struct {
 	suite   *Suite
 	builder *features.FeatureBuilder
@@ -27,34 +27,34 @@ func (s *Suite) Feature(name string) *Feature {
 	return &Feature{suite: s, builder: features.New(name)}
 }
 
-// WithLabel adds a label, by which e2e-framework's flag -labels chooses features, and returns f. The labels [Disruptive] and [Needs] also
-// decide on which clusters the feature runs; the test of a feature that has another value of one of these fails.
+// WithLabel adds a label, with which e2e-framework's flag -labels selects features, and returns f. The labels [Disruptive] and [Needs] also
+// decide on which clusters the feature runs; if one of these has an unknown value, the feature's test fails.
 func (f *Feature) WithLabel(key, value string) *Feature {
 	f.builder.WithLabel(key, value)
 	f.illegal = errors.Join(f.illegal, legalLabel(key, value))
 	return f
 }
 
-// Setup adds a step that prepares the feature, and returns f. If it fails for good, the feature ends.
+// Setup adds a step that prepares the feature, and returns f. If the step fails fatally, the feature ends.
 func (f *Feature) Setup(step Step) *Feature {
 	f.builder.Setup(f.run("", step))
 	return f
 }
 
-// Assess adds a step that checks a claim, which is a subtest of that name, and returns f.
+// Assess adds a step that checks a claim, which becomes a subtest of that name, and returns f.
 func (f *Feature) Assess(claim string, step Step) *Feature {
 	f.builder.Assess(claim, f.run(claim, step))
 	return f
 }
 
-// Test runs the feature in a namespace of its own, in parallel with other features.
+// Test runs the feature in its own namespace, in parallel with other features.
 func (f *Feature) Test(t *testing.T) {
 	t.Helper()
 	f.test(t, true)
 }
 
-// TestAlone runs a feature that restarts the operator or breaks the cluster. No other feature of the suite runs meanwhile: the testing
-// package runs parallel tests when all others are done.
+// TestAlone runs a feature that restarts the operator or breaks the cluster. No other feature of the suite runs at the same time, because
+// the testing package runs parallel tests only when all others are done.
 func (f *Feature) TestAlone(t *testing.T) {
 	t.Helper()
 	f.test(t, false)
@@ -91,8 +91,8 @@ func (f *Feature) run(claim string, step Step) features.Func {
 	}
 }
 
-// Given returns f as a feature whose steps get the value that given returns. given runs as a Setup step: after the steps that f has, and
-// before those that are added to the feature that Given returns. Add labels to f.
+// Given returns f as a feature whose steps get the value that given returns. given runs as a Setup step, after the steps that f already
+// has, and before those that are added to the returned feature. Add labels to f.
 func Given[F any](f *Feature, given func(ctx context.Context, s *Scope) F) *FeatureOf[F] {
 	of := &FeatureOf[F]{Feature: f}
 	f.Setup(func(ctx context.Context, s *Scope) { of.given = given(ctx, s) })

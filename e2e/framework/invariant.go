@@ -21,16 +21,16 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/record"
 )
 
-// Invariant is something that must be true of the operator whatever a feature is about. With [Options.Always], it is checked at the end
-// of every feature, so that a fault shows that no feature looks for.
+// Invariant is a claim about the operator that must be true in every feature. With [Options.Always], it is checked at the end of each
+// feature, so it finds faults that no feature looks for.
 type Invariant struct {
-	// Claim says what must be true, such as "no event without its stored status".
+	// Claim is what must be true, such as "no event without its stored status".
 	Claim string
-	// Violations returns what contradicts the claim, in a sentence each.
+	// Violations returns what contradicts the claim, one sentence for each violation.
 	Violations func(Seen) []string
 }
 
-// Seen is what there is to see of the operator when a feature is done.
+// Seen is the evidence about the operator when a feature is done.
 type Seen struct {
 	// Namespace is the feature's.
 	Namespace string
@@ -38,16 +38,16 @@ type Seen struct {
 	// missing: see [record.Recorder.Complete].
 	Versions []record.Version
 	Complete bool
-	// SameClock is false where the operator's clock may differ from the API server's.
+	// SameClock is false if the operator's clock may differ from the API server's.
 	SameClock bool
 	// Events are those about objects in the namespace.
 	Events []eventsv1.Event
-	// Secrets are all Secrets of the cluster, as an operator with every permission would see them.
+	// Secrets are all Secrets of the cluster.
 	Secrets []corev1.Secret
-	// Logs is what the operator's processes have logged, by the name of the process: at least since the feature began, and all that no
-	// earlier feature has seen. It has nothing about an operator that is deployed.
+	// Logs contains the logs of the operator's processes, by the name of the process: at least since the feature started, and everything
+	// that no earlier feature has seen. It contains nothing about a deployed operator.
 	Logs map[string]string
-	// Writes are the operator's write requests in the namespace, whether they were granted or not. They are nil where there is no audit log.
+	// Writes are the operator's write requests in the namespace, whether they were granted or not, or nil if there is no audit log.
 	Writes []auditv1.Event
 }
 
@@ -145,9 +145,8 @@ func readFrom(path string, offset int64) (string, error) {
 	return string(content), err
 }
 
-// StoredBefore is the invariant that an event is recorded only once the API server has stored the status that it announces. says
-// reports whether a version of the object that the event is about says what the event does; it gets only events about objects of that
-// kind.
+// StoredBefore is the invariant that an event is recorded only once the API server has stored the status that it announces. says reports
+// whether a version of the object says the same as the event. It is called only with events about objects of the kind.
 func StoredBefore(kind string, says func(eventsv1.Event, record.Version) bool) Invariant {
 	return Invariant{Claim: "no event without its stored status", Violations: func(seen Seen) []string {
 		var violations []string

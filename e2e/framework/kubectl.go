@@ -13,7 +13,7 @@ import (
 // command matches a command of kubectl in a message for people.
 var command = regexp.MustCompile(`\bkubectl( [\w./:=-]+)+`)
 
-// Advice returns the commands of kubectl that a message advises.
+// Advice returns the kubectl commands that a message recommends.
 func Advice(message string) []string {
 	var commands []string
 	for _, found := range command.FindAllString(message, -1) {
@@ -22,8 +22,8 @@ func Advice(message string) []string {
 	return commands
 }
 
-// Kubectl runs a command of kubectl, such as one that [Advice] returns, as an administrator who works in the feature's namespace. It skips
-// the test where no program can be compiled, because kubectl may have to be.
+// Kubectl runs a kubectl command, such as one that [Advice] returns, as an administrator in the feature's namespace. It skips the test if
+// no program can be compiled, because kubectl may have to be.
 func (s *Scope) Kubectl(ctx context.Context, command string) {
 	s.Helper()
 	s.NeedsGo()

@@ -16,14 +16,14 @@ import (
 	"k8s.io/client-go/transport/spdy"
 )
 
-// NeedsKubelet skips the test where pods are only simulated. The reason says what real pods are needed for.
+// NeedsKubelet skips the test if pods are only simulated. The reason says why real pods are needed.
 func (s *Scope) NeedsKubelet(reason string) {
 	s.Helper()
 	s.needs(s.Cluster.RunsPods, "pods are only simulated on this cluster: %s; make e2e shows it", reason)
 }
 
-// NeedsImage brings an image that a manifest names to the nodes, where nodes don't pull images themselves. It skips the test where the
-// image can't be fetched.
+// NeedsImage loads an image that a manifest names onto the nodes, unless they pull images themselves. It skips the test if the image can't
+// be fetched.
 func (s *Scope) NeedsImage(ctx context.Context, image string) {
 	s.Helper()
 	if s.Cluster.StockAs != nil {
@@ -34,8 +34,8 @@ func (s *Scope) NeedsImage(ctx context.Context, image string) {
 	}
 }
 
-// LoadImageArchive brings the images of an archive to the nodes. The archive is a file as docker save writes it. It skips the test where
-// nodes pull their images themselves.
+// LoadImageArchive loads the images of an archive, in the format of docker save, onto the nodes. It skips the test if nodes pull their
+// images themselves.
 func (s *Scope) LoadImageArchive(ctx context.Context, archive string) {
 	s.Helper()
 	s.needs(s.Cluster.LoadImageArchive != nil, "the nodes of this cluster pull their images themselves, so none can be brought to them")
@@ -103,15 +103,15 @@ func (s *Scope) follow(ctx context.Context, pod *corev1.Pod, text string) string
 	return last
 }
 
-// Signal sends a signal, such as "KILL", to the processes of the program in a pod. It skips the test where tests can't reach the
-// processes of pods.
+// Signal sends a signal, such as "KILL", to the processes of the program in a pod. It skips the test if tests can't reach the processes of
+// pods.
 func (s *Scope) Signal(ctx context.Context, pod *corev1.Pod, program, signal string) {
 	s.Helper()
 	s.needs(s.Cluster.Signal != nil, "the processes of this cluster's pods are out of a test's reach, so none can be killed here")
 	s.must(s.Cluster.Signal(ctx, pod, program, signal))
 }
 
-// StopNode stops a node of the cluster as a power failure would. It skips the test where tests can't stop nodes.
+// StopNode stops a node of the cluster as a power failure would. It skips the test if tests can't stop nodes.
 func (s *Scope) StopNode(ctx context.Context, node string) {
 	s.Helper()
 	s.needs(s.Cluster.StopNode != nil, "the nodes of this cluster are out of a test's reach, so none can be stopped here")

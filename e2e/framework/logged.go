@@ -13,8 +13,8 @@ import (
 	"github.com/example/operator-testbed/e2e/internal/logline"
 )
 
-// NoKeyInLog is the invariant that the operator's log holds no private key and no token of any Secret of the cluster, in whatever form a
-// Secret is printed.
+// NoKeyInLog is the invariant that the operator's log contains no private key and no token from any Secret of the cluster, in any form in
+// which a Secret may be printed.
 func NoKeyInLog() Invariant {
 	return Invariant{Claim: "no key material of a Secret in the log", Violations: func(seen Seen) []string {
 		var violations []string
@@ -69,10 +69,10 @@ func lineWith(log, text string) string {
 	return ""
 }
 
-// BoundedLog is the invariant that the operator's processes log no more lines about the feature's namespace than they make write requests
-// there, besides errors, of which there are at most so many: a reconcile that can't even read is retried, and logs an error each time. A
-// line may precede its request, which the audit log has only when it is answered, so there may be one more line for each of the objects
-// that the operator reconciles at once. The invariant holds where there is no audit log to count writes in.
+// BoundedLog is the invariant that, about the feature's namespace, the operator's processes log no more lines than they send write
+// requests. Errors do not count, but there may be only errs of them: a reconcile that can't even read is retried, and logs an error each
+// time. A line may precede its request, which appears in the audit log only after the response, so one more line is allowed for each of the
+// objects that the operator reconciles at once. Without an audit log, the invariant holds.
 func BoundedLog(errs, atOnce int) Invariant {
 	return Invariant{Claim: "a bounded number of lines in the log per write", Violations: func(seen Seen) []string {
 		if seen.Writes == nil {

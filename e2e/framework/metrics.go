@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// WaitForMetrics waits until what scrape returns matches: a program counts a write a moment after it was answered, and reports
-// objects from a cache. Samples are as in [ParseMetrics].
+// WaitForMetrics waits until the result of scrape matches, because a program counts a write only after its response, and reports objects
+// from a cache. Samples are as in [ParseMetrics].
 //
 //	framework.WaitForMetrics(ctx, s, scrape, HaveKeyWithValue("requests_total", 3.0))
 func WaitForMetrics(ctx context.Context, s *Scope, scrape func(context.Context) (map[string]float64, error), matcher types.GomegaMatcher) {
@@ -26,8 +26,8 @@ func WaitForMetrics(ctx context.Context, s *Scope, scrape func(context.Context) 
 	})
 }
 
-// ParseMetrics reads metrics in Prometheus's text format, and returns an error if r does not hold that. It returns the value of each sample by its name and labels, which are in alphabetical
-// order: requests_total{code="200", verb="get"}.
+// ParseMetrics reads metrics in Prometheus's text format, and returns an error if r has another format. The result contains the value of
+// each sample by its name and labels, which are in alphabetical order: requests_total{code="200", verb="get"}.
 func ParseMetrics(r io.Reader) (map[string]float64, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(r)

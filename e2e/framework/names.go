@@ -71,14 +71,14 @@ func (v *values) number(returned map[int32]bool, least, most int32) int32 {
 	return n
 }
 
-// NewName returns a name for an object: the prefix, a hyphen and five letters, which depend on $TESTBED_SEED, the feature, and the
-// calls before. No two calls in a feature return the same name.
+// NewName returns a name for an object: the prefix, a hyphen and five letters, which depend on $TESTBED_SEED, the feature, and earlier
+// calls. No two calls in a feature return the same name.
 func (s *Scope) NewName(prefix string) string { return s.values.name(prefix) }
 
-// Size returns a size from least to most, which depends on the same things as a name from [Scope.NewName]. No two calls in a feature
-// return the same size, whatever their ranges, unless all sizes of the range have been returned before.
+// Size returns a size from least to most, which depends on the same values as a name from [Scope.NewName]. No two calls in a feature return
+// the same size, even from different ranges, until all sizes of the range have been returned.
 func (s *Scope) Size(least, most int32) int32 { return s.values.number(s.values.sizes, least, most) }
 
-// Port returns a port from 49152 to 65535, which depends on the same things as a name from [Scope.NewName]. No service is registered
-// for these ports, so none is a program's default. No two calls in a feature return the same port.
+// Port returns a port from 49152 to 65535, which depends on the same values as a name from [Scope.NewName]. No service is registered for
+// these ports, so none is a program's default. No two calls in a feature return the same port.
 func (s *Scope) Port() int32 { return s.values.number(s.values.ports, 49152, 65535) }

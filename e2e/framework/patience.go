@@ -27,15 +27,15 @@ func (s *Suite) patience() (time.Duration, int) {
 	return s.timeout, turns
 }
 
-// Patient returns the scope with assertions that do not give up before timeout, however little time $TESTBED_TIMEOUT gives them.
+// Patient returns the scope with assertions that wait at least for timeout, even if $TESTBED_TIMEOUT is shorter.
 func (s *Scope) Patient(timeout time.Duration) *Scope {
 	patient := *s
 	patient.timeout = max(s.timeout, timeout)
 	return &patient
 }
 
-// Bounded returns a context that ends when an assertion that begins now gives up, for what a test waits for by other means. Such a
-// test says what it has last seen, which the context's error does not.
+// Bounded returns a context that ends when an assertion that starts now would time out. It is for tests that wait by other means, which
+// should report what they last saw, because the context's error does not.
 func (s *Scope) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	p := newPatience(ctx, s, "")
 	p.begin()

@@ -22,7 +22,7 @@ import (
 	"github.com/example/operator-testbed/e2e/loopback"
 )
 
-// Via returns a change with which the operator reaches the API server as edit says, until its next restart.
+// Via returns a change with which the operator reaches the API server in the way that edit sets, until its next restart.
 func (s *Scope) Via(ctx context.Context, edit func(*clientcmdapi.Cluster)) runner.Change {
 	s.Helper()
 	account := strings.Split(s.Operator.UserName(), ":") // system:serviceaccount:NAMESPACE:NAME
@@ -38,8 +38,8 @@ func (s *Scope) Via(ctx context.Context, edit func(*clientcmdapi.Cluster)) runne
 }
 
 // Proxied returns a change with which the operator reaches the API server through a proxy on this machine, until its next restart.
-// intercept returns the handler of the proxy's requests, which passes them on with pass. The proxy stops when the test of the step that
-// runs now is done. Whatever restarts the operator without it must be done before, in a Cleanup that is registered later.
+// intercept returns the handler of the proxy's requests, which forwards them with pass. The proxy stops when the test of the current step
+// is done, so restart the operator without it before that, in a Cleanup that is registered later.
 func (s *Scope) Proxied(ctx context.Context, intercept func(pass http.Handler) http.Handler) runner.Change {
 	s.Helper()
 	server, err := url.Parse(s.Config.Host)

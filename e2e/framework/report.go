@@ -164,8 +164,8 @@ func onOneLine(text string) string {
 	return text
 }
 
-// Fatalf fails the test of the step that runs now, ends it, and notes the message for the report. Write messages as "expected %s;
-// last seen: %s", which the report takes apart.
+// Fatalf fails and stops the test of the current step, and records the message for the report. Write messages as "expected %s; last seen:
+// %s", which the report splits into its two parts.
 func (s *Scope) Fatalf(format string, args ...any) {
 	s.Helper()
 	s.result.note(DoesNotHold, s.step, strings.TrimSpace(fmt.Sprintf(format, args...)))
@@ -178,7 +178,7 @@ func (s *Scope) Fatal(args ...any) {
 	s.Fatalf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 }
 
-// Errorf fails the test of the step that runs now, which goes on, and notes the message for the report, as [Scope.Fatalf] does.
+// Errorf marks the test of the current step as failed, without stopping it, and records the message for the report, as [Scope.Fatalf] does.
 func (s *Scope) Errorf(format string, args ...any) {
 	s.Helper()
 	s.result.note(DoesNotHold, s.step, strings.TrimSpace(fmt.Sprintf(format, args...)))
@@ -191,8 +191,8 @@ func (s *Scope) Error(args ...any) {
 	s.Errorf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 }
 
-// Skipf skips the test of the step that runs now because it can't be tried on this cluster. The report says [NotTried], with the message
-// as the reason.
+// Skipf skips the test of the current step because it can't be tried on this cluster. The outcome in the report is [NotTried], with the
+// message as the reason.
 func (s *Scope) Skipf(format string, args ...any) {
 	s.Helper()
 	s.result.note(NotTried, s.step, fmt.Sprintf(format, args...))
@@ -205,10 +205,10 @@ func (s *Scope) Skip(args ...any) {
 	s.Skipf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 }
 
-// Remark notes for the report what is worth knowing of a feature that holds, as its reason.
+// Remark records a remark about a feature that holds, as its reason in the report.
 func (s *Scope) Remark(text string) { s.result.note(Holds, s.step, text) }
 
-// DoesNotApply skips the test of the step that runs now because the operator lacks the feature that the step is about. The report says
+// DoesNotApply skips the test of the current step because the operator lacks the feature that the step tests. The outcome in the report is
 // [DoesNotApply], with the reason.
 func (s *Scope) DoesNotApply(reason string) {
 	s.Helper()

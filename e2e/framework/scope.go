@@ -23,8 +23,8 @@ import (
 	"github.com/example/operator-testbed/e2e/internal/watch"
 )
 
-// Scope is what a step works with: the feature's own namespace, the operator under test and the cluster. It also is the test of the
-// step that runs now: s.Fatalf, s.Cleanup and s.Skip are that test's, and [testing.T.Failed] says whether it has failed.
+// Scope is passed to each step: it contains the feature's own namespace, the operator under test and the cluster. It is also the test of
+// the current step: s.Fatalf, s.Cleanup and s.Skip belong to that test, and [testing.T.Failed] reports whether it has failed.
 type Scope struct {
 	// T is the test of the step that runs now.
 	*testing.T
@@ -32,23 +32,23 @@ type Scope struct {
 	Namespace string
 	// Client has the permissions of an administrator. It is not limited in requests per second.
 	Client client.WithWatch
-	// Config is the configuration of Client, for clients of a feature's own: they read warnings, or act as another user.
+	// Config is the configuration of Client, for a feature's own clients, which read warnings or act as another user.
 	Config *rest.Config
-	// Kubeconfig is the path of a kubeconfig with which programs reach the cluster as an administrator.
+	// Kubeconfig is the path of a kubeconfig with an administrator's access to the cluster.
 	Kubeconfig string
-	// Operator is the operator under test, or nil where there is none. Only features that run alone may stop or restart it.
+	// Operator is the operator under test, or nil if there is none. Only features that run alone may stop or restart it.
 	Operator *runner.Operator
 	// History records every version of the objects of [Options.Record] in the namespace. It starts before the feature's first step.
 	History *record.Recorder
-	// Audit is the API server's audit log, or nil where the cluster keeps none.
+	// Audit is the API server's audit log, or nil if the cluster has none.
 	Audit *audit.Log
-	// Cluster says what the cluster can do.
+	// Cluster describes what the cluster can do.
 	Cluster cluster.Capabilities
-	// Webhooks is false where the API server can't call the operator's webhooks, so that the operator runs without them.
+	// Webhooks is false if the API server can't call the operator's webhooks, so the operator runs without them.
 	Webhooks bool
-	// Deployed is the operator that runs as an image in pods, or nil where it runs as a process.
+	// Deployed is the operator that runs as an image in pods, or nil if it runs as a process.
 	Deployed *runner.Deployed
-	// Image is the name of the operator's image on the nodes. It is empty where the operator is not deployed as an image.
+	// Image is the name of the operator's image on the nodes, or empty if the operator is not deployed as an image.
 	Image string
 
 	step      string  // the claim of the step that runs now; empty for a Setup step
@@ -62,17 +62,17 @@ type Scope struct {
 	deploy    func(ctx context.Context, m manifest.Set, replicas int, patience []string) (*runner.Deployed, error) // nil where no image can run
 }
 
-// With returns a copy of the scope that speaks for t, a subtest of the step.
+// With returns a copy of the scope for t, a subtest of the step.
 func (s *Scope) With(t *testing.T) *Scope {
 	of := *s
 	of.T = t
 	return &of
 }
 
-// Manifests are those that install the operator.
+// Manifests returns the manifests that install the operator.
 func (s *Scope) Manifests() manifest.Set { return s.manifests }
 
-// Errors returns the messages of the last ten distinct errors, the latest one last, that a replica of the operator's process has logged,
+// Errors returns the messages of the last ten distinct errors that a replica of the operator's process has logged, the latest one last,
 // without those about other features' namespaces. Replicas count from 0.
 func (s *Scope) Errors(replica int) []string {
 	s.Helper()
@@ -107,14 +107,14 @@ func (s *Scope) needs(able bool, format string, args ...any) {
 	}
 }
 
-// NeedsControl skips the test where tests can't stop, kill or pause the component of the cluster, such as [cluster.Etcd].
+// NeedsControl skips the test if tests can't stop, kill or pause the component of the cluster, such as [cluster.Etcd].
 func (s *Scope) NeedsControl(component string) {
 	s.Helper()
 	s.needs(s.Cluster.Control != nil, "this cluster's components are out of a test's reach, so %s can't be broken here", component)
 }
 
-// Control acts on a component of the cluster, such as [cluster.KubeAPIServer]. Only features that run alone may call it. It skips the
-// test where [Scope.NeedsControl] does. A component that it pauses is resumed when the test is done, if not before.
+// Control acts on a component of the cluster, such as [cluster.KubeAPIServer]. Only features that run alone may call it. It skips the test
+// in the same cases as [Scope.NeedsControl]. A paused component is resumed when the test is done, at the latest.
 func (s *Scope) Control(ctx context.Context, component string, action cluster.Action) {
 	s.Helper()
 	s.NeedsControl(component)
@@ -124,16 +124,16 @@ func (s *Scope) Control(ctx context.Context, component string, action cluster.Ac
 	}
 }
 
-// Compact makes etcd drop all versions of each object but the last one, so that watches that fell behind must list again. Only features
-// that run alone may call it. It skips the test where tests can't reach etcd.
+// Compact makes etcd drop all versions of each object except the last one, so that watches that have fallen behind must list again. Only
+// features that run alone may call it. It skips the test if tests can't reach etcd.
 func (s *Scope) Compact(ctx context.Context) {
 	s.Helper()
 	s.needs(s.Cluster.Compact != nil, "this cluster's etcd is out of a test's reach, so it can't be compacted here")
 	s.must(s.Cluster.Compact(ctx))
 }
 
-// Versions returns every version of the objects of [Options.Record] in the namespace until now, ordered by revision. It waits until the
-// record has caught up with the API server.
+// Versions returns every version so far of the objects of [Options.Record] in the namespace, ordered by revision. It waits until the record
+// has caught up with the API server.
 func (s *Scope) Versions(ctx context.Context) []record.Version {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(ctx, recoverTimeout)
@@ -158,25 +158,25 @@ func (s *Scope) ControlPlane(ctx context.Context) {
 	}
 }
 
-// NeedsAudit skips the test where the cluster has no audit log that tests can read.
+// NeedsAudit skips the test if the cluster has no audit log that tests can read.
 func (s *Scope) NeedsAudit() {
 	s.Helper()
 	s.needs(s.Audit != nil, "this cluster keeps no audit log that a test could read, so requests can't be counted here")
 }
 
-// NeedsSimulation skips the test where pods really run. The reason says why the test can't do with such pods.
+// NeedsSimulation skips the test if pods really run. The reason says why the test needs simulated pods.
 func (s *Scope) NeedsSimulation(reason string) {
 	s.Helper()
 	s.needs(!s.Cluster.RunsPods, "pods really run on this cluster: %s", reason)
 }
 
-// NeedsWebhooks skips the test where the API server can't call the operator's webhooks.
+// NeedsWebhooks skips the test if the API server can't call the operator's webhooks.
 func (s *Scope) NeedsWebhooks() {
 	s.Helper()
 	s.needs(s.Webhooks, "the API server of this cluster can't call webhooks of a process on this machine")
 }
 
-// NeedsGo skips the test where no program can be compiled.
+// NeedsGo skips the test if no program can be compiled.
 func (s *Scope) NeedsGo() {
 	s.Helper()
 	if os.Getenv("TESTBED_GO") == "no" {
@@ -184,7 +184,7 @@ func (s *Scope) NeedsGo() {
 	}
 }
 
-// Mark returns the end of the audit log, for a later [Scope.Writes] to start at. It skips the test where there is no such log.
+// Mark returns the end of the audit log, at which a later [Scope.Writes] can start. It skips the test if there is no audit log.
 func (s *Scope) Mark() audit.Mark {
 	s.Helper()
 	s.NeedsAudit()
@@ -193,8 +193,8 @@ func (s *Scope) Mark() audit.Mark {
 	return mark
 }
 
-// Writes selects the operator's write requests in the feature's namespace since the mark, for [VerifyWrites] and [WaitForRequest], or in
-// all namespaces if the scope's is empty. A request has to pass all filters.
+// Writes selects the operator's write requests since the mark in the feature's namespace, or in all namespaces if the scope's is empty, for
+// [VerifyWrites] and [WaitForRequest]. A request has to pass all filters.
 func (s *Scope) Writes(since audit.Mark, filters ...audit.Filter) Writes {
 	if s.Namespace != "" {
 		filters = append(filters, audit.InNamespace(s.Namespace))

@@ -1,5 +1,5 @@
-// Package framework is what end-to-end suites are written with. It brings up a cluster and the operator under test, gives each
-// feature a namespace, waits for what is expected (WaitForX), checks what has happened (VerifyX), and keeps the evidence of a failure.
+// Package framework is a library for end-to-end suites. It starts a cluster and the operator under test, gives each feature a
+// namespace, waits for expected states (WaitForX), checks what has happened (VerifyX), and keeps the evidence of failures.
 //
 //	var memcached = framework.New(framework.Options{Name: "memcached", ...})
 //
@@ -17,37 +17,36 @@
 //
 //   - CLUSTER names the cluster: embedded, kind or existing. A suite without it is skipped, because plain `go test ./...` must not
 //     download or compile Kubernetes.
-//   - TESTBED_ARTIFACTS is the directory for the evidence of failures; by default it is testbed-artifacts-UID among the temporary
-//     files, for the user with this number. The path of each failure's own directory is printed last.
-//   - TESTBED_REPORT is a file, given by its absolute path, to which the suite appends a line of JSON for each feature: see [Result]. fd:3
-//     is a file descriptor that the suite inherits, and passes on to no other process.
-//   - TESTBED_SEED is a whole number, from which the names, sizes and ports are drawn that features use. It is 1 by default, and each
-//     failure prints it.
+//   - TESTBED_ARTIFACTS is the directory for the evidence of failures. By default, it is testbed-artifacts-UID in the directory for
+//     temporary files, where UID is the user's ID. The path of each failure's own directory is printed last.
+//   - TESTBED_REPORT is the absolute path of a file to which the suite appends a line of JSON for each feature: see [Result]. fd:3 is
+//     an inherited file descriptor, which the suite does not pass on to other processes.
+//   - TESTBED_SEED is a whole number, from which features derive names, sizes and ports. It is 1 by default, and each failure prints it.
 //   - KEEP=1 leaves a kind cluster up.
-//   - TESTBED_SELECTION is a file, given by its absolute path, that says which features to leave out where pods really run: see package
-//     selection.
-//   - TESTBED_CLUSTER names a cluster that is up and stays up, so that several suites can run on it, one after another. An embedded
-//     cluster is reset before each suite, except for the CustomResourceDefinitions, which the next suite upgrades in place.
-//   - TESTBED_POOL is set by `testbed pool with`: an embedded cluster is borrowed from that pool, instead of created for this suite.
+//   - TESTBED_SELECTION is the absolute path of a file that lists the features to leave out on clusters whose pods really run: see
+//     package selection.
+//   - TESTBED_CLUSTER names a running cluster, on which several suites can run one after another. An embedded cluster is reset before
+//     each suite, except for the CustomResourceDefinitions, which the next suite upgrades in place.
+//   - TESTBED_POOL is set by `testbed pool with`: the suite borrows an embedded cluster from that pool, instead of creating one.
 //
-// Ctrl-C ends the tests and takes down what is up.
+// Ctrl-C stops the tests and everything that they have started.
 //
-// On a cluster that the testbed did not create, a suite changes and deletes only what it has created (package guard), and it refuses to
-// start where it would meet objects of the operator's kinds or an operator that serves them (package inventory). The labels of a feature
-// say whether it can run there: see [Disruptive].
+// On a cluster that the testbed did not create, a suite changes and deletes only what it has created (package guard). It refuses to
+// start if the cluster has objects of the operator's kinds, or an operator that serves them (package inventory). The labels of a feature
+// decide whether it runs there: see [Disruptive].
 //
-// Mutants, learners' checks and graders use seven more:
+// Mutants, learners' checks and graders use seven more variables:
 //
 //   - OPERATOR is an executable to test instead of the one that the suite builds. It is confined: see [runner.Confinement].
 //   - MANIFESTS is a copy of the operator's directory config.
 //   - TESTBED_TIMEOUT is how long an assertion waits, such as 10s. It waits longer on a busy machine.
 //   - TESTBED_TIMEOUT_FAILING is how long an assertion waits in features that start after one has failed. It is shorter than
-//     TESTBED_TIMEOUT where many features may fail, and somebody waits for them.
-//   - TESTBED_EXPECTED is a part of the message that an assertion must fail with, or several, each in a line of its own. An assertion
-//     that is wrong in this way waits less.
-//   - TESTBED_GO=no skips what compiles programs: see [Scope.NeedsGo].
-//   - TESTBED_CONFINE limits what the executable in OPERATOR may use, as JSON: see [runner.Confinement]. With these limits, a machine that
-//     can't confine it refuses. TESTBED_CONFINE=no says that the executable is yours: it runs with your environment and permissions.
+//     TESTBED_TIMEOUT if many features may fail while a user waits for the result.
+//   - TESTBED_EXPECTED is a part of the message with which an assertion must fail, or several parts, one on each line. An assertion that
+//     fails in this way waits less.
+//   - TESTBED_GO=no skips tests that compile programs: see [Scope.NeedsGo].
+//   - TESTBED_CONFINE limits what the executable in OPERATOR may use, as JSON: see [runner.Confinement]. A machine that can't enforce the
+//     limits refuses to run it. TESTBED_CONFINE=no declares it your own: it runs with your environment and permissions.
 package framework
 
 import (
@@ -91,7 +90,7 @@ import (
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
-// Options say what a suite tests. Paths are relative to the directory of the suite's package.
+// Options describe what a suite tests. Paths are relative to the directory of the suite's package.
 type Options struct {
 	// Name names the suite's cluster, its namespaces and its artifacts. It must be a valid name of a namespace.
 	Name string
@@ -101,43 +100,43 @@ type Options struct {
 	CRDs []string
 	// Package is the operator's main package, such as "../../cmd". Empty means that there is nothing to run.
 	Package string
-	// Config is the directory of the operator's manifests, of which $MANIFESTS may name a copy. Empty means the directory that
-	// Kustomization is in.
+	// Config is the directory of the operator's manifests; $MANIFESTS may name a copy of it. Empty means the parent directory of
+	// Kustomization.
 	Config string
-	// Kustomization is the directory of the kustomization that installs the operator, or a file of what it renders, or only its
-	// CustomResourceDefinitions where there is nothing to run. Empty means that there is nothing to install. Where the API server can call webhooks of a process,
-	// the kustomization that [manifest.Local] finds beside it is used instead.
+	// Kustomization is the directory of the kustomization that installs the operator, a file with its rendered objects or, if there is
+	// nothing to run, with only its CustomResourceDefinitions. Empty means that there is nothing to install. Where the API server can call
+	// webhooks of a process, the kustomization that [manifest.Local] finds beside it is used instead.
 	Kustomization string
-	// Operand is the image that the operator deploys. Where nodes have no registry, the image is brought to them.
+	// Operand is the image that the operator deploys. If the nodes have no registry, the image is loaded onto them.
 	Operand Operand
-	// Project is the directory whose Makefile builds the operator's image, with the target docker-build. Where nodes run an image
-	// that is brought to them, features that run beside others use the operator that is deployed as this image. Features that run
-	// alone use the process, which they may stop. Empty means that there is only the process.
+	// Project is the directory whose Makefile builds the operator's image, with the target docker-build. If images can be loaded onto the
+	// nodes, features that run in parallel use the operator that is deployed as this image. Features that run alone use the process, which
+	// they may stop. Empty means that there is only the process.
 	Project string
-	// Patience are additional arguments of the operator when it is deployed for features that run beside others: many pods that
+	// Patience are additional arguments for the operator when it is deployed for features that run in parallel, because many pods that
 	// start at once can keep the API server from renewing a lease in time.
 	Patience []string
-	// Sample is the directory of a kustomization with one object. It is sent to the operator's webhooks, without being stored, to
-	// find out whether they answer yet. Empty means that the operator has no webhooks.
+	// Sample is the directory of a kustomization with one object. It is sent to the operator's webhooks as a dry run, to find out whether
+	// they already answer. Empty means that the operator has no webhooks.
 	Sample string
-	// Inputs are more files and directories that the results depend on: what the tests compile or run, besides the operator and its
+	// Inputs are additional files and directories on which the results depend: what the tests compile or run, besides the operator and its
 	// manifests. Files that the tests read themselves need not be listed.
 	Inputs []string
 	// Nodes is the file of a kind configuration, for a suite about nodes, which is skipped on other clusters.
 	Nodes string
-	// Progress gets a line for each step of the cluster's start; nil means none, except for a kind cluster, which takes long.
+	// Progress gets a line for each step of the cluster's start. nil means no lines, except for a kind cluster, which takes long.
 	Progress io.Writer
-	// Record are the kinds whose every version is recorded in each feature's namespace: see [Scope.History].
+	// Record lists the kinds of which every version is recorded in each feature's namespace: see [Scope.History].
 	Record []schema.GroupVersionKind
-	// Always is checked at the end of every feature that has held, whatever the feature is about.
+	// Always lists the invariants that are checked at the end of every feature that has held.
 	Always []Invariant
 }
 
 // Operand is an image that an operator deploys.
 type Operand struct {
-	// Variable is the environment variable by which the operator is given another image.
+	// Variable is the environment variable that sets another image.
 	Variable string
-	// Image is the image that the operator deploys when the variable is not set.
+	// Image is the image that the operator deploys if the variable is not set.
 	Image string
 }
 
@@ -193,8 +192,8 @@ func New(o Options) *Suite {
 	return &Suite{options: o, scheme: runtime.NewScheme(), seen: map[string]int64{}}
 }
 
-// Run brings up the cluster and the operator, runs the package's tests and takes everything down again. It returns the exit code for
-// TestMain. Errors of the cluster and the operator are printed to stderr.
+// Run starts the cluster and the operator, runs the package's tests, and stops everything again. It returns the exit code for TestMain.
+// Errors of the cluster and the operator are printed to stderr.
 func (s *Suite) Run(m *testing.M) int {
 	supervisor.Main()
 	reaper.Main()
@@ -362,8 +361,8 @@ func (s *Suite) setUp(ctx context.Context, which string) (env.Environment, error
 		Finish(s.stop, s.destroy), nil
 }
 
-// Manifests returns the place of a file or directory of the operator's manifests: in the copy that $MANIFESTS names, or path itself
-// where that is not set. It is an error if path is not in [Options.Config].
+// Manifests returns the path of a file or directory of the operator's manifests: in the copy that $MANIFESTS names, or path itself if that
+// is not set. It returns an error if path is not in [Options.Config].
 func (s *Suite) Manifests(path string) (string, error) {
 	copied := os.Getenv("MANIFESTS")
 	if copied == "" {

@@ -27,7 +27,7 @@ func timeoutFromEnv(variable string, otherwise time.Duration) (time.Duration, er
 }
 
 // CheckEnvironment returns an error that names the variable if $TESTBED_SEED, $TESTBED_TIMEOUT or $TESTBED_TIMEOUT_FAILING has an invalid
-// value. A suite refuses that itself; this is for programs that compile and start one.
+// value. Suites check this themselves; the function is for programs that compile and start a suite.
 func CheckEnvironment() error {
 	for _, variable := range []string{timeoutVariable, failingVariable} {
 		if _, err := timeoutFromEnv(variable, 0); err != nil {

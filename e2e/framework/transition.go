@@ -13,7 +13,7 @@ import (
 )
 
 // TransitionTimes is the invariant that lastTransitionTime of a condition changes exactly when its status does, and is the time of that
-// change. It is about conditions of these types, of objects of the kind, that only the field manager has written.
+// change. It covers conditions of these types, in objects of the kind, that only the field manager has written.
 func TransitionTimes(kind, manager string, conditionTypes ...string) Invariant {
 	return Invariant{Claim: "lastTransitionTime to change exactly when a status does", Violations: func(seen Seen) []string {
 		var violations []string

@@ -19,7 +19,7 @@ import (
 type Writes struct {
 	// Log is the API server's audit log.
 	Log *audit.Log
-	// Since is the place in the log to start at.
+	// Since is the place in the log at which the selection starts.
 	Since audit.Mark
 	// User is the name of the user who wrote, such as the operator's.
 	User string
@@ -32,7 +32,7 @@ func (w Writes) read() ([]auditv1.Event, error) {
 	return w.Log.Since(w.Since, filters...)
 }
 
-// VerifyWrites checks that there are at most limit such writes, and returns them. A failure lists them. It does not wait: call it when
+// VerifyWrites checks that there are at most limit such writes, and returns them. A failure lists them. It does not wait, so call it when
 // the operator is known to be done, for example because it has reconciled an object that was created later.
 func VerifyWrites(_ context.Context, s *Scope, limit int, writes Writes) []auditv1.Event {
 	s.Helper()
@@ -46,11 +46,11 @@ func VerifyWrites(_ context.Context, s *Scope, limit int, writes Writes) []audit
 	return events
 }
 
-// VerifyDistinctWrites checks that no two such writes to an object that follow each other have the same body, apart from timestamps and
-// the resource version of what they change: a write that says nothing new is one too many. It does not wait, as [VerifyWrites] does not.
+// VerifyDistinctWrites checks that no two consecutive writes to an object have the same body, apart from timestamps and the resource
+// version of the object, because such a write changes nothing. Like [VerifyWrites], it does not wait.
 //
-// It compares the bodies in the audit log, which has none of Secrets. The objects that were changed several times, so that nothing is known
-// about whether one change repeats another, are returned.
+// It compares the bodies in the audit log, which does not contain those of Secrets. It returns the objects that were changed several times
+// and of which it therefore can't tell whether a change repeats another.
 func VerifyDistinctWrites(_ context.Context, s *Scope, writes Writes) (unknown []string) {
 	s.Helper()
 	events, err := writes.read()
@@ -99,18 +99,18 @@ func content(body []byte) string {
 // timestamps are the fields that hold a time in what operators write.
 var timestamps = regexp.MustCompile(`"(lastTransitionTime|lastUpdateTime|lastHeartbeatTime|creationTimestamp|time)":("[^"]*"|null),?`)
 
-// RequestInput says which write WaitForRequest waits for.
+// RequestInput selects the write that [WaitForRequest] waits for.
 type RequestInput struct {
-	// What describes the write in the message of a failure, such as "a patch of its status".
+	// What describes the write in a failure's message, such as "a patch of its status".
 	What string
 	// Writes selects the requests that a failure lists.
 	Writes Writes
-	// Match is true for the write that is expected.
+	// Match reports whether a request is the expected write.
 	Match audit.Filter
 }
 
-// WaitForRequest waits until one of the writes matches. A file has no watch that is the same on every platform, and the API server
-// writes the entry just before or after it answers.
+// WaitForRequest waits until one of the writes matches. It reads the audit log repeatedly, because no watch for files works on every
+// platform. The API server writes an entry just before or after its response.
 func WaitForRequest(ctx context.Context, s *Scope, in RequestInput) {
 	s.Helper()
 	WaitFor(ctx, s, in.Writes.User, func(context.Context) error {

@@ -35,7 +35,7 @@ func WaitForObject(ctx context.Context, s *Scope, obj client.Object, matcher typ
 	})
 }
 
-// ObjectsInput says which objects WaitForObjects waits for.
+// ObjectsInput selects the objects that [WaitForObjects] waits for.
 type ObjectsInput struct {
 	// List is an empty list of the kind, such as &corev1.PodList{}.
 	List client.ObjectList
@@ -53,8 +53,9 @@ func WaitForObjects(ctx context.Context, s *Scope, in ObjectsInput) {
 	})
 }
 
-// WaitForDeletion waits until no object of these types, namespaces and names exists. Namespaces get the time of [Converge] at least: the
-// namespace controller waits five seconds before it looks at one, and as long again for pods that had to stop first.
+// WaitForDeletion waits until no object of these types, namespaces and names exists. For namespaces, it waits at least as long as
+// [Converge], because the namespace controller waits five seconds before it looks at one, and as long again for pods that had to stop
+// first.
 func WaitForDeletion(ctx context.Context, s *Scope, objs ...client.Object) {
 	s.Helper()
 	for _, obj := range objs {
@@ -67,8 +68,8 @@ func WaitForDeletion(ctx context.Context, s *Scope, objs ...client.Object) {
 	}
 }
 
-// WaitForServiceAccount waits until pods can run in a namespace that a test has created: until its ServiceAccount "default" is there. A
-// feature's own namespace has it from the start.
+// WaitForServiceAccount waits until pods can run in a namespace that a test has created, which means until its ServiceAccount "default"
+// exists. A feature's own namespace has it from the start.
 func WaitForServiceAccount(ctx context.Context, s *Scope, namespace string) {
 	s.Helper()
 	s.must(untilServiceAccount(ctx, s.Client, namespace))
@@ -82,8 +83,8 @@ func WaitForNone(ctx context.Context, s *Scope, list client.ObjectList, opts ...
 	settle(ctx, s, describeList(list, opts), list, opts, noneLeft)
 }
 
-// WaitFor asks again and again until there is no error, for what can't be watched: a port, a file, what the API server would allow.
-// The subject begins the message, and the error continues it: "expected %s; last seen: %s".
+// WaitFor repeats a check until it returns no error, for states that can't be watched, such as a port, a file, or what the API server would
+// allow. The failure's message consists of the subject and the last error: "expected %s; last seen: %s".
 func WaitFor(ctx context.Context, s *Scope, subject string, ask func(context.Context) error) {
 	s.Helper()
 	p := newPatience(ctx, s, subject)

@@ -73,7 +73,7 @@ func (f fetch) get(ctx context.Context) (string, error) {
 		f.report("downloading: the connection was cut (%v); continuing", err)
 	}
 	if err := verify(partial, sum); err != nil {
-		return "", errors.Join(fmt.Errorf("%s does not match %s.sha256: %w: nothing of it is used", f.address, f.address, err), os.Remove(partial))
+		return "", errors.Join(fmt.Errorf("%s does not match %s.sha256: %w: it is not used", f.address, f.address, err), os.Remove(partial))
 	}
 	return partial, nil
 }

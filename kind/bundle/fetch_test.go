@@ -124,7 +124,7 @@ func TestFetchRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		address, sum, says string
 	}{
-		"a wrong checksum":   {"/bundle.tar.gz", strings.Repeat("0", 64), "nothing of it is used"},
+		"a wrong checksum":   {"/bundle.tar.gz", strings.Repeat("0", 64), "it is not used"},
 		"no checksum":        {"/bundle.tar.gz", "hello", "is not a SHA-256 checksum"},
 		"no bundle":          {"/another.tar.gz", r.sum, "404 Not Found"},
 		"a way out of https": {"/elsewhere#", r.sum, "it redirects to http://example.com/bundle.tar.gz"},

@@ -20,7 +20,7 @@ import (
 // aboutClass gives a command, and those below it, the flag --lab. Before they run, assignment becomes the name of the chapter or of the lab,
 // and dir that of the directory of the class, which is called class by default.
 func aboutClass(command *cobra.Command, assignment, dir *string) {
-	lab := command.PersistentFlags().String("lab", "", "the name of the lab that the class works on, in place of a chapter's")
+	lab := command.PersistentFlags().String("lab", "", "the lab that the class works on, instead of a chapter")
 	command.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if *lab != "" && *assignment != "" {
 			return fmt.Errorf("LAB=%s is what the class works on: leave STAGE=%s out", *lab, *assignment)
@@ -46,14 +46,14 @@ func newClass(assignment, dir *string) *cobra.Command {
 	created := add("new", "Make a class", func(ctx context.Context) error {
 		return newClassIn(ctx, *dir, *assignment, from, os.Stdout)
 	})
-	created.Flags().StringVar(&from, "from", "", "a file with the students, id,name,email[,pair]; none if empty")
+	created.Flags().StringVar(&from, "from", "", "a file with the students (id,name,email[,pair]); no students if empty")
 	handout := add("handout", "Make a copy for each student who has none", func(ctx context.Context) error {
 		return handOut(ctx, *dir, *assignment, formOf(form), os.Stdout)
 	})
 	collect := add("collect", "Take in what students have handed in", func(ctx context.Context) error {
 		return collectFrom(ctx, *dir, *assignment, from, formOf(form), os.Stdout)
 	})
-	collect.Flags().StringVar(&from, "from", "", "the directory with it; that of what was handed out if empty")
+	collect.Flags().StringVar(&from, "from", "", "the directory with the submissions; if empty, the one with the copies that were handed out")
 	for _, command := range []*cobra.Command{handout, collect} {
 		command.Flags().StringVar(&form, "as", "", fmt.Sprintf("%s, %s or %s; %[1]s if empty", class.Directories, class.Archives, class.Repositories))
 	}
@@ -73,9 +73,9 @@ func newClassIn(ctx context.Context, dir, assignment, roster string, out io.Writ
 	}
 	fmt.Fprintf(out, "The class %s is in %s, with %d students. Next:\n", c.Name, dir, len(c.Students))
 	if len(c.Students) == 0 {
-		fmt.Fprintf(out, "  write a line with id,name,email for each student in %s/%s\n", dir, class.RosterFile)
+		fmt.Fprintf(out, "  add a line with id,name,email for each student to %s/%s\n", dir, class.RosterFile)
 	}
-	fmt.Fprintf(out, "  look at what is due when in %s/%s\n  make class-handout DIR=%[1]s\n", dir, class.File)
+	fmt.Fprintf(out, "  set the due dates in %s/%s\n  make class-handout DIR=%[1]s\n", dir, class.File)
 	return nil
 }
 
@@ -154,7 +154,7 @@ func forget(ctx context.Context, dir string, out io.Writer) error {
 		if !term.IsTerminal(int(os.Stdin.Fd())) {
 			return fmt.Errorf("there is no terminal on which to confirm the removal of %s: add YES=1 to make's command line to agree", strings.Join(found, ", "))
 		}
-		if err := agree(ctx, os.Stdin, out, fmt.Sprintf("Remove for good: %s? [y/N] ", strings.Join(found, ", "))); err != nil {
+		if err := agree(ctx, os.Stdin, out, fmt.Sprintf("Permanently remove %s? [y/N] ", strings.Join(found, ", "))); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func forget(ctx context.Context, dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Removed: %s. What you have exported or handed out elsewhere is still there.\n", strings.Join(removed, ", "))
+	fmt.Fprintf(out, "Removed: %s. Exports and copies elsewhere are still there.\n", strings.Join(removed, ", "))
 	return nil
 }
 

@@ -35,7 +35,7 @@ func newExport(assignment, dir *string) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&in.format, "format", "", formats())
 	flags.StringVar(&in.out, "out", "", "the file to write")
-	flags.StringVar(&in.column, "column", "", "the name of the assignment's column in the gradebook; the assignment's if empty")
+	flags.StringVar(&in.column, "column", "", "the name of the assignment's column in the gradebook; if empty, the name of the assignment")
 	return command
 }
 

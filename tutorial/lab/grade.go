@@ -44,9 +44,9 @@ type gradeFlags struct {
 
 func (f *gradeFlags) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&f.isolation, "isolation", "", "inner or outer: that wall only; both if empty")
-	flags.BoolVar(&f.trust, "trust", false, "no walls at all: whoever has written the submission can do what you can")
-	flags.StringVar(&f.extra, "extra", "", "a directory with a test package of yours, which students do not have")
+	flags.StringVar(&f.isolation, "isolation", "", "only this wall, inner or outer; both if empty")
+	flags.BoolVar(&f.trust, "trust", false, "no walls at all: the submission runs with all your permissions")
+	flags.StringVar(&f.extra, "extra", "", "a directory with your own test package, which students do not have")
 }
 
 // grader returns a grader of an assignment, and removes what it has made when done is called.
@@ -114,7 +114,7 @@ func newGradeOne(stage *string) *cobra.Command {
 	var flags gradeFlags
 	var dir, lab, format, out, seed, calibration string
 	command := &cobra.Command{
-		Use: "grade-one", Short: "Grade one submission; exits with 0 if there is a result, 2 if the grader has failed, 1 if it was not called right",
+		Use: "grade-one", Short: "Grade one submission; exits with 0 if there is a result, 2 if the grader has failed, 1 if the command line is wrong",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if dir == "" || *stage == "" || out == "" {
@@ -134,11 +134,11 @@ func newGradeOne(stage *string) *cobra.Command {
 	f := command.Flags()
 	flags.add(command)
 	f.StringVar(&dir, "submission", "", "the directory of the submission, or an archive of make submit")
-	f.StringVar(&lab, "lab", "", "the break-it lab that the submission is of; none if empty")
+	f.StringVar(&lab, "lab", "", "the break-it lab of the submission; none if empty")
 	f.StringVar(&format, "format", export.JSON, export.JSON+" or "+export.JUnit)
 	f.StringVar(&out, "out", "", "the file for the result")
-	f.StringVar(&seed, "seed", "1", "the text from which names, sizes and ports are drawn")
-	f.StringVar(&calibration, "calibration", "", "a file that keeps what the solution reaches, so that it need not be graded each time")
+	f.StringVar(&seed, "seed", "1", "the seed for names, sizes and ports")
+	f.StringVar(&calibration, "calibration", "", "a file that keeps the result of the solution, so that it need not be graded each time")
 	return command
 }
 
@@ -256,8 +256,8 @@ func newGrade(assignment, dir *string) *cobra.Command {
 	}
 	flags.add(command)
 	aboutClass(command, assignment, dir)
-	command.Flags().StringVar(&student, "student", "", "the id of one student to grade again; all that are not graded if empty")
-	command.Flags().StringVar(&atOnce, "at-once", "", "how many to grade side by side; as many as the machine can if empty")
+	command.Flags().StringVar(&student, "student", "", "the id of one student to grade again; if empty, all who are not graded yet")
+	command.Flags().StringVar(&atOnce, "at-once", "", "the number of submissions to grade at once; if empty, as many as the machine can")
 	return command
 }
 

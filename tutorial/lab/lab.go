@@ -76,7 +76,7 @@ func Command(name *string) *cobra.Command {
 		}
 		return exercises.Diff(ctx, ".", stage, number, os.Stdout)
 	})
-	diff.Flags().StringVar(&step, "step", "", "the number of a step of the chapter's; all of it if empty")
+	diff.Flags().StringVar(&step, "step", "", "the number of a step of the chapter; all steps if empty")
 	eject := add("eject", "Make a project of an operator", true, func(ctx context.Context) error {
 		return exercises.Eject(ctx, ".", stage, dir, module, os.Stdout)
 	})
@@ -105,8 +105,8 @@ func Command(name *string) *cobra.Command {
 			return errors.New("name the directory of your copy, DIR=directory, or the chapter, STAGE=NN-name")
 		}
 	})
-	hint.Flags().StringVar(&task, "task", "", "the task's number; the first with more to tell if empty")
-	hint.Flags().StringVar(&exercise, "exercise", "", "the exercise's number; the first with more to tell if empty")
+	hint.Flags().StringVar(&task, "task", "", "the number of the task; if empty, the first with more hints")
+	hint.Flags().StringVar(&exercise, "exercise", "", "the number of the exercise; if empty, the first with more hints")
 	add("progress", "Show which chapters and labs are done", false, func(context.Context) error {
 		return printProgress(".", os.Stdout)
 	})

@@ -47,7 +47,7 @@ func newLearn(records *recorder, name, stage, dir *string) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&in.cluster, "cluster", embedded.Kind, strings.Join(learn.Kinds, " or "))
 	flags.StringVar(&in.site, "site", filepath.Join("bin", "site"), "the directory of the built site")
-	flags.StringVar(&in.copies, "copies", ".", "where to make a copy with a fault in it")
+	flags.StringVar(&in.copies, "copies", ".", "the directory for a copy with a fault")
 	flags.StringVar(&in.port, "port", "", "the port; a free one if empty")
 	return command
 }

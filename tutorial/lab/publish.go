@@ -32,7 +32,7 @@ func newPublish() *cobra.Command {
 			return makeSite(command.Context(), site, os.Stdout)
 		},
 	}
-	publish.Flags().StringVar(&base, "base", "/", "the path below which the site is served, or its address")
+	publish.Flags().StringVar(&base, "base", "/", "the path or the address at which the site is served")
 	publish.Flags().StringVar(&out, "out", filepath.Join("bin", "site"), "the directory of the site")
 	publish.Flags().BoolVar(&serve, "serve", false, "show it on this machine")
 	return publish
@@ -77,6 +77,6 @@ func serveSite(ctx context.Context, site hugo.Site, out io.Writer) error {
 		return err
 	}
 	return site.Serve(ctx, func(address string) {
-		fmt.Fprintf(out, "Only this machine can reach it:\n  %s\nLoad a page again to see what you have changed in its Markdown. Ctrl-C stops the server.\n", address)
+		fmt.Fprintf(out, "Only this machine can reach it:\n  %s\nReload a page to see your changes to its Markdown. Ctrl-C stops the server.\n", address)
 	})
 }

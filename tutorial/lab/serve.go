@@ -24,7 +24,7 @@ func newServe(dir *string) *cobra.Command {
 		},
 	}
 	serve.Flags().StringVar(&port, "port", "", "the port; that of the board in class.yaml if empty")
-	serve.Flags().StringVar(&lan, "lan", "", "let other machines of the local network in; only this machine if empty")
+	serve.Flags().StringVar(&lan, "lan", "", "accept other machines of the local network; only this machine if empty")
 	serve.Flags().Lookup("lan").NoOptDefVal = "yes"
 	return serve
 }

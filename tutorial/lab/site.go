@@ -24,7 +24,7 @@ func newSite() *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&out, "out", "", "the directory in which to write content/")
-	command.Flags().BoolVar(&translations, "translations", false, "only list the pages whose translation is missing or has drifted")
+	command.Flags().BoolVar(&translations, "translations", false, "only list the pages whose translation is missing or outdated")
 	return command
 }
 

@@ -46,7 +46,7 @@ func ended(name string, exit supervisor.ExitStatus, path, dir string, log []byte
 // fullDisk says what it means for the cluster in a directory that its disk is
 // full, and what to do.
 func fullDisk(dir string) string {
-	return fmt.Sprintf("the disk that holds %s is full: make room on it, or set %s to a directory on another one", dir, home.StateVariable)
+	return fmt.Sprintf("the disk that holds %s is full: free some space on it, or set %s to a directory on another one", dir, home.StateVariable)
 }
 
 // freeSpace is how many bytes may still be written to the disk that holds a

@@ -54,9 +54,9 @@ func TestEnded(t *testing.T) {
 		portTaken bool
 	}{
 		{name: "a full disk, by the log", exit: exited, log: etcdFullDisk, free: much,
-			want: "etcd ended with exit code 2: the disk that holds /state/one is full: make room on it, or set TESTBED_STATE to a directory on another one"},
+			want: "etcd ended with exit code 2: the disk that holds /state/one is full: free some space on it, or set TESTBED_STATE to a directory on another one"},
 		{name: "a full disk, by its looks", exit: exited, log: etcdCutShort, free: 9 << 20,
-			want: "etcd ended with exit code 2: the disk that holds /state/one is full: make room on it, or set TESTBED_STATE to a directory on another one"},
+			want: "etcd ended with exit code 2: the disk that holds /state/one is full: free some space on it, or set TESTBED_STATE to a directory on another one"},
 		{name: "a panic that etcd logged", exit: exited, log: etcdPanic, free: much,
 			want: "etcd ended with exit code 2; its last message is: " + `{"level":"panic","ts":"2026-11-21T09:29:20.945962Z","caller":"etcdserver/bootstrap.go:679","msg":"failed to create WAL","error":"permission denied","stacktrace":"go.etcd.io"}`},
 		{name: "any other panic", exit: exited, log: apiserverPanic, free: much,

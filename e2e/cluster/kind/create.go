@@ -195,7 +195,7 @@ func (p *Provider) withLogs(err error) error {
 		return err
 	}
 	_ = p.library().CollectLogs(inKind(p.name), directory) // what there is of them
-	return fmt.Errorf("%w: look into the logs in %s", err, directory)
+	return fmt.Errorf("%w: see the logs in %s", err, directory)
 }
 
 // prepare makes the directory for the logs, and in it the audit log, so that it is the user's although root writes it. What is there is

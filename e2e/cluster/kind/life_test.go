@@ -95,7 +95,7 @@ func TestLife(t *testing.T) {
 	other := kind.NewProvider()
 	other.WithName("life")
 	_, err = other.Create(ctx)
-	g.Expect(err).To(MatchError(ContainSubstring("this testbed did not make it, so it is left alone")))
+	g.Expect(err).To(MatchError(ContainSubstring("this testbed did not create it, so it is left alone")))
 	g.Expect(other.Destroy(ctx)).To(MatchError(ContainSubstring("left alone")))
 	g.Expect(containers(t, "operator-testbed-life")).To(HaveLen(1))
 	t.Setenv("TESTBED_STATE", filepath.Dir(filepath.Dir(filepath.Dir(kubeconfig))))

@@ -93,7 +93,7 @@ func (e *NotUpError) Error() string {
 }
 
 // errForeign says that somebody else's containers have the names that the cluster's would have.
-var errForeign = errors.New("this testbed did not make it, so it is left alone")
+var errForeign = errors.New("this testbed did not create it, so it is left alone")
 
 // AuditLog returns the path of the API server's audit log, which its node writes into a directory of this machine.
 func (p *Provider) AuditLog() string { return p.layout.auditLog() }

@@ -90,7 +90,7 @@ func onLoopback() string {
 // registryRefused says why Docker did not start the registry.
 func registryRefused(err error) error {
 	if text := err.Error(); strings.Contains(text, "already allocated") || strings.Contains(text, "already in use") && !strings.Contains(text, "container name") {
-		return fmt.Errorf("the local registry needs %s, where another program listens: end that one first", Registry)
+		return fmt.Errorf("the local registry needs %s, where another program listens: stop that one first", Registry)
 	}
 	return fmt.Errorf("start the local registry %s: %w", Registry, err)
 }

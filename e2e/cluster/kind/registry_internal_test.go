@@ -71,7 +71,7 @@ func TestRegistryRefused(t *testing.T) {
 		"docker run: Bind for 127.0.0.1:5001 failed: port is already allocated.",
 		"docker run: listen tcp4 127.0.0.1:5001: bind: address already in use.",
 	} {
-		g.Expect(registryRefused(errors.New(taken))).To(MatchError("the local registry needs localhost:5001, where another program listens: end that one first"))
+		g.Expect(registryRefused(errors.New(taken))).To(MatchError("the local registry needs localhost:5001, where another program listens: stop that one first"))
 	}
 	g.Expect(registryRefused(errors.New("docker run: no space left on device"))).To(MatchError(ContainSubstring("no space left")))
 	g.Expect(registryRefused(errors.New(`docker run: Conflict. The container name "/x" is already in use`))).To(MatchError(ContainSubstring("Conflict")))

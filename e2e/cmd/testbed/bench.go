@@ -64,8 +64,8 @@ func withRuns(command *cobra.Command, usual int, measure func(ctx context.Contex
 		}
 		return report.WriteTable(command.OutOrStdout())
 	}
-	command.Flags().IntVar(&runs, "runs", usual, "how often each is measured")
-	command.Flags().BoolVar(&asJSON, "json", false, "print the report, samples included, as JSON")
+	command.Flags().IntVar(&runs, "runs", usual, "number of runs of each")
+	command.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON, with all samples")
 	return command
 }
 

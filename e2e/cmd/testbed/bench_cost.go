@@ -71,10 +71,10 @@ Without flags it measures the operator of this repository.`,
 	set := command.Flags()
 	set.StringVar(&flags.operator, "operator", "", "the operator's executable (default: the one of this repository, built now)")
 	set.StringVar(&flags.manifests, "manifests", "", "directory of the kustomization that installs it")
-	set.StringVar(&flags.condition, "condition", "Available", "type of the condition that its users wait for")
-	set.StringArrayVar(&flags.args, "arg", nil, "argument that comes behind the operator's own; repeat it for more")
-	set.StringArrayVar(&flags.env, "env", nil, "variable that takes precedence over the operator's own, such as --env=NODE_NAME=node-1; repeat it for more")
-	set.IntVar(&flags.objects, "objects", 100, "how many objects are created at once, after the first one")
+	set.StringVar(&flags.condition, "condition", "Available", "type of the condition that users wait for")
+	set.StringArrayVar(&flags.args, "arg", nil, "additional argument of the operator; can be repeated")
+	set.StringArrayVar(&flags.env, "env", nil, "environment variable that takes precedence over those of the manifests, such as --env=NODE_NAME=node-1; can be repeated")
+	set.IntVar(&flags.objects, "objects", 100, "number of objects that are created at once, after the first one")
 	set.BoolVar(&flags.asJSON, "json", false, "print the figures as JSON")
 	return command
 }

@@ -76,14 +76,14 @@ that is missed is not a failure.`,
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&flags.scaffold, "scaffold", "", "directory that scripts/scaffold made; if empty, the scaffold is not measured")
+	set.StringVar(&flags.scaffold, "scaffold", "", "directory that scripts/scaffold has generated; if empty, the scaffold is not measured")
 	set.IntSliceVar(&flags.objects, "objects", []int{1, 100, 1000}, "numbers of objects")
-	set.IntSliceVar(&flags.late, "late", []int{100}, "numbers of objects that are also measured with pods that take 5s until they are ready; 0 for none")
-	set.IntVar(&flags.repairs, "repairs", 100, "how many Deployments are changed to see them repaired")
-	set.IntVar(&flags.foreign, "foreign", 5000, "how many foreign Deployments are created at the end")
-	set.DurationVar(&flags.quiet, "quiet", 65*time.Second, "how long nothing is done, to count writes")
-	set.DurationVar(&flags.podsReadyAfter, "pods-ready-after", 0, "how long each pod takes until it is ready")
-	set.StringVar(&flags.plot, "plot", "", "file to draw the results to, as an SVG")
+	set.IntSliceVar(&flags.late, "late", []int{100}, "numbers of objects that are also measured with pods that take 5s to become ready; 0 for none")
+	set.IntVar(&flags.repairs, "repairs", 100, "number of Deployments that are changed to measure their repair")
+	set.IntVar(&flags.foreign, "foreign", 5000, "number of foreign Deployments that are created at the end")
+	set.DurationVar(&flags.quiet, "quiet", 65*time.Second, "how long to do nothing, to count writes meanwhile")
+	set.DurationVar(&flags.podsReadyAfter, "pods-ready-after", 0, "how long each pod takes to become ready")
+	set.StringVar(&flags.plot, "plot", "", "SVG file for a chart of the results")
 	return command
 }
 

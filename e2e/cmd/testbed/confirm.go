@@ -41,9 +41,9 @@ func newConfirm() *cobra.Command {
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&about.target, "before", "", "target of the Makefile that is to run: install, uninstall, run, deploy, undeploy or e2e")
-	set.StringVar(&about.operator, "operator", "operator", "directory of the operator that the target is about")
-	set.BoolVar(&about.force, "force", false, "also delete what is protected from deletion, and namespaces with objects of others")
+	set.StringVar(&about.target, "before", "", "Makefile target that will run: install, uninstall, run, deploy, undeploy or e2e")
+	set.StringVar(&about.operator, "operator", "operator", "directory of the operator that the target works on")
+	set.BoolVar(&about.force, "force", false, "also delete protected objects, and namespaces with foreign objects")
 	return command
 }
 

@@ -25,6 +25,6 @@ func newDoctor() *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().BoolVar(&network, "network", false, "try the Go module proxy too")
+	command.Flags().BoolVar(&network, "network", false, "also try the Go module proxy")
 	return command
 }

@@ -11,7 +11,7 @@ import (
 func newKustomize() *cobra.Command {
 	return &cobra.Command{
 		Use:   "kustomize DIRECTORY",
-		Short: "Print what a kustomization renders, as kubectl does, which need not be there",
+		Short: "Print what a kustomization renders, as kubectl does, without kubectl",
 		Args:  cobra.ExactArgs(1),
 		RunE: prints(func(_ context.Context, args []string) (string, error) {
 			manifests, err := manifest.Render(args[0])

@@ -288,7 +288,7 @@ func TestUsedWhileItStarts(t *testing.T) {
 	}
 	for _, command := range []string{"demo", "run", "env"} {
 		out, err := b.command("testbed", command).CombinedOutput()
-		if want := "testbed: another command is bringing the cluster testbed up: wait until it is done, then type this again\n"; err == nil || !strings.HasSuffix(string(out), want) {
+		if want := "testbed: another command is starting the cluster testbed: wait until it is done, then run this again\n"; err == nil || !strings.HasSuffix(string(out), want) {
 			t.Errorf("%s: %v, expected %q, got\n%s", command, err, want, out)
 		}
 	}

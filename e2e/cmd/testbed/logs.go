@@ -34,8 +34,8 @@ func newLogs(g *global) *cobra.Command {
 			return showLogs(ctx, out, logs, strings.Join(args, ""), lines, follow)
 		},
 	}
-	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added, until Ctrl-C")
-	command.Flags().IntVarP(&lines, "lines", "n", -1, "show only the last lines; -1 is all")
+	command.Flags().BoolVarP(&follow, "follow", "f", false, "follow the log until Ctrl-C")
+	command.Flags().IntVarP(&lines, "lines", "n", -1, "number of lines to show from the end; -1 for all")
 	return command
 }
 

@@ -56,7 +56,7 @@ The targets of the Makefile call it: "make" lists them.`,
 		},
 	}
 	root.PersistentFlags().StringVar(&g.name, "name", embedded.DefaultName, "name of the cluster")
-	root.PersistentFlags().BoolVar(&untilEOF, "until-eof", false, "stop when standard input ends: for a program that holds it open and may be killed")
+	root.PersistentFlags().BoolVar(&untilEOF, "until-eof", false, "stop when standard input is closed, for programs that may be killed")
 	root.AddCommand(
 		newDemo(&g),
 		newUp(&g, "cluster", "", "", func(ctx context.Context, out *report) error { return up(ctx, &g, out) }),
@@ -116,7 +116,7 @@ func (g *global) attachReady(ctx context.Context) (*embedded.Provider, error) {
 	}
 	for _, c := range clusters {
 		if c.Name == g.name && !c.Detached { // it is detached as soon as it may stay up
-			return nil, fmt.Errorf("another command is bringing the cluster %s up: wait until it is done, then type this again", g.name)
+			return nil, fmt.Errorf("another command is starting the cluster %s: wait until it is done, then run this again", g.name)
 		}
 	}
 	return g.attach()

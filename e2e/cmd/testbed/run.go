@@ -27,8 +27,8 @@ func newRun(g *global) *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&directory, "operator", operator.Finished, "directory of the operator: this clone's own, a chapter's, or a copy")
-	command.Flags().BoolVar(&onExisting, "existing", false, "run it on the cluster that KUBECONFIG leads to; asks first")
-	command.Flags().StringVar(&debugger.Path, "debugger", "", "executable of Delve, to attach to the operator")
+	command.Flags().BoolVar(&onExisting, "existing", false, "run it on the cluster of KUBECONFIG; asks first")
+	command.Flags().StringVar(&debugger.Path, "debugger", "", "executable of Delve, which attaches to the operator")
 	command.Flags().StringVar(&debugger.Address, "debug-address", "127.0.0.1:2345", "host:port that Delve listens on")
 	return command
 }

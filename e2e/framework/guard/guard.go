@@ -1,4 +1,4 @@
-// Package guard keeps a suite from changing what it did not create, on a cluster that others use.
+// Package guard prevents a suite from changing objects that it did not create, on a cluster that others use.
 //
 // It sits below every client that is made from the suite's configuration, so it sees each request, whichever client library sends it. A
 // request that changes or deletes an object passes if the run has created that object or its namespace, or if the object is in a

@@ -1,5 +1,5 @@
-// Package inventory says what a cluster holds of the custom resources that manifests define, and which operators serve them: what
-// somebody would lose if the CustomResourceDefinitions were deleted, and what a suite would disturb.
+// Package inventory lists the custom resources on a cluster whose kinds the manifests define, and the operators that serve them. This
+// shows what users would lose if the CustomResourceDefinitions were deleted, and what a suite would disturb.
 package inventory
 
 import (
@@ -29,8 +29,8 @@ type Resource struct {
 	Objects []metav1.PartialObjectMetadata
 }
 
-// Resources returns the custom resources that the manifests define, as far as the cluster has their CustomResourceDefinitions, with all
-// their objects. It reads only the metadata of these, so one that can't be decoded counts, too.
+// Resources returns the custom resources that the manifests define, with all their objects, if the cluster has their
+// CustomResourceDefinitions. It reads only metadata, so objects that can't be decoded count, too.
 func Resources(ctx context.Context, config *rest.Config, m manifest.Set) ([]Resource, error) {
 	crds, err := watch.NewClient(config)
 	if err != nil {
@@ -53,7 +53,7 @@ func Resources(ctx context.Context, config *rest.Config, m manifest.Set) ([]Reso
 	return resources, nil
 }
 
-// String says how many objects there are: "3 Memcacheds in 2 namespaces".
+// String returns the number of objects: "3 Memcacheds in 2 namespaces".
 func (r Resource) String() string {
 	namespaces := map[string]bool{}
 	for _, object := range r.Objects {
@@ -79,7 +79,7 @@ func (r Resource) Annotated(annotation, value string) []client.ObjectKey {
 	return keys
 }
 
-// First says how many keys there are, and which are the first of them: "5: a/b, a/c, d/e and 2 more".
+// First returns the number of keys, and the first of them: "5: a/b, a/c, d/e and 2 more".
 func First(keys []client.ObjectKey) string {
 	const most = 3
 	var names []string

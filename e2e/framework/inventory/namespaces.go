@@ -26,7 +26,7 @@ type Namespace struct {
 	Others []string
 }
 
-// String says how many objects there are, and which are the first of them: "the namespace a, and with it ... (2: ConfigMap b, Secret c)".
+// String returns the number of objects, and the first of them: "the namespace a, and with it ... (2: ConfigMap b, Secret c)".
 func (n Namespace) String() string {
 	const most = 3
 	first := n.Others[:min(most, len(n.Others))]
@@ -34,9 +34,9 @@ func (n Namespace) String() string {
 		n.Name, len(n.Others), strings.Join(first, ", "), more(len(n.Others)-len(first)))
 }
 
-// Shared returns those namespaces of the manifests in which the cluster has objects of others. These are objects that neither the
-// manifests nor their roles name, that no other object owns, and that Kubernetes does not create in each namespace. Objects of the kinds that
-// the manifests define are not among them: see [Resources].
+// Shared returns the namespaces of the manifests in which the cluster has foreign objects: objects that neither the manifests nor their
+// roles name, that no other object owns, and that Kubernetes does not create in each namespace. Objects of the kinds that the manifests
+// define do not count: see [Resources].
 func Shared(ctx context.Context, config *rest.Config, m manifest.Set) ([]Namespace, error) {
 	var shared []Namespace
 	for _, namespace := range m.Select("Namespace") {

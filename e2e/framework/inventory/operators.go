@@ -19,9 +19,9 @@ import (
 	"github.com/example/operator-testbed/e2e/framework/manifest"
 )
 
-// Operators names what serves the custom resources that the manifests define, in any namespace: the manifests' own Deployment, workloads
-// that run as a ServiceAccount with a permission to write the status of such a resource, and leases of the names that the manifests'
-// operator uses, if they are held. An operator that runs elsewhere with an administrator's permissions, and without a lease, leaves no trace that could be found.
+// Operators names the programs that serve the custom resources that the manifests define, in any namespace: the manifests' own Deployment,
+// workloads whose ServiceAccount may write the status of such a resource, and leases of the names that the manifests' operator uses, if
+// they are held. An operator that runs elsewhere with an administrator's permissions, and without a lease, can't be found.
 func Operators(ctx context.Context, config *rest.Config, m manifest.Set) ([]string, error) {
 	c, err := client.New(config, client.Options{})
 	if err != nil {
@@ -64,7 +64,7 @@ func writesStatus(rule rbacv1.PolicyRule, m manifest.Set) bool {
 	})
 }
 
-// LeaseNames are the names of the leases that the manifests' operator may hold, as far as its roles name them.
+// LeaseNames returns the names of the leases that the manifests' operator may hold, as far as its roles name them.
 func LeaseNames(m manifest.Set) []string {
 	var names []string
 	for _, object := range m.Select("Role", "ClusterRole") {

@@ -67,7 +67,7 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// Kinds are the kinds that the manifests define, in the plural.
+// Kinds returns the plurals of the kinds that the manifests define.
 func Kinds(m manifest.Set) string {
 	var plurals []string
 	for _, d := range m.Select(definition) {

@@ -1,4 +1,4 @@
-// Package report is how a suite reports, while it runs, what becomes of its features: as lines of JSON, each of which is a [Result].
+// Package report defines how a suite reports the outcomes of its features while it runs: as lines of JSON, each of which is a [Result].
 package report
 
 import (
@@ -11,7 +11,7 @@ import (
 	"io"
 )
 
-// Outcome is what became of a feature.
+// Outcome is the outcome of a feature.
 type Outcome string
 
 const (
@@ -19,58 +19,60 @@ const (
 	Holds Outcome = "holds"
 	// DoesNotHold means that a step has failed.
 	DoesNotHold Outcome = "does not hold"
-	// DoesNotApply means that no step has failed, and that one was skipped because the operator lacks the feature that it is about.
+	// DoesNotApply means that no step has failed, and one was skipped because the operator lacks the feature that it tests.
 	DoesNotApply Outcome = "does not apply"
-	// NotTried means that no step has failed, and that one was skipped because it could not be tried on this cluster, or that the
-	// feature's steps were not reached.
+	// NotTried means that no step has failed, and one was skipped because it could not be tried on this cluster, or that the feature's
+	// steps were not reached.
 	NotTried Outcome = "not tried"
 )
 
 // The features of the line that a suite has which can't start.
 const (
-	// StartOfCluster was not tried if the cluster did not start, for the Reason of the line: nothing is known of the operator.
+	// StartOfCluster is the feature of the line if the cluster did not start. Its outcome is NotTried, with the cause as the Reason,
+	// because nothing is known about the operator.
 	StartOfCluster = "the cluster starts"
-	// StartOfOperator does not hold if the operator could not be installed or did not start, as the Message of the line says.
+	// StartOfOperator is the feature of the line if the operator could not be installed or did not start. Its outcome is DoesNotHold, with
+	// the cause as the Message.
 	StartOfOperator = "the operator starts"
 )
 
-// Result is a line of the report: the outcome of one feature, as a JSON object. A suite writes a line to what $TESTBED_REPORT names
-// whenever a feature is done: a file, or a file descriptor such as fd:3. A test has one line. Features that the flags of the run leave out
-// have none. A suite that can't start has a single line without Test, for the feature [StartOfCluster] or [StartOfOperator].
+// Result is a line of the report: the outcome of one feature, as a JSON object. When a feature is done, the suite writes a line to what
+// $TESTBED_REPORT names: a file, or a file descriptor such as fd:3. Each test has one line, except those that the flags of the run leave
+// out. If the suite can't start, there is a single line without Test, for the feature [StartOfCluster] or [StartOfOperator].
 type Result struct {
 	// Suite is the suite's name, Feature the feature's, and Test that of its test function.
 	Suite   string `json:"suite"`
 	Feature string `json:"feature"`
 	Test    string `json:"test"`
-	// Labels are the feature's labels. A label with several values has them in one text, with commas between them.
+	// Labels are the feature's labels. The values of a label with several values are separated by commas.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Outcome is what became of the feature.
+	// Outcome is the outcome of the feature.
 	Outcome Outcome `json:"outcome"`
-	// Step is the claim of the step that failed first or, where none did, that was skipped first. It is empty for a Setup step.
+	// Step is the claim of the first step that failed or, if none did, that was skipped. It is empty for a Setup step.
 	Step string `json:"step,omitempty"`
-	// Expected and Seen are the two halves of Message. They are empty where it has no such halves.
+	// Expected and Seen are the two parts of Message. They are empty if it has no such parts.
 	Expected string `json:"expected,omitempty"`
 	Seen     string `json:"seen,omitempty"`
-	// Message is what the step failed with. It is empty where the step failed through a *testing.T instead of its scope.
+	// Message is the message of the failed step. It is empty if the step failed through a *testing.T instead of its scope.
 	Message string `json:"message,omitempty"`
-	// Reason says why the feature does not apply or was not tried. Of one that holds, it is a remark.
+	// Reason says why the feature does not apply or was not tried. For a feature that holds, it is a remark.
 	Reason string `json:"reason,omitempty"`
-	// Failed says that the feature's test has failed. Of the features that were not tried, those that could not be tried because
-	// something was broken have failed, and those that this cluster can't run have not.
+	// Failed means that the feature's test has failed. A feature that was not tried has failed if something was broken, but not if this
+	// cluster can't run it.
 	Failed bool `json:"failed,omitempty"`
 	// Artifacts is the directory with the evidence of a failure.
 	Artifacts string `json:"artifacts,omitempty"`
-	// Clues are the operator's last errors, and the last warnings about objects in the feature's namespace, where it has failed.
+	// Clues are the operator's last errors, and the last warnings about objects in the feature's namespace, if the feature has failed.
 	Clues []string `json:"clues,omitempty"`
-	// Seed is $TESTBED_SEED of the run, from which names, sizes and ports are drawn.
+	// Seed is $TESTBED_SEED of the run, from which names, sizes and ports are derived.
 	Seed uint64 `json:"seed"`
-	// Took is how long the feature ran, as time.Duration writes it, such as "1.2s". It is empty where the feature was not tried.
+	// Took is how long the feature ran, in the format of time.Duration, such as "1.2s". It is empty if the feature was not tried.
 	Took string `json:"took"`
 }
 
-// Report is what a suite has reported. Write to it what the suite writes.
+// Report collects what a suite has reported. Write the suite's output to it.
 type Report struct {
-	// Results are the results of tests, in the order of their lines. Of a test that has several lines, it is the first.
+	// Results are the results of tests, in the order of their lines. If a test has several lines, the first one counts.
 	Results []Result
 	// Start is the line of the cluster or the operator that could not start, or nil.
 	Start *Result
@@ -89,8 +91,8 @@ type Report struct {
 // errTooLong is why nothing counts in a report that exceeds its limit.
 var errTooLong = errors.New("it is too long")
 
-// Write takes in a part of the report, and never fails: see [Report.Err]. A line counts when it is complete. So the last line of a suite
-// that was ended while it wrote it does not count.
+// Write adds a part of the report, and never fails: see [Report.Err]. A line counts when it is complete, so the last line of a suite that
+// was stopped while writing it does not count.
 func (r *Report) Write(p []byte) (int, error) {
 	if r.length += len(p); r.Limit > 0 && r.length > r.Limit {
 		r.rest, r.broken = nil, cmp.Or(r.broken, errTooLong)
@@ -137,7 +139,7 @@ func (r *Report) add(line []byte) {
 	r.broken = cmp.Or(r.broken, err)
 }
 
-// Follow takes in a report until it ends, or until something is wrong with it.
+// Follow reads a report until it ends, or until something is wrong with it.
 func (r *Report) Follow(from io.Reader) error {
 	for lines := bufio.NewReader(from); ; {
 		part, err := lines.ReadSlice('\n')
@@ -153,7 +155,7 @@ func (r *Report) Follow(from io.Reader) error {
 	}
 }
 
-// Of returns the result of a test, and whether it has one.
+// Of returns the result of a test, and whether there is one.
 func (r *Report) Of(test string) (Result, bool) {
 	for _, result := range r.Results {
 		if result.Test == test {
@@ -163,14 +165,14 @@ func (r *Report) Of(test string) (Result, bool) {
 	return Result{}, false
 }
 
-// Broken returns what is wrong with the report as a whole, so that none of its results counts: a line that is not a result, or that a
-// suite does not write there, or a report that is too long.
+// Broken returns the error of the report as a whole, in which case none of its results counts: a line that is not a result or that a suite
+// does not write there, or a report that is too long.
 func (r *Report) Broken() error { return r.broken }
 
-// Twice reports whether a test has several lines. A suite writes one, so its result does not count.
+// Twice reports whether a test has several lines. A suite writes only one, so its result does not count.
 func (r *Report) Twice(test string) bool { return r.lines[test] > 1 }
 
-// Err returns what is wrong with the report.
+// Err returns the error of the report, if there is one.
 func (r *Report) Err() error {
 	if r.broken == nil && r.first != "" {
 		return fmt.Errorf("it has more than one result for %s", r.first)

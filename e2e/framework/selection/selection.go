@@ -1,5 +1,5 @@
-// Package selection says which features a suite leaves out on a cluster whose pods really run, because a cluster with simulated pods shows
-// the same. Such a cluster takes a fraction of the time.
+// Package selection selects the features that a suite leaves out on a cluster whose pods really run, because a cluster with simulated pods
+// shows the same in a fraction of the time.
 package selection
 
 import (
@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Selection is what a file says about the features that need no real pods. A feature is named by its test function. One that the file does
-// not name runs on every cluster.
+// Selection is the content of a file about the features that need no real pods. It names a feature by its test function. A feature that the
+// file does not name runs on every cluster.
 type Selection struct {
 	// Both are features that nevertheless run on both kinds of cluster: they show that the two agree.
 	Both []Group `json:"both"`
@@ -23,7 +23,7 @@ type Selection struct {
 
 // Group is a list of features with the same reason.
 type Group struct {
-	// Because is the reason: a clause that goes on after "because".
+	// Because is the reason: a clause that continues after "because".
 	Because string `json:"because"`
 	// Features are names of test functions, by the name of their suite.
 	Features map[string][]string `json:"features"`
@@ -67,7 +67,7 @@ func (g Group) first() string {
 	return "none"
 }
 
-// LeftOut returns why a suite leaves out the features of a test where pods really run; empty means that it does not.
+// LeftOut returns why a suite leaves out the features of a test on clusters whose pods really run. Empty means that they run.
 func (s *Selection) LeftOut(suite, test string) string {
 	if s == nil {
 		return ""
@@ -75,8 +75,8 @@ func (s *Selection) LeftOut(suite, test string) string {
 	return find(s.Simulated, suite, test)
 }
 
-// RunsOnBoth returns why the features of a test run on both kinds of cluster although simulated pods are enough for them; empty where the
-// file does not say so.
+// RunsOnBoth returns why the features of a test run on both kinds of cluster although simulated pods are enough for them, or "" if the file
+// does not name them.
 func (s *Selection) RunsOnBoth(suite, test string) string { return find(s.Both, suite, test) }
 
 func find(groups []Group, suite, test string) string {

@@ -61,11 +61,11 @@ func (b *build) explain(err error) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), saysDiskFull.MatchString(said):
 		return b.diskFull()
 	case isWrong:
-		return fmt.Errorf("%w: nothing of it is used; try another network or mirror, or set TESTBED_DOWNLOAD=no to compile everything", wrong)
+		return fmt.Errorf("%w: it is not used; try another network or mirror, or set TESTBED_DOWNLOAD=no to compile everything", wrong)
 	case saysUnreachable.MatchString(said):
 		return fmt.Errorf("modules can't be downloaded: connect this machine to %s, or set GOPROXY to a module proxy that it reaches; %w", b.settings["GOPROXY"], err)
 	case saysKilled.MatchString(said):
-		return fmt.Errorf("a compiler was killed, which mostly means that memory ran out: close other programs, or set GOMAXPROCS=1 to compile one package at a time; %w", err)
+		return fmt.Errorf("a compiler was killed, probably because memory ran out: close other programs, or set GOMAXPROCS=1 to compile one package at a time; %w", err)
 	case isPath:
 		return fmt.Errorf("the cache %s can't be used: %w; TESTBED_CACHE names another directory", b.root, err)
 	}
@@ -75,14 +75,14 @@ func (b *build) explain(err error) error {
 // reserve is the free space, in bytes, below which a build is stopped.
 const reserve = 100e6
 
-// diskFull names all places that a build fills, with what a build from nothing was
+// diskFull names all places that a build fills, with what a build from scratch was
 // measured to need there and the setting that moves it.
 func (b *build) diskFull() error {
 	buildCache, moduleCache := b.settings["GOCACHE"], b.settings["GOMODCACHE"]
 	fullest := slices.MinFunc([]string{b.root, buildCache, moduleCache}, func(x, y string) int {
 		return cmp.Compare(b.options.free(x), b.options.free(y))
 	})
-	return fmt.Errorf("the disk of %s is full (%d MB free): a build from nothing needs about 0.5 GB in %s (TESTBED_CACHE moves it), 4 GB in %s (GOCACHE moves it), 1 GB in %s (GOMODCACHE moves it); make room or move one, and run the same command again, which keeps what is built",
+	return fmt.Errorf("the disk of %s is full (%d MB free): a build from scratch needs about 0.5 GB in %s (TESTBED_CACHE moves it), 4 GB in %s (GOCACHE moves it), 1 GB in %s (GOMODCACHE moves it); free some space or move one, and run the same command again, which keeps what is built",
 		fullest, b.options.free(fullest)/1e6, b.root, buildCache, moduleCache)
 }
 

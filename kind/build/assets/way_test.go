@@ -303,7 +303,7 @@ func TestWrongSumStopsTheBuild(t *testing.T) {
 			if err == nil {
 				t.Fatal("it did not fail")
 			}
-			for _, want := range []string{m.URL + path, "has the SHA-256 sum ", ", expected ", "nothing of it is used", "TESTBED_DOWNLOAD=no"} {
+			for _, want := range []string{m.URL + path, "has the SHA-256 sum ", ", expected ", ": it is not used", "TESTBED_DOWNLOAD=no"} {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("the error lacks %q:\n%v", want, err)
 				}

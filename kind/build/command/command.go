@@ -28,7 +28,7 @@ const (
 // with the name of the flags. It adds the flag -until-eof to the
 // command's own flags, which exit on an error (flag.ExitOnError).
 func Main(flags *flag.FlagSet, run func(ctx context.Context, cache string) (string, error)) {
-	untilEOF := flags.Bool("until-eof", false, "stop when standard input ends: for a program that holds it open and may be killed")
+	untilEOF := flags.Bool("until-eof", false, "stop when standard input is closed, for programs that may be killed")
 	_ = flags.Parse(os.Args[1:])
 	if flags.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "%s: unknown argument %q: this command takes none\n", flags.Name(), flags.Arg(0))

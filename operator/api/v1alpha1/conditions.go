@@ -45,7 +45,7 @@ const (
 	// ReasonConverged (False): there are exactly spec.size replicas, all ready.
 	ReasonConverged = "Converged"
 
-	// ReasonBlocked (False): the Deployment cannot be made as the spec asks for, or it is paused while a rollout is due.
+	// ReasonBlocked (False): the Deployment cannot be created or changed as the spec requires, or it is paused while a rollout is due.
 	// ConditionDegraded says why.
 	ReasonBlocked = "Blocked"
 )
@@ -157,9 +157,9 @@ func ConditionReasons() []ConditionReason {
 		{ConditionProgressing, metav1.ConditionFalse, ReasonConverged,
 			"there are exactly spec.size replicas, all ready"},
 		{ConditionProgressing, metav1.ConditionFalse, ReasonBlocked,
-			"the Deployment cannot be made as the spec asks for, or is paused while a rollout is due; Degraded says why"},
+			"the Deployment cannot be created or changed as the spec requires, or is paused while a rollout is due; Degraded says why"},
 		{ConditionProgressing, metav1.ConditionFalse, ReasonProgressDeadlineExceeded,
-			"there was no progress for longer than the progress deadline; Degraded says what is known"},
+			"there was no progress for longer than the progress deadline; Degraded reports what the pods show"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonNameTaken,
 			"there is a Deployment of the same name that the Memcached does not own"},
 		{ConditionDegraded, metav1.ConditionTrue, ReasonFieldsOverwritten,

@@ -122,7 +122,7 @@ func (s snapshot) progressing(pods podCounts) metav1.Condition {
 	switch {
 	case s.refused.reason != "":
 		return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonBlocked,
-			"The Deployment cannot be made as the spec asks for; Degraded says why.")
+			"The Deployment cannot be created or changed as the spec requires; Degraded says why.")
 	case s.isRolloutPaused(pods):
 		return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonBlocked,
 			"A rollout is due, and the Deployment is paused.")
@@ -131,7 +131,7 @@ func (s snapshot) progressing(pods podCounts) metav1.Condition {
 			"There are as many replicas as asked for, all ready.")
 	case s.isOverdue():
 		return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionFalse, cachev1alpha1.ReasonProgressDeadlineExceeded,
-			"There was no progress within the progress deadline; Degraded says what is known.")
+			"There was no progress within the progress deadline; Degraded reports what the pods show.")
 	}
 	return s.condition(cachev1alpha1.ConditionProgressing, metav1.ConditionTrue, reason, message)
 }

@@ -327,7 +327,7 @@ func TestNew(t *testing.T) {
 		g.Expect(needsStudents()).To(MatchError(HaveSuffix("roster.csv has no students: write a line with id,name,email for each")))
 	}
 	_, err = class.New(t.Context(), root, dir, "hands-off", "", now)
-	g.Expect(err).To(MatchError(HaveSuffix("already: name a new or empty directory")))
+	g.Expect(err).To(MatchError(HaveSuffix("is not empty: name a new or empty directory")))
 	_, err = class.New(t.Context(), root, filepath.Join(above, "b"), "", "", now)
 	g.Expect(err).To(MatchError(HavePrefix("name what the class begins with, STAGE=NN-name or LAB=name: one of quickstart, 00-control-loop, ")))
 	students := filepath.Join(t.TempDir(), "students.csv")

@@ -39,7 +39,7 @@ assignments:
 func New(ctx context.Context, root, dir, assignment, roster string, now time.Time) (_ *Class, err error) {
 	defer func() { err = Explain(ctx, err) }()
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return nil, fmt.Errorf("there is something in %s already: name a new or empty directory", dir)
+		return nil, fmt.Errorf("%s is not empty: name a new or empty directory", dir)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

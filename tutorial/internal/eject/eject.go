@@ -118,7 +118,7 @@ func empty(directory string) error {
 	case err != nil:
 		return err
 	case len(entries) > 0:
-		return fmt.Errorf("there is something in %s already: name a new or empty directory", directory)
+		return fmt.Errorf("%s is not empty: name a new or empty directory", directory)
 	}
 	return nil
 }
