@@ -434,7 +434,7 @@ legal-stage:
 
 # A chapter has the targets that it has come to.
 has-target = $(call has-target-of,$@)
-has-target-of = grep -q '^\($1\|.* $1\|$1 .*\):' $(works-on)/Makefile 2>/dev/null || { echo '$(if $(STAGE),the chapter $(STAGE),$(subst ',,$(works-on))) has no target $@' >&2; exit 1; };
+has-target-of = [ -d $(works-on) ] || { echo 'there is no directory $(subst ',,$(works-on)): give that of your copy' >&2; exit 1; }; grep -q '^\($1\|.* $1\|$1 .*\):' $(works-on)/Makefile 2>/dev/null || { echo '$(if $(STAGE),the chapter $(STAGE),$(subst ',,$(works-on))) has no target $@' >&2; exit 1; };
 works-on = $(if $(filter $@,$(used-by-DIR)),$(COPY_OR_PROJECT),$(PROJECT))
 
 # Before anything that only embedded clusters know.

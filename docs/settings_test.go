@@ -401,7 +401,7 @@ func TestShellsReadNoValue(t *testing.T) {
 				const value = "`id`"
 				for line := range strings.Lines(m.make(t, []string{"MAKELEVEL=1"}, target, "TESTBED=true", "LEARNER=true", setting+"="+value)) {
 					// make runs a line with $(MAKE) in it although it only prints, so operator/bin/multiarch may be there and refuse the value.
-					if strings.Contains(line, "***") || strings.HasSuffix(line, " has no target "+target+"\n") || strings.HasPrefix(line, "multiarch: ") {
+					if strings.Contains(line, "***") || strings.HasPrefix(line, "there is no directory ") || strings.HasPrefix(line, "multiarch: ") {
 						continue // make, the shell or a program prints it
 					}
 					if before, _, found := strings.Cut(line, value); found && strings.Count(before, "'")%2 == 0 {

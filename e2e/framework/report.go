@@ -138,7 +138,10 @@ func halves(message string) (expected, seen string) {
 	if match := comparison.FindStringSubmatch(message); match != nil {
 		seen, expected = withoutTypes(match[1]), withoutTypes(match[2])
 		if before, value, found := strings.Cut(match[2], "\n"); found && seen == withoutTypes(value) { // they differ in nothing else
-			return onOneLine(before + "\n" + value), strings.TrimSpace(match[1])
+			expected, seen = onOneLine(before+"\n"+value), strings.TrimSpace(match[1])
+		}
+		if of := field.FindStringSubmatch(message); of != nil {
+			expected = of[1] + " " + expected
 		}
 		return expected, seen
 	}
@@ -148,6 +151,8 @@ func halves(message string) (expected, seen string) {
 var (
 	// subject is what a message is about, before the sentence.
 	subject = regexp.MustCompile(`(?:^|\n)(?:the )?([^\n:]+): $`)
+	// field is how gomega begins a message about a field of an object.
+	field = regexp.MustCompile(`Value for field '([^']+)' failed to satisfy matcher\.\nExpected\n`)
 	// goType is how gomega begins a value: with its type and, for some, where it is and how long.
 	goType = regexp.MustCompile(`<[\w.*\[\]{}/ ]+(?: \| [^<>]*)?>: ?`)
 )

@@ -213,11 +213,12 @@ func TestHalves(t *testing.T) {
 		"op: expected at most 3 writes; last seen: 4:\n  create\n  patch":                    {"at most 3 writes", "4:\n  create\n  patch"},
 		"expected each to differ; last seen twice:\n{}":                                      {"each to differ", "{}"},
 		"expected 3, got 4": {"3", "4"},
-		"Pod ns/a: Expected\n    <int>: 1\nto be zero (stopped: Ctrl-C)":                           {"to be zero", "1"},
-		"Expected\n    <int>: 0\nnot to be zero":                                                   {"not to be zero", "0"},
-		"Expected\n    <string>: -p 1\nto match regular expression\n    <string>: -p 2":            {"to match regular expression -p 2", "-p 1"},
-		"Expected\n    <[]int32 | len:1, cap:1>: [1]\nto contain element matching\n    <int32>: 2": {"to contain element matching 2", "[1]"},
-		"Expected\n    <int32>: 3\nto equal\n    <int>: 3":                                         {"to equal <int>: 3", "<int32>: 3"},
+		"Pod ns/a: Expected\n    <int>: 1\nto be zero (stopped: Ctrl-C)":                                                               {"to be zero", "1"},
+		"Expected\n    <int>: 0\nnot to be zero":                                                                                       {"not to be zero", "0"},
+		"Expected\n    <string>: -p 1\nto match regular expression\n    <string>: -p 2":                                                {"to match regular expression -p 2", "-p 1"},
+		"Expected\n    <[]int32 | len:1, cap:1>: [1]\nto contain element matching\n    <int32>: 2":                                     {"to contain element matching 2", "[1]"},
+		"Expected\n    <int32>: 3\nto equal\n    <int>: 3":                                                                             {"to equal <int>: 3", "<int32>: 3"},
+		"Deployment a: Value for field 'Spec.Replicas' failed to satisfy matcher.\nExpected\n    <int32>: 3\nto equal\n    <int32>: 2": {"Spec.Replicas to equal 2", "3"},
 		"connection refused": {},
 	} {
 		if expected, seen := halves(message); expected != want[0] || seen != want[1] {

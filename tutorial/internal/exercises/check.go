@@ -102,7 +102,7 @@ func (s subject) check(ctx context.Context, suite string, tested []string) ([]fr
 		return results, fmt.Errorf("%w; output of the suite: %s", err, log.Name())
 	}
 	score := check.ScoreOf(results)
-	printFailures(s.Out, s.chapter, !s.broken, results)
+	printFailures(copyNamer{s.Out, s.Dir}, s.chapter, !s.broken, results)
 	printSkipped(s.Out, results)
 	if !s.broken || score.Full() { // or it would give away a fault in a generated file
 		warnOfStale(ctx, s.Dir, s.Out)
@@ -263,7 +263,7 @@ func warnOfStale(ctx context.Context, dir string, out io.Writer) {
 	case err != nil:
 		fmt.Fprintf(out, "\nGenerated files could not be compared with the code: %v\n", err)
 	case len(files) > 0:
-		fmt.Fprintf(out, "\nGenerated from older code: %s. Run make generate manifests in %s.\n", strings.Join(files, ", "), dir)
+		fmt.Fprintf(out, "\nGenerated from older code: %s. Run make generate manifests DIR=%s.\n", strings.Join(files, ", "), quote(dir))
 	}
 }
 

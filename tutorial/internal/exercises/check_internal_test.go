@@ -30,7 +30,7 @@ func subjectOf(t *testing.T, out *strings.Builder) subject {
 	t.Helper()
 	t.Setenv("TESTBED_ARTIFACTS", filepath.Join(t.TempDir(), "artifacts"))
 	c := chapter.Chapter{Name: "04-status", Features: map[string]chapter.Feature{
-		"TestNodes": {Claim: "nodes are the ready pods", Hint: "Count the pods."},
+		"TestNodes": {Claim: "nodes are the ready pods", Hint: "Count the pods of make run DIR=my-operator."},
 		"TestSize":  {Claim: "the size is followed", Hint: "Read the size."},
 	}}
 	return subject{
@@ -69,7 +69,8 @@ func checked(t *testing.T, s subject, out *strings.Builder, suite string) (text 
 func TestCheckPrintsWhatFails(t *testing.T) {
 	g := NewWithT(t)
 	var out strings.Builder
-	text, kept, err := checked(t, subjectOf(t, &out), &out, suiteThat(t, "1", holds, fails, skipped))
+	s := subjectOf(t, &out)
+	text, kept, err := checked(t, s, &out, suiteThat(t, "1", holds, fails, skipped))
 	g.Expect(err).To(MatchError("not yet: 1 of 2 features hold"))
 	g.Expect(kept).To(BeTrue())
 	g.Expect(text).To(Equal(`holds           TestSize: the size is followed
@@ -82,7 +83,7 @@ TestNodes does not hold: nodes are the ready pods
              two
   last seen: none
   clue:      no pods
-  hint:      Count the pods.
+  hint:      Count the pods of make run DIR=` + quote(s.Dir) + `.
   artifacts: /a
 
 Not part of the score: TestImage
@@ -198,7 +199,7 @@ func TestCheckAlwaysWarnsOfStale(t *testing.T) {
 			g.Expect(os.WriteFile(filepath.Join(s.Dir, "Makefile"), []byte("all:\n\nmanifests:\n\techo new >crd.yaml\n"), 0o600)).To(Succeed())
 			g.Expect(os.WriteFile(filepath.Join(s.Dir, "crd.yaml"), []byte("old\n"), 0o600)).To(Succeed())
 			text, _, _ := checked(t, s, &out, suiteThat(t, test.code, test.lines...))
-			g.Expect(strings.Contains(text, "\nGenerated from older code: crd.yaml. Run make generate manifests in "+s.Dir+".\n")).To(Equal(test.want), text)
+			g.Expect(strings.Contains(text, "\nGenerated from older code: crd.yaml. Run make generate manifests DIR="+quote(s.Dir)+".\n")).To(Equal(test.want), text)
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 // Hint prints the next hint for a task or an exercise of the chapter that the copy in dir is for, both counted from 1. Zero for
 // both means the first task that has more hints, then the first exercise that has, or the fault of a break-it lab.
 func Hint(root, dir string, task, exercise int, out io.Writer) error {
+	out = copyNamer{out, dir}
 	fault, ok, err := faultIn(root, dir)
 	if err != nil {
 		return err

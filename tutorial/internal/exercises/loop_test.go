@@ -66,6 +66,18 @@ func TestLastHintAboutATask(t *testing.T) {
 	}
 }
 
+// The commands in hints name the learner's copy, not the one of the text.
+func TestHintsNameTheCopy(t *testing.T) {
+	g := NewWithT(t)
+	dir := copyOf(t, "02-api")
+	var out bytes.Buffer
+	for range chapter.Steps {
+		out.Reset()
+		g.Expect(exercises.Hint(root, dir, 3, 0, &out)).To(Succeed())
+	}
+	g.Expect(out.String()).To(And(ContainSubstring("make generate manifests DIR="+dir+".\n"), Not(ContainSubstring("my-api"))))
+}
+
 // Chapters that begin with nothing have exercises, too.
 func TestHintWithoutACopy(t *testing.T) {
 	g := NewWithT(t)

@@ -120,6 +120,7 @@ func TestMakeForACopy(t *testing.T) {
 		g.Expect(makes(t, root, "--just-print", of.setting, "uninstall")).To(ContainSubstring("echo 'removing the CRD of " + of.whose + "'"))
 	}
 	g.Expect(makes(t, root, "--just-print", "DIR="+dir, "manifests")).To(HaveSuffix(dir + " has no target manifests\n"))
+	g.Expect(makes(t, root, "--just-print", "DIR=mistyped", "manifests")).To(HaveSuffix("there is no directory mistyped: give that of your copy\n"))
 }
 
 // A bare make is what many type first, so it names where to begin.

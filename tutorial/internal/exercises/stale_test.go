@@ -31,7 +31,7 @@ func TestWarnOfStale(t *testing.T) {
 	role := filepath.Join(dir, "config", "rbac", "role.yaml")
 	before, err := os.ReadFile(role)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(warning()).To(Equal("\nGenerated from older code: config/rbac/role.yaml. Run make generate manifests in " + dir + ".\n"))
+	g.Expect(warning()).To(Equal("\nGenerated from older code: config/rbac/role.yaml. Run make generate manifests DIR=" + dir + ".\n"))
 	g.Expect(os.ReadFile(role)).To(Equal(before), "nothing is written in the copy")
 
 	g.Expect(os.Remove(filepath.Join(dir, "Makefile"))).To(Succeed())

@@ -102,13 +102,16 @@ func sentenceOf(l report.Result) string {
 	if !found {
 		subject, _, found = strings.Cut(l.Message, "Expected\n") // as gomega begins
 	}
-	subject = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(subject), " failed to satisfy matcher."), ":")
+	subject = strings.TrimSuffix(strings.TrimSpace(field.ReplaceAllString(subject, "")), ":")
 	expected := l.Expected
 	if found && subject != "" {
 		expected = subject + ": " + expected
 	}
 	return typed.ReplaceAllString("expected "+expected+"; last seen: "+l.Seen, " <")
 }
+
+// field is how gomega names the field that a message is about. What was expected already begins with its name.
+var field = regexp.MustCompile(`Value for field '[^']+' failed to satisfy matcher\.\s*$`)
 
 // typed is how gomega begins a value, on a line of its own.
 var typed = regexp.MustCompile(`\n\s+<`)

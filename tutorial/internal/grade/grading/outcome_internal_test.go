@@ -201,8 +201,8 @@ func TestSentenceOf(t *testing.T) {
 	for want, l := range map[string]report.Result{
 		"expected 3 pods; last seen: 2 pods":          {Expected: "3 pods", Seen: "2 pods", Message: "expected 3 pods; last seen: 2 pods"},
 		"expected Service x: port 1; last seen: none": {Expected: "port 1", Seen: "none", Message: "Service x: expected port 1; last seen: none"},
-		"expected Deployment x: Value for field 'Replicas': to equal <int32>: 2; last seen: <int32>: 3": {
-			Expected: "to equal\n    <int32>: 2", Seen: "<int32>: 3",
+		"expected Deployment x: Replicas to equal 2; last seen: 3": {
+			Expected: "Replicas to equal 2", Seen: "3",
 			Message: "Deployment x: Value for field 'Replicas' failed to satisfy matcher.\nExpected\n    <int32>: 3\nto equal\n    <int32>: 2 (gave up after 10s)",
 		},
 		"creating it: forbidden": {Message: "creating it: forbidden"},

@@ -3,7 +3,9 @@ package operator
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -47,6 +49,9 @@ func build(ctx context.Context, root, directory, suffix string, compile func(dir
 	at := directory
 	if !filepath.IsAbs(at) {
 		at = filepath.Join(root, directory)
+	}
+	if _, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) {
+		return Program{}, fmt.Errorf("there is no directory %s: give the directory of an operator, such as a copy from make start", directory)
 	}
 	if _, err := os.Stat(filepath.Join(at, "cmd")); err != nil {
 		return Program{}, fmt.Errorf("there is no operator to run in %s: it has no directory cmd", directory)

@@ -58,6 +58,10 @@ func TestBuildACopy(t *testing.T) {
 	if _, err := operator.Build(t.Context(), root, copied); err == nil || err.Error() != want {
 		t.Errorf("without cmd: %v, want %s", err, want)
 	}
+	want = "there is no directory mistyped: give the directory of an operator, such as a copy from make start"
+	if _, err := operator.Build(t.Context(), root, "mistyped"); err == nil || err.Error() != want {
+		t.Errorf("without the directory: %v, want %s", err, want)
+	}
 }
 
 func TestTitle(t *testing.T) {
