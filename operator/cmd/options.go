@@ -128,7 +128,7 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	flags.DurationVar(&result.reconciliationTimeout, "reconciliation-timeout", time.Minute,
 		"How long one reconcile may take before it is canceled and retried.")
 	flags.DurationVar(&result.recheckInterval, "recheck-interval", 30*time.Second,
-		"How long to wait before checking a Deployment that the operator does not own again, the longest wait before retrying a refused write, unless thousands are refused, and the time between repairs of a field that another program keeps changing.")
+		"How long to wait before checking a Deployment that the operator does not own again, the longest wait before retrying a refused write, unless thousands are refused, and the shortest time between repairs of a field that another program keeps changing.")
 	flags.DurationVar(&result.progressDeadline, "progress-deadline", 10*time.Minute,
 		"How long the pods of a Memcached may go without progress before it is Degraded. During a rollout, the Deployment's spec.progressDeadlineSeconds applies as well.")
 	flags.DurationVar(&result.progressInterval, "progress-interval", time.Second,
