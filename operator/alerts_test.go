@@ -9,6 +9,7 @@ import (
 	"testing"
 	"text/template"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/model"
@@ -66,6 +67,19 @@ func TestAlerts(t *testing.T) {
 				}
 			}
 		})
+	}
+	// Each waits for longer than a rollout of the operator, or an ordinary problem, takes.
+	want := map[string]string{
+		"MemcachedOperatorDown": "critical after 10m", "MemcachedOperatorWithoutLeader": "critical after 5m", "MemcachedReconcileErrors": "warning after 15m",
+		"MemcachedOperatorCertificates": "warning after 15m", "MemcachedWebhookErrors": "warning after 15m", "MemcachedNotAvailable": "warning after 10m",
+		"MemcachedDegraded": "warning after 5m", "MemcachedSlowToBecomeAvailable": "warning after 15m",
+	}
+	got := map[string]string{}
+	for _, a := range alerts(t) {
+		got[a.Alert] = a.Labels["severity"] + " after " + a.For
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("alerts (-want +got):\n%s", diff)
 	}
 	for _, metric := range []string{"memcached_operator_condition", "memcached_operator_time_to_available_seconds_bucket"} {
 		if !asked[metric] {

@@ -68,6 +68,26 @@ var faults = map[string]fault{
 		"Makefile", "$(manifests-with-images) | $(KUBECTL) apply --server-side --force-conflicts -f -", "$(manifests-with-images) | $(KUBECTL) apply -f -",
 		"TestDeployTargets/^deploy$", "kubectl is to apply -f - default",
 	},
+	"the API server calls replicas that are not ready": {
+		"config/webhook/service.yaml", "spec:\n", "spec:\n  publishNotReadyAddresses: true\n",
+		"TestServices", "operator-webhook-service is another one",
+	},
+	"a flag that slows everything down": {
+		"config/manager/manager.yaml", "        - --leader-elect\n", "        - --leader-elect\n        - --max-concurrent-reconciles=1\n",
+		"TestManagerSetsNothingElse", "flags (-want +got)",
+	},
+	"a deadline that no rollout meets": {
+		"config/manager/manager.yaml", "  replicas: 2\n", "  replicas: 2\n  progressDeadlineSeconds: 1\n",
+		"TestManagerSetsNothingElse", "fields that the Deployment sets",
+	},
+	"a replica that is not asked for ten minutes": {
+		"config/manager/manager.yaml", "initialDelaySeconds: 5\n", "initialDelaySeconds: 600\n",
+		"TestManagerSetsNothingElse", "whether it is ready after 600s",
+	},
+	"an alert that comes an hour late": {
+		"config/prometheus/alerts.yaml", "absent(up{job=\"memcached-operator\"} == 1)\n      for: 10m", "absent(up{job=\"memcached-operator\"} == 1)\n      for: 70m",
+		"TestAlerts", "critical after 70m",
+	},
 	"Prometheus reads its own token": {
 		"config/prometheus/monitor.yaml",
 		"    authorization:\n      credentials:\n        name: operator-prometheus-token\n        key: token\n",

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
@@ -111,6 +113,57 @@ func TestManagerStays(t *testing.T) {
 				if account.AutomountServiceAccountToken != nil {
 					t.Error("the ServiceAccount says whether pods get its token")
 				}
+			}
+		})
+	}
+}
+
+// The manager's Deployment sets these fields, with these flags and resources. A change of any other setting is one that a test has to
+// be about.
+func TestManagerSetsNothingElse(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"default":    {"--health-probe-bind-address=:8081", "--metrics-bind-address=:8443", "--webhook-bind-address=:9443", "--leader-elect"},
+		"namespaced": {"--health-probe-bind-address=:8081", "--leader-elect"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := render(t, name)
+			spec, _ := objectOf(t, objects, "Deployment").Object["spec"].(map[string]any)
+			template, _ := spec["template"].(map[string]any)
+			pod, _ := template["spec"].(map[string]any)
+			container, _ := pod["containers"].([]any)[0].(map[string]any)
+			probe := []string{"httpGet", "initialDelaySeconds", "periodSeconds"}
+			for what, fields := range map[string]struct {
+				set  any
+				want []string
+			}{
+				"the Deployment": {spec, []string{"replicas", "selector", "strategy", "template"}},
+				"the pod": {pod, []string{
+					"containers", "nodeSelector", "securityContext", "serviceAccountName", "terminationGracePeriodSeconds", "topologySpreadConstraints",
+				}},
+				"the container": {container, []string{
+					"args", "command", "env", "image", "imagePullPolicy", "livenessProbe", "name", "ports", "readinessProbe", "resources", "securityContext",
+				}},
+				"the liveness probe":  {container["livenessProbe"], probe},
+				"the readiness probe": {container["readinessProbe"], probe},
+			} {
+				set, _ := fields.set.(map[string]any)
+				if diff := cmp.Diff(fields.want, slices.Sorted(maps.Keys(set))); diff != "" {
+					t.Errorf("fields that %s sets (-want +got):\n%s", what, diff)
+				}
+			}
+			typed := one[appsv1.Deployment](t, objects, "Deployment").Spec.Template.Spec.Containers[0]
+			if diff := cmp.Diff(flags, typed.Args); diff != "" {
+				t.Errorf("flags (-want +got):\n%s", diff)
+			}
+			resources := corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
+				Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("128Mi")},
+			}
+			if diff := cmp.Diff(resources, typed.Resources); diff != "" {
+				t.Errorf("resources (-want +got):\n%s", diff)
+			}
+			if live, ready := typed.LivenessProbe.InitialDelaySeconds, typed.ReadinessProbe.InitialDelaySeconds; live != 15 || ready != 5 {
+				t.Errorf("it is asked whether it is alive after %ds, and whether it is ready after %ds", live, ready)
 			}
 		})
 	}
@@ -270,8 +323,9 @@ func TestServices(t *testing.T) {
 	selector := one[appsv1.Deployment](t, objects, "Deployment").Spec.Selector.MatchLabels
 	got := map[string]string{}
 	for _, service := range all[corev1.Service](t, objects, "Service") {
-		if diff := cmp.Diff(selector, service.Spec.Selector); diff != "" {
-			t.Errorf("%s selects other pods (-want +got):\n%s", service.Name, diff)
+		// Only to pods that are ready, and only within the cluster.
+		if diff := cmp.Diff(corev1.ServiceSpec{Selector: selector, Ports: service.Spec.Ports}, service.Spec); diff != "" {
+			t.Errorf("%s is another one (-want +got):\n%s", service.Name, diff)
 		}
 		for _, port := range service.Spec.Ports {
 			got[service.Name] += fmt.Sprintf("%s %d to %s", port.Name, port.Port, port.TargetPort.String())

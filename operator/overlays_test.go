@@ -45,10 +45,13 @@ func overlay(t *testing.T, lines ...string) string {
 	return name
 }
 
-// renamed returns an overlay with another namespace and another prefix.
+// suffix is that of renamed.
+const suffix = "-blue"
+
+// renamed returns an overlay with another namespace, another prefix and a suffix.
 func renamed(t *testing.T, resources ...string) string {
 	t.Helper()
-	lines := []string{"namespace: cache-system", "namePrefix: team-", "resources:"}
+	lines := []string{"namespace: cache-system", "namePrefix: team-", "nameSuffix: " + suffix, "resources:"}
 	for _, resource := range resources {
 		lines = append(lines, "- CONFIG/"+resource)
 	}
@@ -69,7 +72,7 @@ func oldNames(t *testing.T, objects manifests) (old []string, renamed int) {
 		for _, word := range words.FindAllString(string(content), -1) {
 			switch {
 			case word == "operator-testbed": // the label that says what the operator is part of
-			case strings.HasPrefix(word, "operator-"):
+			case strings.HasPrefix(word, "operator-"), strings.HasPrefix(word, "team-") && !strings.HasSuffix(word, suffix):
 				old = append(old, fmt.Sprintf("%s %s: %s", object.GetKind(), object.GetName(), word))
 			case strings.HasPrefix(word, "team-operator-"):
 				renamed++
@@ -79,7 +82,7 @@ func oldNames(t *testing.T, objects manifests) (old []string, renamed int) {
 	return old, renamed
 }
 
-// An overlay with another prefix and another namespace has no old name in any field.
+// An overlay with another prefix, another namespace and a suffix has no old name in any field.
 func TestOverlaysKeepNoOldName(t *testing.T) {
 	for name, test := range map[string]struct {
 		overlay func(*testing.T) string

@@ -240,8 +240,16 @@ func TestInvalidValues(t *testing.T) {
 		{"operator", "namespaces={A}", "/namespaces/0"},
 		{"operator", "namePrefix=operator", "/namePrefix"},
 		{strings.Repeat("long-", 6) + "name", "webhook.enabled=true", "set namePrefix"},
+		{"operator", "manager.args={--zap-devel,--webhook-bind-address=:10250}", "set webhook.port instead"},
+		{"operator", "manager.args={-omit-run-as-user}", "set omitRunAsUser instead"},
+		{"operator", "webhook.port=8081", "webhook.port is 8081"},
+		{"operator", "webhook.port=8443", "webhook.port is 8443"},
 	} {
 		_, err := h.Template(t.Context(), chart, test.release, "operator-system", "--set="+test.set)
 		NewWithT(t).Expect(err).To(MatchError(ContainSubstring(test.want)), test.set)
+	}
+	for _, set := range []string{"webhook.port=8443,metrics.enabled=false", "webhook.port=8081,webhook.enabled=false"} {
+		_, err := h.Template(t.Context(), chart, "operator", "operator-system", "--set="+set)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred(), set)
 	}
 }

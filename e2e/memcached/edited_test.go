@@ -2,9 +2,12 @@ package memcached
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -26,7 +29,15 @@ func TestEditedStatus(t *testing.T) {
 			settled(ctx, s, mc)
 			framework.WaitForObject(ctx, s, mc, HaveField("Status.ReadyReplicas", Equal(*mc.Spec.Size)))
 			// With more edits, the operator would wait longer and longer before it puts the next one back.
-			for _, edit := range []string{`{"readyReplicas":99,"replicas":0,"nodes":["ghost"],"selector":"a=b"}`, `{"conditions":[]}`} {
+			backdated := slices.Clone(mc.Status.Conditions)
+			for i := range backdated {
+				backdated[i].LastTransitionTime = metav1.NewTime(backdated[i].LastTransitionTime.Add(-time.Hour))
+			}
+			times, err := json.Marshal(backdated)
+			if err != nil {
+				s.Fatal(err)
+			}
+			for _, edit := range []string{`{"readyReplicas":99,"replicas":0,"nodes":["ghost"],"selector":"a=b","conditions":[]}`, `{"conditions":` + string(times) + `}`} {
 				editStatus(ctx, s, mc, `{"status":`+edit+`}`)
 				framework.WaitFor(ctx, s, "the Memcached "+mc.Name, func(ctx context.Context) error {
 					found := named(s, mc.Name)

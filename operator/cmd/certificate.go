@@ -17,7 +17,7 @@ import (
 	webhookv1alpha1 "github.com/example/operator-testbed/operator/internal/webhook/v1alpha1"
 )
 
-// The names of the operator's own objects, without the prefix that the kustomization adds.
+// The names of the operator's own objects, without what the kustomization adds: see options.nameOf.
 const (
 	authoritySecret         = "webhook-ca"
 	mutatingConfiguration   = "mutating-webhook-configuration"
@@ -57,11 +57,11 @@ func newCertificate(o options) (certificate, error) {
 }
 
 func certificatesOptions(o options) *certificates.Options {
-	host := func(service string) string { return fmt.Sprintf("%s%s.%s.svc", o.namePrefix, service, o.namespace) }
+	host := func(service string) string { return fmt.Sprintf("%s.%s.svc", o.nameOf(service), o.namespace) }
 	return &certificates.Options{
-		Secret:                         client.ObjectKey{Namespace: o.namespace, Name: o.namePrefix + authoritySecret},
-		MutatingWebhookConfiguration:   o.namePrefix + mutatingConfiguration,
-		ValidatingWebhookConfiguration: o.namePrefix + validatingConfiguration,
+		Secret:                         client.ObjectKey{Namespace: o.namespace, Name: o.nameOf(authoritySecret)},
+		MutatingWebhookConfiguration:   o.nameOf(mutatingConfiguration),
+		ValidatingWebhookConfiguration: o.nameOf(validatingConfiguration),
 		DNSNames:                       []string{host(webhookService), host(metricsService), metricsServerName},
 		AuthorityDuration:              o.webhooks.authorityDuration,
 		CertificateDuration:            o.webhooks.certificateDuration,

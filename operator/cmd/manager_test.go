@@ -153,6 +153,13 @@ func TestCertificatesOptions(t *testing.T) {
 		!slices.Equal(got.DNSNames, []string{"p-webhook-service.operator-system.svc", "p-controller-manager-metrics-service.operator-system.svc", metricsServerName}) {
 		t.Errorf("the prefix does not reach every name: %+v", got)
 	}
+	o.nameSuffix = "-s"
+	got = certificatesOptions(o)
+	if got.Secret.Name != "p-webhook-ca-s" ||
+		got.MutatingWebhookConfiguration != "p-mutating-webhook-configuration-s" || got.ValidatingWebhookConfiguration != "p-validating-webhook-configuration-s" ||
+		!slices.Equal(got.DNSNames, []string{"p-webhook-service-s.operator-system.svc", "p-controller-manager-metrics-service-s.operator-system.svc", metricsServerName}) {
+		t.Errorf("the suffix does not reach every name: %+v", got)
+	}
 }
 
 // clients is a manager that provides only its clients.

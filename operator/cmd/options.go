@@ -61,8 +61,8 @@ type options struct {
 	namespaces []string
 	// namespace is the operator's own namespace; "" if it is not known.
 	namespace string
-	// namePrefix is the prefix of the names of the operator's own objects.
-	namePrefix string
+	// namePrefix and nameSuffix are what the names of the operator's own objects start and end with.
+	namePrefix, nameSuffix string
 	// image is the memcached image, a valid reference.
 	image string
 	// omitRunAsUser is whether the cluster chooses the user of memcached's pods.
@@ -122,13 +122,13 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	flags.StringVar(&namespaces, "namespaces", getenv(watchVariable),
 		"The namespaces to watch, separated by commas; all if empty. The default is $"+watchVariable+".")
 	flags.StringVar(&result.namePrefix, "name-prefix", "",
-		"The prefix of the names of the operator's own objects. The default is what $"+accountVariable+" has before "+accountName+", or operator- if that is not set.")
+		"The prefix of the names of the operator's own objects. The default is what $"+accountVariable+" has before "+accountName+", or operator- if that is not set. What it has after that is the names' suffix.")
 	flags.IntVar(&result.maxConcurrentReconciles, "max-concurrent-reconciles", 8,
 		"How many Memcacheds are reconciled at once. A reconcile computes for less than a millisecond, and waits for the API server only when it writes.")
 	flags.DurationVar(&result.reconciliationTimeout, "reconciliation-timeout", time.Minute,
 		"How long one reconcile may take before it is canceled and retried.")
 	flags.DurationVar(&result.recheckInterval, "recheck-interval", 30*time.Second,
-		"How long to wait before checking a Deployment that the operator does not own again, the longest wait before retrying a refused write, unless thousands are refused, and the time between repairs of a field that another program keeps changing.")
+		"How long to wait before checking a Deployment that the operator does not own again, the longest wait before retrying a refused write, unless thousands are refused, and the shortest time between repairs of a field that another program keeps changing.")
 	flags.DurationVar(&result.progressDeadline, "progress-deadline", 10*time.Minute,
 		"How long the pods of a Memcached may go without progress before it is Degraded. During a rollout, the Deployment's spec.progressDeadlineSeconds applies as well.")
 	flags.DurationVar(&result.progressInterval, "progress-interval", time.Second,
@@ -195,7 +195,7 @@ func parseOptions(arguments []string, getenv func(string) string, help io.Writer
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if !given["name-prefix"] {
-		if result.namePrefix, err = prefixOf(cmp.Or(getenv(accountVariable), "operator-"+accountName)); err != nil {
+		if result.namePrefix, result.nameSuffix, err = affixesOf(cmp.Or(getenv(accountVariable), "operator-"+accountName)); err != nil {
 			return options{}, err
 		}
 	}
@@ -241,15 +241,19 @@ func bindLeaderElection(flags *flag.FlagSet, o *leaderElectionOptions) {
 		"How long a replica waits between attempts to acquire or renew the lease.")
 }
 
-// prefixOf returns the prefix of the names of the operator's objects, which the name of its ServiceAccount has like all others.
-func prefixOf(account string) (string, error) {
-	prefix, ok := strings.CutSuffix(account, accountName)
-	if !ok {
-		return "", fmt.Errorf("%s=%q does not end with %s, so the prefix of the other objects' names is not known: give it with --name-prefix",
+// affixesOf returns the prefix and the suffix of the names of the operator's objects, which the name of its ServiceAccount has like all
+// others.
+func affixesOf(account string) (prefix, suffix string, err error) {
+	at := strings.LastIndex(account, accountName)
+	if at < 0 {
+		return "", "", fmt.Errorf("%s=%q does not contain %s, so the prefix of the other objects' names is not known: give it with --name-prefix",
 			accountVariable, account, accountName)
 	}
-	return prefix, nil
+	return account[:at], account[at+len(accountName):], nil
 }
+
+// nameOf returns the name of an object of the operator, given its name in config.
+func (o options) nameOf(object string) string { return o.namePrefix + object + o.nameSuffix }
 
 // parseNamespaces reads names that are separated by commas.
 func parseNamespaces(text string) ([]string, error) {

@@ -64,6 +64,7 @@ func TestParseOptions(t *testing.T) {
 		{"the namespace of the pod", nil, map[string]string{watchVariable: "a"}, func(o *options) { o.namespaces = []string{"a"} }},
 		{"the flag before the variable", []string{"--namespaces=b"}, map[string]string{watchVariable: "a"}, func(o *options) { o.namespaces = []string{"b"} }},
 		{"the prefix of the ServiceAccount", nil, map[string]string{accountVariable: "team-operator-controller-manager"}, func(o *options) { o.namePrefix = "team-operator-" }},
+		{"its suffix", nil, map[string]string{accountVariable: "operator-controller-manager-blue"}, func(o *options) { o.nameSuffix = "-blue" }},
 		{"no prefix", nil, map[string]string{accountVariable: "controller-manager"}, func(o *options) { o.namePrefix = "" }},
 		{"the flag before the ServiceAccount", []string{"--name-prefix=p-"}, map[string]string{accountVariable: "custom"}, func(o *options) { o.namePrefix = "p-" }},
 		{"image with registry and port", nil, withImage("localhost:5000/memcached"), func(o *options) { o.image = "localhost:5000/memcached" }},
@@ -99,7 +100,7 @@ func TestWrongOptions(t *testing.T) {
 	}{
 		{"unknown flag", []string{"--no-such-flag"}, nil, "flag provided but not defined: -no-such-flag (--help lists the flags)"},
 		{"argument", []string{"start"}, nil, `unexpected argument "start"`},
-		{"another ServiceAccount", nil, map[string]string{accountVariable: "custom"}, `POD_SERVICE_ACCOUNT="custom" does not end with controller-manager`},
+		{"another ServiceAccount", nil, map[string]string{accountVariable: "custom"}, `POD_SERVICE_ACCOUNT="custom" does not contain controller-manager`},
 		{"address", []string{"--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is not an address`},
 		{"address behind one that is off", []string{"--health-probe-bind-address=0", "--metrics-bind-address=8080"}, nil, `--metrics-bind-address "8080" is not an address`},
 		{"the same address twice", []string{"--metrics-bind-address=:8081"}, nil, "--health-probe-bind-address and --metrics-bind-address both listen on port 8081"},

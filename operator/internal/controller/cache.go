@@ -78,6 +78,18 @@ func trimPod(object any) (any, error) {
 			images[container.Name] = container.Image
 		}
 	}
+	// An init container that is always restarted is a sidecar: it runs beside the containers, and fails as they do.
+	initial, running := []corev1.ContainerStatus{}, []corev1.ContainerStatus{}
+	for _, container := range pod.Status.InitContainerStatuses {
+		if slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
+			return c.Name == container.Name && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		}) {
+			running = append(running, container)
+		} else {
+			initial = append(initial, container)
+		}
+	}
+	running = append(running, pod.Status.ContainerStatuses...)
 	pod.ObjectMeta = trimMeta(pod.ObjectMeta)
 	pod.Spec = corev1.PodSpec{}
 	status := corev1.PodStatus{Phase: pod.Status.Phase}
@@ -103,8 +115,8 @@ func trimPod(object any) (any, error) {
 		}
 		return trimmed
 	}
-	status.InitContainerStatuses = trim(pod.Status.InitContainerStatuses)
-	status.ContainerStatuses = trim(pod.Status.ContainerStatuses)
+	status.InitContainerStatuses = trim(initial)
+	status.ContainerStatuses = trim(running)
 	pod.Status = status
 	return pod, nil
 }

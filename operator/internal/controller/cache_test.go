@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
@@ -73,6 +75,33 @@ func TestTrimmedPodNamesItsImages(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"setup", "memcached"}, images); diff != "" {
 		t.Errorf("images (-of the template +cached):\n%s", diff)
+	}
+}
+
+// A sidecar is an init container that is always restarted. It does not finish, so its failures are those of a container.
+func TestTrimmedPodHasSidecarsAmongItsContainers(t *testing.T) {
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	exited := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+	for _, test := range []struct {
+		name     string
+		failures []failure
+		state    corev1.ContainerState
+		reason   string
+	}{
+		{"it is not ready", stalls, running, cachev1alpha1.ReasonProbeFailed},
+		{"it exits without an error", failures, exited, cachev1alpha1.ReasonCrashLoop},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			always := corev1.ContainerRestartPolicyAlways
+			full := pod("a", notReady)
+			full.Spec.InitContainers = []corev1.Container{{Name: "setup", Image: "setup"}, {Name: "proxy", Image: "proxy", RestartPolicy: &always}}
+			full.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "setup", Ready: true, State: exited}, {Name: "proxy", State: test.state}}
+			full.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: containerName, Ready: true, State: running}}
+			reason, message := firstOf(test.failures, []corev1.Pod{*trim(t, trimPod, &full)})
+			if reason != test.reason || !strings.Contains(message, `The container "proxy"`) {
+				t.Errorf("got %s: %q, want %s about the sidecar", reason, message, test.reason)
+			}
+		})
 	}
 }
 

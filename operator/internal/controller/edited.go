@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -20,12 +22,27 @@ func (r *MemcachedReconciler) isStatusEdit(update event.UpdateEvent) bool {
 	return err == nil && mc != nil && r.lastWrites.isEdited(mc)
 }
 
-// recordStored records a status that was right when this process saw it first, as if it had written it. An edit by others is then
-// noticed.
+// recordStored records a status that is right, as if this process had written it, when it saw it first, and when others have changed
+// its transition times again. An edit by others is then noticed.
 func (w *lastWrites) recordStored(mc *cachev1alpha1.Memcached, status cachev1alpha1.MemcachedStatus) {
-	if w.read(mc).resourceVersion == "" {
+	if written := w.read(mc); written.resourceVersion == "" || !sameTimes(written.status, status, 0) {
 		w.recordStatus(mc, status, mc.ResourceVersion)
 	}
+}
+
+// timeTolerance returns how much transition times may differ from those that this process wrote: not at all, or by up to interval
+// after it has put them back. A second operator that reports the same conditions has noticed them a moment earlier or later, and the
+// two must not go on to put back each other's times.
+func (w *lastWrites) timeTolerance(mc *cachev1alpha1.Memcached, now time.Time, interval time.Duration) time.Duration {
+	if last := w.read(mc).timesRepairedAt; last.IsZero() || now.Sub(last) > 2*interval {
+		return 0
+	}
+	return interval
+}
+
+// recordTimesRepaired records that only transition times were put back.
+func (w *lastWrites) recordTimesRepaired(mc *cachev1alpha1.Memcached, now time.Time) {
+	w.update(mc, func(r *record) { r.timesRepairedAt = now })
 }
 
 // reportedStatus returns the last status that this process wrote for mc, or else the cached one.
@@ -47,7 +64,16 @@ func (w *lastWrites) isOwn(object client.Object) bool {
 // isEdited reports whether the status of mc, in a version from the watch, is not the one that this process wrote.
 func (w *lastWrites) isEdited(mc *cachev1alpha1.Memcached) bool {
 	written := w.read(mc)
-	return written.resourceVersion != "" && !sameStatus(written.status, mc.Status)
+	return written.resourceVersion != "" && (!sameStatus(written.status, mc.Status) || !sameTimes(written.status, mc.Status, 0))
+}
+
+// sameTimes reports whether the transition times of the operator's conditions differ by at most tolerance in two statuses, as far as
+// both have them.
+func sameTimes(a, b cachev1alpha1.MemcachedStatus, tolerance time.Duration) bool {
+	return !slices.ContainsFunc(conditionTypes, func(conditionType string) bool {
+		one, other := meta.FindStatusCondition(a.Conditions, conditionType), meta.FindStatusCondition(b.Conditions, conditionType)
+		return one != nil && other != nil && one.LastTransitionTime.Sub(other.LastTransitionTime.Time).Abs() > tolerance
+	})
 }
 
 // holdBackRepair returns how much longer a status that somebody else has edited waits before it is put back. The first time, it does

@@ -39,6 +39,9 @@ func TestEditedStatusIsPutBack(t *testing.T) {
 		"selector":        func(s *cachev1alpha1.MemcachedStatus) { s.Selector = "a=b" },
 		"a reason":        func(s *cachev1alpha1.MemcachedStatus) { s.Conditions[0].Reason = "Other" },
 		"a status":        func(s *cachev1alpha1.MemcachedStatus) { s.Conditions[2].Status = metav1.ConditionTrue },
+		"a message":       func(s *cachev1alpha1.MemcachedStatus) { s.Conditions[1].Message = "All is well." },
+		"a generation":    func(s *cachev1alpha1.MemcachedStatus) { s.Conditions[0].ObservedGeneration = 7 },
+		"a time":          func(s *cachev1alpha1.MemcachedStatus) { s.Conditions[0].LastTransitionTime = metav1.Unix(1000, 0) },
 		"a condition":     func(s *cachev1alpha1.MemcachedStatus) { s.Conditions = s.Conditions[1:] },
 		"the conditions":  func(s *cachev1alpha1.MemcachedStatus) { s.Conditions = nil },
 		"the whole of it": func(s *cachev1alpha1.MemcachedStatus) { *s = cachev1alpha1.MemcachedStatus{} },
@@ -188,6 +191,30 @@ func TestRepeatedEditsAreHeldBackWithoutAProgressInterval(t *testing.T) {
 		if f.recheck != firstRetry {
 			t.Errorf("the operator puts it back after %s, want %s", f.recheck, firstRetry)
 		}
+	})
+}
+
+// A second operator reports the same at another moment. The two do not go on to put back each other's transition times.
+func TestTransitionTimesOfASecondOperatorAreTaken(t *testing.T) {
+	inFakeTime(t, func(t *testing.T) {
+		f := newFakeCluster(t, 1)
+		f.start()
+		later := func(s *cachev1alpha1.MemcachedStatus) {
+			s.Conditions[0].LastTransitionTime.Time = s.Conditions[0].LastTransitionTime.Add(time.Second)
+		}
+		f.editStatus(later)
+		expectWrites(t, f.reconcile(), patchStatus)
+		<-time.After(testRecheck)
+		f.editStatus(later)
+		expectWrites(t, f.reconcile())
+		if f.editStatus(func(*cachev1alpha1.MemcachedStatus) {}) {
+			t.Error("the times that were taken count as an edit")
+		}
+		f.editStatus(func(s *cachev1alpha1.MemcachedStatus) { s.Conditions[0].LastTransitionTime = metav1.Unix(1000, 0) })
+		expectWrites(t, f.reconcile(), patchStatus)
+		<-time.After(3 * testRecheck)
+		f.editStatus(later)
+		expectWrites(t, f.reconcile(), patchStatus)
 	})
 }
 

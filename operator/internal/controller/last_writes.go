@@ -41,6 +41,8 @@ type record struct {
 	// next such write waits after that.
 	repairedAt  time.Time
 	repairPause time.Duration
+	// timesRepairedAt is when that was last only about transition times.
+	timesRepairedAt time.Time
 	// recheckAt is when it is reconciled again because of something that no event reports, or a time that has passed.
 	recheckAt time.Time
 	// awaited is whether this process saw the Memcached without a status, and it has not been Available since.

@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,27 +14,86 @@ import (
 	"github.com/example/operator-testbed/operator/internal/ssa"
 )
 
-// maxRepairs is how many times in a row the operator repairs the same fields at once. If they differ again, another program keeps
-// changing them, and both would go on as fast as they can. People who try out a change rarely repeat it as often.
+// maxRepairs is how many times in a row the operator repairs the same field at once. If it differs again, another program keeps
+// changing it, and both would go on as fast as they can. People who try out a change rarely repeat it as often.
 const maxRepairs = 5
+
+// maxDoublings is how often the pause between repairs doubles while another program keeps changing the field.
+const maxDoublings = 3
+
+const (
+	// aPolicy is what changes fields before the API server stores them.
+	aPolicy = "an admission webhook or policy"
+
+	// aSecondOperator is what changes fields as the operator's own field manager. It may also be what removes a field.
+	aSecondOperator = "another program, such as a second operator,"
+)
 
 // repairs are the last repairs of one Deployment: changes of fields that differed although the operator had set them.
 type repairs struct {
 	// generation and image are those that the Deployment was repaired for. With another of them, the count starts again.
 	generation int64
 	image      string
-	// paths are the fields that have differed each time, count is how many times in a row, and last is when they were last repaired.
-	paths []string
+	// fields are those that the last repair was about, and those that something keeps changing, by their paths.
+	fields map[string]repairedField
+}
+
+// repairedField is a field of a Deployment that the operator had to set again.
+type repairedField struct {
+	// count is how many times in a row it was repaired, and last is when that was.
 	count int
 	last  time.Time
-	// overwrittenBy says what changes the fields again and again, or is empty if nothing does.
+	// overwrittenBy says what changes it again and again, or is empty if nothing does.
 	overwrittenBy string
+	// doublings is how often the pause between repairs has doubled.
+	doublings int
 }
+
+// pause returns how long the operator waits between repairs of the field. A policy costs it no more than a write. Against another
+// program, each repair may be a rollout, so the pause doubles.
+func (f repairedField) pause(interval time.Duration) time.Duration { return interval << f.doublings }
+
+// isDue reports whether the field may be repaired now.
+func (f repairedField) isDue(now time.Time, interval time.Duration) bool {
+	return f.overwrittenBy == "" || now.Sub(f.last) >= f.pause(interval)
+}
+
+// rightFor returns how long the field has to be right until that counts as the end of a contest. A second operator waits as long as this
+// one before it sets its own value again.
+func (f repairedField) rightFor(interval time.Duration) time.Duration {
+	if f.overwrittenBy == aSecondOperator {
+		return f.pause(interval) + interval
+	}
+	return interval
+}
+
+// next returns how long the operator waits before it looks at the field again.
+func (f repairedField) next(now time.Time, interval time.Duration) time.Duration {
+	next := time.Duration(0)
+	for _, after := range []time.Duration{f.pause(interval), f.rightFor(interval)} {
+		if rest := f.last.Add(after).Sub(now); rest > 0 && (next == 0 || rest < next) {
+			next = rest
+		}
+	}
+	return max(next, time.Millisecond)
+}
+
+// isContested reports whether the field, which by has changed, has been repaired too often already.
+func (f repairedField) isContested(by string, now time.Time, interval time.Duration) bool {
+	within := interval
+	if by == aSecondOperator {
+		within = longestPause(interval)
+	}
+	return f.count >= maxRepairs && now.Sub(f.last) <= within
+}
+
+// longestPause is longer than any pause of a second operator.
+func longestPause(interval time.Duration) time.Duration { return interval<<maxDoublings + interval }
 
 // overwrittenError is what ensureDeployment returns while something keeps changing fields that the operator sets.
 type overwrittenError struct {
 	paths    []string
-	by       string
+	by       []string
 	interval time.Duration
 	// retry is how long the operator waits before it looks at the fields again, or repairs them.
 	retry time.Duration
@@ -42,7 +102,7 @@ type overwrittenError struct {
 // Error returns a message for users, which stays the same while the cause does.
 func (e *overwrittenError) Error() string {
 	return fmt.Sprintf("the operator sets %s in the Deployment, and %s keeps changing it: keep that from changing this Deployment;"+
-		" until then, the operator sets it once in %s", strings.Join(e.paths, ", "), e.by, e.interval)
+		" until then, the operator sets it at most once in %s", strings.Join(e.paths, ", "), strings.Join(e.by, ", and "), e.interval)
 }
 
 // isOverwritten reports whether the error is an overwrittenError.
@@ -61,70 +121,99 @@ func (r repairs) current(mc *cachev1alpha1.Memcached, image string) repairs {
 
 // err returns what is to be reported, or nil if nothing is.
 func (r repairs) err(now time.Time, interval time.Duration) error {
-	if r.overwrittenBy == "" {
+	result := &overwrittenError{interval: interval}
+	for _, path := range slices.Sorted(maps.Keys(r.fields)) {
+		field := r.fields[path]
+		if field.overwrittenBy == "" {
+			continue
+		}
+		if next := field.next(now, interval); result.paths == nil || next < result.retry {
+			result.retry = next
+		}
+		result.paths = append(result.paths, path)
+		if !slices.Contains(result.by, field.overwrittenBy) {
+			result.by = append(result.by, field.overwrittenBy)
+		}
+	}
+	if result.paths == nil {
 		return nil
 	}
-	return &overwrittenError{paths: r.paths, by: r.overwrittenBy, interval: interval, retry: max(r.last.Add(interval).Sub(now), time.Millisecond)}
+	return result
 }
 
-// mayRepair reports whether fields that differ may be repaired now. Those that something keeps changing have to wait.
+// mayRepair reports whether fields that differ may be repaired now. If only such fields differ as something keeps changing, they have to
+// wait.
 func (r repairs) mayRepair(paths []string, now time.Time, interval time.Duration) bool {
-	return r.overwrittenBy == "" || !isSubset(paths, r.paths) || now.Sub(r.last) >= interval
+	return slices.ContainsFunc(paths, func(path string) bool { return r.fields[path].isDue(now, interval) })
 }
 
-// before returns the repairs when fields differ. by says what has changed them, which is reported if they have been repaired too
-// often already.
-func (r repairs) before(paths []string, by string, now time.Time, interval time.Duration) repairs {
-	if r.overwrittenBy == "" && r.count >= maxRepairs && r.continues(paths, now, interval) {
-		r.paths, r.overwrittenBy = intersection(r.paths, paths), by
+// with returns the repairs with other values of fields.
+func (r repairs) with(paths []string, change func(path string, field *repairedField)) repairs {
+	r.fields = maps.Clone(r.fields)
+	if r.fields == nil {
+		r.fields = map[string]repairedField{}
+	}
+	for _, path := range paths {
+		field := r.fields[path]
+		change(path, &field)
+		r.fields[path] = field
 	}
 	return r
+}
+
+// before returns the repairs when fields differ. by says what has changed one of them, which is reported if it has been repaired too
+// often already.
+func (r repairs) before(paths []string, by func(path string) string, now time.Time, interval time.Duration) repairs {
+	return r.without(paths, now, interval).with(paths, func(path string, field *repairedField) {
+		if by := by(path); field.overwrittenBy == "" && field.isContested(by, now, interval) {
+			field.overwrittenBy = by
+		}
+	})
 }
 
 // after returns the repairs when fields that differed have been repaired. rewritten are the fields that differ nevertheless, because
 // something changes them before they are stored.
 func (r repairs) after(paths, rewritten []string, now time.Time, interval time.Duration) repairs {
-	switch {
-	case len(rewritten) > 0:
-		r.paths, r.last, r.overwrittenBy = rewritten, now, "an admission webhook or policy"
-	case r.overwrittenBy != "":
-		if len(intersection(r.paths, paths)) > 0 {
-			r.last = now
+	r.fields = maps.Clone(r.fields)
+	maps.DeleteFunc(r.fields, func(path string, field repairedField) bool {
+		return field.overwrittenBy == "" && !slices.Contains(paths, path)
+	})
+	return r.with(paths, func(_ string, field *repairedField) {
+		if field.overwrittenBy != "" && field.overwrittenBy != aPolicy {
+			field.doublings = min(field.doublings+1, maxDoublings)
 		}
-	case r.continues(paths, now, interval):
-		r.paths, r.last = intersection(r.paths, paths), now
-		r.count++
-	default:
-		r.paths, r.last, r.count = paths, now, 1
+		switch passed := now.Sub(field.last); {
+		case field.overwrittenBy == "" && passed > longestPause(interval):
+			*field = repairedField{count: 1}
+		case passed <= interval:
+			field.count++
+		}
+		field.last = now
+	}).with(rewritten, func(_ string, field *repairedField) {
+		*field = repairedField{last: now, overwrittenBy: aPolicy}
+	})
+}
+
+// without returns the repairs when no fields differ but those at the paths. What was changed again and again, and has been right for
+// longer than the pause between repairs, is not reported any more.
+func (r repairs) without(paths []string, now time.Time, interval time.Duration) repairs {
+	var over []string
+	for path, field := range r.fields {
+		if field.overwrittenBy != "" && !slices.Contains(paths, path) && now.Sub(field.last) >= field.rightFor(interval) {
+			over = append(over, path)
+		}
 	}
-	return r
-}
-
-// continues reports whether some of the fields that differ now are among those that were last repaired, not long ago.
-func (r repairs) continues(paths []string, now time.Time, interval time.Duration) bool {
-	return len(intersection(r.paths, paths)) > 0 && now.Sub(r.last) <= interval
-}
-
-// without returns the repairs when no field differs.
-func (r repairs) without(now time.Time, interval time.Duration) repairs {
-	if r.overwrittenBy != "" && now.Sub(r.last) >= interval {
-		return repairs{generation: r.generation, image: r.image}
+	if over == nil {
+		return r
 	}
-	return r
-}
-
-func isSubset(paths, of []string) bool { return len(intersection(of, paths)) == len(paths) }
-
-// intersection returns the elements of a that b has, too.
-func intersection(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(path string) bool { return !slices.Contains(b, path) })
+	return r.with(over, func(_ string, field *repairedField) { field.overwrittenBy = "" })
 }
 
 // changedBy names the field managers that have changed fields of a Deployment. There are none if a field was removed, or if a program
 // has the operator's own field manager.
 func changedBy(managers []string) string {
 	if len(managers) == 0 {
-		return "another program, such as a second operator,"
+		return aSecondOperator
 	}
 	quoted := make([]string, len(managers))
 	for i, manager := range managers {
@@ -135,9 +224,10 @@ func changedBy(managers []string) string {
 
 // nothingDiffers records that the Deployment of mc is as desired. It returns an overwrittenError until that has been so for a while.
 func (r *MemcachedReconciler) nothingDiffers(mc *cachev1alpha1.Memcached) error {
-	if last := r.lastWrites.lastRepairs(mc, r.Image); last.overwrittenBy != "" {
-		r.lastWrites.recordRepairs(mc, last.without(time.Now(), r.RecheckInterval))
+	if err := r.overwritten(mc); err == nil {
+		return nil
 	}
+	r.lastWrites.recordRepairs(mc, r.lastWrites.lastRepairs(mc, r.Image).without(nil, time.Now(), r.RecheckInterval))
 	return r.overwritten(mc)
 }
 
@@ -149,7 +239,9 @@ func (r *MemcachedReconciler) mayRepair(mc *cachev1alpha1.Memcached, paths []str
 // checkRepair returns an overwrittenError if fields of the live Deployment of mc differ and have to wait, because something keeps
 // changing them.
 func (r *MemcachedReconciler) checkRepair(mc *cachev1alpha1.Memcached, paths []string, live *appsv1.Deployment) error {
-	by := changedBy(ssa.Managers(live.ManagedFields, cachev1alpha1.FieldManager, paths))
+	by := func(path string) string {
+		return changedBy(ssa.Managers(live.ManagedFields, cachev1alpha1.FieldManager, []string{path}))
+	}
 	last := r.lastWrites.lastRepairs(mc, r.Image).before(paths, by, time.Now(), r.RecheckInterval)
 	r.lastWrites.recordRepairs(mc, last)
 	if last.mayRepair(paths, time.Now(), r.RecheckInterval) {

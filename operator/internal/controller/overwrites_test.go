@@ -142,11 +142,15 @@ func TestFieldsThatAnotherProgramKeepsChanging(t *testing.T) {
 		if !strings.Contains(message, "spec.replicas") || !strings.Contains(message, `the field manager "somebody-else"`) {
 			t.Errorf("message = %q, want the field and its manager", message)
 		}
-		for range 3 {
-			<-time.After(testRecheck)
+		for _, doubled := range []int{1, 2, 4, 8, 8} {
+			<-time.After(time.Duration(doubled)*testRecheck - 1)
 			scaled()
+			if got := applies(f.reconcile()); got != 0 {
+				t.Errorf("%d applies before %d times %s have passed, want 0", got, doubled, testRecheck)
+			}
+			<-time.After(1)
 			if got := applies(f.reconcile()); got != 1 {
-				t.Errorf("%d applies after %s, want 1", got, testRecheck)
+				t.Errorf("%d applies after %d times %s, want 1", got, doubled, testRecheck)
 			}
 		}
 		expectEvents(t, f, "Warning FieldsOverwritten")
@@ -161,6 +165,89 @@ func TestFieldsThatAnotherProgramKeepsChanging(t *testing.T) {
 		<-time.After(testRecheck)
 		expectWrites(t, f.reconcile(), patchStatus)
 		expectEvents(t, f, "Warning FieldsOverwritten", "Normal Recovered")
+	})
+}
+
+// While a policy rewrites one field, another program that keeps changing another one is noticed, too.
+func TestFieldsThatSeveralProgramsKeepChanging(t *testing.T) {
+	inFakeTime(t, func(t *testing.T) {
+		f := newFakeCluster(t, 1)
+		f.start()
+		f.rewrite(mirror)
+		f.updateDeployment(func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = mirror })
+		f.controlDeployment()
+		before := len(f.writes)
+		for range 20 {
+			f.updateDeployment(func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(2)) })
+			f.controlDeployment()
+			f.reconcile()
+		}
+		if got := applies(f.writes[before:]); got != 5 {
+			t.Errorf("%d applies, want 5", got)
+		}
+		message := degradedOf(f.memcached().Status).Message
+		for _, want := range []string{"spec.replicas, spec.template.spec.containers[memcached].image", aPolicy, `the field manager "somebody-else"`} {
+			if !strings.Contains(message, want) {
+				t.Errorf("message = %q, want %q in it", message, want)
+			}
+		}
+	})
+}
+
+// Two operators with different images notice each other. Both report that, and the pods are replaced less and less often.
+func TestTwoOperators(t *testing.T) {
+	inFakeTime(t, func(t *testing.T) {
+		f := newFakeCluster(t, 1)
+		f.start()
+		one := f.reconciler
+		f.restartOperator("registry.example.com/memcached:2")
+		both := []*MemcachedReconciler{one, f.reconciler}
+		due := []time.Time{time.Now(), time.Now()}
+		const hour = time.Hour
+		rollouts, statuses := map[time.Duration]int{}, map[time.Duration]int{}
+		start, half := time.Now(), hour/2
+		for passed := time.Duration(0); passed < hour; passed = time.Since(start) {
+			for i, operator := range both {
+				if due[i].After(time.Now()) {
+					continue
+				}
+				f.reconciler = operator
+				before := len(f.writes)
+				if err := f.reconcileOnce(); err != nil {
+					t.Fatal(err)
+				}
+				due[i] = time.Now().Add(f.recheck)
+				if f.recheck == 0 {
+					due[i] = time.Now().Add(hour)
+				}
+				for _, write := range f.writes[before:] {
+					due[1-i] = time.Now() // by a watch
+					if write != applyDeployment {
+						statuses[passed/half]++
+						continue
+					}
+					rollouts[passed/half]++
+					f.controlDeployment()
+					f.setReady(0, "True")
+				}
+			}
+			if len(f.writes) > 1000 {
+				t.Fatalf("after %s, there are %d rollouts and %d writes of the status", passed, rollouts, statuses)
+			}
+			next := due[0]
+			if due[1].Before(next) {
+				next = due[1]
+			}
+			<-time.After(max(0, time.Until(next)))
+		}
+		t.Logf("in each half hour: rollouts %v, statuses %v", rollouts, statuses)
+		// Each of them rolls out once in the longest pause. The status has the names of the pods before and after that.
+		if longest := testRecheck << maxDoublings; rollouts[1] > 2*int(half/longest)+2 || statuses[1] > 2*rollouts[1] {
+			t.Errorf("in the second half hour, there are %d rollouts and %d writes of the status", rollouts[1], statuses[1])
+		}
+		if degraded := degradedOf(f.memcached().Status); degraded.Reason != cachev1alpha1.ReasonFieldsOverwritten || !strings.Contains(degraded.Message, "a second operator") {
+			t.Errorf("Degraded is %s %q", degraded.Reason, degraded.Message)
+		}
 	})
 }
 

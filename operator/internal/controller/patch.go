@@ -24,7 +24,7 @@ import (
 // ensureStatus writes the status of the snapshot's Memcached, unless it is stored already. It returns how long the write is held
 // back, if the change is mere progress, or if others keep editing the status.
 func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, status cachev1alpha1.MemcachedStatus) (heldBack time.Duration, err error) {
-	if sameStatus(status, s.stored) {
+	if sameStatus(status, s.stored) && sameTimes(s.previous, s.stored, r.lastWrites.timeTolerance(s.memcached, s.now, r.RecheckInterval)) {
 		r.lastWrites.nothingHeldBack(s.memcached)
 		r.lastWrites.recordStored(s.memcached, s.stored)
 		return 0, nil
@@ -60,6 +60,9 @@ func (r *MemcachedReconciler) ensureStatus(ctx context.Context, s snapshot, stat
 		return 0, err
 	}
 	r.lastWrites.recordStatus(s.memcached, written.Status, written.ResourceVersion)
+	if sameStatus(status, s.stored) {
+		r.lastWrites.recordTimesRepaired(s.memcached, s.now)
+	}
 	metrics.StatusWrites.Inc()
 	if r.lastWrites.recordAvailability(s.memcached, s.previous, status) {
 		metrics.TimeToAvailable.Observe(time.Since(s.memcached.CreationTimestamp.Time).Seconds())

@@ -91,10 +91,12 @@ func isAboutField(err error) bool {
 func isAboutQuota(message string) bool { return strings.Contains(message, "exceeded quota") }
 
 // quotaUsed matches how much of a quota is in use, which changes with other workloads. localPort matches the port from which the API
-// server connected to a webhook, which differs with every connection. word matches what may be the name of an object.
+// server connected to a webhook, which differs with every connection. word matches what may be the name of an object. ofAttempt matches
+// UIDs and times, which a webhook or a policy may take from an object or a request that is another one at each attempt.
 var (
 	quotaUsed    = regexp.MustCompile(`, used: .*?, limited: `)
 	localPort    = regexp.MustCompile(`(?::[0-9]+)+->`)
+	ofAttempt    = regexp.MustCompile(`[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9:.]+`)
 	word         = regexp.MustCompile(`[a-z0-9.-]+`)
 	generated    = regexp.MustCompile(`^[` + generatedRunes + `]{1,10}-$`)
 	allGenerated = regexp.MustCompile(`^[` + generatedRunes + `]{5}$`)
@@ -109,6 +111,12 @@ func stable(message string) string {
 	message = quotaUsed.ReplaceAllString(message, ", limited: ")
 	message = localPort.ReplaceAllString(message, "->")
 	return sentence(message)
+}
+
+// sameCause reports whether two messages differ in nothing but UIDs and times. Unlike what stable leaves out, these may be what users
+// need to read, so the first of several such messages stays as it is.
+func sameCause(a, b string) bool {
+	return ofAttempt.ReplaceAllString(a, "") == ofAttempt.ReplaceAllString(b, "")
 }
 
 // The API server generates the name of a pod: the name of its ReplicaSet and a dash, cut to a length, and five random characters.

@@ -99,6 +99,27 @@ func TestPodsRefusalIsStable(t *testing.T) {
 	}
 }
 
+// A webhook or policy may name what is new at each attempt, such as the UID of the pod that it refuses. That is no other message.
+func TestSameCause(t *testing.T) {
+	const message = "denied at 2026-11-27T13:00:01.5Z: pod d9b2d63d-a233-4123-847a-7a5a9e1ea0e5 has limit 3"
+	for _, test := range []struct {
+		name, message string
+		want          bool
+	}{
+		{"nothing", message, true},
+		{"a UID", strings.Replace(message, "d9b2d63d", "0a1b2c3d", 1), true},
+		{"a time", strings.Replace(message, "T13:00:01.5Z", "T13:07:31Z", 1), true},
+		{"a number", strings.ReplaceAll(message, "3", "4"), false},
+		{"a word", strings.Replace(message, "limit", "size", 1), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := sameCause(message, test.message); got != test.want {
+				t.Errorf("got %t, want %t: %s", got, test.want, test.message)
+			}
+		})
+	}
+}
+
 // The API server cuts the generated name of a pod to 63 characters, so a long one has no dash before the random characters. A webhook
 // may name the pod anywhere in its message.
 func TestWithoutPodNames(t *testing.T) {

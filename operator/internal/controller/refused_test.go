@@ -143,22 +143,22 @@ func TestInvalidSpecBesideAForeignDeployment(t *testing.T) {
 func TestRefusedPodsAreReported(t *testing.T) {
 	f := newFakeCluster(t, 1)
 	f.reconcile()
-	fail := func(status corev1.ConditionStatus, pod string) {
+	fail := func(status corev1.ConditionStatus, pod, uid string) {
 		deployment := f.deployment()
 		deployment.Status.Conditions = []appsv1.DeploymentCondition{{
 			Type: appsv1.DeploymentReplicaFailure, Status: status, Reason: "FailedCreate",
-			Message: `pods "sessions-755d5f57d7-` + pod + `" is forbidden: exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3`,
+			Message: `pods "sessions-755d5f57d7-` + pod + `" is forbidden: exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3, UID ` + uid,
 		}}
 		if err := f.api.Status().Update(t.Context(), deployment); err != nil {
 			t.Fatal(err)
 		}
 	}
-	fail(corev1.ConditionTrue, "8js7t")
+	fail(corev1.ConditionTrue, "8js7t", "d9b2d63d-a233-4123-847a-7a5a9e1ea0e5")
 	expectWrites(t, f.reconcile(), patchStatus)
 	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=True/QuotaExceeded")
-	fail(corev1.ConditionTrue, "x6qc9")
+	fail(corev1.ConditionTrue, "x6qc9", "0a1b2c3d-a233-4123-847a-7a5a9e1ea0e5")
 	expectWrites(t, f.reconcile())
-	fail(corev1.ConditionFalse, "x6qc9")
+	fail(corev1.ConditionFalse, "x6qc9", "")
 	expectWrites(t, f.reconcile(), patchStatus)
 	expectConditions(t, f, "Available=False/ReplicasNotReady", "Progressing=True/StartingReplicas", "Degraded=False/AsExpected")
 	expectEvents(t, f, "Warning QuotaExceeded", "Normal Recovered")

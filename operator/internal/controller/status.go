@@ -155,6 +155,9 @@ func (s snapshot) remainingWork(pods podCounts) (reason, message string) {
 // degraded returns the condition Degraded, which says why progressing is blocked or has exceeded the deadline.
 func (s snapshot) degraded(pods podCounts, progressing metav1.Condition) metav1.Condition {
 	if reason, message := s.degradation(pods, progressing); reason != "" {
+		if before := degradedOf(s.previous); before.Reason == reason && sameCause(before.Message, message) {
+			message = before.Message
+		}
 		return s.condition(cachev1alpha1.ConditionDegraded, metav1.ConditionTrue, reason, message)
 	}
 	return s.condition(cachev1alpha1.ConditionDegraded, metav1.ConditionFalse, cachev1alpha1.ReasonAsExpected,

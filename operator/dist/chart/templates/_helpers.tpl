@@ -27,3 +27,18 @@ app.kubernetes.io/name: operator
   name: {{ include "operator.prefix" . }}controller-manager
   namespace: {{ .Release.Namespace | quote }}
 {{- end }}
+
+{{/* What can't work, although each value is valid: a flag whose value other objects depend on, and one port for two servers. */}}
+{{- define "operator.check" -}}
+{{- $values := dict "webhook-bind-address" "webhook.port" "metrics-bind-address" "metrics.enabled" "namespaces" "namespaces" "name-prefix" "namePrefix" "omit-run-as-user" "omitRunAsUser" -}}
+{{- range .Values.manager.args -}}
+{{- $flag := regexReplaceAll "^--?([^=]*).*$" . "${1}" -}}
+{{- with get $values $flag -}}
+{{- fail (printf "manager.args has --%s, and other objects depend on its value: set %s instead" $flag .) -}}
+{{- end -}}
+{{- end -}}
+{{- $taken := ternary (list 8081 8443) (list 8081) .Values.metrics.enabled -}}
+{{- if and .Values.webhook.enabled (has (int .Values.webhook.port) $taken) -}}
+{{- fail (printf "webhook.port is %v, where the operator serves its health or its metrics: set another port" .Values.webhook.port) -}}
+{{- end -}}
+{{- end }}

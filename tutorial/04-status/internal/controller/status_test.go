@@ -74,3 +74,13 @@ func TestTheSameStatusIsEqual(t *testing.T) {
 	}
 	g.Expect(computeStatus(mc, deploymentWith(2, 1, 1, 1), []corev1.Pod{readyPod("a")})).To(Equal(mc.Status))
 }
+
+// Other programs may report conditions, too.
+func TestConditionsOfOthersStay(t *testing.T) {
+	g := NewWithT(t)
+	mc := memcachedOfSize(1)
+	audited := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "Weekly"}
+	mc.Status.Conditions = []metav1.Condition{audited}
+	status := computeStatus(mc, deploymentWith(2, 1, 1, 1), []corev1.Pod{readyPod("a")})
+	g.Expect(status.Conditions).To(And(HaveLen(3), ContainElement(audited)))
+}
