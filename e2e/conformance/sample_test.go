@@ -101,6 +101,8 @@ func TestSamples(t *testing.T) {
 		}, nil},
 		// The status comes when all that belongs to an object has long been ready.
 		{"a status that is late", brokenBy("testdata/slow"), memcached, nil, nil, []string{generation, quiet}},
+		// The status comes before anything belongs to an object.
+		{"a status that is early", brokenBy("testdata/early"), memcached, nil, nil, []string{generation, changed, deleted, sharedOwned}},
 		{"a resource without a namespace", func(t *testing.T) conformance.Prepared {
 			return withoutNamespace(t, build(t, "./tutorial/informer-queue/cmd"), tickets)
 		}, filepath.Join(tickets, "samples", "flightticket.yaml"),
