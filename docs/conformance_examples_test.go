@@ -14,7 +14,7 @@ import (
 // names in its table.
 const examples = "e2e/conformance/examples"
 
-var exampleNames = map[string]string{"kubebuilder": "kubebuilder", "operator-sdk": "Operator SDK"}
+var exampleNames = map[string]string{"agent-sandbox": "agent-sandbox", "kubebuilder": "kubebuilder", "operator-sdk": "Operator SDK"}
 
 // TestConformanceExamples compares the table of points that do not hold with what each operator's conformance.yaml lists. That nothing else
 // does not hold is what scripts/example checks.
@@ -65,6 +65,17 @@ func TestConformanceExamples(t *testing.T) {
 	}
 	b.WriteString("\n")
 	generated(t, "conformance-examples.md", examples+"/*/conformance.yaml", b.String())
+}
+
+// TestConformanceExamplesVersions requires that the page names the version of each operator that is pinned beside its conformance.yaml.
+func TestConformanceExamplesVersions(t *testing.T) {
+	for _, file := range glob(t, examples+"/*/go.mod") {
+		for _, r := range deliberate(t, file) {
+			if !strings.Contains(read(t, "docs/conformance-examples.md"), ") "+r.Version+",") {
+				t.Errorf("%s requires %s %s: name this version in docs/conformance-examples.md", file, r.Path, r.Version)
+			}
+		}
+	}
 }
 
 // samplePoints returns the claims about the operator of any custom resource, in their order in docs/reference/conformance.md.

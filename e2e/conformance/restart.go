@@ -26,7 +26,7 @@ const (
 )
 
 // Restartable checks that `kubectl rollout restart` of owned workloads replaces their pods, and that the operator does not undo it, even
-// when it writes these workloads.
+// when it writes these workloads. It restarts the operator.
 func (c Checks) Restartable(ctx context.Context, s *framework.Scope) {
 	_, children := c.createdWithOwned(ctx, s, "restarted")
 	targets := ofApps(children, "Deployment", "StatefulSet", "DaemonSet")
@@ -37,11 +37,13 @@ func (c Checks) Restartable(ctx context.Context, s *framework.Scope) {
 	for i := range targets {
 		restart(ctx, s, &targets[i], at)
 	}
-	c.provoke(ctx, s, targets)
-	for i := range targets {
-		now := targets[i].DeepCopy()
-		get(ctx, s, now)
-		verifyRestarted(s, now, at)
+	for _, provoke := range []func(){func() { c.provoke(ctx, s, targets) }, func() { c.restart(ctx, s) }} {
+		provoke()
+		for i := range targets {
+			now := targets[i].DeepCopy()
+			get(ctx, s, now)
+			verifyRestarted(s, now, at)
+		}
 	}
 }
 

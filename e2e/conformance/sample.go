@@ -29,11 +29,11 @@ type Sample struct {
 	// companions are what it refers to. They are created before the first copy in each namespace.
 	companions []*unstructured.Unstructured
 
-	// kinds are what the objects are of that come with a copy, and global says that copies have no namespace. outcome is what the status of a
-	// copy says once the operator is done with it. Served finds out all three.
-	kinds   []schema.GroupVersionKind
-	global  bool
-	outcome string
+	// kinds are what the objects are of that come with a copy, and owns those that a copy owns itself. global says that copies have no
+	// namespace. outcome is what the status of a copy says once the operator is done with it. Served finds out all of them.
+	kinds, owns []schema.GroupVersionKind
+	global      bool
+	outcome     string
 }
 
 // ReadSample reads the YAML file of a custom resource, and those of the objects that it refers to.
@@ -154,16 +154,18 @@ func (o *Sample) createCompanions(ctx context.Context, s *framework.Scope) {
 }
 
 // narrow waits until all that belongs to a copy is ready, and remembers what kinds that is of, and what the status of the copy says when it
-// has not changed for a while.
+// has not changed for a while. An operator may write a status before it creates anything, so what belongs to the copy is complete only then.
 func (o *Sample) narrow(ctx context.Context, s *framework.Scope, object client.Object) {
+	o.waitForReady(ctx, s, object)
+	o.outcome = o.waitForOutcome(ctx, s, object, func(string) bool { return false })
 	belongings := o.waitForReady(ctx, s, object)
+	o.owns = kindsOf(owned(belongings, object))
 	o.kinds = nil
 	for _, found := range append(belongings, *o.object) {
 		if kind := found.GroupVersionKind(); !slices.Contains(o.kinds, kind) {
 			o.kinds = append(o.kinds, kind)
 		}
 	}
-	o.outcome = o.waitForOutcome(ctx, s, object, func(string) bool { return false })
 }
 
 // waitForWork waits until the operator is done with a copy as it is done with the first one: until its status says the same. One that says
@@ -324,6 +326,9 @@ func (o *Sample) waitForReady(ctx context.Context, s *framework.Scope, object cl
 			return errors.New("expected the operator to write its status, or an object that it owns; last seen: neither")
 		}
 		waiting, version := notReady(slices.DeleteFunc(append(slices.Clone(belongings), *now), isHeld))
+		for _, kind := range without(o.owns, kindsOf(owned(belongings, now))) {
+			waiting = append(waiting, "no "+kind)
+		}
 		if unchanged++; version != before {
 			unchanged, before = 0, version
 		}

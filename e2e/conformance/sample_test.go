@@ -101,6 +101,8 @@ func TestSamples(t *testing.T) {
 		}, nil},
 		// The status comes when all that belongs to an object has long been ready.
 		{"a status that is late", brokenBy("testdata/slow"), memcached, nil, nil, []string{generation, quiet}},
+		// The status comes before anything belongs to an object.
+		{"a status that is early", brokenBy("testdata/early"), memcached, nil, nil, []string{generation, changed, deleted, sharedOwned}},
 		{"a resource without a namespace", func(t *testing.T) conformance.Prepared {
 			return withoutNamespace(t, build(t, "./tutorial/informer-queue/cmd"), tickets)
 		}, filepath.Join(tickets, "samples", "flightticket.yaml"),
@@ -146,6 +148,10 @@ func TestSamples(t *testing.T) {
 			sharedCondition: MatchRegexp(`^does not hold: expected the condition example.com/Foreign of another program to stay; last seen: Available`),
 			restarted:       MatchRegexp(`^does not hold: Deployment restarted-.*: expected the operator to leave a restart alone; last seen: `),
 		}, []string{sharedOwned, sharedObject, sharedCondition, restarted}},
+		{"what is taken from others after a start", brokenBy("testdata/taken-at-start"), memcached, nil, map[string]types.GomegaMatcher{
+			sharedOwned: MatchRegexp(`^does not hold: Deployment shared-.*: expected the annotation example.com/foreign of another program to stay; last seen: it is gone`),
+			restarted:   MatchRegexp(`^does not hold: Deployment restarted-.*: expected the operator to leave a restart alone; last seen: `),
+		}, []string{sharedOwned, restarted}},
 		{"a contest without an end", brokenBy("testdata/endless"), memcached, nil, map[string]types.GomegaMatcher{
 			autoscaled: MatchRegexp(`^does not hold: Deployment autoscaled-.*: expected at most 20 writes after a change by another program; last seen: `),
 			rewritten:  MatchRegexp(`^does not hold: Deployment rewritten-.*: expected at most 20 writes after a change by another program; last seen: `),

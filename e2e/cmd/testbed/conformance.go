@@ -524,7 +524,7 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 		return nil, reportErr
 	}
 	if gate.Outcome == framework.DoesNotHold {
-		return nil, fmt.Errorf("%w: %s%s", errNothingServed, missingKind(gate.Message), gate.Message)
+		return nil, fmt.Errorf("%w: %s%s", errNothingServed, advice(gate.Message), gate.Message)
 	}
 	if len(results) == 0 {
 		return nil, fmt.Errorf("the suite ended before the first point: %w", err)
@@ -535,13 +535,19 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 // unknownKind is what clients log about a kind that the cluster does not serve. In a line of JSON, its quotes are escaped.
 var unknownKind = regexp.MustCompile(`no matches for kind \\*"([^"\\]+)\\*" in version \\*"([^"\\]+)\\*"`)
 
-// missingKind returns a sentence about the first kind that an operator has asked for in vain, according to its log, or "".
-func missingKind(log string) string {
-	found := unknownKind.FindStringSubmatch(log)
-	if found == nil {
-		return ""
+// onlyInPods is what client-go says in a program that looks for the API server only where pods find it.
+const onlyInPods = "unable to load in-cluster configuration"
+
+// advice returns a sentence about what to do, according to the log of an operator, or "". If it has asked for kinds in vain, that is about
+// the first one.
+func advice(log string) string {
+	if found := unknownKind.FindStringSubmatch(log); found != nil {
+		return fmt.Sprintf("the operator needs %s of %s, which no CustomResourceDefinition defines: name its file with crds or --crds.\n", found[1], found[2])
 	}
-	return fmt.Sprintf("the operator needs %s of %s, which no CustomResourceDefinition defines: name its file with crds or --crds.\n", found[1], found[2])
+	if strings.Contains(log, onlyInPods) {
+		return "the operator looks for the API server only where pods find it, but it runs as a process: let it read the file that KUBECONFIG names, as controller-runtime does.\n"
+	}
+	return ""
 }
 
 // readResults reads the results of points from the suite's report, and calls done with each and its number. gate is the result of what

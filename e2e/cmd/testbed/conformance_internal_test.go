@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
 
 	"github.com/example/operator-testbed/e2e/confinement"
 	"github.com/example/operator-testbed/e2e/conformance"
@@ -130,13 +131,14 @@ func TestCheckNamed(t *testing.T) {
 		`^there is no conformance.yaml in .*, and no flag names an operator: write the file, or use --operator, --manifests and --sample$`)))
 }
 
-// A kind that an operator asks for in vain is named, in whichever form its log has the error.
-func TestMissingKind(t *testing.T) {
+// What to do about an error is said in whichever form the operator's log has it.
+func TestAdvice(t *testing.T) {
 	g := NewWithT(t)
 	const want = "the operator needs Certificate of cert-manager.io/v1, which no CustomResourceDefinition defines: name its file with crds or --crds.\n"
-	g.Expect(missingKind(`it is not. {"error":"no matches for kind \"Certificate\" in version \"cert-manager.io/v1\""}`)).To(Equal(want))
-	g.Expect(missingKind(`error: no matches for kind "Certificate" in version "cert-manager.io/v1"`)).To(Equal(want))
-	g.Expect(missingKind("exited before it was ready")).To(BeEmpty())
+	g.Expect(advice(`it is not. {"error":"no matches for kind \"Certificate\" in version \"cert-manager.io/v1\""}`)).To(Equal(want))
+	g.Expect(advice(`error: no matches for kind "Certificate" in version "cert-manager.io/v1"`)).To(Equal(want))
+	g.Expect(advice("panic: " + rest.ErrNotInCluster.Error())).To(ContainSubstring("KUBECONFIG"))
+	g.Expect(advice("exited before it was ready")).To(BeEmpty())
 }
 
 // The suite's report is the only source of outcomes, so one that can't be right is an error.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
 
 	"github.com/example/operator-testbed/e2e/executable"
 	"github.com/example/operator-testbed/e2e/tier"
@@ -33,18 +34,30 @@ func TestConformanceOfAnOperatorThatExits(t *testing.T) {
 	g.Expect(entries).To(HaveLen(1))
 }
 
-// An operator that asks for a kind which the cluster does not serve usually exits with an error about it. What to do about that comes
-// first. The operator here is a script that prints what a client prints, in a color that does not reach the terminal.
-func TestConformanceNamesAMissingCRD(t *testing.T) {
+// An operator that can't start usually exits with an error. What to do about it comes first. The operators here are scripts that print what
+// a client prints, in a color that does not reach the terminal.
+func TestConformanceAdvises(t *testing.T) {
 	tier.All(t)
-	t.Parallel()
-	g := NewWithT(t)
-	b := newBed(t)
-	script := filepath.Join(t.TempDir(), "manager")
-	const line = "\x1b[31m" + `{"level":"error","error":"no matches for kind \"Certificate\" in version \"cert-manager.io/v1\""}`
-	g.Expect(executable.Write(script, []byte("#!/bin/sh\necho '"+line+"'\nexit 1\n"), 0o700)).To(Succeed())
-	out, err := b.command("testbed", "conformance", "--operator="+script, "--unconfined").CombinedOutput()
-	g.Expect(err).To(HaveOccurred())
-	g.Expect(string(out)).To(MatchRegexp(`(?m)^testbed: no object is served, so no point was tried: the operator needs Certificate of cert-manager.io/v1, which no CustomResourceDefinition defines: name its file with crds or --crds\.$`))
-	g.Expect(string(out)).To(And(ContainSubstring(`\x1b[31m`), Not(ContainSubstring("\x1b"))))
+	for _, tc := range []struct{ name, printed, advice string }{
+		{
+			"a missing kind", `{"level":"error","error":"no matches for kind \"Certificate\" in version \"cert-manager.io/v1\""}`,
+			"the operator needs Certificate of cert-manager.io/v1, which no CustomResourceDefinition defines: name its file with crds or --crds.",
+		},
+		{
+			"only in pods", "panic: " + rest.ErrNotInCluster.Error(),
+			"the operator looks for the API server only where pods find it, but it runs as a process: let it read the file that KUBECONFIG names, as controller-runtime does.",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			b := newBed(t)
+			script := filepath.Join(t.TempDir(), "manager")
+			g.Expect(executable.Write(script, []byte("#!/bin/sh\necho '\x1b[31m"+tc.printed+"'\nexit 1\n"), 0o700)).To(Succeed())
+			out, err := b.command("testbed", "conformance", "--operator="+script, "--unconfined").CombinedOutput()
+			g.Expect(err).To(HaveOccurred())
+			g.Expect(string(out)).To(MatchRegexp(`(?m)^testbed: no object is served, so no point was tried: ` + regexp.QuoteMeta(tc.advice) + `$`))
+			g.Expect(string(out)).To(And(ContainSubstring(`\x1b[31m`), Not(ContainSubstring("\x1b"))))
+		})
+	}
 }
