@@ -121,7 +121,7 @@ func buildx(t *testing.T, directory, image string, variables ...string) string {
 // TestBuildsAreReproducible builds the operator's images in one directory, as make docker-buildx does, and the one for amd64 again
 // in another directory: it has the same digest.
 func TestBuildsAreReproducible(t *testing.T) {
-	tier.All(t)
+	tier.Nightly(t)
 	g := NewWithT(t)
 	host := local(t)
 	root := filepath.Join("..", "..")
@@ -141,7 +141,7 @@ func TestBuildsAreReproducible(t *testing.T) {
 
 // TestChaptersBuildForPlatforms builds the images of a chapter. That of the last one is the finished operator's.
 func TestChaptersBuildForPlatforms(t *testing.T) {
-	tier.All(t)
+	tier.Nightly(t)
 	digestsOf(t, buildx(t, filepath.Join("..", ".."), local(t)+"/team/operator:v1", "STAGE=08-deployment"), "amd64", "arm64")
 }
 

@@ -14,7 +14,7 @@ var tiers = []tier{
 	{"test", "make test", "the unit tests, and the suites on embedded clusters"},
 	{"all", "make test-all", "the commands on the pages, the start, the solution and the labs of each chapter, ejected projects, mutants, the site in a browser, and the nested modules"},
 	{"e2e", "make e2e", "what needs a real kubelet: pods that run, images that are deployed"},
-	{"nightly", "make nightly", "grading, random operations, each mutant on its own cluster, each permission, mutation tests, the race detector, all commands on kind, failing nodes, and a machine without a network"},
+	{"nightly", "make nightly", "grading, random operations, each mutant on its own cluster, each permission, mutation tests, the race detector, all commands on kind, failing nodes, images for other platforms, and a machine without a network"},
 }
 
 // Tiers returns the values of TESTBED_TIER, from the quickest tier to the slowest.

@@ -89,6 +89,7 @@ func nightly(r Request) (Plan, error) {
 			withSDK,
 			twins,
 			tests("versions", "^TestOlderKubernetes$", "./e2e/cmd/testbed"),
+			tests("platforms", "^(TestBuildsAreReproducible|TestChaptersBuildForPlatforms)$", "./e2e/multiarch"),
 			command("fuzz", "scripts/fuzz"),
 			command("vulncheck", "make", "vulncheck"),
 			command("offline", "scripts/prove-offline"),
