@@ -39,11 +39,14 @@ func WaitForEvent(ctx context.Context, s *Scope, about client.Object, want Event
 				}
 				seen = append(seen, fmt.Sprintf("%s %s %q, %d times", event.Type, event.Reason, event.Note, times(event)))
 			}
-			often := ""
-			if want.Times > 1 {
-				often = fmt.Sprintf(", %d times", want.Times)
+			expected := want.Type + " " + want.Reason
+			if want.Note != "" {
+				expected += fmt.Sprintf(" with %q in its message", want.Note)
 			}
-			return fmt.Errorf("expected the event %s %s %q%s; last seen: [%s]", want.Type, want.Reason, want.Note, often, strings.Join(seen, ", "))
+			if want.Times > 1 {
+				expected += fmt.Sprintf(", %d times", want.Times)
+			}
+			return fmt.Errorf("expected the event %s; last seen: [%s]", expected, strings.Join(seen, ", "))
 		})
 }
 

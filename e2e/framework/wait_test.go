@@ -325,11 +325,15 @@ func TestEventIsAboutThisVeryObject(t *testing.T) {
 	got := verdict(t, c, brief, func(ctx context.Context, s *Scope) {
 		WaitForEvent(ctx, s, namesake, Event{Type: "Warning", Reason: "Failed"})
 	})
-	g.Expect(got).To(ContainSubstring(`expected the event Warning Failed ""; last seen: []`))
+	g.Expect(got).To(ContainSubstring(`expected the event Warning Failed; last seen: []`))
 
 	twice := Event{Type: "Warning", Reason: "Failed", Times: 2}
 	got = verdict(t, c, brief, func(ctx context.Context, s *Scope) { WaitForEvent(ctx, s, about, twice) })
-	g.Expect(got).To(ContainSubstring(`expected the event Warning Failed "", 2 times; last seen: [Warning Failed "pull failed", 1 times]`))
+	g.Expect(got).To(ContainSubstring(`expected the event Warning Failed, 2 times; last seen: [Warning Failed "pull failed", 1 times]`))
+	got = verdict(t, c, brief, func(ctx context.Context, s *Scope) {
+		WaitForEvent(ctx, s, about, Event{Type: "Warning", Reason: "Failed", Note: "quota"})
+	})
+	g.Expect(got).To(ContainSubstring(`expected the event Warning Failed with "quota" in its message; last seen: [`))
 	again := event("again")
 	again.Series = &eventsv1.EventSeries{Count: 2}
 	g.Expect(verdict(t, newClient(interceptor.Funcs{}, again), 0, func(ctx context.Context, s *Scope) {
