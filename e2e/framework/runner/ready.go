@@ -58,13 +58,13 @@ func (r *Replica) ready(ctx context.Context) error {
 	err := &notReadyError{words: r.lastWords(), log: r.LogFile()}
 	switch {
 	case ctx.Err() != nil:
-		err.reason, err.cause = fmt.Sprintf("the operator's process %s is not ready: %v", r.name, context.Cause(ctx)), context.Cause(ctx)
+		err.reason, err.cause = fmt.Sprintf("the operator's process %q is not ready: %v", r.name, context.Cause(ctx)), context.Cause(ctx)
 	case strings.Contains(err.words, "address already in use"):
-		err.reason, err.cause = fmt.Sprintf("%v: the operator's process %s exited before it was ready", errPortTaken, r.name), errPortTaken
+		err.reason, err.cause = fmt.Sprintf("%v: the operator's process %q exited before it was ready", errPortTaken, r.name), errPortTaken
 	case unknownHealthFlag.MatchString(r.output()):
-		err.reason, err.cause = fmt.Sprintf("the operator's process %s exited before it was ready", r.name), errNoHealthFlag
+		err.reason, err.cause = fmt.Sprintf("the operator's process %q exited before it was ready", r.name), errNoHealthFlag
 	default:
-		err.reason = fmt.Sprintf("the operator's process %s exited before it was ready", r.name)
+		err.reason = fmt.Sprintf("the operator's process %q exited before it was ready", r.name)
 	}
 	return err
 }

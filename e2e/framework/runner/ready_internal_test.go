@@ -33,7 +33,7 @@ func TestLogOfAnOperatorThatDoesNotStart(t *testing.T) {
 			g.Expect(os.RemoveAll(r.supervisor().Dir())).To(Succeed())
 
 			path := evidence + "/operator.log"
-			g.Expect(err).To(MatchError("the operator's process operator exited before it was ready: " + test.seen + " (log: " + path + ")"))
+			g.Expect(err).To(MatchError(`the operator's process "operator" exited before it was ready: ` + test.seen + " (log: " + path + ")"))
 			log, err := os.ReadFile(path)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(string(log)).To(Equal(test.log))
