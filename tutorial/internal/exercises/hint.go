@@ -69,7 +69,7 @@ func hint(root string, c chapter.Chapter, file string, exercise int, out io.Writ
 		}
 	}
 	if exercise < 1 || exercise > min(len(c.Hints), len(exercises)) {
-		return fmt.Errorf("%s has no EXERCISE=%d: use a number from 1 to %d", c.Name, exercise, len(c.Hints))
+		return outOfRange(c, "EXERCISE", exercise, len(c.Hints))
 	}
 	fmt.Fprintf(out, "Exercise %d of %s: %s\n\n", exercise, c.Name, exercises[exercise-1])
 	last := ""
@@ -77,6 +77,14 @@ func hint(root string, c chapter.Chapter, file string, exercise int, out io.Writ
 		last = fmt.Sprintf(" make solution STAGE=%s DIR=solution shows how the chapter does its part.", c.Name)
 	}
 	return printHints(had, exercise, c.Hints[exercise-1], last, file, out)
+}
+
+// outOfRange returns the error for a number of a variable of make, such as EXERCISE, for which the chapter has only most.
+func outOfRange(c chapter.Chapter, variable string, number, most int) error {
+	if most == 0 {
+		return fmt.Errorf("%s has no %s=%d: leave it out", c.Name, variable, number)
+	}
+	return fmt.Errorf("%s has no %s=%d: use a number from 1 to %d", c.Name, variable, number, most)
 }
 
 // faultHints is the number of a break-it lab in submission.HintsFile, which no exercise has.

@@ -100,6 +100,7 @@ func TestHintRefuses(t *testing.T) {
 	for _, exercise := range []int{-1, 4} {
 		g.Expect(exercises.Hint(root, dir, 0, exercise, &bytes.Buffer{})).To(MatchError(HaveSuffix("use a number from 1 to 3")))
 	}
+	g.Expect(exercises.Hint(root, dir, 9, 0, &bytes.Buffer{})).To(MatchError(MatchRegexp("has no TASK=9: use a number from 1 to [0-9]$")))
 	g.Expect(exercises.Hint(root, t.TempDir(), 0, 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("was not made by make start")))
 	g.Expect(os.WriteFile(filepath.Join(dir, ".hints"), []byte("many"), 0o600)).To(Succeed())
 	g.Expect(exercises.Hint(root, dir, 0, 0, &bytes.Buffer{})).To(MatchError(ContainSubstring("delete it to start with the first hint")))
@@ -172,5 +173,6 @@ func TestDiff(t *testing.T) {
 	out.Reset()
 	g.Expect(exercises.Diff(t.Context(), root, "12-certificates", 2, &out)).To(Succeed())
 	g.Expect(out.String()).To(And(ContainSubstring("internal/certificates/authority.go"), Not(ContainSubstring("internal/certificates/source.go"))))
-	g.Expect(exercises.Diff(t.Context(), root, "12-certificates", 9, &out)).To(MatchError(ContainSubstring("has no STEP=9: it has 4")))
+	g.Expect(exercises.Diff(t.Context(), root, "12-certificates", 9, &out)).To(MatchError("12-certificates has no STEP=9: use a number from 1 to 4"))
+	g.Expect(exercises.Diff(t.Context(), root, "04-status", 1, &out)).To(MatchError("04-status has no STEP=1: leave it out"))
 }

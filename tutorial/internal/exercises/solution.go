@@ -36,7 +36,7 @@ func Diff(ctx context.Context, root, stage string, step int, out io.Writer) erro
 		return fmt.Errorf("%s builds on no other chapter: name one that does, such as 04-status", c.Name)
 	}
 	if step < 0 || step > len(c.Steps) {
-		return fmt.Errorf("%s has no STEP=%d: it has %d", c.Name, step, len(c.Steps))
+		return outOfRange(c, "STEP", step, len(c.Steps))
 	}
 	work, err := os.MkdirTemp("", "lab-")
 	if err != nil {

@@ -34,7 +34,7 @@ func hintTask(root string, c chapter.Chapter, file string, task, exercise int, o
 		}
 	}
 	if task < 1 || task > len(c.Tasks) {
-		return false, fmt.Errorf("%s has no TASK=%d: it has %d", c.Name, task, len(c.Tasks))
+		return false, outOfRange(c, "TASK", task, len(c.Tasks))
 	}
 	asked := c.Tasks[task-1]
 	answer, err := AnswerTo(root, c, asked)
