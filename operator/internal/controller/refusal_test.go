@@ -99,7 +99,7 @@ func TestPodsRefusalIsStable(t *testing.T) {
 	}
 }
 
-// A webhook or policy may name what is new at each attempt, such as the UID of the pod that it refuses. That is no other message.
+// A webhook or policy may name what is new at each attempt, such as the UID of the pod that it refuses. The cause is still the same.
 func TestSameCause(t *testing.T) {
 	const message = "denied at 2026-11-27T13:00:01.5Z: pod d9b2d63d-a233-4123-847a-7a5a9e1ea0e5 has limit 3"
 	for _, test := range []struct {
