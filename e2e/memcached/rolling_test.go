@@ -22,8 +22,10 @@ import (
 )
 
 const (
-	// askEvery is the time between two requests of a client that does not stop asking: 50 come in a second.
-	askEvery = 20 * time.Millisecond
+	// askEvery is the time between two requests of a client that does not stop asking, at most askAtOnce of which wait for a response: 50
+	// come in a second, or as many as a busy machine can answer. Otherwise they would pile up there, and time out.
+	askEvery  = 20 * time.Millisecond
+	askAtOnce = 10
 	// managerReplicas is how many replicas the operator has in its manifests.
 	managerReplicas = 2
 	// rollingRestarts is how many times each replica is restarted, and rolloutTimeout how long one rollout of pods may take: each is
@@ -122,7 +124,7 @@ func askForMemcached(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.
 	return nil
 }
 
-// askForMemcacheds creates Memcacheds at a steady rate, as dry runs, until stop is called. That returns how many there were, and the errors
+// askForMemcacheds creates Memcacheds at a steady rate, or as fast as they are answered, as dry runs, until stop is called. That returns how many there were, and the errors
 // of those that were refused.
 func askForMemcacheds(ctx context.Context, s *framework.Scope) (stop func() (asked int, refused []error)) {
 	s.Helper()
@@ -135,7 +137,7 @@ func askForMemcacheds(ctx context.Context, s *framework.Scope) (stop func() (ask
 		asked    int
 		refused  []error
 	)
-	ended := make(chan struct{})
+	ended, free := make(chan struct{}), make(chan struct{}, askAtOnce)
 	go func() {
 		tick := time.NewTicker(askEvery)
 		defer tick.Stop()
@@ -146,8 +148,10 @@ func askForMemcacheds(ctx context.Context, s *framework.Scope) (stop func() (ask
 				return
 			case <-tick.C:
 			}
+			free <- struct{}{}
 			asked++
 			requests.Go(func() {
+				defer func() { <-free }()
 				err := askForMemcached(ctx, s, mc)
 				for again := 1; again < tries && err != nil && lost.MatchString(err.Error()); again++ {
 					err = askForMemcached(ctx, s, mc)
