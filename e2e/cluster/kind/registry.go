@@ -76,7 +76,7 @@ func startRegistry(ctx context.Context, progress io.Writer) error {
 	}
 	_, err = docker(ctx, "run", "--detach", "--name="+registryContainer, "--publish="+onLoopback(), "--restart=unless-stopped",
 		"--cap-drop=ALL", "--security-opt=no-new-privileges", image)
-	if err == nil {
+	if err == nil || isNameTaken(err) { // by another command, which has started it in the meantime
 		return nil
 	}
 	return errors.Join(registryRefused(err), stopRegistry(context.WithoutCancel(ctx)))
@@ -87,9 +87,12 @@ func onLoopback() string {
 	return "127.0.0.1:" + strings.TrimPrefix(Registry, "localhost:") + ":" + registryPort
 }
 
+// isNameTaken reports whether Docker or podman did not create a container because there is one of that name.
+func isNameTaken(err error) bool { return strings.Contains(err.Error(), "container name") }
+
 // registryRefused says why Docker did not start the registry.
 func registryRefused(err error) error {
-	if text := err.Error(); strings.Contains(text, "already allocated") || strings.Contains(text, "already in use") && !strings.Contains(text, "container name") {
+	if text := err.Error(); strings.Contains(text, "already allocated") || strings.Contains(text, "already in use") && !isNameTaken(err) {
 		return fmt.Errorf("the local registry needs %s, where another program listens: stop that one first", Registry)
 	}
 	return fmt.Errorf("start the local registry %s: %w", Registry, err)

@@ -328,8 +328,8 @@ func onKind(r Request) Plan {
 			// With -export, this compiles the tests and links nothing. It keeps a core busy while images are pulled.
 			Part{Name: compiled, Command: append([]string{"go", "list", "-test", "-export", "-f={{with .Export}}{{end}}"}, packages...)},
 			selected,
-			// The commands for readers who have Docker.
-			testsOnKind("deployment as the text types it", Tests{Flags: []string{"-run=^TestTextOnKind$"}, Packages: []string{"./tutorial"}}),
+			// The commands for readers who have Docker. The pages share the name of their cluster, so they follow one another.
+			testsOnKind("deployment as the text types it", Tests{Flags: []string{"-run=^TestTextOnKind$", "-parallel=1"}, Packages: []string{"./tutorial"}}),
 		),
 	}
 }
