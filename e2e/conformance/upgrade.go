@@ -68,6 +68,8 @@ func (c Checks) Upgraded(ctx context.Context, s *framework.Scope) {
 	}{{"the upgrade", now}, {"the way back", before}} {
 		since := s.Mark()
 		must(s, install(ctx, s, step.to))
+		c.Barrier(ctx, s)
+		verifyBounded(ctx, s, since, step.name) // first, because what is written without an end is never ready
 		after := settled()
 		if restarted := replaced(pods, after); len(restarted) > 0 {
 			s.Fatalf("expected %s to restart no pod; last seen: %s", step.name, strings.Join(restarted, ", "))
