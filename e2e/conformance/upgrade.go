@@ -51,14 +51,17 @@ func (c Checks) Upgraded(ctx context.Context, s *framework.Scope) {
 		s.Skipf("the version before does not start: %v", err)
 	}
 	object, _ := c.createdWithOwned(ctx, s, "upgraded")
+	// acted waits until the operator has acted on the object, and settled for what follows.
+	acted := func() { c.Barrier(ctx, s) }
 	settled := func() map[types.UID]corev1.Pod {
-		c.Barrier(ctx, s) // the operator has acted on the object
 		pods := podsOwned(s, object, c.sample().waitForReady(ctx, s, object))
-		c.Barrier(ctx, s) // and on what followed
+		c.Barrier(ctx, s)
 		return pods
 	}
+	acted()
 	pods := settled()
 	must(s, install(ctx, s, before))
+	acted()
 	if restarted := replaced(pods, settled()); len(restarted) > 0 {
 		s.DoesNotApply("a mere restart of the version before leads to other pods, too: " + strings.Join(restarted, ", "))
 	}
@@ -68,10 +71,9 @@ func (c Checks) Upgraded(ctx context.Context, s *framework.Scope) {
 	}{{"the upgrade", now}, {"the way back", before}} {
 		since := s.Mark()
 		must(s, install(ctx, s, step.to))
-		c.Barrier(ctx, s)
+		acted()
 		verifyBounded(ctx, s, since, step.name) // first, because what is written without an end is never ready
-		after := settled()
-		if restarted := replaced(pods, after); len(restarted) > 0 {
+		if restarted := replaced(pods, settled()); len(restarted) > 0 {
 			s.Fatalf("expected %s to restart no pod; last seen: %s", step.name, strings.Join(restarted, ", "))
 		}
 		verifyBounded(ctx, s, since, step.name)
