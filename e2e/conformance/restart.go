@@ -37,14 +37,11 @@ func (c Checks) Restartable(ctx context.Context, s *framework.Scope) {
 	for i := range targets {
 		restart(ctx, s, &targets[i], at)
 	}
-	for _, provoke := range []func(){func() { c.provoke(ctx, s, targets) }, func() { c.restart(ctx, s) }} {
-		provoke()
-		for i := range targets {
-			now := targets[i].DeepCopy()
-			get(ctx, s, now)
-			verifyRestarted(s, now, at)
-		}
-	}
+	c.verifyLeftAlone(ctx, s, targets, func(target *unstructured.Unstructured) {
+		now := target.DeepCopy()
+		get(ctx, s, now)
+		verifyRestarted(s, now, at)
+	})
 }
 
 // ofApps returns the objects of the API group apps that are of the kinds.

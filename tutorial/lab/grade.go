@@ -114,7 +114,7 @@ func newGradeOne(stage *string) *cobra.Command {
 	var flags gradeFlags
 	var dir, lab, format, out, seed, calibration string
 	command := &cobra.Command{
-		Use: "grade-one", Short: "Grade one submission; exits with 0 if there is a result, 2 if the grader has failed, 1 if the command line is wrong",
+		Use: "grade-one", Short: "Grade one submission; exits with 0 if there is a result, 2 if the grader has failed, 1 or 2 if the command line is wrong",
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if dir == "" || *stage == "" || out == "" {

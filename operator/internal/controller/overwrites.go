@@ -49,8 +49,8 @@ type repairedField struct {
 	doublings int
 }
 
-// pause returns how long the operator waits between repairs of the field. If a policy undoes a repair, the repair only costs a write. Against another
-// program, each repair may be a rollout, so the pause doubles.
+// pause returns how long the operator waits between repairs of the field. If a policy undoes a repair, the repair only costs a write.
+// Against another program, each repair may be a rollout, so the pause doubles.
 func (f repairedField) pause(interval time.Duration) time.Duration { return interval << f.doublings }
 
 // isDue reports whether the field may be repaired now.
