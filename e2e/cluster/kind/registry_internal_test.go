@@ -76,7 +76,7 @@ func TestRegistryRefused(t *testing.T) {
 	g.Expect(registryRefused(errors.New("docker run: no space left on device"))).To(MatchError(ContainSubstring("no space left")))
 	g.Expect(registryRefused(errors.New(`docker run: Conflict. The container name "/x" is already in use`))).To(MatchError(ContainSubstring("Conflict")))
 	g.Expect(isNameTaken(errors.New(`docker run: Conflict. The container name "/x" is already in use`))).To(BeTrue())
-	g.Expect(isNameTaken(errors.New("docker run: listen tcp4 127.0.0.1:5001: bind: address already in use."))).To(BeFalse())
+	g.Expect(isNameTaken(errors.New("docker run: listen tcp4 127.0.0.1:5001: bind: address already in use"))).To(BeFalse())
 }
 
 func TestReasonInWhatDockerTells(t *testing.T) {
