@@ -360,7 +360,7 @@ unbundle: bin/bundle ## Unpack BUNDLE=file or BUNDLE=https://address into this m
 
 .PHONY: bin/bundle
 bin/bundle:
-	@scripts/run progress "compiling kind/bundle" go build "-ldflags=-s -w" -o $@ ./kind/bundle
+	@scripts/run progress "compiling e2e/host/bundle" go build "-ldflags=-s -w" -o $@ ./e2e/host/bundle
 
 ##@ Pictures
 

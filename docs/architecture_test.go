@@ -24,7 +24,7 @@ const module = "github.com/example/operator-testbed"
 const marks = "e2e/tier"
 
 // unmarked are those parts.
-var unmarked = []string{"docs/example", "kind", "operator"}
+var unmarked = []string{"docs/example", "e2e/host", "kind", "operator"}
 
 // part is a directory of the repository, with what packages in it may import of the others. As in Go's own patterns, `dir/...` is a
 // directory and all below it, and `dir` is that package alone.
@@ -68,6 +68,7 @@ var parts = map[string]part{
 	"e2e/confinement": {tests: []string{"e2e/reaper"}, why: "what confines a program does not depend on the program"},
 	"e2e/confirm":     {why: "commands that ask may import it"},
 	"e2e/executable":  {why: "all tests may import it"},
+	"e2e/host":        {imports: []string{"kind/gocommand", "kind/home"}, why: "what the testbed needs of the machine compiles before anything else"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
 	"e2e/junit":       {why: "whatever reports results may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},

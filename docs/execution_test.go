@@ -82,8 +82,8 @@ var executions = map[string]string{
 	"e2e/mutant/apply.go Mutant.patch":                                system,
 	"e2e/mutant/run.go Suite.Run":                                     ours,
 	"kind/build/program/program.go Program.Output":                    goTool,
-	"kind/bundle/contents.go output":                                  system,
-	"kind/bundle/unpack.go load":                                      system,
+	"e2e/host/bundle/contents.go output":                              system,
+	"e2e/host/bundle/unpack.go load":                                  system,
 	"kind/docker/capabilities.go wrapRuntime":                         system,
 	"kind/docker/engine.go engine.start":                              system,
 	"kind/docker/engine.go output":                                    system,
@@ -171,7 +171,7 @@ var executions = map[string]string{
 	"kind/build/internal/download/download_test.go":         again,
 	"kind/build/internal/recipe/recipe_test.go":             goTool,
 	"kind/build/internal/release/release_test.go":           goTool,
-	"kind/bundle/fetch_test.go":                             again,
+	"e2e/host/bundle/fetch_test.go":                         again,
 	"kind/gocommand/gocommand_test.go":                      fixture,
 	"kind/kubernetes/main_test.go":                          goTool,
 	"operator/cmd/installed_test.go":                        ours,
@@ -351,8 +351,8 @@ var withoutReaper = map[string]string{
 	"e2e/reaper":     "they are killed to test it",
 }
 
-// cannotImport are modules and directories that import nothing of e2e.
-var cannotImport = []string{"kind/", "operator/", "scripts/"}
+// cannotImport are modules and directories that import nothing else of e2e.
+var cannotImport = []string{"e2e/host/", "kind/", "operator/", "scripts/"}
 
 // TestWhatTestsStartEndsWithThem finds packages whose tests start processes: package reaper ends those when the tests are killed.
 func TestWhatTestsStartEndsWithThem(t *testing.T) {

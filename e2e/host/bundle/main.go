@@ -1,9 +1,9 @@
 // Command bundle carries what this repository needs from the network to a
 // machine that has none:
 //
-//	go run ./kind/bundle pack [-platforms "OS/ARCH ..."] [-images "NAME ..."] FILE
-//	go run ./kind/bundle unpack FILE|https://ADDRESS
-//	go run ./kind/bundle platforms "OS/ARCH ..."
+//	go run ./e2e/host/bundle pack [-platforms "OS/ARCH ..."] [-images "NAME ..."] FILE
+//	go run ./e2e/host/bundle unpack FILE|https://ADDRESS
+//	go run ./e2e/host/bundle platforms "OS/ARCH ..."
 //
 // The last one prints the platforms one per line, for a script that compiles for them first.
 //
