@@ -68,7 +68,7 @@ var parts = map[string]part{
 	"e2e/confinement": {tests: []string{"e2e/reaper"}, why: "what confines a program does not depend on the program"},
 	"e2e/confirm":     {why: "commands that ask may import it"},
 	"e2e/executable":  {why: "all tests may import it"},
-	"e2e/host":        {imports: []string{"kind/gocommand", "kind/home"}, why: "what the testbed needs of the machine compiles before anything else"},
+	"e2e/host":        {imports: []string{"kind/home"}, why: "what the testbed needs of the machine compiles before anything else"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
 	"e2e/junit":       {why: "whatever reports results may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},
@@ -79,13 +79,13 @@ var parts = map[string]part{
 		tests:   []string{"e2e/cluster/supervisor/leftover"},
 		why:     "the tests of any package may use it, and it compiles in a second",
 	},
-	"e2e":             {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
-	"e2e/cmd/testbed": {imports: []string{"e2e/...", "operator/api/...", "kind/gocommand", "kind/home", "tutorial/lab"}, why: "it is the program that has every command"},
+	"e2e":             {imports: []string{"e2e/...", "operator/api/...", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
+	"e2e/cmd/testbed": {imports: []string{"e2e/...", "operator/api/...", "kind/home", "tutorial/lab"}, why: "it is the program that has every command"},
 
 	"kind":           {why: "what clusters are made of does not depend on what runs on them"},
 	"scripts":        {why: "the tools are modules of their own"},
 	"scripts/sdk":    {imports: []string{"kind/build/..."}, why: "it builds programs as the modules in kind do"},
-	"scripts/runner": {imports: []string{"e2e/junit", "e2e/procstat", "e2e/tier/summary", "e2e/tier/tree", "kind/gocommand", "kind/home"}, tests: []string{"e2e/executable"}, why: "it is compiled before anything else, within seconds"},
+	"scripts/runner": {imports: []string{"e2e/host/gocommand", "e2e/junit", "e2e/procstat", "e2e/tier/summary", "e2e/tier/tree", "kind/home"}, tests: []string{"e2e/executable"}, why: "it is compiled before anything else, within seconds"},
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},

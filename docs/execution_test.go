@@ -172,7 +172,7 @@ var executions = map[string]string{
 	"kind/build/internal/recipe/recipe_test.go":             goTool,
 	"kind/build/internal/release/release_test.go":           goTool,
 	"e2e/host/bundle/fetch_test.go":                         again,
-	"kind/gocommand/gocommand_test.go":                      fixture,
+	"e2e/host/gocommand/gocommand_test.go":                  fixture,
 	"kind/kubernetes/main_test.go":                          goTool,
 	"operator/cmd/installed_test.go":                        ours,
 	"operator/cmd/main_test.go":                             again,

@@ -1,5 +1,5 @@
 # How everything here is compiled, whatever a profile, `go env -w` or a go.work in a directory above says: the root's Makefile, and
-# the GNUmakefile of each operator and of each learner's copy, export it to every command that they run. kind/gocommand does the same
+# the GNUmakefile of each operator and of each learner's copy, export it to every command that they run. e2e/host/gocommand does the same
 # for programs that run the Go command.
 
 # What it replaces is for make doctor to name.

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/example/operator-testbed/kind/gocommand"
+	"github.com/example/operator-testbed/e2e/host/gocommand"
 	"github.com/example/operator-testbed/kind/home"
 	"github.com/example/operator-testbed/scripts/runner/nights"
 	"github.com/example/operator-testbed/scripts/runner/plan"

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/host/gocommand"
 	"github.com/example/operator-testbed/e2e/interrupt"
 	"github.com/example/operator-testbed/e2e/reaper"
-	"github.com/example/operator-testbed/kind/gocommand"
 )
 
 func main() {

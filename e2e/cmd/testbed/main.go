@@ -17,9 +17,9 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/conformance"
+	"github.com/example/operator-testbed/e2e/host/gocommand"
 	"github.com/example/operator-testbed/e2e/interrupt"
 	"github.com/example/operator-testbed/e2e/reaper"
-	"github.com/example/operator-testbed/kind/gocommand"
 	"github.com/example/operator-testbed/tutorial/lab"
 )
 

@@ -26,7 +26,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/example/operator-testbed/kind/gocommand"
+	"github.com/example/operator-testbed/e2e/host/gocommand"
 	"github.com/example/operator-testbed/kind/home"
 )
 

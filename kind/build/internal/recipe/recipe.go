@@ -18,7 +18,7 @@ import (
 // debug information, which the linker would leave out anyway, compiling takes an eighth
 // less processor time, and the build cache a fifth less space.
 //
-// The operators are built with the same flags (scripts/go-settings.mk, kind/gocommand),
+// The operators are built with the same flags (scripts/go-settings.mk, e2e/host/gocommand),
 // because the build cache holds a package once for each set of flags.
 var BuildFlags = []string{"-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false"}
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/doctor"
-	"github.com/example/operator-testbed/kind/gocommand"
+	"github.com/example/operator-testbed/e2e/host/gocommand"
 )
 
 func TestGatherThisMachine(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/operator-testbed/kind/gocommand"
+	"github.com/example/operator-testbed/e2e/host/gocommand"
 )
 
 // profile is what a user's shell exports. t restores it.
