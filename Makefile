@@ -460,5 +460,5 @@ writable = { mkdir -p bin 2>/dev/null && [ -w bin ] || { echo "$(CURDIR)/bin can
 .PHONY: $(TESTBED)
 $(TESTBED):
 	@command -v go >/dev/null || { echo "Go is not on PATH: install Go 1.26 or newer from https://go.dev/dl and put its bin directory on PATH" >&2; exit 1; }
-	@$(call up-to-date,e2e kind/home operator/api tutorial/internal tutorial/lab) || { $(writable); scripts/run progress "compiling the testbed's command line" \
+	@$(call up-to-date,e2e operator/api tutorial/internal tutorial/lab) || { $(writable); scripts/run progress "compiling the testbed's command line" \
 		env $(compiling) go build "-ldflags=-s -w" -o $@ ./e2e/cmd/testbed; }

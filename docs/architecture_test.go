@@ -40,12 +40,12 @@ var parts = map[string]part{
 	"operator": {why: "the operator does not depend on its tests, on chapters or on where it runs"},
 
 	"e2e/cluster": {
-		imports: []string{"e2e/internal/...", "e2e/loopback", "e2e/procstat", "e2e/reaper", "kind/home"},
+		imports: []string{"e2e/host/home", "e2e/internal/...", "e2e/loopback", "e2e/procstat", "e2e/reaper"},
 		tests:   []string{"e2e/executable", "e2e/framework/..."},
 		why:     "a cluster does not depend on what runs on it",
 	},
 	"e2e/framework": {
-		imports: []string{"e2e/cluster", "e2e/cluster/supervisor", "e2e/confinement", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "e2e/reaper", "e2e/tier/...", "kind/home"},
+		imports: []string{"e2e/cluster", "e2e/cluster/supervisor", "e2e/confinement", "e2e/host/home", "e2e/internal/...", "e2e/interrupt", "e2e/loopback", "e2e/reaper", "e2e/tier/..."},
 		tests:   []string{"e2e/cluster/embedded", "operator/api/..."},
 		why:     "what suites are written with does not depend on one operator, nor on one kind of cluster",
 	},
@@ -68,24 +68,25 @@ var parts = map[string]part{
 	"e2e/confinement": {tests: []string{"e2e/reaper"}, why: "what confines a program does not depend on the program"},
 	"e2e/confirm":     {why: "commands that ask may import it"},
 	"e2e/executable":  {why: "all tests may import it"},
-	"e2e/host":        {imports: []string{"kind/home"}, why: "what the testbed needs of the machine compiles before anything else"},
+	"e2e/host":        {why: "all parts may import it, and it compiles before anything else"},
 	"e2e/interrupt":   {why: "all of e2e may import it"},
 	"e2e/junit":       {why: "whatever reports results may import it"},
 	"e2e/loopback":    {why: "all of e2e may import it"},
 	"e2e/procstat":    {why: "whatever lists processes may import it"},
 	"e2e/tier":        {tests: []string{"e2e/reaper"}, why: "all tests may import it"},
 	"e2e/reaper": {
-		imports: []string{"e2e/cluster/supervisor/lock", "e2e/procstat", "kind/home"},
+		imports: []string{"e2e/cluster/supervisor/lock", "e2e/host/home", "e2e/procstat"},
 		tests:   []string{"e2e/cluster/supervisor/leftover"},
 		why:     "the tests of any package may use it, and it compiles in a second",
 	},
-	"e2e":             {imports: []string{"e2e/...", "operator/api/...", "kind/home"}, why: "tools see of the operator what its users see, and nothing of chapters"},
-	"e2e/cmd/testbed": {imports: []string{"e2e/...", "operator/api/...", "kind/home", "tutorial/lab"}, why: "it is the program that has every command"},
+	"e2e":             {imports: []string{"e2e/...", "operator/api/..."}, why: "tools see of the operator what its users see, and nothing of chapters"},
+	"e2e/cmd/testbed": {imports: []string{"e2e/...", "operator/api/...", "tutorial/lab"}, why: "it is the program that has every command"},
 
 	"kind":           {why: "what clusters are made of does not depend on what runs on them"},
+	"kind/docker":    {imports: []string{"e2e/host/home"}, why: "it keeps the data of Docker where the testbed keeps its files"},
 	"scripts":        {why: "the tools are modules of their own"},
 	"scripts/sdk":    {imports: []string{"kind/build/..."}, why: "it builds programs as the modules in kind do"},
-	"scripts/runner": {imports: []string{"e2e/host/gocommand", "e2e/junit", "e2e/procstat", "e2e/tier/summary", "e2e/tier/tree", "kind/home"}, tests: []string{"e2e/executable"}, why: "it is compiled before anything else, within seconds"},
+	"scripts/runner": {imports: []string{"e2e/host/gocommand", "e2e/host/home", "e2e/junit", "e2e/procstat", "e2e/tier/summary", "e2e/tier/tree"}, tests: []string{"e2e/executable"}, why: "it is compiled before anything else, within seconds"},
 
 	"tutorial": {
 		imports: []string{"e2e/framework/...", "e2e/markdown/...", "operator/api/..."},
@@ -101,33 +102,33 @@ var parts = map[string]part{
 		why:   "it measures operators as processes, and their images",
 	},
 	"tutorial/lab": {
-		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/confirm", "e2e/framework/...", "kind/home"},
+		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/confirm", "e2e/framework/...", "e2e/host/home"},
 		tests:   []string{"e2e/reaper"},
 		why:     "the commands of learners keep a cluster up while a learner works, and their events where this machine's state is",
 	},
 	"tutorial/internal": {
-		imports: []string{"tutorial/...", "e2e/cluster/supervisor/lock", "e2e/framework/...", "e2e/interrupt", "e2e/markdown/...", "e2e/mutant/...", "kind/home"},
+		imports: []string{"tutorial/...", "e2e/cluster/supervisor/lock", "e2e/framework/...", "e2e/host/home", "e2e/interrupt", "e2e/markdown/...", "e2e/mutant/..."},
 		tests:   []string{"e2e/cluster/...", "e2e/framework/...", "e2e/reaper"},
 		why:     "the learner's commands copy operators, run suites as programs, and show pages",
 	},
 	"tutorial/internal/grade": {
-		imports: []string{"tutorial/...", "e2e/cluster/embedded", "e2e/framework/manifest", "e2e/framework/report", "e2e/framework/runner", "e2e/interrupt", "e2e/junit", "kind/home"},
+		imports: []string{"tutorial/...", "e2e/cluster/embedded", "e2e/framework/manifest", "e2e/framework/report", "e2e/framework/runner", "e2e/host/home", "e2e/interrupt", "e2e/junit"},
 		tests:   []string{"e2e/cluster/...", "e2e/framework/...", "e2e/reaper"},
 		why:     "grading runs suites as programs, on clusters whose executables it has to find first",
 	},
 	"tutorial/internal/learn": {
 		imports: []string{"tutorial/...", "e2e/cluster/...", "e2e/demo", "e2e/framework/...", "operator/api/..."},
-		tests:   []string{"e2e/reaper", "kind/home"},
+		tests:   []string{"e2e/host/home", "e2e/reaper"},
 		why:     "the page shows the cluster that is beside the text, as make demo draws it",
 	},
 	"tutorial/browser": {
-		imports: []string{"tutorial/...", "e2e/framework/...", "kind/home"},
+		imports: []string{"tutorial/...", "e2e/framework/...", "e2e/host/home"},
 		tests:   []string{"e2e/cluster/supervisor", "e2e/reaper"},
 		why:     "the tests of pages keep what they download where everything else is kept",
 	},
 	"tutorial/internal/isolation": {
 		imports: []string{"e2e/confinement", "e2e/procstat"},
-		tests:   []string{"e2e/cluster/embedded", "e2e/framework/runner", "e2e/reaper", "kind/home"},
+		tests:   []string{"e2e/cluster/embedded", "e2e/framework/runner", "e2e/host/home", "e2e/reaper"},
 		why:     "the walls around a submission do not depend on what is behind them",
 	},
 

@@ -18,8 +18,8 @@ import (
 
 	"github.com/example/operator-testbed/e2e/framework/audit"
 	"github.com/example/operator-testbed/e2e/framework/record"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/internal/watch"
-	"github.com/example/operator-testbed/kind/home"
 )
 
 // keep writes what there is to see of a failure to a directory, which is printed in the end, and logs the last errors and warnings.

@@ -27,7 +27,7 @@ import (
 	"syscall"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
-	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/e2e/host/home"
 )
 
 const (

@@ -24,7 +24,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/e2e/host/home"
 )
 
 func main() {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/host/gocommand"
-	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/scripts/runner/nights"
 	"github.com/example/operator-testbed/scripts/runner/plan"
 	"github.com/example/operator-testbed/scripts/runner/process"

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/e2e/host/home"
 )
 
 // What axe-core is, as the npm registry has it. Renovate does not know it: a new version needs its hash, which

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/framework"
-	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/e2e/host/home"
 	boardreport "github.com/example/operator-testbed/tutorial/internal/board/report"
 	"github.com/example/operator-testbed/tutorial/internal/chapter"
 	"github.com/example/operator-testbed/tutorial/internal/check"

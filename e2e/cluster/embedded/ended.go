@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/internal/logline"
-	"github.com/example/operator-testbed/kind/home"
 )
 
 // endedError says that a component ended while something waited for it.

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
-	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/e2e/host/home"
 )
 
 // A store is the data directory of an etcd, in a ZIP archive behind its SHA-256: what a new kube-apiserver writes into an empty one, some 200 objects

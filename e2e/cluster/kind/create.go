@@ -14,7 +14,7 @@ import (
 	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 
 	"github.com/example/operator-testbed/e2e/cluster/internal/gorun"
-	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/e2e/host/home"
 )
 
 // readyTimeout is how long nodes, CoreDNS and the storage may take once the control plane answers.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/lock"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/reaper"
-	"github.com/example/operator-testbed/kind/home"
 )
 
 // guard is the name of what removes clusters that a test, or a command that it has run, has left. The engine runs the

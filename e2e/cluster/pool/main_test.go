@@ -14,8 +14,8 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/pool"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/reaper"
-	"github.com/example/operator-testbed/kind/home"
 )
 
 // roleVariable is set in the environment of the programs that these tests start, which are this test binary again.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
-	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/e2e/host/home"
 )
 
 // Pool owns embedded clusters.

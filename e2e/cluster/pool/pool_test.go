@@ -22,8 +22,8 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/pool"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/tier"
-	"github.com/example/operator-testbed/kind/home"
 )
 
 // startPool starts a pool that is closed when the test is over, and then has left nothing in the state directory.

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/mutant"
-	"github.com/example/operator-testbed/kind/home"
 )
 
 // openKills returns the cache of this user that remembers which mutants were killed, by the content of everything that matters for it,

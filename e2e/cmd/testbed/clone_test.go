@@ -11,9 +11,9 @@ import (
 	"golang.org/x/mod/module"
 
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/internal/moduleproxy"
 	"github.com/example/operator-testbed/e2e/tier"
-	"github.com/example/operator-testbed/kind/home"
 )
 
 // TestWithoutAClone checks an operator from another directory with `go run .../e2e/cmd/testbed@VERSION conformance`. The Go command gets

@@ -27,9 +27,9 @@ import (
 	"github.com/example/operator-testbed/e2e/framework"
 	suitereport "github.com/example/operator-testbed/e2e/framework/report"
 	"github.com/example/operator-testbed/e2e/framework/runner"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/interrupt"
 	"github.com/example/operator-testbed/e2e/tier/summary"
-	"github.com/example/operator-testbed/kind/home"
 )
 
 // conformanceFlags are what can be chosen about the operator that is checked.

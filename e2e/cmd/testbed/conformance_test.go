@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/example/operator-testbed/e2e/executable"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/tier"
-	"github.com/example/operator-testbed/kind/home"
 )
 
 // The error about an operator that exits early names its log, which outlives the cluster. Nothing else is left.

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/sdk"
-	"github.com/example/operator-testbed/kind/home"
 )
 
 // newEnv makes the command that prints what a shell needs to use a cluster that is up: the one that attach returns.

@@ -11,8 +11,8 @@
 // chapters and their tools are compiled from, the programs of the embedded
 // cluster for each platform, the site of the tutorial, and container images if some
 // are named. Unpack puts what fits this machine where Go and the testbed look for it,
-// and replaces no file that is there. This program imports nothing but the standard library and one package
-// of this module, because it must compile before there is anything else.
+// and replaces no file that is there. This program imports nothing but the standard library and the packages
+// beside it, because it must compile before there is anything else.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 	"syscall"
 
 	"github.com/example/operator-testbed/e2e/host/gocommand"
-	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/e2e/host/home"
 )
 
 func main() {

@@ -68,7 +68,7 @@ var allowed = []Allowance{
 	{Package: "tutorial/internal/isolation/endtoend", Reason: "walls are for Linux", Why: system},
 	{Package: "tutorial/internal/submission", Reason: "this system's directories can't hold", Why: system},
 
-	{Package: "kind/home", Reason: "only root can give a directory to another user", Why: machine},
+	{Package: "e2e/host/home", Reason: "only root can give a directory to another user", Why: machine},
 	{Package: "tutorial/internal/isolation/endtoend", Reason: "only root can become another user", Why: machine},
 	{Package: "tutorial/internal/isolation", Reason: "only root can become another user", Why: machine},
 	{Package: "tutorial/internal/isolation", Reason: "this machine can build no cell", Why: machine},

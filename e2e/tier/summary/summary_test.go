@@ -169,11 +169,11 @@ func TestAllowances(t *testing.T) {
 	g := NewWithT(t)
 	labels := func(test, reason string) summary.Event {
 		e := output(test, "    a_test.go:1: "+reason+"\n")
-		e.Package = "github.com/example/operator-testbed/kind/home"
+		e.Package = "github.com/example/operator-testbed/e2e/host/home"
 		return e
 	}
 	skipped := func(test string) summary.Event {
-		return summary.Event{Action: "skip", Test: test, Package: "github.com/example/operator-testbed/kind/home"}
+		return summary.Event{Action: "skip", Test: test, Package: "github.com/example/operator-testbed/e2e/host/home"}
 	}
 	const root = "only root can give a directory to another user"
 	g.Expect(read(t, events(labels("TestA/one", root), skipped("TestA/one"))).Unexpected()).To(BeEmpty())

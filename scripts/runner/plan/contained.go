@@ -14,7 +14,7 @@ import (
 // starting matches code that starts a program, or imports what does.
 var starting = regexp.MustCompile(`"os/exec"|/envtest"|/gexec"|"sigs\.k8s\.io/kind/|\b(os|syscall|unix)\.(StartProcess|ForkExec|Exec)\(`)
 
-// contained returns those of the packages, such as ./kind/home, whose tests start no program. The Go command knows all that their results
+// contained returns those of the packages, such as ./e2e/host/home, whose tests start no program. The Go command knows all that their results
 // depend on. Code for any platform counts.
 func contained(root string, packages []string) ([]string, error) {
 	s := starters{root: root, known: map[string]bool{}}

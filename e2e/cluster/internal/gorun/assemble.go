@@ -16,7 +16,7 @@ import (
 
 	xmodule "golang.org/x/mod/module"
 
-	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/e2e/host/home"
 )
 
 // nested are the modules inside this one that a cluster is made with. Go does not download them with it.

@@ -30,7 +30,7 @@ func offered(t *testing.T, versions map[string]string, queries ...string) {
 	}
 	write("go.mod", "module "+module+"\n")
 	write("e2e/doc.go", "package e2e\n")
-	write("kind/home.go", "package kind\n")
+	write("kind/doc.go", "package kind\n")
 	write("kind/build/go.mod", "module "+module+"/kind/build\n")
 	write("kind/build/build.go", "package build\n\nconst Name = \"built\"\n")
 	write("kind/kubernetes/go.mod", fmt.Sprintf("module %[1]s/kind/kubernetes\n\nrequire %[1]s/kind/build v0.0.0\n\nreplace %[1]s/kind/build => ../build\n", module))
@@ -71,7 +71,7 @@ func TestAssemble(t *testing.T) {
 			if !strings.HasPrefix(filepath.Base(root), test.version+"-") {
 				t.Errorf("got %s, expected the version in its name", root)
 			}
-			for _, file := range []string{"go.mod", "e2e/doc.go", "kind/home.go"} {
+			for _, file := range []string{"go.mod", "e2e/doc.go", "kind/doc.go"} {
 				if _, err := os.Stat(filepath.Join(root, file)); err != nil {
 					t.Error(err)
 				}

@@ -21,8 +21,8 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/host/gocommand"
+	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/sdk"
-	"github.com/example/operator-testbed/kind/home"
 )
 
 // proxyPatience is how long the module proxy may take to answer.

@@ -14,7 +14,7 @@ import (
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/logtail"
 	"github.com/example/operator-testbed/e2e/framework/install"
-	"github.com/example/operator-testbed/kind/home"
+	"github.com/example/operator-testbed/e2e/host/home"
 )
 
 // Foreground is a run of the operator that ends with its caller.
