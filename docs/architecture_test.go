@@ -35,7 +35,7 @@ type part struct {
 }
 
 // parts are the parts of the repository: see docs/architecture.md. A package belongs to the innermost that it is below. The arrows point one way:
-// tutorial -> e2e -> operator/api, and in e2e: suites and tools -> framework -> cluster.
+// tutorial -> e2e -> operator/api, and in e2e: suites and tools -> framework -> cluster -> host.
 var parts = map[string]part{
 	"operator": {why: "the operator does not depend on its tests, on chapters or on where it runs"},
 
@@ -261,6 +261,9 @@ func TestWrongImportsAreNamed(t *testing.T) {
 		{"another kind of cluster", goPackage{dir: "e2e/framework", imports: []string{"e2e/cluster/kind"}}, "e2e/framework imports e2e/cluster/kind, but packages in e2e/framework may only import "},
 		{"a suite that knows where it runs", goPackage{dir: "tutorial/03-controller/test/e2e", testImports: []string{"e2e/cluster/embedded"}}, "tutorial/03-controller/test/e2e imports e2e/cluster/embedded, but tests in tutorial may only import "},
 		{"kind and e2e", goPackage{dir: "kind/build/assets", imports: []string{"e2e/loopback"}}, "kind/build/assets imports e2e/loopback, but packages in kind may only import kind/...: what "},
+		{"another program of kind's and the host", goPackage{dir: "kind/registry", imports: []string{"e2e/host/home"}}, "kind/registry imports e2e/host/home, but packages in kind may only import kind/...: "},
+		{"what compiles first", goPackage{dir: "e2e/host/bundle", imports: []string{"e2e/loopback"}}, "e2e/host/bundle imports e2e/loopback, but packages in e2e/host may only import e2e/host/...: "},
+		{"a mark below what marks", goPackage{dir: "e2e/host/home", testImports: []string{"e2e/tier"}}, "e2e/host/home imports e2e/tier, but "},
 		{"the operator's tests", goPackage{dir: "operator/cmd", testImports: []string{"e2e/framework"}}, "operator/cmd imports e2e/framework, but tests in operator may only import operator/...: "},
 		{"behind the API", goPackage{dir: "e2e/demo", imports: []string{"operator/internal/controller"}}, "e2e/demo imports operator/internal/controller, but "},
 		{"a mark", goPackage{dir: "tutorial/internal/grade/grading", testImports: []string{"e2e/tier"}}, ""},
