@@ -146,7 +146,8 @@ func readFrom(path string, offset int64) (string, error) {
 }
 
 // StoredBefore is the invariant that an event is recorded only once the API server has stored the status that it announces. says reports
-// whether a version of the object says the same as the event. It is called only with events about objects of the kind.
+// whether a version of the object says the same as the event. It is called only with events about objects of the kind. An object of which
+// no version is recorded is not judged: it came and went between two watches, and a change of its definition ends all watches of a kind.
 func StoredBefore(kind string, says func(eventsv1.Event, record.Version) bool) Invariant {
 	return Invariant{Claim: "no event without its stored status", Violations: func(seen Seen) []string {
 		var violations []string
@@ -154,10 +155,11 @@ func StoredBefore(kind string, says func(eventsv1.Event, record.Version) bool) I
 			if event.Regarding.Kind != kind || !seen.Complete {
 				continue
 			}
-			stored := slices.ContainsFunc(record.Of(seen.Versions, event.Regarding.UID), func(v record.Version) bool {
+			versions := record.Of(seen.Versions, event.Regarding.UID)
+			stored := slices.ContainsFunc(versions, func(v record.Version) bool {
 				return v.Before(event.ResourceVersion) && says(event, v)
 			})
-			if !stored {
+			if !stored && len(versions) > 0 {
 				violations = append(violations, fmt.Sprintf("the event %s %s %q about %s, whose status never said so before",
 					event.Type, event.Reason, event.Note, event.Regarding.Name))
 			}

@@ -99,6 +99,9 @@ func TestStoredBefore(t *testing.T) {
 	incomplete := of(event("8", "nothing"))
 	incomplete.Complete = false
 	expectViolation(t, invariant, incomplete, "")
+	unseen := event("8", "nothing")
+	unseen.Regarding.UID = "came and went"
+	expectViolation(t, invariant, of(unseen), "")
 }
 
 // A key is found in each form in which a program may print it.
