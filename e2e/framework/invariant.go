@@ -146,8 +146,8 @@ func readFrom(path string, offset int64) (string, error) {
 }
 
 // StoredBefore is the invariant that an event is recorded only once the API server has stored the status that it announces. says reports
-// whether a version of the object says the same as the event. It is called only with events about objects of the kind. An object of which
-// no version is recorded is not judged: it came and went between two watches, and a change of its definition ends all watches of a kind.
+// whether a version of the object says the same as the event. It is called only with events about objects of the kind. An object
+// without any recorded version is not judged: it came and went between two watches. A change of a definition ends all watches of its kind.
 func StoredBefore(kind string, says func(eventsv1.Event, record.Version) bool) Invariant {
 	return Invariant{Claim: "no event without its stored status", Violations: func(seen Seen) []string {
 		var violations []string

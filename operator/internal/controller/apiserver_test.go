@@ -567,7 +567,7 @@ func TestNoConflictsOnAPIServer(t *testing.T) {
 			}
 		})
 		s.setSpec(mc, func(spec *cachev1alpha1.MemcachedSpec) { *spec.Size = 2 })
-		_, err := s.reconciler.ensureDeployment(t.Context(), mc, desiredDeployment(mc, testImage))
+		_, err := s.reconciler.ensureDeployment(t.Context(), mc)
 		stop()
 		controller.Wait()
 		s.do(err)

@@ -6,21 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
-	"github.com/example/operator-testbed/operator/internal/lenient"
 )
-
-// isStatusEdit reports whether an update of a Memcached leaves a status that the operator did not write. Updates by the operator
-// itself are recognized by their resource version, without decoding them.
-func (r *MemcachedReconciler) isStatusEdit(update event.UpdateEvent) bool {
-	if r.lastWrites.isOwn(update.ObjectNew) {
-		return false
-	}
-	mc, err := lenient.Decoded(update.ObjectNew)
-	return err == nil && mc != nil && r.lastWrites.isEdited(mc)
-}
 
 // recordStored records a status that is right, as if this process had written it, when it saw it first, and when others have changed
 // its transition times again. An edit by others is then noticed.
@@ -57,8 +45,8 @@ func (w *lastWrites) reportedStatus(mc *cachev1alpha1.Memcached) cachev1alpha1.M
 func (w *lastWrites) isOwn(object client.Object) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	found := w.records[client.ObjectKeyFromObject(object)]
-	return found.uid == object.GetUID() && found.resourceVersion == object.GetResourceVersion()
+	found, isThere := w.records[client.ObjectKeyFromObject(object)]
+	return isThere && found.uid == object.GetUID() && found.resourceVersion == object.GetResourceVersion()
 }
 
 // isEdited reports whether the status of mc, in a version from the watch, is not the one that this process wrote.

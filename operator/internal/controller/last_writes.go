@@ -12,7 +12,7 @@ import (
 )
 
 // lastWrites holds what this process wrote for each Memcached. The cache shows a write only later, and a reconcile in between
-// would otherwise repeat it. It is safe for concurrent use, and its zero value is empty.
+// would otherwise repeat it. It also holds what need not be computed again (see comparison). It is safe for concurrent use, and its zero value is empty.
 type lastWrites struct {
 	mutex   sync.Mutex
 	records map[types.NamespacedName]record
@@ -45,6 +45,9 @@ type record struct {
 	timesRepairedAt time.Time
 	// recheckAt is when it is reconciled again because of something that no event reports, or a time that has passed.
 	recheckAt time.Time
+	// asDesired is the last comparison in which its Deployment was as desired, and template is its last desired pod template.
+	asDesired comparison
+	template  template
 	// awaited is whether this process saw the Memcached without a status, and it has not been Available since.
 	awaited bool
 }

@@ -99,8 +99,7 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	}
 	setDefaults(&mc.Spec)
 
-	desired := desiredDeployment(mc, r.Image, r.podOptions()...)
-	deployment, failure := r.ensureDeploymentInTime(ctx, mc, desired)
+	deployment, failure := r.ensureDeploymentInTime(ctx, mc)
 	if errors.Is(failure, errGone) || apierrors.HasStatusCause(failure, corev1.NamespaceTerminatingCause) {
 		// The Memcached or its namespace is being deleted.
 		return ctrl.Result{}, nil
@@ -110,7 +109,7 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 	if err != nil {
 		return ctrl.Result{}, errors.Join(failure, err)
 	}
-	observed.templateHash = templateHash(r.keepSelector(desired, mc, deployment.selectorUID))
+	observed.templateHash = r.desiredTemplateHash(mc, cmp.Or(deployment.selectorUID, mc.UID))
 	observed.refused = r.refusalOf(observed, failure)
 	if deployment.unknown && observed.refused.reason == "" {
 		// There is nothing to report yet. The next attempt follows soon.
@@ -136,13 +135,13 @@ func (r *MemcachedReconciler) Reconcile(ctx context.Context, request ctrl.Reques
 
 // ensureDeploymentInTime is ensureDeployment within half of the time that is left for the reconcile. The other half is for the
 // status, which would otherwise be late whenever the API server waits for a webhook that does not respond.
-func (r *MemcachedReconciler) ensureDeploymentInTime(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
+func (r *MemcachedReconciler) ensureDeploymentInTime(ctx context.Context, mc *cachev1alpha1.Memcached) (deploymentState, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
 		defer cancel()
 	}
-	return r.ensureDeployment(ctx, mc, desired)
+	return r.ensureDeployment(ctx, mc)
 }
 
 // next returns when to reconcile again if no event comes first. err is what ensureDeployment returned; the condition Progressing
@@ -166,31 +165,40 @@ func (r *MemcachedReconciler) next(s snapshot, progressing *metav1.Condition, er
 }
 
 // ensureDeployment makes the Deployment of mc as desired, and returns its state. With an error, it returns the last known state,
-// which is unknown if the error prevents reading it. It writes nothing if the cached Deployment is as desired. Before it changes a Deployment, it reads it from the API server,
-// because the cache may not have caught up with the last write.
-func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1alpha1.Memcached, desired *acappsv1.DeploymentApplyConfiguration) (deploymentState, error) {
+// which is unknown if the error prevents reading it. It writes nothing if the cached Deployment is as desired, and computes nothing
+// if it was so the last time and has not changed since. Before it changes a Deployment, it reads it from the API server, because
+// the cache may not have caught up with the last write.
+func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1alpha1.Memcached) (deploymentState, error) {
 	cached := &appsv1.Deployment{}
-	err := r.Get(ctx, nameOf(mc), cached)
+	err := r.Get(ctx, nameOf(mc), cached, client.UnsafeDisableDeepCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return deploymentState{unknown: true}, err
 	}
 	var known deploymentState
 	isCached := err == nil
-	if isCached && isOurs(cached, mc) {
+	owned := isCached && isOurs(cached, mc)
+	if owned {
 		known = stateOf(cached)
-		desired = r.keepSelector(desired, mc, known.selectorUID)
 	}
 	if err := checkSpec(mc.Spec); err != nil {
 		return known, err
 	}
+	if owned && (cached.DeletionTimestamp != nil || r.lastWrites.isAsDesired(mc, cached)) {
+		return known, r.nothingDiffers(mc)
+	}
+	desired := r.keepSelector(desiredDeployment(mc, r.Image, r.podOptions()...), mc, known.selectorUID)
 	switch {
-	case isCached:
-		if isOurs(cached, mc) && (cached.DeletionTimestamp != nil || len(ssa.Drift(desired, cached)) == 0) {
+	case owned:
+		paths := ssa.Drift(desired, cached)
+		if len(paths) == 0 {
+			r.lastWrites.recordAsDesired(mc, cached)
 			return known, r.nothingDiffers(mc)
 		}
-		if isOurs(cached, mc) && !r.mayRepair(mc, ssa.Drift(desired, cached)) {
+		if !r.mayRepair(mc, paths) {
 			return known, r.overwritten(mc)
 		}
+	case isCached:
+		// Whether it may be adopted shows only in the live object.
 	// A Memcached with a status had a Deployment, or its creation was refused. If the cache has none, only the API server knows
 	// whether it exists.
 	case !r.lastWrites.hasDeployment(mc) && len(mc.Status.Conditions) == 0:
@@ -291,6 +299,7 @@ func (r *MemcachedReconciler) observe(ctx context.Context, mc *cachev1alpha1.Mem
 	ofMemcached := []client.ListOption{
 		client.InNamespace(mc.Namespace),
 		client.MatchingFields{memcachedUIDIndex: string(cmp.Or(deployment.selectorUID, mc.UID))},
+		client.UnsafeDisableDeepCopy, // nothing changes what a snapshot contains
 	}
 	replicaSets := &metav1.PartialObjectMetadataList{}
 	replicaSets.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSetList"))

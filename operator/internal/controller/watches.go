@@ -71,8 +71,14 @@ func isSpecChange(update event.UpdateEvent) bool {
 // isRelevantMemcached reports whether an update of a Memcached changes its spec, or its status to one that the operator did not write,
 // or whether it can be decoded. An edit of the status by others can make that impossible, and another one possible again.
 func (r *MemcachedReconciler) isRelevantMemcached(update event.UpdateEvent) bool {
-	return isSpecChange(update) || lenient.IsUndecodable(update.ObjectOld) != lenient.IsUndecodable(update.ObjectNew) ||
-		r.isStatusEdit(update)
+	if isSpecChange(update) {
+		return true
+	}
+	if r.lastWrites.isOwn(update.ObjectNew) { // so it can be decoded
+		return lenient.IsUndecodable(update.ObjectOld)
+	}
+	mc, err := lenient.Decoded(update.ObjectNew)
+	return (err != nil) != lenient.IsUndecodable(update.ObjectOld) || mc != nil && r.lastWrites.isEdited(mc)
 }
 
 // isObserved reports whether a Deployment that is seen for the first time has already been seen by its controller. If not, the

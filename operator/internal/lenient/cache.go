@@ -11,7 +11,7 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// lenientCache is a cache that holds Memcacheds as they are, and decodes them when they are read. The objects in the events of its
+// lenientCache is a cache that holds Memcacheds as they are, and decodes them when they are read: once for each version that Get returns. The objects in the events of its
 // informer are *unstructured.Unstructured.
 type lenientCache struct {
 	cache.Cache
@@ -24,7 +24,7 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lenientCache{Cache: all, reader: Reader{Reader: all}}, nil
+	return &lenientCache{Cache: all, reader: Reader{all, &memo{}}}, nil
 }
 
 // Get implements client.Reader.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,6 +14,9 @@ import (
 // Reader reads Memcacheds one by one. It reads objects of other types as its own Reader does.
 type Reader struct {
 	client.Reader
+
+	// memo, if not nil, saves Get from decoding the same version of a Memcached again.
+	memo *memo
 }
 
 // Get implements client.Reader. It returns an UndecodableError for a Memcached that can't be decoded.
@@ -24,9 +28,12 @@ func (r Reader) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 	raw := newRaw()
 	// Decoding copies it.
 	if err := r.Reader.Get(ctx, key, raw, append(slices.Clone(options), client.UnsafeDisableDeepCopy)...); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.memo.forget(key)
+		}
 		return err
 	}
-	decoded, err := Decode(raw)
+	decoded, err := r.memo.decode(key, raw)
 	if err != nil {
 		return err
 	}
