@@ -14,7 +14,7 @@ import (
 // names in its table.
 const examples = "e2e/conformance/examples"
 
-var exampleNames = map[string]string{"agent-sandbox": "agent-sandbox", "kubebuilder": "kubebuilder", "operator-sdk": "Operator SDK"}
+var exampleNames = map[string]string{"agent-sandbox": "agent-sandbox", "kubebuilder": "kubebuilder", "operator-sdk": "Operator SDK", "sealed-secrets": "sealed-secrets"}
 
 // TestConformanceExamples compares the table of points that do not hold with what each operator's conformance.yaml lists. That nothing else
 // does not hold is what scripts/example checks.

@@ -51,7 +51,8 @@ func TestScaffolds(t *testing.T) {
 	g.Expect(got).To(Equal(want))
 }
 
-// TestExamples builds operators of other projects, and expects that exactly those points don't hold that their conformance.yaml lists.
+// TestExamples builds operators of other projects, and expects that exactly those points don't hold that their conformance.yaml lists. They
+// run one after another, because some listen on a port that can't be chosen.
 func TestExamples(t *testing.T) {
 	tier.Nightly(t)
 	root, err := cluster.Root(t.Context())
@@ -64,7 +65,6 @@ func TestExamples(t *testing.T) {
 	}
 	for _, example := range examples {
 		t.Run(example.Name(), func(t *testing.T) {
-			t.Parallel()
 			bed := bed{t: t, root: root, state: filepath.Join(t.TempDir(), "state")}
 			t.Cleanup(func() { leftover.None(t, bed.state) })
 			command := bed.command("scripts/example", example.Name())
