@@ -45,6 +45,7 @@ func (c Checks) anyPoints() []Point {
 		{Number: "8", Claim: "a policy that rewrites an owned object leads to few writes", check: c.Rewritten},
 		{Number: "8", Claim: "what the API server refuses is reported within a minute", check: c.RefusalReported},
 		{Number: "8", Claim: "a lasting refusal leads to few writes, and its end is noticed", Slow: true, check: c.RefusalHeals},
+		{Number: "8", Claim: "an object that can't be decoded does not stop the others", alone: true, check: c.Undecodable},
 		{Number: "10", Claim: "a deletion while the operator is down leaves nothing", alone: true, check: c.DeletionUnattended},
 		{Number: "10", Claim: "a deletion that orphans keeps owned objects, and a new owner adopts or reports them", check: c.Orphaned},
 		{Number: "5", Claim: "owned objects that a backup restores first belong to their owner again", check: c.RestoredLast},

@@ -54,6 +54,7 @@ const (
 	rewritten       = "a policy that rewrites an owned object leads to few writes"
 	reported        = "what the API server refuses is reported within a minute"
 	healed          = "a lasting refusal leads to few writes, and its end is noticed"
+	undecodable     = "an object that can't be decoded does not stop the others"
 	unattended      = "a deletion while the operator is down leaves nothing"
 	orphaned        = "a deletion that orphans keeps owned objects, and a new owner adopts or reports them"
 	restoredFirst   = "owned objects that a backup restores first belong to their owner again"
@@ -84,6 +85,7 @@ func TestSamples(t *testing.T) {
 	attacking := func(t *testing.T) conformance.Prepared { return hostileProgram(t, airline.Listener.Addr().String()) }
 	all := claims(t)
 	noVersionBefore := Equal("does not apply: no version before was given: name its executable or image with from or --from")
+	noMisfit := Equal("does not apply: the API server accepts no value for its fields that is known to be undecodable")
 	ownsNothing := MatchRegexp("^does not apply: the sample owns no such object$")
 	ownsNoWorkload := MatchRegexp("^does not apply: the sample owns no Deployment")
 	for _, tc := range []struct {
@@ -95,9 +97,10 @@ func TestSamples(t *testing.T) {
 		only     []string                       // the claims to check; all if empty
 	}{
 		{"ours", healthy, memcached, nil, map[string]types.GomegaMatcher{
-			wide:       MatchRegexp(`^holds: no request used .*delete deployments\.apps`),
-			autoscaled: MatchRegexp(`^holds(: the operator puts back the replicas of its Deployment, so an autoscaler for it can't work)?$`), // if it does so at once
-			upgraded:   noVersionBefore,
+			wide:        MatchRegexp(`^holds: no request used .*delete deployments\.apps`),
+			autoscaled:  MatchRegexp(`^holds(: the operator puts back the replicas of its Deployment, so an autoscaler for it can't work)?$`), // if it does so at once
+			undecodable: noMisfit,
+			upgraded:    noVersionBefore,
 		}, nil},
 		// The status comes when all that belongs to an object has long been ready.
 		{"a status that is late", brokenBy("testdata/slow"), memcached, nil, nil, []string{generation, quiet}},
@@ -117,6 +120,7 @@ func TestSamples(t *testing.T) {
 				rewritten:       ownsNothing,
 				reported:        ownsNothing,
 				healed:          ownsNothing,
+				undecodable:     noMisfit,
 				orphaned:        ownsNothing,
 				restoredFirst:   ownsNothing,
 				restoredLast:    ownsNothing,
@@ -163,6 +167,12 @@ func TestSamples(t *testing.T) {
 		{"refusals for good", brokenBy("forbidden-for-good"), memcached, []string{"TESTBED_EXPECTED=no longer refuses"}, map[string]types.GomegaMatcher{
 			healed: MatchRegexp(`^does not hold: lasting-.*: expected the operator to create what the API server no longer refuses; last seen: no Deployment`),
 		}, []string{healed}},
+		{"a laxer CRD", brokenBy("undecodable-allowed"), memcached, nil, nil, []string{undecodable}},
+		{"a laxer CRD, and a finalizer", brokenBy("undecodable-allowed", "unneeded-finalizer"), memcached, nil, nil, []string{undecodable}},
+		// The other points have an operator that works.
+		{"a cache that one object stops, and a finalizer", brokenBy("undecodable-allowed", "undecodable-stops-all", "unneeded-finalizer"), memcached, []string{"TESTBED_EXPECTED=to be served while"}, map[string]types.GomegaMatcher{
+			undecodable: MatchRegexp(`^does not hold: other-.*: expected it to be served while there is undecodable-.*, which has 2024-01-01t00:00:00z at /status/conditions/0/lastTransitionTime; last seen: it is not`),
+		}, []string{undecodable, background}},
 		{"what is deleted although it is to stay", brokenBy("orphan-deleted"), memcached, nil, map[string]types.GomegaMatcher{
 			orphaned: MatchRegexp(`^does not hold: Deployment orphaned-.*: expected it to stay, because the deletion of its owner asked for that; last seen: it is deleted`),
 		}, []string{orphaned}},
@@ -336,7 +346,7 @@ func TestPage(t *testing.T) {
 	points := conformance.Checks{Operator: sample}.Points()
 	for _, p := range points {
 		outcome := framework.Holds
-		if p.Claim == upgraded { // no version before is given
+		if p.Claim == undecodable || p.Claim == upgraded { // our CRD allows no such object, and no version before is given
 			outcome = framework.DoesNotApply
 		}
 		results = append(results, framework.Result{Feature: p.Claim, Outcome: outcome})
