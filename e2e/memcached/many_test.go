@@ -96,25 +96,31 @@ func createMany(ctx context.Context, s *framework.Scope, many int) {
 	if err := clients.Wait(); err != nil {
 		s.Fatal(err)
 	}
-	// How long so many take is up to the machine, also where a mutant leaves other assertions little time.
-	framework.WaitForObjects(ctx, s.Patient(framework.Converge), framework.ObjectsInput{
-		List:    &cachev1alpha1.MemcachedList{},
-		Options: []client.ListOption{client.InNamespace(s.Namespace)},
-		Matcher: And(HaveLen(many), WithTransform(notAvailable, BeEmpty())),
-	})
+	// How long so many take is up to the machine, also where a mutant leaves other assertions little time. So each half of those that are
+	// left has as much time as the one before.
+	for left := many; left > 0; left /= 2 {
+		framework.WaitForObjects(ctx, s.Patient(framework.Converge), framework.ObjectsInput{
+			List:    &cachev1alpha1.MemcachedList{},
+			Options: []client.ListOption{client.InNamespace(s.Namespace)},
+			Matcher: And(HaveLen(many), WithTransform(notAvailable(left/2), BeEmpty())),
+		})
+	}
 }
 
-// notAvailable returns the names of those Memcacheds that are not Available, for their current generation.
-func notAvailable(objects []client.Object) []string {
-	var names []string
-	for _, object := range objects {
-		mc := object.(*cachev1alpha1.Memcached)
-		c := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionAvailable)
-		if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != mc.Generation {
-			names = append(names, mc.Name)
+// notAvailable returns a function that returns the names of those Memcacheds that are not Available, for their current generation, without
+// the first few.
+func notAvailable(few int) func([]client.Object) []string {
+	return func(objects []client.Object) []string {
+		var names []string
+		for _, object := range objects {
+			mc := object.(*cachev1alpha1.Memcached)
+			c := meta.FindStatusCondition(mc.Status.Conditions, cachev1alpha1.ConditionAvailable)
+			if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != mc.Generation {
+				names = append(names, mc.Name)
+			}
 		}
+		return names[min(few, len(names)):]
 	}
-	return names
 }
 
 // subjectOf returns the name of the object that a request is about. One that is created has its name in the request's body alone.
