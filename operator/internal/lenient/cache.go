@@ -11,8 +11,8 @@ import (
 	cachev1alpha1 "github.com/example/operator-testbed/operator/api/v1alpha1"
 )
 
-// lenientCache is a cache that holds Memcacheds as they are, and decodes them when they are read: once for each version that Get returns. The objects in the events of its
-// informer are *unstructured.Unstructured.
+// lenientCache is a cache that holds Memcacheds as they are, and decodes them when they are read: for Get, once for each version. The
+// objects in the events of its informer are *unstructured.Unstructured.
 type lenientCache struct {
 	cache.Cache
 	reader Reader
