@@ -129,8 +129,8 @@ func call(t *testing.T, client *rpc.Client, method string, args, reply any) {
 	}
 }
 
-// insideReconcile returns a line of Reconcile at which the Memcached has been read. The file is named as it is in the
-// executable: launch.json says how editors come to that name.
+// insideReconcile returns the line of Reconcile that docs/debugging.md names, at which the Memcached has been read. The file is named as
+// it is in the executable: launch.json says how editors come to that name.
 func insideReconcile(t *testing.T, root string) (file string, line int) {
 	t.Helper()
 	var launch struct {
@@ -151,9 +151,15 @@ func insideReconcile(t *testing.T, root string) (file string, line int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, _, found := strings.Cut(string(source), "desired := desiredDeployment(mc, ")
+	debugging, err := os.ReadFile(filepath.Join(root, "docs", "debugging.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(debugging), "click to the left of the line number of `")
+	statement, _, _ := strings.Cut(after, "`")
+	before, _, found := strings.Cut(string(source), "\t"+statement+"\n")
 	if !found {
-		t.Fatal("Reconcile has changed: choose another line of it for this test")
+		t.Fatalf("docs/debugging.md names a line %q, which Reconcile does not have: choose another one there", statement)
 	}
 	return file, strings.Count(before, "\n") + 1
 }
