@@ -197,7 +197,7 @@ func rest(r Request) (Plan, error) {
 		case ".":
 			part.Name = "pages, starts, solutions, ejected projects and tools"
 			// The longest first.
-			longest := []string{"./tutorial/internal/exercises", "./tutorial", "./docs", "./tutorial/internal/eject"}
+			longest := []string{"./tutorial/internal/exercises", "./tutorial", "./e2e/conformance", "./docs", "./tutorial/internal/eject"}
 			part.Tests = &Tests{
 				Flags:    []string{"-count=1", "-vet=off", atOnce(), "-run=" + s.Run},
 				Packages: append(longest, slices.DeleteFunc(s.Packages, func(pkg string) bool { return slices.Contains(longest, pkg) })...),
