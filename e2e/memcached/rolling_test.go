@@ -124,8 +124,8 @@ func askForMemcached(ctx context.Context, s *framework.Scope, mc *cachev1alpha1.
 	return nil
 }
 
-// askForMemcacheds creates Memcacheds at a steady rate, or as fast as they are answered, as dry runs, until stop is called. That returns how many there were, and the errors
-// of those that were refused.
+// askForMemcacheds creates Memcacheds at a steady rate, or as fast as they are answered, as dry runs, until stop is called. That returns
+// how many there were, and the errors of those that were refused.
 func askForMemcacheds(ctx context.Context, s *framework.Scope) (stop func() (asked int, refused []error)) {
 	s.Helper()
 	asking, cancel := context.WithCancel(ctx)

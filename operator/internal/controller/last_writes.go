@@ -12,7 +12,8 @@ import (
 )
 
 // lastWrites holds what this process wrote for each Memcached. The cache shows a write only later, and a reconcile in between
-// would otherwise repeat it. It also holds what need not be computed again (see comparison). It is safe for concurrent use, and its zero value is empty.
+// would otherwise repeat it. It also holds what need not be computed again (see comparison). It is safe for concurrent use, and its
+// zero value is empty.
 type lastWrites struct {
 	mutex   sync.Mutex
 	records map[types.NamespacedName]record

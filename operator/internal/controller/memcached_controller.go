@@ -186,7 +186,7 @@ func (r *MemcachedReconciler) ensureDeployment(ctx context.Context, mc *cachev1a
 	if owned && (cached.DeletionTimestamp != nil || r.lastWrites.isAsDesired(mc, cached)) {
 		return known, r.nothingDiffers(mc)
 	}
-	desired := r.keepSelector(desiredDeployment(mc, r.Image, r.podOptions()...), mc, known.selectorUID)
+	desired := desiredDeploymentSelecting(cmp.Or(known.selectorUID, mc.UID), mc, r.Image, r.podOptions()...)
 	switch {
 	case owned:
 		paths := ssa.Drift(desired, cached)
