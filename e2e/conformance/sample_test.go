@@ -69,11 +69,23 @@ const (
 	elected         = "several replicas of the manager elect a leader"
 )
 
-// TestSamples runs the points that need no mapping with our operator, also when it is slow, with that of informer-queue, whose resource gets no
-// namespace here, and with operators that have several faults each: every point holds, except for those that are about the faults. They share a cluster, one
-// after another.
+// TestSamples runs the points that need no mapping with our operator, and with operators that have several faults each: every point holds,
+// except for those that are about the faults. They share a cluster, one after another.
 func TestSamples(t *testing.T) {
 	tier.All(t)
+	checkSamples(t, false)
+}
+
+// TestMoreSamples does the same with our operator when it is slow, with that of informer-queue, whose resource gets no namespace here, and
+// with more faults.
+func TestMoreSamples(t *testing.T) {
+	tier.Nightly(t)
+	checkSamples(t, true)
+}
+
+// checkSamples runs the rows of one tier.
+func checkSamples(t *testing.T, nightly bool) {
+	t.Helper()
 	tier.NeedsEmbedded(t)
 	airline := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"name":"B-1"}`) }))
 	defer airline.Close()
@@ -88,45 +100,21 @@ func TestSamples(t *testing.T) {
 	noMisfit := Equal("does not apply: the API server accepts no value for its fields that is known to be undecodable")
 	ownsNothing := MatchRegexp("^does not apply: the sample owns no such object$")
 	ownsNoWorkload := MatchRegexp("^does not apply: the sample owns no Deployment")
-	for _, tc := range []struct {
+	type row struct {
 		name     string
 		operator func(t *testing.T) conformance.Prepared // is only called if the row runs
 		sample   string
 		env      []string
 		outcomes map[string]types.GomegaMatcher // those that are not "holds"
 		only     []string                       // the claims to check; all if empty
-	}{
+	}
+	rows := []row{
 		{"ours", healthy, memcached, nil, map[string]types.GomegaMatcher{
 			wide:        MatchRegexp(`^holds: no request used .*delete deployments\.apps`),
 			autoscaled:  MatchRegexp(`^holds(: the operator puts back the replicas of its Deployment, so an autoscaler for it can't work)?$`), // if it does so at once
 			undecodable: noMisfit,
 			upgraded:    noVersionBefore,
 		}, nil},
-		// The status comes when all that belongs to an object has long been ready.
-		{"a status that is late", brokenBy("testdata/slow"), memcached, nil, nil, []string{generation, quiet}},
-		// The status comes before anything belongs to an object.
-		{"a status that is early", brokenBy("testdata/early"), memcached, nil, nil, []string{generation, changed, deleted, sharedOwned}},
-		{"a resource without a namespace", func(t *testing.T) conformance.Prepared {
-			return withoutNamespace(t, build(t, "./tutorial/informer-queue/cmd"), tickets)
-		}, filepath.Join(tickets, "samples", "flightticket.yaml"),
-			[]string{"AIRLINE=" + airline.URL, "TESTBED_CONFINE=no"}, map[string]types.GomegaMatcher{
-				generation:      Equal("does not apply: its status has no conditions"),
-				changed:         ownsNothing,
-				deleted:         ownsNothing,
-				sharedOwned:     ownsNothing,
-				sharedCondition: Equal("does not apply: its status has no conditions"),
-				restarted:       ownsNoWorkload,
-				autoscaled:      ownsNoWorkload,
-				rewritten:       ownsNothing,
-				reported:        ownsNothing,
-				healed:          ownsNothing,
-				undecodable:     noMisfit,
-				orphaned:        ownsNothing,
-				restoredFirst:   ownsNothing,
-				restoredLast:    ownsNothing,
-				upgraded:        noVersionBefore,
-				elected:         Equal("does not apply: the manifests ask for one replica of the manager"),
-			}, nil},
 		{"many faults", brokenBy("drift-left-alone", "status-rewritten-after-restart", "testdata/faults"), memcached, []string{"TESTBED_EXPECTED=to be put back"}, map[string]types.GomegaMatcher{
 			generation: MatchRegexp(`^does not hold: expected conditions of generation 1; last seen: Available=True/AllReplicasReady \(generation 0\)`),
 			changed:    MatchRegexp(`^does not hold: Deployment .*/changed-.*: expected .* at /metadata/labels/.* to be put back; last seen: other`),
@@ -138,65 +126,22 @@ func TestSamples(t *testing.T) {
 			owners:     MatchRegexp(`(?s)^does not hold: expected the permission to update the finalizers .* last seen: .*cannot set blockOwnerDeletion`),
 			wide:       Equal(`does not hold: expected roles that name each group, resource and verb; last seen: * deployments.apps`),
 		}, []string{generation, changed, deleted, quiet, distinct, conflict, restart, owners, background, foreground, wide}},
-		{"what is left", brokenBy("no-owner-reference"), memcached, []string{"TESTBED_EXPECTED=what belongs to"}, map[string]types.GomegaMatcher{
-			background: MatchRegexp(`^does not hold: what belongs to background-.*: expected it to be gone; last seen: .*Deployment background-`),
-			foreground: MatchRegexp(`^does not hold: what belongs to foreground-.*: expected it to be gone; last seen: .*Deployment foreground-`),
-			unattended: MatchRegexp(`^does not hold: what belongs to unattended-.*: expected it to be gone; last seen: .*Deployment unattended-`),
-			changed:    ownsNothing,
-			deleted:    ownsNothing,
-			wide:       HavePrefix("holds: no request used "),
-		}, []string{background, foreground, unattended, changed, deleted, wide}},
 		{"what is taken from others", brokenBy("foreign-fields-dropped", "foreign-annotations-dropped", "foreign-conditions-dropped", "testdata/taken-over"), memcached, nil, map[string]types.GomegaMatcher{
 			sharedOwned:     MatchRegexp(`^does not hold: Deployment shared-.*: expected the annotation and the label and the finalizer example.com/foreign of another program to stay; last seen: it is gone`),
 			sharedObject:    MatchRegexp(`^does not hold: Memcached held-.*: expected the label and the finalizer example.com/foreign of another program to stay; last seen: it is gone`),
 			sharedCondition: MatchRegexp(`^does not hold: expected the condition example.com/Foreign of another program to stay; last seen: Available`),
 			restarted:       MatchRegexp(`^does not hold: Deployment restarted-.*: expected the operator to leave a restart alone; last seen: `),
 		}, []string{sharedOwned, sharedObject, sharedCondition, restarted}},
-		{"what is taken from others after a start", brokenBy("testdata/taken-at-start"), memcached, nil, map[string]types.GomegaMatcher{
-			sharedOwned: MatchRegexp(`^does not hold: Deployment shared-.*: expected the annotation example.com/foreign of another program to stay; last seen: it is gone`),
-			restarted:   MatchRegexp(`^does not hold: Deployment restarted-.*: expected the operator to leave a restart alone; last seen: `),
-		}, []string{sharedOwned, restarted}},
-		{"a contest without an end", brokenBy("testdata/endless"), memcached, nil, map[string]types.GomegaMatcher{
-			autoscaled: MatchRegexp(`^does not hold: Deployment autoscaled-.*: expected at most 20 writes after a change by another program; last seen: `),
-			rewritten:  MatchRegexp(`^does not hold: Deployment rewritten-.*: expected at most 20 writes after a change by another program; last seen: `),
-		}, []string{autoscaled, rewritten}},
-		{"refusals that nothing reports, and attempts without a pause", brokenBy("testdata/silent", "failure-in-a-hot-loop"), memcached, []string{"TESTBED_EXPECTED=neither does"}, map[string]types.GomegaMatcher{
-			reported: MatchRegexp(`^does not hold: lasting-.*: expected its status or a warning to report .*; last seen: neither does`),
-			healed:   MatchRegexp(`^does not hold: .* expected at most 60 writes; last seen: \d+:`),
-		}, []string{reported, healed}},
-		{"refusals for good", brokenBy("forbidden-for-good"), memcached, []string{"TESTBED_EXPECTED=no longer refuses"}, map[string]types.GomegaMatcher{
-			healed: MatchRegexp(`^does not hold: lasting-.*: expected the operator to create what the API server no longer refuses; last seen: no Deployment`),
-		}, []string{healed}},
-		{"a laxer CRD", brokenBy("undecodable-allowed"), memcached, nil, nil, []string{undecodable}},
-		{"a laxer CRD, and a finalizer", brokenBy("undecodable-allowed", "unneeded-finalizer"), memcached, nil, nil, []string{undecodable}},
 		// The other points have an operator that works.
 		{"a cache that one object stops, and a finalizer", brokenBy("undecodable-allowed", "undecodable-stops-all", "unneeded-finalizer"), memcached, []string{"TESTBED_EXPECTED=to be served while"}, map[string]types.GomegaMatcher{
 			undecodable: MatchRegexp(`^does not hold: other-.*: expected it to be served while there is undecodable-.*, which has 2024-01-01t00:00:00z at /status/conditions/0/lastTransitionTime; last seen: it is not`),
 		}, []string{undecodable, background}},
-		{"what is deleted although it is to stay", brokenBy("orphan-deleted"), memcached, nil, map[string]types.GomegaMatcher{
-			orphaned: MatchRegexp(`^does not hold: Deployment orphaned-.*: expected it to stay, because the deletion of its owner asked for that; last seen: it is deleted`),
-		}, []string{orphaned}},
 		{"what is not adopted", brokenBy("restored-left-alone"), memcached, []string{"TESTBED_EXPECTED=to belong to the new"}, map[string]types.GomegaMatcher{
 			restoredFirst: MatchRegexp(`^does not hold: a restore of restored-.*: expected Deployment restored-.* to belong to the new Memcached of the same name; last seen: it does not`),
 		}, []string{restoredFirst}},
 		{"writes that a crash cuts short", brokenBy("testdata/half-done"), memcached, []string{"TESTBED_EXPECTED=as without the crash"}, map[string]types.GomegaMatcher{
 			crashed: MatchRegexp(`^does not hold: cut-.*: expected it to own 1 Deployment, as without the crash after write 1; last seen: nothing`),
 		}, []string{crashed}},
-		{"what is neither adopted nor reported, and caches that are trusted", brokenBy("restored-left-alone", "testdata/silent", "testdata/named-by-uid", "testdata/trusting"), memcached, []string{"TESTBED_EXPECTED=to belong to the new\nas without watches"}, map[string]types.GomegaMatcher{
-			orphaned:     MatchRegexp(`^does not hold: orphaned-.*: expected Deployment orphaned-.* to belong to the new Memcached of the same name; last seen: it does not, and its status reports nothing about that`),
-			restoredLast: MatchRegexp(`^does not hold: a restore of restored-.*: expected Deployment restored-.* to belong to the new Memcached of the same name; last seen: it does not`),
-			stale:        MatchRegexp(`^does not hold: behind-.*: expected it to own 1 Deployment, as without watches of .* that are behind from write \d+ on; last seen: 2 Deployment`),
-		}, []string{orphaned, restoredLast, stale}},
-		{"an upgrade", healthy, memcached, []string{"FROM=builds/annotated"}, nil, []string{upgraded}},
-		{"an upgrade that restarts pods", healthy, memcached, []string{"FROM=builds/with-a-variable"}, map[string]types.GomegaMatcher{
-			upgraded: MatchRegexp(`^does not hold: expected the upgrade to restart no pod; last seen: Pod upgraded-.* is gone`),
-		}, []string{upgraded}},
-		{"an upgrade that never ends", brokenBy("testdata/migrating"), memcached, []string{"FROM=" + ours.Binary}, map[string]types.GomegaMatcher{
-			upgraded: MatchRegexp(`^does not hold: deployments .*/upgraded-.*: expected at most 20 writes after the upgrade; last seen: `),
-		}, []string{upgraded}},
-		{"a version before that does not start", healthy, memcached, []string{"FROM=/bin/false"}, map[string]types.GomegaMatcher{
-			upgraded: MatchRegexp(`^not tried: the version before does not start: `),
-		}, []string{upgraded}},
 		{"a manager that administrators refuse", brokenBy("testdata/manifests"), memcached, nil, map[string]types.GomegaMatcher{
 			restricted: MatchRegexp(`^does not hold: expected the manager's pods to meet the Pod Security Standard restricted; last seen: .*runAsNonRoot`),
 			readOnly:   MatchRegexp(`^does not hold: expected each container of the manager's pods to have readOnlyRootFilesystem; last seen: manager does not`),
@@ -213,19 +158,92 @@ func TestSamples(t *testing.T) {
 		{"what is not served", healthy, write(t, "unknown.yaml", "apiVersion: example.com/v1\nkind: Unknown\n", 0o600), nil, map[string]types.GomegaMatcher{
 			conformance.Gate: MatchRegexp(`^does not hold: expected the API server to serve the sample's kind; last seen: .*no matches for kind "Unknown"`),
 		}, nil},
-		{"companions", healthy, memcached, companions(t, beside), map[string]types.GomegaMatcher{
-			wide: HavePrefix("holds: no request used "),
-		}, []string{generation, changed, deleted, quiet, background, wide}},
-		{"a companion that is not served", healthy, memcached, companions(t, "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: settings}\n"), map[string]types.GomegaMatcher{
-			conformance.Gate: MatchRegexp(`^does not hold: expected the API server to serve the kind of the companion Unknown settings; last seen: .*no matches for kind "Unknown"`),
-		}, nil},
 		{"a hostile program", attacking, memcached, token, map[string]types.GomegaMatcher{
 			framework.StartOfOperator: ContainSubstring("hostile: reached []"),
 		}, nil},
 		{"a hostile program that is trusted", attacking, memcached, append(token, "TESTBED_CONFINE=no"), map[string]types.GomegaMatcher{
 			framework.StartOfOperator: ContainSubstring("hostile: reached [a file, a variable, a server, another program]"),
 		}, nil},
-	} {
+	}
+	if nightly {
+		rows = []row{
+			// The status comes when all that belongs to an object has long been ready.
+			{"a status that is late", brokenBy("testdata/slow"), memcached, nil, nil, []string{generation, quiet}},
+			// The status comes before anything belongs to an object.
+			{"a status that is early", brokenBy("testdata/early"), memcached, nil, nil, []string{generation, changed, deleted, sharedOwned}},
+			{"a resource without a namespace", func(t *testing.T) conformance.Prepared {
+				return withoutNamespace(t, build(t, "./tutorial/informer-queue/cmd"), tickets)
+			}, filepath.Join(tickets, "samples", "flightticket.yaml"),
+				[]string{"AIRLINE=" + airline.URL, "TESTBED_CONFINE=no"}, map[string]types.GomegaMatcher{
+					generation:      Equal("does not apply: its status has no conditions"),
+					changed:         ownsNothing,
+					deleted:         ownsNothing,
+					sharedOwned:     ownsNothing,
+					sharedCondition: Equal("does not apply: its status has no conditions"),
+					restarted:       ownsNoWorkload,
+					autoscaled:      ownsNoWorkload,
+					rewritten:       ownsNothing,
+					reported:        ownsNothing,
+					healed:          ownsNothing,
+					undecodable:     noMisfit,
+					orphaned:        ownsNothing,
+					restoredFirst:   ownsNothing,
+					restoredLast:    ownsNothing,
+					upgraded:        noVersionBefore,
+					elected:         Equal("does not apply: the manifests ask for one replica of the manager"),
+				}, nil},
+			{"what is left", brokenBy("no-owner-reference"), memcached, []string{"TESTBED_EXPECTED=what belongs to"}, map[string]types.GomegaMatcher{
+				background: MatchRegexp(`^does not hold: what belongs to background-.*: expected it to be gone; last seen: .*Deployment background-`),
+				foreground: MatchRegexp(`^does not hold: what belongs to foreground-.*: expected it to be gone; last seen: .*Deployment foreground-`),
+				unattended: MatchRegexp(`^does not hold: what belongs to unattended-.*: expected it to be gone; last seen: .*Deployment unattended-`),
+				changed:    ownsNothing,
+				deleted:    ownsNothing,
+				wide:       HavePrefix("holds: no request used "),
+			}, []string{background, foreground, unattended, changed, deleted, wide}},
+			{"what is taken from others after a start", brokenBy("testdata/taken-at-start"), memcached, nil, map[string]types.GomegaMatcher{
+				sharedOwned: MatchRegexp(`^does not hold: Deployment shared-.*: expected the annotation example.com/foreign of another program to stay; last seen: it is gone`),
+				restarted:   MatchRegexp(`^does not hold: Deployment restarted-.*: expected the operator to leave a restart alone; last seen: `),
+			}, []string{sharedOwned, restarted}},
+			{"a contest without an end", brokenBy("testdata/endless"), memcached, nil, map[string]types.GomegaMatcher{
+				autoscaled: MatchRegexp(`^does not hold: Deployment autoscaled-.*: expected at most 20 writes after a change by another program; last seen: `),
+				rewritten:  MatchRegexp(`^does not hold: Deployment rewritten-.*: expected at most 20 writes after a change by another program; last seen: `),
+			}, []string{autoscaled, rewritten}},
+			{"refusals that nothing reports, and attempts without a pause", brokenBy("testdata/silent", "failure-in-a-hot-loop"), memcached, []string{"TESTBED_EXPECTED=neither does"}, map[string]types.GomegaMatcher{
+				reported: MatchRegexp(`^does not hold: lasting-.*: expected its status or a warning to report .*; last seen: neither does`),
+				healed:   MatchRegexp(`^does not hold: .* expected at most 60 writes; last seen: \d+:`),
+			}, []string{reported, healed}},
+			{"refusals for good", brokenBy("forbidden-for-good"), memcached, []string{"TESTBED_EXPECTED=no longer refuses"}, map[string]types.GomegaMatcher{
+				healed: MatchRegexp(`^does not hold: lasting-.*: expected the operator to create what the API server no longer refuses; last seen: no Deployment`),
+			}, []string{healed}},
+			{"a laxer CRD", brokenBy("undecodable-allowed"), memcached, nil, nil, []string{undecodable}},
+			{"a laxer CRD, and a finalizer", brokenBy("undecodable-allowed", "unneeded-finalizer"), memcached, nil, nil, []string{undecodable}},
+			{"what is deleted although it is to stay", brokenBy("orphan-deleted"), memcached, nil, map[string]types.GomegaMatcher{
+				orphaned: MatchRegexp(`^does not hold: Deployment orphaned-.*: expected it to stay, because the deletion of its owner asked for that; last seen: it is deleted`),
+			}, []string{orphaned}},
+			{"what is neither adopted nor reported, and caches that are trusted", brokenBy("restored-left-alone", "testdata/silent", "testdata/named-by-uid", "testdata/trusting"), memcached, []string{"TESTBED_EXPECTED=to belong to the new\nas without watches"}, map[string]types.GomegaMatcher{
+				orphaned:     MatchRegexp(`^does not hold: orphaned-.*: expected Deployment orphaned-.* to belong to the new Memcached of the same name; last seen: it does not, and its status reports nothing about that`),
+				restoredLast: MatchRegexp(`^does not hold: a restore of restored-.*: expected Deployment restored-.* to belong to the new Memcached of the same name; last seen: it does not`),
+				stale:        MatchRegexp(`^does not hold: behind-.*: expected it to own 1 Deployment, as without watches of .* that are behind from write \d+ on; last seen: 2 Deployment`),
+			}, []string{orphaned, restoredLast, stale}},
+			{"an upgrade", healthy, memcached, []string{"FROM=builds/annotated"}, nil, []string{upgraded}},
+			{"an upgrade that restarts pods", healthy, memcached, []string{"FROM=builds/with-a-variable"}, map[string]types.GomegaMatcher{
+				upgraded: MatchRegexp(`^does not hold: expected the upgrade to restart no pod; last seen: Pod upgraded-.* is gone`),
+			}, []string{upgraded}},
+			{"an upgrade that never ends", brokenBy("testdata/migrating"), memcached, []string{"FROM=" + ours.Binary}, map[string]types.GomegaMatcher{
+				upgraded: MatchRegexp(`^does not hold: deployments .*/upgraded-.*: expected at most 20 writes after the upgrade; last seen: `),
+			}, []string{upgraded}},
+			{"a version before that does not start", healthy, memcached, []string{"FROM=/bin/false"}, map[string]types.GomegaMatcher{
+				upgraded: MatchRegexp(`^not tried: the version before does not start: `),
+			}, []string{upgraded}},
+			{"companions", healthy, memcached, companions(t, beside), map[string]types.GomegaMatcher{
+				wide: HavePrefix("holds: no request used "),
+			}, []string{generation, changed, deleted, quiet, background, wide}},
+			{"a companion that is not served", healthy, memcached, companions(t, "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: settings}\n"), map[string]types.GomegaMatcher{
+				conformance.Gate: MatchRegexp(`^does not hold: expected the API server to serve the kind of the companion Unknown settings; last seen: .*no matches for kind "Unknown"`),
+			}, nil},
+		}
+	}
+	for _, tc := range rows {
 		t.Run(tc.name, func(t *testing.T) {
 			g := NewWithT(t)
 			if _, err := confinement.Supported(); err != nil && tc.name == "a hostile program" {

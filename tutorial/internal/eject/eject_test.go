@@ -134,17 +134,41 @@ func TestEjectWithoutAProgram(t *testing.T) {
 	g.Expect(filepath.Join(to, "go.mod")).To(BeAnExistingFile())
 }
 
-// A copy of each chapter and of the finished operator is a project of its own: it compiles with its tests where there is no
-// repository, names nothing of it, and what is generated is what its own Makefile generates. The tests that can read a file
-// pass there, too. The others can't see a difference, so they run only where the operator is.
+// A copy of the finished operator is a project of its own: it compiles with its tests where there is no repository, names nothing of it, and
+// what is generated is what its own Makefile generates. The tests that can read a file pass there, too. The others can't see a difference, so
+// they run only where the operator is.
 func TestEjectedProjects(t *testing.T) {
 	tier.All(t)
+	t.Run("operator", func(t *testing.T) {
+		t.Parallel()
+		// One of its tests runs make generate manifests.
+		standsAlone(t, eject.Options{Directory: eject.Operator, Without: eject.OperatorOwn},
+			"go build -o bin/manager ./cmd")
+	})
+	ejectChapters(t, func(name string) bool { return name == typical })
+}
+
+// The same is true of each chapter.
+func TestEjectedChapters(t *testing.T) {
+	tier.Nightly(t)
+	ejectChapters(t, func(name string) bool { return name != typical })
+}
+
+// typical is the chapter whose copy every change is tried with: the last one with all that chapters have.
+const typical = "15-versions"
+
+// ejectChapters looks at copies of the chapters with a Makefile that are chosen.
+func ejectChapters(t *testing.T, chosen func(name string) bool) {
+	t.Helper()
 	makefiles, err := filepath.Glob(filepath.Join(root, "tutorial", "*", "Makefile"))
 	if err != nil || len(makefiles) == 0 {
 		t.Fatalf("chapters with a Makefile: %q, %v", makefiles, err)
 	}
 	for _, makefile := range makefiles {
 		name := filepath.Base(filepath.Dir(makefile))
+		if !chosen(name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var commands []string
@@ -154,12 +178,6 @@ func TestEjectedProjects(t *testing.T) {
 			standsAlone(t, eject.Options{Directory: "tutorial/" + name, Without: chapter.Own}, commands...)
 		})
 	}
-	t.Run("operator", func(t *testing.T) {
-		t.Parallel()
-		// One of its tests runs make generate manifests.
-		standsAlone(t, eject.Options{Directory: eject.Operator, Without: eject.OperatorOwn},
-			"go build -o bin/manager ./cmd")
-	})
 }
 
 // standsAlone makes a copy, runs the commands in it, and looks at what it is then.
