@@ -259,8 +259,8 @@ soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and fa
 	@TESTBED_TIER=nightly CLUSTER=embedded go test -count=1 -v -timeout=0 -run='^TestSoak$$' ./e2e/memcached $(ARGS)
 
 .PHONY: conformance
-conformance: $(TESTBED) ## Check any operator, point by point: OPERATOR=executable or image, MANIFESTS=directory, MAPPING=file or SAMPLE=file, CRDS=files, FROM=previous version, ALL=yes
-	@$(TESTBED) conformance --operator='$(OPERATOR)' --from='$(FROM)' --manifests='$(MANIFESTS)' --mapping='$(MAPPING)' --sample='$(SAMPLE)' --crds='$(CRDS)' $(if $(ALL),--all) $(ARGS)
+conformance: own-cluster $(TESTBED) ## Check any operator, point by point: OPERATOR=executable or image, MANIFESTS=directory, MAPPING=file or SAMPLE=file, CRDS=files, FROM=previous version, ALL=yes, CLUSTER=kind
+	@$(TESTBED) conformance $(if $(on-kind),--cluster=kind) --operator='$(OPERATOR)' --from='$(FROM)' --manifests='$(MANIFESTS)' --mapping='$(MAPPING)' --sample='$(SAMPLE)' --crds='$(CRDS)' $(if $(ALL),--all) $(ARGS)
 
 .PHONY: test-race
 test-race: ## Look for data races in what needs no cluster, and in the operator during its suite. Needs a C compiler. Takes long.

@@ -16,7 +16,7 @@ NAME = testbed
 used-by-NAME = demo up env status logs down install uninstall run deploy undeploy cert-manager learn e2e
 # The operator's suite needs real nodes, so it runs on kind unless you say otherwise; everything else needs no Docker.
 CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embedded)
-used-by-CLUSTER = demo test test-all up env status logs down install uninstall run deploy undeploy cert-manager learn e2e demo-picture conditions-picture
+used-by-CLUSTER = demo test test-all up env status logs down install uninstall run deploy undeploy cert-manager learn e2e demo-picture conditions-picture conformance
 STAGE =
 used-by-STAGE = test generate manifests build install uninstall run docker-build docker-push docker-buildx build-installer build-chart deploy undeploy eject learn start hint solution diff class-new class-handout class-collect class-serve class-grade class-export class-forget e2e mutants class-proof
 DEBUG =
@@ -131,8 +131,8 @@ comma = ,
 # variables called TESTBED_* are mistakes.
 testbed-variables = TESTBED_ARTIFACTS TESTBED_ASSETS TESTBED_CACHE TESTBED_CLUSTER TESTBED_DOWNLOAD TESTBED_EXPECTED TESTBED_FAILURES TESTBED_GOFLAGS \
 	TESTBED_KUBECONFIG TESTBED_MIRROR TESTBED_REPORT TESTBED_SEED TESTBED_STATE TESTBED_TIER TESTBED_TIMEOUT TESTBED_TIMEOUT_FAILING
-internal-variables = TESTBED_CLEANS TESTBED_CONFINE TESTBED_EVENTS TESTBED_GO TESTBED_GO_PROFILE TESTBED_MUTANT TESTBED_OVERLAY TESTBED_POOL TESTBED_PROSE TESTBED_REAPS \
-	TESTBED_RUNS TESTBED_SELECTION TESTBED_SUPERVISES TESTBED_TESTS TESTBED_TESTS_KEY TESTBED_TMPDIR TESTBED_TRACEE TESTBED_WATCHED
+internal-variables = TESTBED_CLEANS TESTBED_CONFINE TESTBED_EVENTS TESTBED_GO TESTBED_GO_PROFILE TESTBED_IMAGES TESTBED_MUTANT TESTBED_OVERLAY TESTBED_POOL TESTBED_PROSE TESTBED_REAPS \
+	TESTBED_REPRESENTS TESTBED_RUNS TESTBED_SELECTION TESTBED_SUPERVISES TESTBED_TESTS TESTBED_TESTS_KEY TESTBED_TMPDIR TESTBED_TRACEE TESTBED_WATCHED
 passed-on = $(testbed-variables) $(internal-variables) KIND_NODE_IMAGE MEMCACHED_IMAGE KUBECONFIG CI DEBIAN_MIRROR PATH HOME TMPDIR SHELL GO% KIND_% DOCKER_% \
 	%_PROXY %_proxy
 

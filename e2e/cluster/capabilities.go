@@ -47,7 +47,7 @@ type Capabilities struct {
 	Stock func(ctx context.Context, variable, image string) (string, error)
 	// StockAs does so for manifests that name the image: what is made from source gets its name, too.
 	StockAs func(ctx context.Context, image string) error
-	// Signal sends a signal, such as "KILL", to the processes in a pod that are called program.
+	// Signal sends a signal, such as "KILL", to the processes in a pod that are called program, or to all if program is empty.
 	Signal func(ctx context.Context, pod *corev1.Pod, program, signal string) error
 	// StopNode stops a node as a loss of power does, and StartNode starts it again.
 	StopNode  func(ctx context.Context, node string) error

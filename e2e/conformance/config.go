@@ -18,6 +18,9 @@ import (
 // ConfigFile is the name of the file that authors keep beside their operator.
 const ConfigFile = "conformance.yaml"
 
+// Clusters are the kinds of clusters on which an operator can be checked, the default first. See package cluster.
+var Clusters = []string{"embedded", "kind"}
+
 // Config is the content of an author's file about an operator: how to run it, what to create, and which points are known not to hold. For a
 // Memcached operator, it has the fields of a [Mapping] instead of samples, so a mapping is a Config, too.
 type Config struct {
@@ -25,6 +28,10 @@ type Config struct {
 	// Executable or Image is the operator. An image is anything that image.Open takes.
 	Executable string `json:"executable,omitempty"`
 	Image      string `json:"image,omitempty"`
+	// Cluster is "embedded" or "kind", where an image runs in a pod. Empty means embedded.
+	Cluster string `json:"cluster,omitempty"`
+	// Load are archives of other images, which are loaded onto the nodes of a kind cluster.
+	Load []string `json:"load,omitempty"`
 	// Manifests and CRDs are those of [Foreign].
 	Manifests string   `json:"manifests,omitempty"`
 	CRDs      []string `json:"crds,omitempty"`
@@ -103,8 +110,10 @@ func (c *Config) resolve(directory string) error {
 		return err
 	}
 	paths := []*string{&c.Executable, &c.Manifests, &c.Directory, &c.From.Executable, &c.From.Manifests}
-	for i := range c.CRDs {
-		paths = append(paths, &c.CRDs[i])
+	for _, files := range [][]string{c.CRDs, c.Load} {
+		for i := range files {
+			paths = append(paths, &files[i])
+		}
 	}
 	for i := range c.Samples {
 		c.Samples[i].Name = c.Samples[i].File
@@ -131,6 +140,9 @@ func (c Config) check() error {
 	if c.Executable != "" && c.Image != "" {
 		return errors.New("it has both executable and image: keep the one to check")
 	}
+	if c.Cluster != "" && !slices.Contains(Clusters, c.Cluster) {
+		return fmt.Errorf("cluster is %q: use one of %s", c.Cluster, strings.Join(Clusters, ", "))
+	}
 	if c.From.Executable != "" && c.From.Image != "" {
 		return errors.New("from has both executable and image: keep the version before")
 	}
@@ -148,7 +160,7 @@ func (c Config) check() error {
 			return err
 		}
 	}
-	files := append([]string{c.Executable, c.Manifests, c.Directory, c.From.Executable, c.From.Manifests}, c.CRDs...)
+	files := append([]string{c.Executable, c.Manifests, c.Directory, c.From.Executable, c.From.Manifests}, slices.Concat(c.CRDs, c.Load)...)
 	for _, sample := range c.Samples {
 		if sample.File == "" {
 			return errors.New("one of the samples has no file: add the file of a custom resource")

@@ -28,10 +28,12 @@ func inDirectory(t *testing.T, files map[string]string) string {
 
 func TestReadConfig(t *testing.T) {
 	g := NewWithT(t)
-	directory := inDirectory(t, map[string]string{"bin/manager": "", "install.yaml": "", "v1/manager": "", "v1/install.yaml": "", "certificates.yaml": "", "samples/a.yaml": "", "secret.yaml": "", "conformance.yaml": `
+	directory := inDirectory(t, map[string]string{"bin/manager": "", "install.yaml": "", "v1/manager": "", "v1/install.yaml": "", "certificates.yaml": "", "images.tar": "", "samples/a.yaml": "", "secret.yaml": "", "conformance.yaml": `
 executable: bin/manager
 manifests: install.yaml
 from: {executable: v1/manager, manifests: v1/install.yaml}
+cluster: kind
+load: [images.tar]
 crds: [certificates.yaml]
 directory: samples
 args: [--leader-elect=false]
@@ -52,6 +54,8 @@ known:
 	g.Expect(config.Manifests).To(Equal(in("install.yaml")))
 	g.Expect(config.From).To(Equal(conformance.Version{Executable: in("v1/manager"), Manifests: in("v1/install.yaml")}))
 	g.Expect(config.CRDs).To(Equal([]string{in("certificates.yaml")}))
+	g.Expect(config.Cluster).To(Equal("kind"))
+	g.Expect(config.Load).To(Equal([]string{in("images.tar")}))
 	g.Expect(config.Directory).To(Equal(in("samples")))
 	g.Expect(config.Args).To(Equal([]string{"--leader-elect=false"}))
 	g.Expect(config.Env).To(Equal([]string{"COLOR=red"}))
@@ -119,6 +123,7 @@ func TestReadConfigRefuses(t *testing.T) {
 		"a text in place of a list":   {"args: --a\n", "line 1: args wants a list"},
 		"a list in place of a text":   {"image:\n- a\n", "line 2: image wants a single value"},
 		"a text in place of a sample": {"samples:\n- a.yaml\n", "line 2: an entry of samples wants keys and values"},
+		"a cluster of another kind":   {"cluster: minikube\n", `cluster is "minikube": use one of embedded, kind`},
 		"a text alone":                {"operator\n", "line 1: the file wants keys and values"},
 		"a key twice":                 {"image: a\nimage: b\n", `line 2: the key "image" is there twice`},
 		"what is not YAML":            {"image: [\n", "yaml: line"},

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/cluster/supervisor"
 	"github.com/example/operator-testbed/e2e/conformance"
@@ -35,9 +36,10 @@ var (
 // TestMain runs the suite with the operator that `testbed conformance` has prepared: its executable is $OPERATOR, its manifests are
 // $MANIFESTS, and its API is what $MAPPING says, or it is given by $SAMPLE, and $COMPANIONS that the sample
 // refers to. $FROM is the executable of the version before, and $FROM_MANIFESTS are its manifests. Without them it is the operator of this
-// repository.
+// repository. With $TESTBED_IMAGES, it is the image that the manifests name.
 func TestMain(m *testing.M) {
 	supervisor.Main()
+	runner.Main()
 	// Errors alone go to stderr. The API server's warnings don't: what the checks do to the operator's objects is meant.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
@@ -61,7 +63,8 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	if os.Getenv("CLUSTER") != "" && os.Getenv("OPERATOR") == "" {
+	inPods := os.Getenv("TESTBED_IMAGES") != ""
+	if os.Getenv("CLUSTER") != "" && os.Getenv("OPERATOR") == "" && !inPods {
 		work, err := os.MkdirTemp("", "conformance-")
 		if err != nil {
 			return 1, err
@@ -71,12 +74,23 @@ func run(m *testing.M) (code int, err error) {
 			return 1, err
 		}
 	}
-	if before := os.Getenv("FROM"); before != "" {
+	if before := os.Getenv("FROM"); before != "" || os.Getenv("FROM_MANIFESTS") != "" {
 		checks.Before = &conformance.Prepared{Binary: before, Manifests: cmp.Or(os.Getenv("FROM_MANIFESTS"), os.Getenv("MANIFESTS"))}
 	}
-	manifests := os.Getenv("MANIFESTS")
+	manifests, trial := os.Getenv("MANIFESTS"), ""
+	if inPods {
+		directory, err := os.MkdirTemp("", "conformance-trial-")
+		if err != nil {
+			return 1, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+		if trial, err = writeTrial(directory); err != nil {
+			return 1, err
+		}
+	}
 	suite = framework.New(framework.Options{
 		Name:          "conformance",
+		Sample:        trial,
 		CRDs:          []string{manifests},
 		Package:       "../../operator/cmd",
 		Config:        manifests,
@@ -101,6 +115,16 @@ func TestPoints(t *testing.T) {
 			}
 		})
 	}
+}
+
+// writeTrial writes the object with which webhooks are tried to a file in the directory.
+func writeTrial(directory string) (file string, err error) {
+	content, err := yaml.Marshal(checks.New("", "trial", 1, 11211))
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(directory, "trial.yaml")
+	return file, os.WriteFile(file, content, 0o600)
 }
 
 // prepareOurs makes the operator of this repository ready, as its Helm chart deploys it, in an image. The names and the namespace are

@@ -56,7 +56,7 @@ func (f Foreign) selectManager(m manifest.Set) (manifest.Set, []string, error) {
 	var notes []string
 	for _, object := range found {
 		if isOther(object) {
-			notes = append(notes, fmt.Sprintf("left out %s %s: only the manager runs, as a process", object.GetKind(), object.GetName()))
+			notes = append(notes, fmt.Sprintf("left out %s %s: only the manager runs", object.GetKind(), object.GetName()))
 		}
 	}
 	objects := slices.DeleteFunc(m.Objects(), isOther)

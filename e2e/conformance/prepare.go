@@ -33,12 +33,16 @@ type Foreign struct {
 	Args, Env []string
 	// Sample is the custom resource that it serves, or nil if there is a mapping.
 	Sample *Sample
+	// InPods says that its image runs in pods. Otherwise, its executable runs as a process.
+	InPods bool
 }
 
 // Prepared is an operator that a suite can run.
 type Prepared struct {
-	// Binary is its executable.
+	// Binary is its executable, if it runs as a process.
 	Binary string
+	// Archive is a file with its image, as `docker save` writes it, if it runs in pods.
+	Archive string
 	// Manifests is a file with the manifests that install it.
 	Manifests string
 	// Notes are sentences about what differs from the author's manifests.
@@ -55,7 +59,12 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	elects, program, err := f.configure(ctx, rendered, work)
+	prepared := Prepared{Manifests: filepath.Join(work, "manifests.yaml")}
+	if f.InPods {
+		prepared.Archive, err = f.configurePods(ctx, rendered, work)
+	} else {
+		prepared.Binary, prepared.Notes, err = f.configure(ctx, rendered, work)
+	}
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -63,7 +72,11 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	manager, err := rendered.Manager()
+	find := rendered.Manager
+	if f.InPods {
+		find = rendered.ManagerInPods
+	}
+	manager, err := find()
 	if unknown := new(manifest.UnknownVariableError); errors.As(err, &unknown) {
 		err = fmt.Errorf("%w, for example with --env=%s=VALUE", err, unknown.Variable)
 	}
@@ -80,11 +93,7 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	notes = append(others, notes...)
-	if elects {
-		notes = append(notes, "switched leader election off: outside of a pod, nothing says in which namespace the manager runs")
-	}
-	prepared := Prepared{Binary: program.Path, Manifests: filepath.Join(work, "manifests.yaml"), Notes: notes}
+	prepared.Notes = slices.Concat(others, notes, prepared.Notes)
 	return prepared, os.WriteFile(prepared.Manifests, content, 0o600)
 }
 
@@ -166,14 +175,63 @@ func (f Foreign) program(ctx context.Context, manager *corev1.Container, work st
 	return img.Program(ctx, work, manager.Command, manager.Args)
 }
 
-// configure has the manager's Deployment say what the image and the options say. As for a kubelet, the Deployment prevails over the
-// image, and the options prevail over both. An operator that would elect a leader in its own namespace, but learns only from its
-// pod's files which that is, does not elect one: elects says so.
-func (f Foreign) configure(ctx context.Context, m manifest.Set, work string) (elects bool, program image.Program, err error) {
+// configure has the manager's Deployment say what the image and the options say, and returns the executable. As for a kubelet, the
+// Deployment prevails over the image, and the options prevail over both. An operator that would elect a leader in its own namespace, but
+// learns only from its pod's files which that is, does not elect one.
+func (f Foreign) configure(ctx context.Context, m manifest.Set, work string) (binary string, notes []string, err error) {
+	var program image.Program
+	err = f.edit(m, func(container *corev1.Container) error {
+		if program, err = f.program(ctx, container, work); err != nil {
+			return err
+		}
+		container.Args = slices.Concat(program.Args, container.Args)
+		if slices.ContainsFunc(container.Args, isElection) && !slices.ContainsFunc(container.Env, isNamespace) {
+			container.Args = append(container.Args, electionFlag+"=false")
+			notes = append(notes, "switched leader election off: outside of a pod, nothing says in which namespace the manager runs")
+		}
+		container.Args = append(container.Args, f.Args...)
+		container.Env = slices.Concat(variables(program.Env), container.Env, variables(f.Env))
+		return nil
+	})
+	return program.Path, notes, err
+}
+
+// configurePods has the manager's Deployment run the image, with the options, and returns an archive of the image.
+func (f Foreign) configurePods(ctx context.Context, m manifest.Set, work string) (archive string, err error) {
+	if image.IsProgram(f.Operator) {
+		return "", fmt.Errorf("%s is an executable, and on a kind cluster the operator runs as an image: give OPERATOR as an image, or leave CLUSTER=kind out", f.Operator)
+	}
+	img, err := image.Open(ctx, f.Operator)
+	if err != nil {
+		return "", err
+	}
+	archive = filepath.Join(work, "operator.tar")
+	reference, err := img.Archive(archive)
+	if err != nil {
+		return "", err
+	}
+	return archive, f.edit(m, func(container *corev1.Container) error {
+		container.Image, container.ImagePullPolicy = reference, corev1.PullIfNotPresent
+		if len(f.Args) > 0 && len(container.Args) == 0 && len(container.Command) == 0 { // or they would replace the image's own
+			if container.Args, err = img.Arguments(); err != nil {
+				return err
+			}
+		}
+		container.Args = append(container.Args, f.Args...)
+		for _, variable := range variables(f.Env) {
+			container.Env = slices.DeleteFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == variable.Name })
+			container.Env = append(container.Env, variable)
+		}
+		return nil
+	})
+}
+
+// edit changes the container that runs the operator in the manager's Deployment.
+func (f Foreign) edit(m manifest.Set, change func(*corev1.Container) error) error {
 	object := m.Select("Deployment")[0]
 	d, err := deploymentFrom(object)
 	if err != nil {
-		return false, program, err
+		return err
 	}
 	if _, named := d.Spec.Template.Annotations[manifest.DefaultContainer]; !named {
 		if runs := containersOf(d, f.Operator); len(runs) == 1 {
@@ -182,20 +240,13 @@ func (f Foreign) configure(ctx context.Context, m manifest.Set, work string) (el
 	}
 	container, err := manifest.ManagerContainer(d)
 	if err != nil {
-		return false, program, err
+		return err
 	}
-	if program, err = f.program(ctx, container, work); err != nil {
-		return false, program, err
+	if err := change(container); err != nil {
+		return err
 	}
-	container.Args = slices.Concat(program.Args, container.Args)
-	elects = slices.ContainsFunc(container.Args, isElection) && !slices.ContainsFunc(container.Env, isNamespace)
-	if elects {
-		container.Args = append(container.Args, electionFlag+"=false")
-	}
-	container.Args = append(container.Args, f.Args...)
-	container.Env = slices.Concat(variables(program.Env), container.Env, variables(f.Env))
 	object.Object, err = k8sruntime.DefaultUnstructuredConverter.ToUnstructured(d)
-	return elects, program, err
+	return err
 }
 
 // electionFlag is what kubebuilder calls the flag that has an operator elect a leader.

@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/crane"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/example/operator-testbed/e2e/conformance"
 	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
@@ -61,6 +63,52 @@ func TestPrepare(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(m.Args).To(Equal([]string{"--leader-elect", "--leader-elect=false", "--leader-elect=maybe"}))
 	g.Expect(m.Env).To(Equal([]string{"COLOR=red", "COLOR=blue=green"}))
+}
+
+// In a pod, the manager runs the image with its own entrypoint, and a kubelet knows what no process does.
+func TestPrepareForPods(t *testing.T) {
+	g := NewWithT(t)
+	config := v1.Config{Entrypoint: []string{"/run.sh"}, Cmd: []string{"--verbose"}}
+	archive := imagetest.Archive(t, map[string]v1.Image{"operator:1": imagetest.FromScratch(t, runtime.GOARCH, config, map[string][]byte{"run.sh": []byte("#!/bin/sh\n")})})
+	foreign := conformance.Foreign{
+		InPods: true, Operator: archive, Args: []string{"--color"}, Env: []string{"COLOR=blue=green"},
+		Manifests: write(t, "install.yaml", strings.NewReplacer("[--leader-elect]", "[]", "env: [", "env: [{name: NODE_NAME, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}, ").Replace(manager), 0o600),
+	}
+	prepared, err := foreign.Prepare(t.Context(), t.TempDir())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(prepared.Binary).To(BeEmpty())
+	g.Expect(prepared.Notes).To(BeEmpty())
+	loaded, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(prepared.Archive) })
+	g.Expect(err).NotTo(HaveOccurred())
+	manifests, err := manifest.Load(prepared.Manifests)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, container, err := manifests.Deployment()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(loaded).To(ConsistOf(HaveField("RepoTags", []string{container.Image})))
+	g.Expect(container.ImagePullPolicy).To(Equal(corev1.PullIfNotPresent))
+	g.Expect(container.Command).To(BeEmpty())
+	g.Expect(container.Args).To(Equal([]string{"--verbose", "--color"}))
+	g.Expect(container.Env).To(ConsistOf(HaveField("Name", "NODE_NAME"), Equal(corev1.EnvVar{Name: "COLOR", Value: "blue=green"})))
+
+	foreign.Manifests = write(t, "install.yaml", manager, 0o600)
+	prepared, err = foreign.Prepare(t.Context(), t.TempDir())
+	g.Expect(err).NotTo(HaveOccurred())
+	manifests, err = manifest.Load(prepared.Manifests)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, container, err = manifests.Deployment()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(container.Args).To(Equal([]string{"--leader-elect", "--color"}))
+}
+
+func TestPrepareForPodsRefuses(t *testing.T) {
+	g := NewWithT(t)
+	foreign := conformance.Foreign{InPods: true, Manifests: write(t, "install.yaml", manager, 0o600)}
+	foreign.Operator, _ = os.Executable()
+	_, err := foreign.Prepare(t.Context(), t.TempDir())
+	g.Expect(err).To(MatchError(HaveSuffix("is an executable, and on a kind cluster the operator runs as an image: give OPERATOR as an image, or leave CLUSTER=kind out")))
+	foreign.Operator = imagetest.Archive(t, map[string]v1.Image{"operator:1": imagetest.FromScratch(t, "s390x", v1.Config{}, nil)})
+	_, err = foreign.Prepare(t.Context(), t.TempDir())
+	g.Expect(err).To(MatchError(HaveSuffix("is for linux/s390x, and the nodes of a kind cluster are linux/" + runtime.GOARCH + " here: build it for that platform")))
 }
 
 // informed is a manager that knows its namespace, and mounts a Secret that its manifests lack beside one that they have.
@@ -114,7 +162,7 @@ func TestPrepareFindsTheManager(t *testing.T) {
 	unnamed := strings.ReplaceAll(proxied, "name: manager, image", "name: operator, image")
 	annotated := strings.Replace(unnamed, "metadata: {labels", "metadata: {annotations: {kubectl.kubernetes.io/default-container: operator}, labels", 1)
 	ours := []string{"--metrics-bind-address=:8080"}
-	leftOut := []string{"left out Deployment database: only the manager runs, as a process"}
+	leftOut := []string{"left out Deployment database: only the manager runs"}
 	unlabeled := strings.Replace(proxied, "control-plane", "app", 1)
 	for name, tc := range map[string]struct {
 		manifests, operator string

@@ -16,11 +16,11 @@ const (
 )
 
 // confinement says whether the operator under test was built from the tree of the one who runs the suite, and how it is confined if it was
-// not: the executable that $OPERATOR names may come from anywhere, unless $TESTBED_CONFINE says that it is trusted.
+// not: the executable that $OPERATOR names, or an image, may come from anywhere, unless $TESTBED_CONFINE says that it is trusted.
 func confinement() (own bool, c runner.Confinement, err error) {
 	text := os.Getenv(confineVariable)
 	switch {
-	case os.Getenv(operatorVariable) == "", text == "no":
+	case os.Getenv(operatorVariable) == "" && os.Getenv(imagesVariable) == "", text == "no":
 		return true, c, nil
 	case text == "":
 		return false, runner.Confinement{Optional: true, DeclaredPorts: true}, nil

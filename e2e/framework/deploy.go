@@ -4,12 +4,17 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/example/operator-testbed/e2e/framework/manifest"
 	"github.com/example/operator-testbed/e2e/framework/runner"
 )
+
+// imagesVariable lists archives of images: see the package's comment.
+const imagesVariable = "TESTBED_IMAGES"
 
 // Deploy deploys the operator as an image with that many pods until the test is done, sets s.Deployed, and returns when the pods are
 // available. Stop the process first: see [runner.Operator.Stop]. It skips the test if the operator is not deployed as an image, because
@@ -52,6 +57,43 @@ func (s *Suite) deploys() bool {
 	return s.cluster.Capabilities().LoadImage != nil && s.options.Project != "" && os.Getenv("OPERATOR") == ""
 }
 
+// inPods reports whether the operator under test always runs in pods: see $TESTBED_IMAGES.
+func (s *Suite) inPods() bool { return os.Getenv(imagesVariable) != "" }
+
+// loadImages loads the archives that $TESTBED_IMAGES lists.
+func (s *Suite) loadImages(ctx context.Context) error {
+	if !s.inPods() {
+		return nil
+	}
+	load := s.cluster.Capabilities().LoadImageArchive
+	if load == nil {
+		return fmt.Errorf("%s is set, and this cluster has no nodes that an image can be loaded onto: use CLUSTER=kind", imagesVariable)
+	}
+	for _, archive := range filepath.SplitList(os.Getenv(imagesVariable)) {
+		if err := load(ctx, archive); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pods returns how the operator runs in pods, or nil if it is a process.
+func (s *Suite) pods() (*runner.InPods, error) {
+	if !s.inPods() {
+		return nil, nil
+	}
+	signal := s.cluster.Capabilities().Signal
+	pods := &runner.InPods{
+		Kubeconfig: s.cluster.GetKubeconfig(),
+		Kill:       func(ctx context.Context, pod *corev1.Pod) error { return signal(ctx, pod, "", "KILL") },
+	}
+	var err error
+	if s.manifests.HasWebhooks() {
+		pods.Trial, err = s.sample()
+	}
+	return pods, err
+}
+
 // image returns the name of the operator's image.
 func (s *Suite) image() string { return "operator-testbed/operator-of-" + s.options.Name + ":suite" }
 
@@ -67,20 +109,18 @@ func (s *Suite) deploy(ctx context.Context, m manifest.Set, replicas int, patien
 }
 
 // sample returns the object to send to webhooks, or nil.
-func (s *Suite) sample() (client.Object, error) {
+func (s *Suite) sample() (*unstructured.Unstructured, error) {
 	if s.options.Sample == "" {
 		return nil, nil
 	}
-	objects, err := manifest.Render(s.options.Sample)
+	objects, err := manifest.Load(s.options.Sample)
 	if err != nil {
 		return nil, err
 	}
 	if len(objects.Objects()) != 1 {
 		return nil, fmt.Errorf("%s has %d objects, expected one to ask webhooks about", s.options.Sample, len(objects.Objects()))
 	}
-	sample := objects.Objects()[0]
-	sample.SetNamespace("default")
-	return sample, nil
+	return objects.Objects()[0], nil
 }
 
 // handOver stops the process and deploys the operator as an image, if it is deployed at all.

@@ -125,7 +125,11 @@ func (s *Suite) dropLeases(ctx context.Context) error {
 // it waits for the features' namespaces first, because their objects may have finalizers that only the operator removes.
 func (s *Suite) leave(ctx context.Context) error {
 	if s.foreign == nil {
-		return errors.Join(s.own.Shutdown(ctx), install.Remove(ctx, s.config, s.added))
+		err := s.own.Shutdown(ctx)
+		if os.Getenv(sharedVariable) != "" || s.cluster.Capabilities().Kept != "" { // or all of it goes with the cluster
+			err = errors.Join(err, install.Remove(ctx, s.config, s.added))
+		}
+		return err
 	}
 	left := s.untilNamespacesGone(ctx)
 	removable, err := s.removable(ctx)

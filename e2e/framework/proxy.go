@@ -25,6 +25,7 @@ import (
 // Via returns a change with which the operator reaches the API server in the way that edit sets, until its next restart.
 func (s *Scope) Via(ctx context.Context, edit func(*clientcmdapi.Cluster)) runner.Change {
 	s.Helper()
+	s.needs(!s.Operator.InPods(), "the operator runs in a pod, which reaches the API server as all pods do")
 	account := strings.Split(s.Operator.UserName(), ":") // system:serviceaccount:NAMESPACE:NAME
 	path := filepath.Join(s.TempDir(), "kubeconfig")
 	s.must(runner.Kubeconfig(ctx, s.Config, client.ObjectKey{Namespace: account[2], Name: account[3]}, path))
@@ -42,6 +43,7 @@ func (s *Scope) Via(ctx context.Context, edit func(*clientcmdapi.Cluster)) runne
 // is done, so restart the operator without it before that, in a Cleanup that is registered later.
 func (s *Scope) Proxied(ctx context.Context, intercept func(pass http.Handler) http.Handler) runner.Change {
 	s.Helper()
+	s.needs(!s.Operator.InPods(), "the operator runs in a pod, which reaches the API server as all pods do")
 	server, err := url.Parse(s.Config.Host)
 	s.must(err)
 	anonymous, err := rest.TransportFor(rest.AnonymousClientConfig(s.Config)) // the operator authenticates itself

@@ -22,7 +22,7 @@ var pins = []string{"kind/kubernetes", "kind/build"}
 
 // chosen are the variables that choose what a suite tests, or where. A result with one of them is never reused: they name what the Go
 // command can't see, or they are for a program that reads the suite's report.
-var chosen = []string{operatorVariable, "MANIFESTS", reportVariable, sharedVariable, "TESTBED_ASSETS", "KEEP"}
+var chosen = []string{operatorVariable, imagesVariable, "MANIFESTS", reportVariable, sharedVariable, "TESTBED_ASSETS", "KEEP"}
 
 // variables are the other ones that a result depends on.
 var variables = []string{

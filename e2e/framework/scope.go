@@ -218,7 +218,7 @@ func (s *Suite) open(ctx context.Context, _ *envconf.Config, t *testing.T, featu
 	can := s.cluster.Capabilities()
 	scope := &Scope{
 		T: t, Namespace: namespace, Client: s.client, Config: rest.CopyConfig(s.config), Kubeconfig: s.cluster.GetKubeconfig(), Operator: s.operator, History: recorder, Audit: s.auditLog(),
-		Cluster: can, Webhooks: s.callsProcess() || s.deployed != nil && s.manifests.HasWebhooks(), Deployed: s.deployed,
+		Cluster: can, Webhooks: s.callsProcess() || (s.deployed != nil || s.inPods()) && s.manifests.HasWebhooks(), Deployed: s.deployed,
 		values: newValues(s.seed, s.options.Name, feature.Name()), provider: s.cluster, manifests: s.manifests,
 	}
 	scope.timeout, scope.turns = s.patience()

@@ -35,9 +35,11 @@
 // start if the cluster has objects of the operator's kinds, or an operator that serves them (package inventory). The labels of a feature
 // decide whether it runs there: see [Disruptive].
 //
-// Mutants, learners' checks and graders use seven more variables:
+// Mutants, learners' checks, graders and `testbed conformance` use eight more variables:
 //
 //   - OPERATOR is an executable to test instead of the one that the suite builds. It is confined: see [runner.Confinement].
+//   - TESTBED_IMAGES lists archives of images, as docker save writes them, which are loaded onto the nodes. The operator then runs in pods,
+//     as the image that its manifests name, and not as a process: see [runner.InPods].
 //   - MANIFESTS is a copy of the operator's directory config.
 //   - TESTBED_TIMEOUT is how long an assertion waits, such as 10s. It waits longer on a busy machine.
 //   - TESTBED_TIMEOUT_FAILING is how long an assertion waits in features that start after one has failed. It is shorter than
@@ -197,6 +199,7 @@ func New(o Options) *Suite {
 func (s *Suite) Run(m *testing.M) int {
 	supervisor.Main()
 	reaper.Main()
+	runner.Main()
 	if errInherited != nil {
 		fmt.Fprintf(os.Stderr, "the suite %s: %v\n", s.options.Name, errInherited)
 		return 1
@@ -450,7 +453,7 @@ func defaultTimeout(runsPods bool) time.Duration {
 
 // binary returns the operator's executable: the one that $OPERATOR names, or one built now.
 func (s *Suite) binary(ctx context.Context) (string, error) {
-	if path := os.Getenv(operatorVariable); path != "" || s.options.Package == "" {
+	if path := os.Getenv(operatorVariable); path != "" || s.options.Package == "" || s.inPods() {
 		return path, nil
 	}
 	path := filepath.Join(s.work, "operator")
@@ -525,9 +528,13 @@ func (s *Suite) runOperator(ctx context.Context, binary string) error {
 	if err != nil {
 		return err
 	}
+	pods, err := s.pods()
+	if err != nil {
+		return err
+	}
 	s.operator, err = runner.Start(ctx, runner.Options{
 		Name: "operator", Config: s.config, Supervisor: processes, Manifests: s.manifests, Binary: binary, Own: own, Confinement: confinement,
-		Webhooks: s.callsProcess(), Address: s.address, Env: s.operand,
+		InPods: pods, Webhooks: s.callsProcess(), Address: s.address, Env: s.operand,
 		Evidence: func() (string, error) { return artifactsDirectory(s.options.Name, "start") },
 	})
 	return err
@@ -539,6 +546,9 @@ func (s *Suite) callsProcess() bool { return s.cluster.Capabilities().CallsHost 
 // stock brings the operator's image to the nodes, and what the operator deploys, where that is for us to do.
 func (s *Suite) stock(ctx context.Context) error {
 	can := s.cluster.Capabilities()
+	if err := s.loadImages(ctx); err != nil {
+		return err
+	}
 	if s.deploys() {
 		if err := can.LoadImage(ctx, s.image()); err != nil {
 			return err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
+	"github.com/example/operator-testbed/e2e/cluster/kind"
 	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
 	"github.com/example/operator-testbed/e2e/confinement"
 	"github.com/example/operator-testbed/e2e/conformance"
@@ -49,8 +50,38 @@ type conformanceFlags struct {
 	patience  time.Duration
 	markdown  bool
 	reports   []string
+	// cluster is "embedded", or "kind", where the operator runs in a pod.
+	cluster string
+	// load are archives of other images that the nodes get.
+	load []string
 	// unconfined runs the operator with all permissions of the one who types.
 	unconfined bool
+}
+
+// inPods reports whether the operator runs as an image in a pod.
+func (f *conformanceFlags) inPods() bool { return f.cluster == kind.Kind }
+
+// timeout is how long to wait for a point to hold. Pods that really run need longer.
+func (f *conformanceFlags) timeout() time.Duration {
+	if f.inPods() {
+		return cmp.Or(f.patience, 2*time.Minute)
+	}
+	return cmp.Or(f.patience, 30*time.Second)
+}
+
+// checkCluster returns an error if the cluster does not exist, or if other flags are for another cluster.
+func (f *conformanceFlags) checkCluster() error {
+	switch {
+	case !slices.Contains(conformance.Clusters, f.cluster):
+		return usageError{fmt.Errorf("there is no --cluster=%s for this: use one of %s", f.cluster, strings.Join(conformance.Clusters, ", "))}
+	case f.inPods() && f.unconfined:
+		return usageError{errors.New("--unconfined is for a process: on a kind cluster, the operator runs in a pod")}
+	case f.inPods() && f.directory != "":
+		return usageError{errors.New("a working directory is for a process: on a kind cluster, the operator has the files of its image")}
+	case !f.inPods() && len(f.load) > 0:
+		return usageError{errors.New("images can be loaded only onto the nodes of a kind cluster: add --cluster=kind, or leave load out")}
+	}
+	return nil
 }
 
 func newConformance() *cobra.Command {
@@ -67,7 +98,8 @@ the working directory, or in the file that --config names. Other flags prevail o
 file. A sample of the operator's custom resource is enough for the points that are about
 every operator. For a Memcached operator, a mapping of its API is needed instead.
 Without such a file and without flags it checks the operator of this repository. Out of an
-image it takes the program, because nothing here could run a container.`,
+image it takes the program, because nothing here could run a container. With --cluster=kind,
+the image runs in a pod of a kind cluster instead, so it may contain anything.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if flags.mapping != "" && flags.sample != "" {
@@ -96,6 +128,8 @@ image it takes the program, because nothing here could run a container.`,
 	set.StringVar(&flags.foreign.Manifests, "manifests", "", "kustomization directory, or manifests file, that installs it (default: operator/config/default)")
 	set.StringVar(&flags.from.Image, "from", "", "executable or image of the previous version, for the point about an upgrade and the way back")
 	set.StringVar(&flags.from.Manifests, "from-manifests", "", "manifests of the previous version (default: the same as --manifests)")
+	set.StringVar(&flags.cluster, "cluster", "", "cluster to use: embedded, or kind, where the operator's image runs in a pod (default: embedded)")
+	set.StringSliceVar(&flags.load, "load", nil, "archives of other images to load onto the nodes of a kind cluster, separated by commas")
 	set.StringSliceVar(&flags.foreign.CRDs, "crds", nil, "files or directories of other CustomResourceDefinitions that it needs, separated by commas")
 	set.StringVar(&flags.mapping, "mapping", "", "file that maps the names in its API (default: e2e/conformance/mappings/operator-testbed.yaml)")
 	set.StringVar(&flags.sample, "sample", "", "file of a custom resource, for any operator, instead of a mapping")
@@ -105,7 +139,7 @@ image it takes the program, because nothing here could run a container.`,
 	set.StringArrayVar(&flags.foreign.Env, "env", nil, "environment variable that takes precedence over those of the manifests, such as --env=NODE_NAME=node-1; can be repeated")
 	set.StringArrayVar(&flags.points, "point", nil, "point to check, as in the table; can be repeated (default: all points except those that take long)")
 	set.BoolVar(&flags.all, "all", false, "also check the points that take long, up to five minutes")
-	set.DurationVar(&flags.patience, "patience", 30*time.Second, "how long to wait for a point to hold")
+	set.DurationVar(&flags.patience, "patience", 0, "how long to wait for a point to hold (default: 30s, or 2m on a kind cluster)")
 	set.BoolVar(&flags.unconfined, "unconfined", false, "run the operator with all your permissions; only for operators that you trust")
 	set.BoolVar(&flags.markdown, "markdown", false, "print the table in Markdown")
 	set.StringArrayVar(&flags.reports, "report", nil, "file for the report: .html, .jsonl, .md, .txt or .xml (JUnit); can be repeated")
@@ -211,10 +245,19 @@ func (f *conformanceFlags) read() (known []conformance.Known, runs []conformance
 			return nil, nil, err
 		}
 	}
+	f.cluster = cmp.Or(f.cluster, config.Cluster, conformance.Clusters[0])
+	if len(f.load) == 0 {
+		f.load = config.Load
+	}
 	run := conformanceRun{foreign: f.foreign, mapping: f.mapping}
+	run.foreign.InPods = f.inPods()
 	run.foreign.Operator = cmp.Or(f.foreign.Operator, config.OperatorFile())
 	run.foreign.Manifests = cmp.Or(f.foreign.Manifests, config.Manifests)
-	if f.directory = cmp.Or(f.directory, config.Directory); f.directory != "" {
+	f.directory = cmp.Or(f.directory, config.Directory)
+	if err := f.checkCluster(); err != nil {
+		return nil, nil, err
+	}
+	if f.directory != "" {
 		if f.unconfined {
 			return nil, nil, usageError{errors.New("--unconfined does not change the operator's directory: give an executable that does so itself, or leave out the directory")}
 		}
@@ -395,6 +438,9 @@ func checkRuns(ctx context.Context, root string, flags conformanceFlags, runs []
 func checkPoints(ctx context.Context, root, work string, flags conformanceFlags, run conformanceRun, steps io.Writer) (conformance.Report, error) {
 	foreign := run.foreign
 	foreign.Manifests = cmp.Or(foreign.Manifests, filepath.Join(root, "operator", "config", "default"))
+	if foreign.Operator == "" && flags.inPods() {
+		return nil, usageError{errors.New("on a kind cluster, the operator runs as an image: name it with OPERATOR or --operator, for example the archive that docker save writes")}
+	}
 	if foreign.Operator == "" {
 		program, err := operator.Build(ctx, root, operator.Finished)
 		if err != nil {
@@ -415,24 +461,39 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 	if err != nil {
 		return nil, err
 	}
-	confine, note, err := confined(flags.unconfined, flags.directory)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintln(steps, note)
-	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
-		return nil, err
+	var env []string
+	if flags.inPods() {
+		env = []string{"TESTBED_IMAGES=" + strings.Join(archives(flags.load, prepared, before), string(filepath.ListSeparator))}
+	} else {
+		confine, note, err := confined(flags.unconfined, flags.directory)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintln(steps, note)
+		if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
+			return nil, err
+		}
+		env = []string{"OPERATOR=" + prepared.Binary, "TESTBED_CONFINE=" + confine, "FROM=" + before.Binary}
 	}
 	fmt.Fprintln(steps, "compiling the suite")
 	suite, err := runner.BuildSuite(ctx, root, "e2e/conformance")
 	if err != nil {
 		return nil, err
 	}
-	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, run.chosen, steps,
-		"OPERATOR="+prepared.Binary, "TESTBED_CONFINE="+confine, "MANIFESTS="+prepared.Manifests, "MAPPING="+run.mapping,
-		"FROM="+before.Binary, "FROM_MANIFESTS="+before.Manifests,
+	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, run.chosen, steps, append(env, "CLUSTER="+flags.cluster,
+		"MANIFESTS="+prepared.Manifests, "MAPPING="+run.mapping, "FROM_MANIFESTS="+before.Manifests,
 		"SAMPLE="+run.sample.File, "COMPANIONS="+strings.Join(run.sample.Companions, string(filepath.ListSeparator)),
-		"TESTBED_TIMEOUT="+flags.patience.String())
+		"TESTBED_TIMEOUT="+flags.timeout().String())...)
+}
+
+// archives are those of images that the nodes get.
+func archives(load []string, operators ...conformance.Prepared) []string {
+	for _, operator := range operators {
+		if operator.Archive != "" {
+			load = append(slices.Clone(load), operator.Archive)
+		}
+	}
+	return load
 }
 
 // prepareBefore makes the version before ready, if one was named.
@@ -503,7 +564,7 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 	command.ExtraFiles = []*os.File{out}
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	// Its report is the pipe, which it does not pass on to the operator. What it says last is where the evidence of failed points is, of which the report says enough.
-	command.Env = slices.Concat(os.Environ(), env, []string{"CLUSTER=" + embedded.Kind, summary.Variable + "=all", "TESTBED_ARTIFACTS=" + artifacts, "TESTBED_REPORT=fd:3", "TESTBED_FAILURES=" + os.DevNull})
+	command.Env = slices.Concat(os.Environ(), env, []string{summary.Variable + "=all", "TESTBED_ARTIFACTS=" + artifacts, "TESTBED_REPORT=fd:3", "TESTBED_FAILURES=" + os.DevNull})
 	err = command.Start()
 	out.Close()
 	if err != nil {

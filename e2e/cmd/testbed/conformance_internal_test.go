@@ -118,6 +118,34 @@ func TestFlagsPrevail(t *testing.T) {
 	g.Expect(runs).To(Equal([]conformanceRun{{}}))
 }
 
+// Some flags are only for a process, others only for an image in a pod.
+func TestClusterOfConformance(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, tc := range map[string]struct {
+		flags conformanceFlags
+		why   string
+	}{
+		"no such cluster":            {conformanceFlags{cluster: "existing"}, "there is no --cluster=existing for this: use one of embedded, kind"},
+		"images without nodes":       {conformanceFlags{load: []string{"a.tar"}}, "images can be loaded only onto the nodes of a kind cluster: add --cluster=kind, or leave load out"},
+		"unconfined in a pod":        {conformanceFlags{cluster: "kind", unconfined: true}, "--unconfined is for a process: on a kind cluster, the operator runs in a pod"},
+		"a directory for a pod":      {conformanceFlags{cluster: "kind", directory: "."}, "a working directory is for a process: on a kind cluster, the operator has the files of its image"},
+		"images for nodes":           {conformanceFlags{cluster: "kind", load: []string{"a.tar"}}, ""},
+		"a process, where none said": {conformanceFlags{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			_, runs, err := tc.flags.read()
+			if tc.why != "" {
+				g.Expect(err).To(MatchError(tc.why))
+				return
+			}
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(runs).To(HaveLen(1))
+			g.Expect(runs[0].foreign.InPods).To(Equal(tc.flags.cluster == "kind"))
+		})
+	}
+}
+
 // In the repository, its own operator is checked if nothing names another. Elsewhere, that would surprise.
 func TestCheckNamed(t *testing.T) {
 	g := NewWithT(t)

@@ -4,11 +4,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 
+	"github.com/example/operator-testbed/e2e/cluster"
+	"github.com/example/operator-testbed/e2e/cluster/kind/kindtest"
+	"github.com/example/operator-testbed/e2e/cmd/testbed/internal/operator"
+	"github.com/example/operator-testbed/e2e/conformance/image/imagetest"
 	"github.com/example/operator-testbed/e2e/executable"
 	"github.com/example/operator-testbed/e2e/host/home"
 	"github.com/example/operator-testbed/e2e/tier"
@@ -59,5 +65,36 @@ func TestConformanceAdvises(t *testing.T) {
 			g.Expect(string(out)).To(MatchRegexp(`(?m)^testbed: no object is served, so no point was tried: ` + regexp.QuoteMeta(tc.advice) + `$`))
 			g.Expect(string(out)).To(And(ContainSubstring(`\x1b[31m`), Not(ContainSubstring("\x1b"))))
 		})
+	}
+}
+
+// The operator of this repository runs in a pod of a kind cluster, with the certificate that its manifests expect from cert-manager. All
+// points hold there, too, except for those that need a process or an earlier version.
+func TestConformanceInAPod(t *testing.T) {
+	tier.Nightly(t)
+	tier.NeedsKind(t)
+	g := NewWithT(t)
+	root, err := cluster.Root(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	built, err := operator.Build(t.Context(), root, operator.Finished)
+	g.Expect(err).NotTo(HaveOccurred())
+	program, err := os.ReadFile(built.Binary)
+	g.Expect(err).NotTo(HaveOccurred())
+	image := imagetest.FromScratch(t, runtime.GOARCH, v1.Config{Entrypoint: []string{"/manager"}}, map[string][]byte{"manager": program})
+	const memcached = "docker.io/library/memcached:of-the-test"
+	b := bed{t: t, root: root, state: filepath.Join(t.TempDir(), "state")}
+	command := b.command("testbed", "conformance", "--cluster=kind", "--all", "--markdown",
+		"--operator="+imagetest.Archive(t, map[string]v1.Image{"operator:1": image}), "--load="+kindtest.MemcachedArchive(t, memcached),
+		"--env=MEMCACHED_IMAGE="+memcached, "--manifests=operator/config/default-cert-manager", "--sample=operator/config/samples/cache_v1alpha1_memcached.yaml")
+	command.Stderr = t.Output() // which shows that it makes progress
+	out, err := command.Output()
+	g.Expect(err).NotTo(HaveOccurred(), "%s", out)
+	got := outcomes(string(out))
+	g.Expect(got).To(HaveKeyWithValue("watches that fall behind lead to the same owned objects", "not tried"))
+	g.Expect(got).To(HaveKeyWithValue("a crash between two writes leads to the same owned objects", "holds"))
+	for claim, outcome := range got {
+		if outcome != "holds" {
+			g.Expect(outcome).To(Or(Equal("not tried"), Equal("does not apply")), claim)
+		}
 	}
 }

@@ -57,6 +57,38 @@ func open(ctx context.Context, source string) (v1.Image, error) {
 	return pull(ctx, source)
 }
 
+// Archive writes the image to a file, as `docker save` does, under a name that depends on its content, which it returns.
+func (i Image) Archive(file string) (reference string, err error) {
+	config, err := i.image.ConfigFile()
+	if err != nil {
+		return "", fmt.Errorf("read the image %s: %w", i.source, err)
+	}
+	if platform := config.Platform(); platform != nil && !platform.Satisfies(wanted) {
+		return "", fmt.Errorf("the image %s is for %s, and the nodes of a kind cluster are %s here: build it for that platform", i.source, platform, wanted)
+	}
+	digest, err := i.image.Digest()
+	if err != nil {
+		return "", fmt.Errorf("read the image %s: %w", i.source, err)
+	}
+	tag, err := name.NewTag("testbed.example.com/operator:" + digest.Hex)
+	if err == nil {
+		err = tarball.WriteToFile(file, tag, i.image)
+	}
+	if err != nil {
+		return "", fmt.Errorf("save the image %s: %w", i.source, err)
+	}
+	return tag.Name(), nil
+}
+
+// Arguments are those that the image runs its entrypoint with if nothing else is said.
+func (i Image) Arguments() ([]string, error) {
+	config, err := i.image.ConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("read the image %s: %w", i.source, err)
+	}
+	return config.Config.Cmd, nil
+}
+
 // IsPath reports whether a name can only be that of a file: a reference never begins like this.
 func IsPath(source string) bool {
 	return filepath.IsAbs(source) || strings.HasPrefix(source, ".") || strings.HasPrefix(source, "~") || strings.HasSuffix(source, ".tar")

@@ -19,9 +19,7 @@ func (m Set) certificates(d *appsv1.Deployment, container *corev1.Container) []s
 		directories = append(directories, directory)
 	}
 	for _, volume := range d.Spec.Template.Spec.Volumes {
-		if volume.Secret == nil || slices.ContainsFunc(m.Select("Secret"), func(secret *unstructured.Unstructured) bool {
-			return secret.GetNamespace() == d.Namespace && secret.GetName() == volume.Secret.SecretName
-		}) {
+		if !m.lacks(d, volume) {
 			continue
 		}
 		for _, mount := range container.VolumeMounts {
@@ -32,4 +30,21 @@ func (m Set) certificates(d *appsv1.Deployment, container *corev1.Container) []s
 	}
 	slices.Sort(directories)
 	return slices.Compact(directories)
+}
+
+// lacks reports whether a volume of the manager's pod is a Secret that the manifests lack.
+func (m Set) lacks(d *appsv1.Deployment, volume corev1.Volume) bool {
+	return volume.Secret != nil && !slices.ContainsFunc(m.Select("Secret"), func(secret *unstructured.Unstructured) bool {
+		return secret.GetNamespace() == d.Namespace && secret.GetName() == volume.Secret.SecretName
+	})
+}
+
+// missingSecrets returns the names of the Secrets that the manager's pod mounts and that the manifests lack.
+func (m Set) missingSecrets(d *appsv1.Deployment) (names []string) {
+	for _, volume := range d.Spec.Template.Spec.Volumes {
+		if m.lacks(d, volume) && !slices.Contains(names, volume.Secret.SecretName) {
+			names = append(names, volume.Secret.SecretName)
+		}
+	}
+	return names
 }

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -28,7 +29,13 @@ func TestCertificates(t *testing.T) {
 			d, container, err := m.Deployment()
 			g.Expect(err).NotTo(HaveOccurred())
 			container.Args = tc.args
-			g.Expect(New(append(m.Objects(), tc.more...)...).certificates(d, container)).To(Equal(tc.want))
+			m = New(append(m.Objects(), tc.more...)...)
+			g.Expect(m.certificates(d, container)).To(Equal(tc.want))
+			missing := []string{"gatekeeper-serving"}
+			if slices.ContainsFunc(tc.more, func(o *unstructured.Unstructured) bool { return o.GetNamespace() == d.Namespace }) {
+				missing = nil
+			}
+			g.Expect(m.missingSecrets(d)).To(Equal(missing))
 		})
 	}
 }

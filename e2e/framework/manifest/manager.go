@@ -29,6 +29,8 @@ type Manager struct {
 	// those at which Secrets are mounted that the manifests lack, and that of --webhook-cert-path. The process finds one there if it
 	// knows the directory by an argument, by a variable, or by that of temporary files.
 	Certificates []string
+	// Secrets are the names of the Secrets that its pod mounts and that the manifests lack.
+	Secrets []string
 }
 
 // UserName returns the name of the manager's user in the API server.
@@ -46,6 +48,22 @@ func (m Set) Manager() (Manager, error) {
 	if err != nil {
 		return Manager{}, err
 	}
+	manager := m.managerOf(d, container)
+	manager.Command, manager.Args, manager.Env = environment.expandAll(container.Command), environment.expandAll(container.Args), environment.list
+	return manager, nil
+}
+
+// ManagerInPods returns the manager without what only a process needs: its command, its arguments and its environment, for which a kubelet
+// may have values that nobody else has.
+func (m Set) ManagerInPods() (Manager, error) {
+	d, container, err := m.Deployment()
+	if err != nil {
+		return Manager{}, err
+	}
+	return m.managerOf(d, container), nil
+}
+
+func (m Set) managerOf(d *appsv1.Deployment, container *corev1.Container) Manager {
 	var ports []string
 	for _, c := range d.Spec.Template.Spec.Containers {
 		for _, p := range c.Ports {
@@ -56,11 +74,9 @@ func (m Set) Manager() (Manager, error) {
 		Ports:          ports,
 		Deployment:     client.ObjectKeyFromObject(d),
 		ServiceAccount: client.ObjectKey{Namespace: d.Namespace, Name: d.Spec.Template.Spec.ServiceAccountName},
-		Command:        environment.expandAll(container.Command),
-		Args:           environment.expandAll(container.Args),
-		Env:            environment.list,
 		Certificates:   m.certificates(d, container),
-	}, nil
+		Secrets:        m.missingSecrets(d),
+	}
 }
 
 // Deployment returns the manager's Deployment, and which of its containers is the manager.

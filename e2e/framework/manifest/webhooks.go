@@ -64,8 +64,21 @@ func (m Set) ConversionsAt(port int64, authority []byte) Set {
 	return New(converted...)
 }
 
-// calledAt returns a copy of an object that makes the API server call webhooks. It calls those of the Services at the port, and trusts
-// the authority, unless it is nil.
+// Trusting returns the manifests with webhooks and conversions that trust the authority.
+func (m Set) Trusting(authority []byte) Set {
+	services := m.WebhookServices()
+	var objects []*unstructured.Unstructured
+	for _, object := range m.Objects() {
+		if len(clientConfigsOf(object)) > 0 {
+			object = calledAt(object, services, 0, authority)
+		}
+		objects = append(objects, object)
+	}
+	return New(objects...)
+}
+
+// calledAt returns a copy of an object that makes the API server call webhooks. It calls those of the Services at the port, unless that is
+// zero, and trusts the authority, unless that is nil.
 func calledAt(object *unstructured.Unstructured, services []client.ObjectKey, port int64, authority []byte) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	for _, clientConfig := range clientConfigsOf(object) {
@@ -73,7 +86,9 @@ func calledAt(object *unstructured.Unstructured, services []client.ObjectKey, po
 		if !slices.Contains(services, keyOf(service)) {
 			continue
 		}
-		service["port"] = port
+		if port != 0 {
+			service["port"] = port
+		}
 		if authority != nil {
 			clientConfig["caBundle"] = base64.StdEncoding.EncodeToString(authority)
 		}

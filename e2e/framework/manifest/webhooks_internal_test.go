@@ -108,3 +108,21 @@ func TestWebhooksTrustTheAuthority(t *testing.T) {
 	ours := base64.StdEncoding.EncodeToString([]byte("the authority"))
 	g.Expect(bundles).To(Equal([]any{ours, ours, ours, nil}), "three webhooks name the operator's Service, the last one somebody else's")
 }
+
+// Where webhooks are called as in any cluster, only the authority is set, and only for the operator's own Service.
+func TestTrusting(t *testing.T) {
+	g := NewWithT(t)
+	m := render(t, "testdata/webhooks")
+	trusting := m.Trusting([]byte("authority"))
+	g.Expect(kindsAndNames(trusting.Objects())).To(Equal(kindsAndNames(m.Objects())))
+	var bundles []any
+	for i, object := range trusting.Objects() {
+		g.Expect(servicesOf(object)).To(Equal(servicesOf(m.Objects()[i])))
+		for _, clientConfig := range clientConfigsOf(object) {
+			bundles = append(bundles, clientConfig["caBundle"])
+		}
+	}
+	ours := base64.StdEncoding.EncodeToString([]byte("authority"))
+	g.Expect(bundles).To(ContainElement(ours))
+	g.Expect(bundles[len(bundles)-1]).To(BeNil(), "it is somebody else's")
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/example/operator-testbed/e2e/framework/manifest"
@@ -30,6 +31,25 @@ func (o *Operator) provideCertificate() (authority []byte, err error) {
 // root, and returns what to trust: the authority that has signed it is at the end of its chain. The files are called as those of a
 // Secret for TLS in a volume.
 func writeCertificate(root string, m manifest.Set, manager manifest.Manager) (authority []byte, err error) {
+	files, err := makeCertificate(m, manager)
+	if err != nil {
+		return nil, err
+	}
+	for _, directory := range manager.Certificates {
+		directory = filepath.Join(root, filepath.Clean("/"+directory)) // the manifests can't lead out of it
+		err = errors.Join(err, os.MkdirAll(directory, 0o700))
+		for name, content := range files {
+			err = errors.Join(err, os.WriteFile(filepath.Join(directory, name), content, 0o600))
+		}
+	}
+	return files[authorityFile], err
+}
+
+// authorityFile is the key, in a Secret for TLS, of the authority to trust.
+const authorityFile = "ca.crt"
+
+// makeCertificate makes a certificate for the Services of the manifests, and returns it as a Secret for TLS has it.
+func makeCertificate(m manifest.Set, manager manifest.Manager) (files map[string][]byte, err error) {
 	var hosts []string
 	for _, service := range m.Select("Service") {
 		hosts = append(hosts, fmt.Sprintf("%s.%s.svc", service.GetName(), service.GetNamespace()))
@@ -38,14 +58,7 @@ func writeCertificate(root string, m manifest.Set, manager manifest.Manager) (au
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate for %s: %w", strings.Join(hosts, ", "), err)
 	}
-	for _, directory := range manager.Certificates {
-		directory = filepath.Join(root, filepath.Clean("/"+directory)) // the manifests can't lead out of it
-		err = errors.Join(err, os.MkdirAll(directory, 0o700))
-		for name, content := range map[string][]byte{"tls.crt": chain, "tls.key": key, "ca.crt": chain} {
-			err = errors.Join(err, os.WriteFile(filepath.Join(directory, name), content, 0o600))
-		}
-	}
-	return chain, err
+	return map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key, authorityFile: chain}, nil
 }
 
 // within returns the manager as it finds its certificates below root: arguments and variables name the directories there, and so does

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,17 +43,17 @@ type DeployOptions struct {
 	Config *rest.Config
 	// Manifests install the operator. Their CustomResourceDefinitions must be there already.
 	Manifests manifest.Set
-	// Image is what the manager's pods run, in place of what the manifests say. The nodes have it.
+	// Image is what the manager's pods run, in place of what the manifests say, unless it is empty. The nodes have it.
 	Image string
 	// Replicas is how many pods the manager has; zero means as many as the manifests say.
 	Replicas int
-	// Env are variables ("NAME=value") that take precedence over those of the manifests.
-	Env []string
+	// Args come after those of the manifests. Env are variables ("NAME=value") that take precedence over those of the manifests.
+	Args, Env []string
 	// Patience are arguments that let a manager survive a slow API server; the timeouts of its probes are raised with them. If there
 	// are none, it runs as the manifests say.
 	Patience []string
-	// Trial is an object to call the operator's webhooks with until they answer; nil if there are none.
-	Trial client.Object
+	// Trial is an object to call the operator's webhooks with until they answer, in the namespace default; nil if there are none.
+	Trial *unstructured.Unstructured
 }
 
 // Deployed is an operator that runs as its users run it: as an image, in pods.
@@ -91,7 +92,7 @@ func Deploy(ctx context.Context, o DeployOptions) (*Deployed, error) {
 		err = untilAnswered(ctx, c, o.Trial)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("deploying the operator as %s: %w", o.Image, err), deployed.Remove(context.WithoutCancel(ctx)))
+		return nil, errors.Join(fmt.Errorf("deploying the operator %s: %w", deployed.Manager, err), deployed.Remove(context.WithoutCancel(ctx)))
 	}
 	return deployed, nil
 }
@@ -111,7 +112,8 @@ func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	container.Image = o.Image
+	container.Image = cmp.Or(o.Image, container.Image)
+	container.Args = append(container.Args, o.Args...)
 	if o.Replicas > 0 {
 		deployment.Spec.Replicas = new(int32(o.Replicas))
 	}
@@ -134,10 +136,17 @@ func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
 
 // untilAnswered tries until webhooks are answered. The way from the API server to a pod that is ready is made by kube-proxy, a
 // moment later, which nobody can watch.
-func untilAnswered(ctx context.Context, c client.Client, trial client.Object) error {
-	var err error
+func untilAnswered(ctx context.Context, c client.Client, trial *unstructured.Unstructured) error {
+	namespaced, err := c.IsObjectNamespaced(trial)
+	if err != nil {
+		return err
+	}
+	if namespaced {
+		trial = trial.DeepCopy()
+		trial.SetNamespace(metav1.NamespaceDefault)
+	}
 	for range watch.Poll(ctx, askAgain) {
-		if err = c.Create(ctx, trial.DeepCopyObject().(client.Object), client.DryRunAll); err == nil {
+		if err = c.Create(ctx, trial.DeepCopy(), client.DryRunAll); err == nil {
 			return nil
 		}
 		if ctx.Err() == nil && !strings.Contains(err.Error(), "failed calling webhook") {

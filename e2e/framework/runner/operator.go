@@ -35,8 +35,10 @@ type Options struct {
 	// Manifests install the operator; the manager's Deployment says with which arguments, environment and
 	// ServiceAccount the process runs.
 	Manifests manifest.Set
-	// Binary is the operator's executable.
+	// Binary is the operator's executable, unless it runs in pods.
 	Binary string
+	// InPods, if it is not nil, runs the operator in pods.
+	InPods *InPods
 	// Own says that the executable was built from the caller's own tree. It runs with all that the caller may do, and with the caller's
 	// environment. An executable from anywhere else is confined, as Confinement says.
 	Own         bool
@@ -77,13 +79,15 @@ type Operator struct {
 	moving   sync.Mutex // held by a replica that chooses other ports while others start
 	// unprobed says that the executable has no flag for the address of its probes, so it is ready when it runs.
 	unprobed atomic.Bool
+	// deployable is what an operator in pods is deployed with.
+	deployable manifest.Set
 }
 
 // Start installs the operator's manifests, except for the workload, starts the replicas with the changes and waits until they are
 // ready. A CustomResourceDefinition of the manifests that is there already is left as it is; the others are installed first.
 func Start(ctx context.Context, o Options, changes ...Change) (*Operator, error) {
 	o = o.with(changes)
-	if _, err := o.Manifests.Manager(); err != nil {
+	if _, err := o.manager(); err != nil {
 		return nil, err
 	}
 	admin, err := client.New(o.Config, client.Options{})
@@ -125,8 +129,11 @@ func (o *Operator) Install(ctx context.Context, m manifest.Set, changes ...Chang
 // install applies the manifests, except for the workload and what the CustomResourceDefinitions say besides how to call webhooks, and
 // makes the kubeconfig of their ServiceAccount.
 func (o *Operator) install(ctx context.Context) error {
+	if o.InPods() {
+		return o.installForPods(ctx)
+	}
 	m := o.options.Manifests
-	manager, err := m.Manager()
+	manager, err := o.options.manager()
 	if err != nil {
 		return err
 	}
@@ -310,6 +317,14 @@ type Change func(*Options)
 // address returns the address of this machine where the API server calls webhooks.
 func (o Options) address() string {
 	return cmp.Or(o.Address, "127.0.0.1") // not localhost, which may be ::1 as well
+}
+
+// manager returns what the manifests say about the manager.
+func (o Options) manager() (manifest.Manager, error) {
+	if o.InPods != nil {
+		return o.Manifests.ManagerInPods()
+	}
+	return o.Manifests.Manager()
 }
 
 // with returns the options with the changes made.

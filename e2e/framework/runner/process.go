@@ -90,6 +90,9 @@ func process(name string, o Options, m manifest.Manager, kubeconfig string, at a
 // process says how the replica runs, with those options. The caller's own operator has the caller's environment below its own; every
 // other one is confined.
 func (r *Replica) process(o Options) (supervisor.Process, error) {
+	if r.operator.InPods() {
+		return r.podProcess(o)
+	}
 	at := r.at
 	if r.operator.unprobed.Load() {
 		at.health = ""

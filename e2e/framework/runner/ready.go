@@ -38,7 +38,11 @@ const aliveTime = time.Second
 
 // ready waits until the readiness probe succeeds or the process has ended.
 func (r *Replica) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("no success within %s", readyTimeout))
+	timeout := readyTimeout
+	if r.operator.InPods() {
+		timeout += deployTimeout // which ends the process before that
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no success within %s", timeout))
 	defer cancel()
 	alive, exited := context.WithCancel(ctx)
 	go func() {

@@ -114,7 +114,12 @@ func (r *Replica) end(ctx context.Context) error {
 	return r.supervisor().Stop(ctx, r.name)
 }
 
-func (r *Replica) crash(ctx context.Context) error { return r.supervisor().Kill(ctx, r.name) }
+func (r *Replica) crash(ctx context.Context) error {
+	if r.operator.InPods() {
+		return r.operator.killPods(ctx)
+	}
+	return r.supervisor().Kill(ctx, r.name)
+}
 
 // choosePorts gives the next run its ports, none of which a late connection to the last run could meet.
 func (r *Replica) choosePorts() error {

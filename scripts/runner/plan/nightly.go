@@ -96,6 +96,7 @@ func nightly(r Request) (Plan, error) {
 			command("offline", "scripts/prove-offline"),
 			prepareImages,
 			nodes,
+			onKind(tests("conformance-on-kind", "^TestConformanceInAPod$", "./e2e/cmd/testbed")),
 			pods,
 			every[0], every[1],
 			onKind(tests("texts", "^(TestCommandsOnKind|TestTextInOrder)$", "./docs", "./tutorial")),

@@ -252,7 +252,7 @@ func e2eSDK(r Request) (Plan, error) {
 const sdkOnKind = "sdk-on-kind"
 
 func testsOfSDK() Tests {
-	return Tests{Flags: []string{"-run=^(TestScorecardInPods|TestHelmOperatorAsImage|TestAnsibleOperatorAsImage)$"}, Packages: []string{"./e2e/sdk", "./tutorial/18-operator-sdk/test/onkind"}}
+	return Tests{Flags: []string{"-run=^(TestScorecardInPods|TestHelmOperatorAsImage|TestAnsibleOperatorAsImage|TestConformanceOfAnAnsibleOperator)$"}, Packages: []string{"./e2e/sdk", "./tutorial/18-operator-sdk/test/onkind"}}
 }
 
 // suitesOn are the suites on a cluster where nothing is left out.

@@ -2,6 +2,7 @@
 package onkind_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,6 +55,45 @@ func TestAnsibleOperatorAsImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	serves(t, "ansible-operator", project, image, "Successful")
+}
+
+// TestConformanceOfAnAnsibleOperator checks it with the points that need no process: no executable could be taken out of its image.
+func TestConformanceOfAnAnsibleOperator(t *testing.T) {
+	tier.Nightly(t)
+	tier.NeedsKind(t)
+	tools := sdk.Need(t, root)
+	system := images.NeedDebian(t, root)
+	project := filepath.Join(chapter, "ansible")
+	image, err := images.Ansible(tools, project, system)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "go", "run", "./e2e/cmd/testbed", "conformance", "--cluster=kind", "--markdown",
+		"--operator="+imagetest.Archive(t, map[string]v1.Image{operatorImage: image}), "--load="+kindtest.MemcachedArchive(t, memcachedImage))
+	for flag, file := range map[string]string{"manifests": "config/default", "sample": "config/samples/cache_v1alpha1_memcached.yaml"} {
+		path, err := filepath.Abs(filepath.Join(project, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		command.Args = append(command.Args, "--"+flag+"="+path)
+	}
+	command.Dir = root
+	command.Env = append(os.Environ(), "TESTBED_STATE="+t.TempDir())
+	command.Stderr = t.Output() // which shows that it makes progress
+	printed, err := command.Output()
+	if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	for claim, outcome := range outcomesOfAnsible {
+		if line := "| " + claim + " | " + outcome + " |"; !strings.Contains(string(printed), line) {
+			t.Errorf("expected the line %q; last seen:\n%s", line, printed)
+		}
+	}
+}
+
+// outcomesOfAnsible are what conformance says of points that do not depend on timing.
+var outcomesOfAnsible = map[string]string{
+	"owned objects are put back when they are deleted": "holds",
 }
 
 // serves deploys a project's operator as an image on a kind cluster of that name, with the manifests, and so with the permissions and
