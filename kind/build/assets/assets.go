@@ -29,6 +29,7 @@ import (
 
 	"github.com/example/operator-testbed/kind/build/internal/recipe"
 	"github.com/example/operator-testbed/kind/build/internal/release"
+	"github.com/example/operator-testbed/kind/build/internal/store"
 	"github.com/example/operator-testbed/kind/build/lock"
 	"github.com/example/operator-testbed/kind/build/program"
 	"github.com/example/operator-testbed/kind/build/progress"
@@ -43,6 +44,10 @@ type Options struct {
 	// Along are more of them, which come along where they are downloaded. They are not
 	// compiled, because they are not needed yet.
 	Along []string
+	// From is a directory that Ensure has returned for another module. Programs of that
+	// module, whose names are in Taken, come from there, beside those of this one.
+	From  string
+	Taken []string
 	// Tags are build tags for them, and Stamps are variables to set in them, beyond
 	// what package recipe knows.
 	Tags   []string
@@ -119,7 +124,8 @@ type build struct {
 	// settings are the go command's.
 	settings map[string]string
 	goMod    recipe.GoMod
-	// programs are those that are asked for, and along those that may come along.
+	// programs are those that are asked for, also from another module, and along those
+	// that may come along.
 	programs, along []recipe.Program
 	inputs          []string
 	// files are what may be downloaded, of all programs of the module.
@@ -169,7 +175,12 @@ func (b *build) make(ctx context.Context, work string) error {
 		return err
 	}
 	for _, f := range fetched {
-		if err := b.take(work, f); err != nil {
+		if err := b.take(work, b.downloaded(f), f.Program); err != nil {
+			return err
+		}
+	}
+	for _, name := range b.options.Taken {
+		if err := b.take(work, store.Store(b.options.From), name); err != nil {
 			return err
 		}
 	}
@@ -202,7 +213,14 @@ func (b *build) plan(ctx context.Context) error {
 			return err
 		}
 	}
-	if b.inputs, err = b.goMod.Inputs(module, b.settings, b.options.extra()); err != nil || !b.options.Download {
+	b.inputs, err = b.goMod.Inputs(module, b.settings, b.options.extra())
+	if b.options.From != "" {
+		b.inputs = append(b.inputs, "other programs from "+filepath.Base(b.options.From))
+	}
+	for _, name := range b.options.Taken {
+		b.programs = append(b.programs, recipe.Program{Name: name})
+	}
+	if err != nil || !b.options.Download {
 		b.way = b.wayOf(nil)
 		return err
 	}

@@ -43,7 +43,7 @@ func (w way) downloads(f release.File) bool { return slices.Contains(w.sites, f.
 
 // compiled reports whether a program is compiled.
 func (b *build) compiled(p recipe.Program) bool {
-	return !slices.ContainsFunc(b.files, func(f release.File) bool { return f.Program == p.Name && b.way.downloads(f) })
+	return !slices.Contains(b.options.Taken, p.Name) && !slices.ContainsFunc(b.files, func(f release.File) bool { return f.Program == p.Name && b.way.downloads(f) })
 }
 
 // complete looks for a way in which everything is there. If there is none, the way is the
@@ -287,16 +287,16 @@ func (b *build) fetch(ctx context.Context, work string, f release.File, sums str
 	return b.downloaded(f).Add(work, f.Program, download.Redacted(address), f.Inputs())
 }
 
-// take puts a downloaded program into the directory of the way.
-func (b *build) take(work string, f release.File) error {
-	if b.way.store.Check(f.Program) == nil {
+// take puts a program that is elsewhere into the directory of the way.
+func (b *build) take(work string, from store.Store, name string) error {
+	if b.way.store.Check(name) == nil {
 		return nil
 	}
-	origin, err := b.downloaded(f).Link(f.Program, work)
+	origin, err := from.Link(name, work)
 	if err != nil {
 		return err
 	}
-	return b.way.store.Add(work, f.Program, origin, b.way.inputs)
+	return b.way.store.Add(work, name, origin, b.way.inputs)
 }
 
 // meter adds up what several downloads report.

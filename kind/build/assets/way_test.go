@@ -382,6 +382,37 @@ func TestAlong(t *testing.T) {
 	expect(t, again, said, "alpha", "beta")
 }
 
+// Programs of another module are beside those of this one, without taking up space twice, and under another key than without them.
+func TestProgramsOfAnotherModule(t *testing.T) {
+	other := toyOptions(t)
+	other.Programs = []string{"alpha"}
+	from, _ := mustEnsure(t, other)
+	o := toyOptions(t)
+	o.Cache, o.Programs = other.Cache, []string{"beta"}
+	without, _ := mustEnsure(t, o)
+
+	o.From, o.Taken = from, []string{"alpha"}
+	dir, said := mustEnsure(t, o)
+	if dir == from || dir == without || !os.SameFile(file(t, from, "alpha"), file(t, dir, "alpha")) {
+		t.Errorf("%s should have the alpha of %s, and not be %s", dir, from, without)
+	}
+	expect(t, dir, said, "alpha", "beta")
+	if again, said := mustEnsure(t, o); again != dir || said != "" {
+		t.Errorf("the second time the directory is %s, expected %s, and this was said: %q", again, dir, said)
+	}
+
+	// If one is missing, only that one is added.
+	mine := file(t, dir, "beta")
+	if err := os.Remove(filepath.Join(dir, "alpha")); err != nil {
+		t.Fatal(err)
+	}
+	again, said := mustEnsure(t, o)
+	expect(t, again, said, "alpha", "beta")
+	if !os.SameFile(mine, file(t, again, "beta")) {
+		t.Error("beta was built again")
+	}
+}
+
 func TestStoppedDownloadKeepsWhatIsThere(t *testing.T) {
 	o, m := downloading(t)
 	ctx, stop := context.WithCancelCause(t.Context())
