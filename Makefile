@@ -15,6 +15,9 @@ TESTBED_NAMED = $(TESTBED) --name=$(NAME) $(on-kind)
 
 CLUSTERS = embedded kind existing
 
+# The version of Kubernetes that a new embedded cluster runs.
+version = $(if $(KUBERNETES),--kubernetes='$(KUBERNETES)')
+
 # The operator that a target works on: the finished one, or a chapter's.
 PROJECT = $(if $(STAGE),$(shell scripts/stage operator $(STAGE)),operator)
 # A learner's copy of one, in DIR, has the targets that a chapter has.
@@ -36,7 +39,7 @@ with-cluster = $(confirm) $(on-cluster)
 
 .PHONY: demo
 demo: embedded-cluster $(TESTBED) ## Start a cluster, run the operator, and show a Memcached become Available. Everything keeps running.
-	@$(TESTBED_NAMED) demo
+	@$(TESTBED_NAMED) demo $(version)
 
 .PHONY: test
 test: embedded-cluster legal-stage $(TESTBED) ## Run the unit tests, and all suites on embedded clusters. STAGE=NN-name: only those of one chapter.
@@ -45,8 +48,9 @@ test: embedded-cluster legal-stage $(TESTBED) ## Run the unit tests, and all sui
 ##@ A cluster to work on (NAME=other: another one)
 
 .PHONY: up
-up: own-cluster $(TESTBED) ## Start a cluster without an operator. CLUSTER=kind: with real nodes, in Docker.
-	@$(TESTBED_NAMED) up
+up: own-cluster $(TESTBED) ## Start a cluster without an operator. CLUSTER=kind: with real nodes, in Docker. KUBERNETES=v1.36: that version.
+	@$(if $(and $(on-kind),$(KUBERNETES)),$(error KUBERNETES=$(KUBERNETES) is for embedded clusters: leave it out, because the version of a kind cluster is that of its node image),:)
+	@$(TESTBED_NAMED) up $(version)
 
 .PHONY: env
 env: own-cluster $(TESTBED) ## Print what a shell needs to use the cluster: eval "$(make -s env)"
@@ -260,7 +264,7 @@ soak: $(TESTBED) ## Run the operator through 10 minutes of random changes and fa
 
 .PHONY: conformance
 conformance: own-cluster $(TESTBED) ## Check any operator, point by point: OPERATOR=executable or image, MANIFESTS=directory, MAPPING=file or SAMPLE=file, CRDS=files, FROM=previous version, ALL=yes, CLUSTER=kind
-	@$(TESTBED) conformance $(if $(on-kind),--cluster=kind) --operator='$(OPERATOR)' --from='$(FROM)' --manifests='$(MANIFESTS)' --mapping='$(MAPPING)' --sample='$(SAMPLE)' --crds='$(CRDS)' $(if $(ALL),--all) $(ARGS)
+	@$(TESTBED) conformance $(if $(on-kind),--cluster=kind) --operator='$(OPERATOR)' --from='$(FROM)' --manifests='$(MANIFESTS)' --mapping='$(MAPPING)' --sample='$(SAMPLE)' --crds='$(CRDS)' $(version) $(if $(ALL),--all) $(ARGS)
 
 .PHONY: test-race
 test-race: ## Look for data races in what needs no cluster, and in the operator during its suite. Needs a C compiler. Takes long.

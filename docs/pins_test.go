@@ -75,6 +75,9 @@ func TestPinsAgree(t *testing.T) {
 	required := map[string]pin{}
 	for _, file := range goMods(t) {
 		for _, r := range deliberate(t, file) {
+			if file == previousKubernetes {
+				continue // see TestPreviousVersion
+			}
 			pins = append(pins, pin{r.Path, file, r.Version})
 			required[r.Path] = pin{r.Path, file, r.Version}
 		}

@@ -313,7 +313,7 @@ func TestMistypedSetting(t *testing.T) {
 		arguments, environment []string
 		want                   string
 	}{
-		{[]string{"demo", "SATGE=03-controller"}, nil, "*** make demo takes no SATGE: its settings are CLUSTER ENABLE_WEBHOOKS NAME; docs/settings.md explains them."},
+		{[]string{"demo", "SATGE=03-controller"}, nil, "*** make demo takes no SATGE: its settings are CLUSTER ENABLE_WEBHOOKS KUBERNETES NAME; docs/settings.md explains them."},
 		{[]string{"progress", "DIR=copy"}, nil, "*** make progress takes no DIR, nor any other setting; docs/settings.md lists them."},
 		{[]string{"demo", "TESTBED_TIMOUT=1s"}, nil, "*** make demo takes no TESTBED_TIMOUT: "},
 		{[]string{"demo"}, []string{"TESTBED_TIMOUT=1s"}, "the testbed reads no variable TESTBED_TIMOUT, which your shell exports: docs/settings.md lists those that it reads"},
@@ -365,6 +365,7 @@ func TestRefusedValues(t *testing.T) {
 		{[]string{"build", "STAGE=03-controller 04-status"}, nil, "there is no STAGE=03-controller 04-status: use one of "},
 		{[]string{"up", "CLUSTER=embedded kind"}, nil, "there is no CLUSTER=embedded kind: use one of "},
 		{[]string{"up"}, []string{"CLUSTER=embedded embedded"}, "there is no CLUSTER=embedded embedded: use one of "},
+		{[]string{"up", "CLUSTER=kind", "KUBERNETES=v1.36"}, nil, "KUBERNETES=v1.36 is for embedded clusters: leave it out, because the version of a kind cluster is that of its node image."},
 		{[]string{"docker-build", "ARCH=x;id"}, nil, "ARCH=x;id has more than lower-case letters and digits in it: use ARCH=arm64 or the like."},
 		{[]string{"undeploy", "FORCE=2"}, nil, "FORCE=2 means nothing: use FORCE=1, or leave it out."},
 		{[]string{"uninstall", "FORCE=true"}, nil, "FORCE=true means nothing: use FORCE=1, or leave it out."},

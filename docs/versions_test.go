@@ -1,10 +1,13 @@
 package docs_test
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 )
 
 // TestVersionsAreThoseOfKubernetes compares go.mod with kind/kubernetes/go.mod. Kubernetes is compiled from a module of its own. A
@@ -29,6 +32,26 @@ func TestVersionsAreThoseOfKubernetes(t *testing.T) {
 	}
 	if shared < 50 {
 		t.Errorf("go.mod and kind/kubernetes/go.mod share %d modules, expected most of Kubernetes' libraries", shared)
+	}
+}
+
+// previousKubernetes has the version before, which clusters run on request.
+const previousKubernetes = "kind/kubernetes/previous/go.mod"
+
+// TestPreviousVersion compares the version before with the places that name it. A test of kind/kubernetes compares it with the current one.
+func TestPreviousVersion(t *testing.T) {
+	required := deliberate(t, previousKubernetes)
+	if len(required) != 1 || required[0].Path != "k8s.io/kubernetes" {
+		t.Fatalf("%s requires %v, expected Kubernetes", previousKubernetes, required)
+	}
+	version := required[0].Version
+	if want := fmt.Sprintf("const PreviousVersion = %q\n", version); !strings.Contains(read(t, "e2e/cluster/embedded/provider.go"), want) {
+		t.Errorf("%s requires %s, but e2e/cluster/embedded/provider.go has no %s", previousKubernetes, version, want)
+	}
+	for _, file := range []string{"Makefile", settingsPage, "docs/reference/conformance.md"} {
+		if want := "KUBERNETES=" + semver.MajorMinor(version); !strings.Contains(read(t, file), want) {
+			t.Errorf("%s does not name %s, which is the version before", file, want)
+		}
 	}
 }
 

@@ -17,6 +17,8 @@ used-by-NAME = demo up env status logs down install uninstall run deploy undeplo
 # The operator's suite needs real nodes, so it runs on kind unless you say otherwise; everything else needs no Docker.
 CLUSTER ?= $(if $(filter e2e,$(MAKECMDGOALS)),$(if $(STAGE),embedded,kind),embedded)
 used-by-CLUSTER = demo test test-all up env status logs down install uninstall run deploy undeploy cert-manager learn e2e demo-picture conditions-picture conformance
+KUBERNETES =
+used-by-KUBERNETES = demo up conformance
 STAGE =
 used-by-STAGE = test generate manifests build install uninstall run docker-build docker-push docker-buildx build-installer build-chart deploy undeploy eject learn start hint solution diff class-new class-handout class-collect class-serve class-grade class-export class-forget e2e mutants class-proof
 DEBUG =

@@ -7,7 +7,8 @@
 //
 // With -platform=darwin/arm64 they are for such a machine, to be carried there. With
 // -cluster kubectl may be missing: it is not compiled, because no component of a cluster
-// needs it.
+// needs it. With -previous the control plane is that of the version before, which the go.mod
+// in the directory previous names.
 //
 // On Linux, the programs that their projects release are downloaded where the projects'
 // sites answer, and all others are compiled. With TESTBED_DOWNLOAD=no everything is
@@ -22,6 +23,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -37,12 +39,15 @@ var (
 	// components are what a cluster runs, and clients what its users run.
 	components = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"}
 	clients    = []string{"kubectl"}
+	// controlPlane are those of them that the module in the directory previous has, too.
+	controlPlane = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 )
 
 func main() {
 	flags := flag.NewFlagSet("kubernetes", flag.ExitOnError)
 	platform := flags.String("platform", "", "`OS/ARCH` to build for; empty means this machine")
 	cluster := flags.Bool("cluster", false, "compile only what a cluster runs, without kubectl")
+	previous := flags.Bool("previous", false, "take the control plane of the version before")
 	command.Main(flags, func(ctx context.Context, cache string) (string, error) {
 		system, arch, ok := strings.Cut(*platform, "/")
 		if *platform != "" && (!ok || system == "" || arch == "") {
@@ -57,7 +62,7 @@ func main() {
 			Programs: programs,
 			OS:       system,
 			Arch:     arch,
-			Command:  usage(*platform),
+			Command:  usage(*platform, *previous),
 			Cache:    cache,
 			Progress: os.Stderr,
 			Columns:  progress.Terminal(os.Stderr),
@@ -71,6 +76,16 @@ func main() {
 				return "", err
 			}
 		}
+		if !*previous {
+			return assets.Ensure(ctx, options)
+		}
+		options.Programs = slices.DeleteFunc(slices.Clone(options.Programs), func(name string) bool { return slices.Contains(controlPlane, name) })
+		others, err := assets.Ensure(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		options.Module, options.From, options.Taken = filepath.Join(module, "previous"), others, options.Programs
+		options.Programs, options.Along = controlPlane, nil
 		return assets.Ensure(ctx, options)
 	})
 }
@@ -93,10 +108,13 @@ func downloads(getenv func(string) string) (allowed bool, mirror string, err err
 }
 
 // usage is how the programs are built from the root of the repository.
-func usage(platform string) string {
+func usage(platform string, previous bool) string {
 	command := "go -C kind/kubernetes run ."
 	if platform != "" {
 		command += " -platform=" + platform
+	}
+	if previous {
+		command += " -previous"
 	}
 	return command
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path"
 	"slices"
@@ -12,23 +13,66 @@ import (
 // What `make demo` compiles must not grow unnoticed: apart from the embedded
 // cluster's programs, the tools are those that only a node runs.
 func TestProgramsFitGoMod(t *testing.T) {
-	output, err := exec.Command("go", "mod", "edit", "-json").Output()
+	for file, names := range map[string][]string{
+		"go.mod":          append([]string{"kube-proxy", "kubeadm", "kubelet"}, programs...),
+		"previous/go.mod": controlPlane,
+	} {
+		var tools []string
+		for _, tool := range read(t, file).Tool {
+			// The one program that is not named after its package.
+			tools = append(tools, strings.Replace(path.Base(tool.Path), "v3", "etcd", 1))
+		}
+		slices.Sort(tools)
+		if want := slices.Sorted(slices.Values(names)); !slices.Equal(tools, want) {
+			t.Errorf("%s names %q, expected %q", file, tools, want)
+		}
+	}
+}
+
+// goMod is what the tests need of a go.mod.
+type goMod struct {
+	Tool    []struct{ Path string }
+	Require []struct{ Path, Version string }
+	Replace []struct {
+		New struct{ Path, Version string }
+	}
+}
+
+func read(t *testing.T, file string) (manifest goMod) {
+	t.Helper()
+	output, err := exec.Command("go", "mod", "edit", "-json", file).Output()
+	if err == nil {
+		err = json.Unmarshal(output, &manifest)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var manifest struct{ Tool []struct{ Path string } }
-	if err := json.Unmarshal(output, &manifest); err != nil {
-		t.Fatal(err)
+	return manifest
+}
+
+// All of Kubernetes is in one version in each go.mod, and the one in previous is that of the minor version before.
+func TestVersions(t *testing.T) {
+	var minors []int
+	for _, file := range []string{"go.mod", "previous/go.mod"} {
+		manifest, version := read(t, file), ""
+		for _, required := range manifest.Require {
+			if required.Path == "k8s.io/kubernetes" {
+				version = required.Version
+			}
+		}
+		minor, patch := 0, 0
+		if _, err := fmt.Sscanf(version, "v1.%d.%d", &minor, &patch); err != nil {
+			t.Fatalf("%s requires Kubernetes %q: %v", file, version, err)
+		}
+		for _, replaced := range manifest.Replace {
+			if want := fmt.Sprintf("v0.%d.%d", minor, patch); strings.HasPrefix(replaced.New.Path, "k8s.io/") && replaced.New.Version != want {
+				t.Errorf("%s has %s %s beside Kubernetes %s, expected %s", file, replaced.New.Path, replaced.New.Version, version, want)
+			}
+		}
+		minors = append(minors, minor)
 	}
-	var tools []string
-	for _, tool := range manifest.Tool {
-		// The one program that is not named after its package.
-		tools = append(tools, strings.Replace(path.Base(tool.Path), "v3", "etcd", 1))
-	}
-	slices.Sort(tools)
-	want := slices.Sorted(slices.Values(append([]string{"kube-proxy", "kubeadm", "kubelet"}, programs...)))
-	if !slices.Equal(tools, want) {
-		t.Errorf("go.mod names %q, expected %q", tools, want)
+	if minors[0] != minors[1]+1 {
+		t.Errorf("the minor versions are %d, and %d in previous, expected the one before", minors[0], minors[1])
 	}
 }
 

@@ -19,44 +19,58 @@ const (
 	AssetsVariable = "TESTBED_ASSETS"
 )
 
-// found is what earlier calls have found. A directory with everything also serves those who need only the components.
-var found struct {
+// directories are what was found for a version. A directory with everything also serves those who need only the components.
+type directories struct{ components, everything string }
+
+// found is what earlier calls have found, by version.
+var found = struct {
 	sync.Mutex
-	components, everything string
-}
+	of map[string]directories
+}{of: map[string]directories{}}
 
-// Assets returns the directory that holds the executables of the components and kubectl. It downloads or builds those that are not
-// in the cache yet; building takes minutes, and progress shows how far it is. Later calls in the same process return the same
-// directory. It can be envtest's KUBEBUILDER_ASSETS.
+// Assets is [AssetsOf] for [Version].
 func Assets(ctx context.Context, progress io.Writer) (string, error) {
+	return AssetsOf(ctx, Version, progress)
+}
+
+// AssetsOf returns the directory that holds the executables of the components, in a version that clusters can run, and kubectl. It
+// downloads or builds those that are not in the cache yet; building takes minutes, and progress shows how far it is. Later calls in
+// the same process return the same directory. It can be envtest's KUBEBUILDER_ASSETS.
+func AssetsOf(ctx context.Context, version string, progress io.Writer) (string, error) {
 	found.Lock()
 	defer found.Unlock()
-	if found.everything == "" {
-		dir, err := assets(ctx, progress)
+	if found.of[version].everything == "" {
+		dir, err := assets(ctx, version, progress)
 		if err != nil {
 			return "", err
 		}
-		found.components, found.everything = dir, dir
+		found.of[version] = directories{dir, dir}
 	}
-	return found.everything, nil
+	return found.of[version].everything, nil
 }
 
-// Components is like Assets, but does not wait until kubectl is built: a cluster runs without it.
-func Components(ctx context.Context, progress io.Writer) (string, error) {
+// ComponentsOf is like AssetsOf, but does not wait until kubectl is built: a cluster runs without it.
+func ComponentsOf(ctx context.Context, version string, progress io.Writer) (string, error) {
 	found.Lock()
 	defer found.Unlock()
-	if found.components == "" {
-		dir, err := assets(ctx, progress, "-cluster")
+	if found.of[version].components == "" {
+		dir, err := assets(ctx, version, progress, "-cluster")
 		if err != nil {
 			return "", err
 		}
-		found.components = dir
+		found.of[version] = directories{components: dir}
 	}
-	return found.components, nil
+	return found.of[version].components, nil
 }
 
-func assets(ctx context.Context, progress io.Writer, args ...string) (string, error) {
+func assets(ctx context.Context, version string, progress io.Writer, args ...string) (string, error) {
 	dir := os.Getenv(AssetsVariable)
+	if version == PreviousVersion {
+		if dir != "" {
+			return "", fmt.Errorf("find the executables of Kubernetes %s: %s names others: unset it, or do not choose a version", version, AssetsVariable)
+		}
+		args = append(args, "-previous")
+	}
 	if dir == "" {
 		var err error
 		if dir, err = build(ctx, progress, args...); err != nil {

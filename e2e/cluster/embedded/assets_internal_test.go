@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -27,28 +28,26 @@ func TestComponentsDoNotWaitForKubectl(t *testing.T) {
 	}
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv(AssetsVariable, "")
-	before := [2]string{found.components, found.everything}
-	t.Cleanup(func() { found.components, found.everything = before[0], before[1] })
-	found.components, found.everything = "", ""
+	before := found.of
+	t.Cleanup(func() { found.of = before })
+	found.of = map[string]directories{}
 
-	for _, find := range []func() (string, error){
-		func() (string, error) { return Components(t.Context(), io.Discard) },
-		func() (string, error) { return Components(t.Context(), io.Discard) },
-		func() (string, error) { return Assets(t.Context(), io.Discard) },
-		func() (string, error) { return Components(t.Context(), io.Discard) },
-		func() (string, error) { return Assets(t.Context(), io.Discard) },
-	} {
-		if dir, err := find(); err != nil || dir != assets {
-			t.Fatalf("got %s and %v, expected %s", dir, err, assets)
+	type finder = func(context.Context, string, io.Writer) (string, error)
+	for _, version := range []string{Version, PreviousVersion} {
+		for _, find := range []finder{ComponentsOf, ComponentsOf, AssetsOf, ComponentsOf, AssetsOf} {
+			if dir, err := find(t.Context(), version, io.Discard); err != nil || dir != assets {
+				t.Fatalf("got %s and %v, expected %s", dir, err, assets)
+			}
 		}
 	}
 	got, err := os.ReadFile(calls)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Once without kubectl, and again when that is needed.
-	if lines := strings.Split(strings.TrimSuffix(string(got), "\n"), "\n"); !slices.Equal(lines, []string{" -cluster", ""}) {
-		t.Errorf("kind/kubernetes is run with %q, expected -cluster, and then nothing", lines)
+	// For each version once without kubectl, and again when that is needed.
+	want := []string{" -cluster", "", " -cluster -previous", " -previous"}
+	if lines := strings.Split(strings.TrimSuffix(string(got), "\n"), "\n"); !slices.Equal(lines, want) {
+		t.Errorf("kind/kubernetes is run with %q, expected %q", lines, want)
 	}
 }
 
@@ -59,6 +58,29 @@ func executablesIn(dir string) []string {
 		paths = append(paths, filepath.Join(dir, component))
 	}
 	return paths
+}
+
+func TestFindVersion(t *testing.T) {
+	for minor, want := range map[string]string{"v1.37": Version, "v1.36": PreviousVersion} {
+		if got, err := FindVersion(minor); got != want || err != nil {
+			t.Errorf("%s: got %q and %v, expected %s", minor, got, err, want)
+		}
+	}
+	for _, minor := range []string{"v1.35", "1.36", "v1.36.0", "v1.37.0", "v1", "latest", ""} {
+		want := fmt.Sprintf("unknown version of Kubernetes %q: use v1.36, or v1.37, which is the default", minor)
+		if _, err := FindVersion(minor); err == nil || err.Error() != want {
+			t.Errorf("%s: got the error %v, expected %s", minor, err, want)
+		}
+	}
+}
+
+// The programs that a variable names are of one version.
+func TestNoPreviousVersionOfNamedPrograms(t *testing.T) {
+	t.Setenv(AssetsVariable, t.TempDir())
+	const want = "find the executables of Kubernetes " + PreviousVersion + ": " + AssetsVariable + " names others: unset it, or do not choose a version"
+	if _, err := AssetsOf(t.Context(), PreviousVersion, io.Discard); err == nil || err.Error() != want {
+		t.Errorf("got the error %v, expected %s", err, want)
+	}
 }
 
 func TestOrigin(t *testing.T) {

@@ -20,6 +20,8 @@ type Cluster struct {
 	Name string
 	// Kubeconfig is the path of its kubeconfig.
 	Kubeconfig string
+	// Version is the version of Kubernetes that it runs.
+	Version string
 	// Detached is true for a cluster that stays up until it is destroyed, and false for one that stops with the program that
 	// created it.
 	Detached bool
@@ -58,6 +60,7 @@ func List(ctx context.Context) ([]Cluster, error) {
 		up = append(up, Cluster{
 			Name:       entry.Name(),
 			Kubeconfig: layout(sup.Dir()).kubeconfig(),
+			Version:    layout(sup.Dir()).runs(),
 			Detached:   info.Detached,
 		})
 	}

@@ -17,8 +17,8 @@ func (p *Provider) create(ctx context.Context) error {
 		return err
 	}
 	p.layout = l
-	if p.options.version != Version {
-		return fmt.Errorf("it runs Kubernetes %s, not %s", Version, p.options.version)
+	if p.options.version != Version && p.options.version != PreviousVersion {
+		return fmt.Errorf("it runs Kubernetes %s or %s, not %s", Version, PreviousVersion, p.options.version)
 	}
 	crds, err := readCRDs(p.options.crds)
 	if err != nil {
@@ -26,7 +26,7 @@ func (p *Provider) create(ctx context.Context) error {
 	}
 	assets := p.options.assets
 	if assets == "" {
-		assets, err = Components(ctx, p.options.progress)
+		assets, err = ComponentsOf(ctx, p.options.version, p.options.progress)
 	} else {
 		err = complete(assets)
 	}

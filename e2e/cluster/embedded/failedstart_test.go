@@ -171,7 +171,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{"refused-version", func(ctx context.Context, p *embedded.Provider) (string, error) {
 			return p.WithVersion("v1.30.0").Create(ctx)
-		}, "create the embedded cluster refused-version: it runs Kubernetes v1.37.0, not v1.30.0"},
+		}, "create the embedded cluster refused-version: it runs Kubernetes v1.37.0 or v1.36.5, not v1.30.0"},
 		{"Bad_Name", func(ctx context.Context, p *embedded.Provider) (string, error) {
 			return p.Create(ctx)
 		}, `create the embedded cluster Bad_Name: "Bad_Name" is not a valid cluster name: use lower-case letters, digits and '-'`},

@@ -52,6 +52,18 @@ func (l layout) etcd() string        { return l.path("etcd") }
 // baseline is what etcd held when Create returned.
 func (l layout) baseline() string { return l.path("baseline.json") }
 
+// version has the version of Kubernetes that the cluster runs.
+func (l layout) version() string { return l.path("version") }
+
+// runs returns that version.
+func (l layout) runs() string {
+	content, err := os.ReadFile(l.version())
+	if err != nil { // an earlier testbed has created the cluster
+		return Version
+	}
+	return string(content)
+}
+
 func (l layout) etcdData() string { return l.path("etcd", etcdData) }
 func (l layout) pki(file string) string {
 	return l.path("pki", file)

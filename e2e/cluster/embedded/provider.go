@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/mod/semver"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/support"
@@ -18,8 +19,21 @@ import (
 // Kind is the name of this kind of cluster.
 const Kind = "embedded"
 
-// Version is the version of Kubernetes that the cluster runs.
+// Version is the version of Kubernetes that a cluster runs, unless [Provider.WithVersion] says otherwise.
 const Version = "v1.37.0"
+
+// PreviousVersion is the other one that a cluster can run: a release of the minor version before.
+const PreviousVersion = "v1.36.5"
+
+// FindVersion returns the version that a cluster can run of a minor version, such as v1.36.
+func FindVersion(minor string) (string, error) {
+	for _, version := range []string{Version, PreviousVersion} {
+		if semver.MajorMinor(version) == minor {
+			return version, nil
+		}
+	}
+	return "", fmt.Errorf("unknown version of Kubernetes %q: use %s, or %s, which is the default", minor, semver.MajorMinor(PreviousVersion), semver.MajorMinor(Version))
+}
 
 // EmulatedVersions are the older versions that [WithEmulatedVersion] takes, the newest first: Kubernetes can emulate three.
 var EmulatedVersions = []string{"1.36", "1.35", "1.34"}
@@ -91,10 +105,19 @@ func (p *Provider) WithName(name string) support.E2EClusterProvider {
 	return p
 }
 
-// WithVersion sets the version of Kubernetes. Create refuses all but [Version].
+// WithVersion sets the version of Kubernetes: [Version] or [PreviousVersion]. It has no effect on a provider that is [Attached] or
+// [Borrowed].
 func (p *Provider) WithVersion(version string) support.E2EClusterProvider {
 	p.options.version = version
 	return p
+}
+
+// Version returns the version of Kubernetes that the cluster runs, or will run once it is created.
+func (p *Provider) Version() string {
+	if p.sup == nil {
+		return p.options.version
+	}
+	return p.layout.runs()
 }
 
 // WithPath sets the directory that holds the components' executables, instead of

@@ -102,6 +102,7 @@ func (s *starter) prepare(context.Context) error {
 		s.layout.tokens():      tokenFile(s.users),
 		s.layout.auditPolicy(): auditPolicy,
 		s.layout.stages():      stages(),
+		s.layout.version():     []byte(s.options.version),
 	}
 	for name, data := range keys {
 		files[s.layout.pki(name)] = data

@@ -30,7 +30,7 @@ func TestWithoutAClone(t *testing.T) {
 	files := strings.Split(strings.TrimSuffix(b.output("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), "\x00"), "\x00")
 	g.Expect(moduleproxy.CopyFiles(source, b.root, files)).To(Succeed())
 	const path, version = "github.com/example/operator-testbed", "v0.0.1"
-	for _, nested := range []string{"", "/kind/build", "/kind/kubernetes"} {
+	for _, nested := range []string{"", "/kind/build", "/kind/kubernetes", "/kind/kubernetes/previous"} {
 		g.Expect(moduleproxy.Add(proxy, module.Version{Path: path + nested, Version: version}, filepath.Join(source, filepath.FromSlash(nested)))).To(Succeed())
 	}
 	downloads := strings.TrimSpace(b.output("go", "env", "GOMODCACHE")) + "/cache/download"

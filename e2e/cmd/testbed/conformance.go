@@ -45,11 +45,13 @@ type conformanceFlags struct {
 	companions []string
 	// directory is the one that the operator starts in.
 	directory string
-	points    []string
-	all       bool
-	patience  time.Duration
-	markdown  bool
-	reports   []string
+	// kubernetes is the version of Kubernetes that the cluster runs.
+	kubernetes string
+	points     []string
+	all        bool
+	patience   time.Duration
+	markdown   bool
+	reports    []string
 	// cluster is "embedded", or "kind", where the operator runs in a pod.
 	cluster string
 	// load are archives of other images that the nodes get.
@@ -78,13 +80,15 @@ func (f *conformanceFlags) checkCluster() error {
 		return usageError{errors.New("--unconfined is for a process: on a kind cluster, the operator runs in a pod")}
 	case f.inPods() && f.directory != "":
 		return usageError{errors.New("a working directory is for a process: on a kind cluster, the operator has the files of its image")}
+	case f.inPods() && cmp.Or(f.kubernetes, embedded.Version) != embedded.Version:
+		return usageError{fmt.Errorf("a kind cluster has one version of Kubernetes: leave --kubernetes=%s out, or use an embedded cluster", f.kubernetes)}
 	case !f.inPods() && len(f.load) > 0:
 		return usageError{errors.New("images can be loaded only onto the nodes of a kind cluster: add --cluster=kind, or leave load out")}
 	}
 	return nil
 }
 
-func newConformance() *cobra.Command {
+func newConformance(g *global) *cobra.Command {
 	var flags conformanceFlags
 	command := &cobra.Command{
 		Use:   "conformance",
@@ -119,6 +123,7 @@ the image runs in a pod of a kind cluster instead, so it may contain anything.`,
 					return usageError{err}
 				}
 			}
+			flags.kubernetes = g.kubernetes()
 			return runConformance(command.Context(), flags)
 		},
 	}
@@ -470,10 +475,15 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 			return nil, err
 		}
 		fmt.Fprintln(steps, note)
-		if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
+		assets, err := embedded.AssetsOf(ctx, flags.kubernetes, os.Stderr)
+		if err != nil {
 			return nil, err
 		}
 		env = []string{"OPERATOR=" + prepared.Binary, "TESTBED_CONFINE=" + confine, "FROM=" + before.Binary}
+		if flags.kubernetes != embedded.Version {
+			fmt.Fprintf(steps, "the cluster runs Kubernetes %s\n", flags.kubernetes)
+			env = append(env, embedded.AssetsVariable+"="+assets)
+		}
 	}
 	fmt.Fprintln(steps, "compiling the suite")
 	suite, err := runner.BuildSuite(ctx, root, "e2e/conformance")

@@ -67,7 +67,7 @@ const stillAtWork = 5 * time.Second
 // prepare builds Kubernetes and the operator, and brings the cluster up as soon as Kubernetes is there: neither needs the operator,
 // and while one waits the other can compile. If the operator can't be built, no cluster that it has created is left.
 func prepare(ctx context.Context, g *global, root string, out *report) (program operator.Program, cluster *embedded.Provider, created bool, err error) {
-	out.step("Build", "Kubernetes %s and the operator, if anything is new", embedded.Version)
+	out.step("Build", "Kubernetes %s and the operator, if anything is new", g.kubernetes())
 	ctx, abandon := context.WithCancelCause(ctx) // the cluster needs its context for as long as it is up
 	compiled := make(chan error, 1)
 	go func() {
@@ -77,7 +77,7 @@ func prepare(ctx context.Context, g *global, root string, out *report) (program 
 		}
 		compiled <- err
 	}()
-	cluster, created, err = onceBuilt(ctx, g, root, out)
+	cluster, created, err = reuseOrCreate(ctx, g, out, filepath.Join(root, "operator", "config", "crd", "bases"))
 	if err != nil {
 		abandon(err)
 	}
@@ -92,14 +92,6 @@ func prepare(ctx context.Context, g *global, root string, out *report) (program 
 	return program, nil, false, errors.Join(context.Cause(ctx), err)
 }
 
-// onceBuilt returns a cluster for the demo, when Kubernetes is built.
-func onceBuilt(ctx context.Context, g *global, root string, out *report) (cluster *embedded.Provider, created bool, err error) {
-	if _, err := embedded.Components(ctx, os.Stderr); err != nil {
-		return nil, false, err
-	}
-	return reuseOrCreate(ctx, g, out, filepath.Join(root, "operator", "config", "crd", "bases"))
-}
-
 // waitFor waits until the operator is compiled, and reports now and then that it still is.
 func waitFor(compiled <-chan error, out *report) error {
 	for {
@@ -112,15 +104,22 @@ func waitFor(compiled <-chan error, out *report) error {
 	}
 }
 
-// reuseOrCreate returns the cluster that is up, or a new one that ends with this
+// reuseOrCreate returns the cluster that is up or, when Kubernetes is built, a new one that ends with this
 // process until it is detached.
 func reuseOrCreate(ctx context.Context, g *global, out *report, crds string) (cluster *embedded.Provider, created bool, err error) {
 	cluster, err = g.attachReady(ctx)
+	if err == nil && g.version != "" && cluster.Version() != string(g.version) {
+		return nil, false, fmt.Errorf("the cluster %s is up with Kubernetes %s, not %s: take it down with make down%s, or choose another name with NAME=other",
+			g.name, cluster.Version(), g.version, ofName(g.name))
+	}
 	if err == nil {
 		out.step("Cluster", "%s is already up: it is used again", g.name)
 		return cluster, false, nil
 	}
 	if notUp := new(notUpError); !errors.As(err, &notUp) {
+		return nil, false, err
+	}
+	if _, err := embedded.ComponentsOf(ctx, g.kubernetes(), os.Stderr); err != nil {
 		return nil, false, err
 	}
 	cluster, err = create(ctx, g, out, crds)

@@ -27,7 +27,12 @@ func newEnv(noun, setting string, attach func(context.Context) (support.E2EClust
 			if err != nil {
 				return "", err
 			}
-			assets, err := embedded.Assets(ctx, os.Stderr)
+			// kubectl is the same for all versions of Kubernetes. It is beside the programs of this cluster, so no others are built.
+			kubernetes := embedded.Version
+			if of, ok := cluster.(interface{ Version() string }); ok {
+				kubernetes = of.Version()
+			}
+			assets, err := embedded.AssetsOf(ctx, kubernetes, os.Stderr)
 			return exports(cluster.GetKubeconfig(), append([]string{assets}, sdkBeside(os.Stderr)...)...), err
 		}),
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
 	"sigs.k8s.io/e2e-framework/support"
 
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
@@ -18,11 +20,36 @@ import (
 // usageError is an error in how the program was called.
 type usageError struct{ error }
 
-// global holds the flags that every command has.
+// global holds the flags that every command has, and one that some have.
 type global struct {
 	// name is the cluster that the command is about.
 	name string
+	// version is the version of Kubernetes that was chosen for a new cluster, or "".
+	version minorVersion
 }
+
+// minorVersion is a version of Kubernetes that a flag chooses by its minor version.
+type minorVersion string
+
+func (v *minorVersion) Set(minor string) error {
+	found, err := embedded.FindVersion(minor)
+	*v = minorVersion(found)
+	return err
+}
+
+func (v *minorVersion) String() string { return string(*v) }
+
+func (v *minorVersion) Type() string { return "version" }
+
+// choosesVersion adds the flag for a version of Kubernetes to a command that starts clusters.
+func (g *global) choosesVersion(command *cobra.Command) *cobra.Command {
+	command.Flags().Var(&g.version, "kubernetes", fmt.Sprintf("minor version of Kubernetes: %s or, by default, %s",
+		semver.MajorMinor(embedded.PreviousVersion), semver.MajorMinor(embedded.Version)))
+	return command
+}
+
+// kubernetes returns the version of Kubernetes that a new cluster runs.
+func (g *global) kubernetes() string { return cmp.Or(string(g.version), embedded.Version) }
 
 func execute(ctx context.Context) error {
 	called := false
@@ -58,8 +85,8 @@ The targets of the Makefile call it: "make" lists them.`,
 	root.PersistentFlags().StringVar(&g.name, "name", embedded.DefaultName, "name of the cluster")
 	root.PersistentFlags().BoolVar(&untilEOF, "until-eof", false, "stop when standard input is closed, for programs that may be killed")
 	root.AddCommand(
-		newDemo(&g),
-		newUp(&g, "cluster", "", "", func(ctx context.Context, out *report) error { return up(ctx, &g, out) }),
+		g.choosesVersion(newDemo(&g)),
+		g.choosesVersion(newUp(&g, "cluster", "", "", func(ctx context.Context, out *report) error { return up(ctx, &g, out) })),
 		newDown("cluster", func(ctx context.Context) (string, error) { return down(ctx, g.name) }),
 		newEnv("cluster", "", func(ctx context.Context) (support.E2EClusterProvider, error) { return g.attachReady(ctx) }),
 		newStatus(&g),
@@ -71,7 +98,7 @@ The targets of the Makefile call it: "make" lists them.`,
 		newKustomize(),
 		newRollout(),
 		newConfirm(),
-		newConformance(),
+		g.choosesVersion(newConformance(&g)),
 		newBench(),
 		newScorecard(),
 		newDoctor(),

@@ -43,7 +43,11 @@ func newStatus(g *global) *cobra.Command {
 				if !c.Detached {
 					until = "until the program that created it ends"
 				}
-				fmt.Fprintf(out, "%s is up, %s: %s\n", c.Name, until, c.Kubeconfig)
+				of := ""
+				if c.Version != embedded.Version {
+					of = " with Kubernetes " + c.Version
+				}
+				fmt.Fprintf(out, "%s is up%s, %s: %s\n", c.Name, of, until, c.Kubeconfig)
 			}
 			if !slices.ContainsFunc(clusters, func(c embedded.Cluster) bool { return c.Name == g.name }) {
 				return nil

@@ -43,7 +43,7 @@ func newUp(g *global, noun, setting, hint string, create func(context.Context, *
 
 // up brings up an embedded cluster that stays.
 func up(ctx context.Context, g *global, out *report) error {
-	if _, err := embedded.Assets(ctx, os.Stderr); err != nil {
+	if _, err := embedded.AssetsOf(ctx, g.kubernetes(), os.Stderr); err != nil {
 		return interrupt.Explain(ctx, err, "nothing is left running, and what was built is kept")
 	}
 	cluster, err := create(ctx, g, out)
@@ -53,7 +53,7 @@ func up(ctx context.Context, g *global, out *report) error {
 	if err := leave(ctx, cluster); err != nil {
 		return err
 	}
-	out.step("Cluster", "%s is up: Kubernetes %s", g.name, embedded.Version)
+	out.step("Cluster", "%s is up: Kubernetes %s", g.name, cluster.Version())
 	return nil
 }
 
@@ -61,7 +61,7 @@ func up(ctx context.Context, g *global, out *report) error {
 // directories, that ends with this process until it is detached.
 func create(ctx context.Context, g *global, out *report, crds ...string) (*embedded.Provider, error) {
 	cluster := embedded.NewProvider()
-	cluster.WithName(g.name).WithOpts(embedded.WithCRDs(crds...), embedded.WithProgress(out.steps("Cluster")))
+	cluster.WithName(g.name).WithVersion(g.kubernetes()).WithOpts(embedded.WithCRDs(crds...), embedded.WithProgress(out.steps("Cluster")))
 	_, err := cluster.Create(ctx)
 	return cluster, err
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // nested are the modules inside this one that a cluster is made with. Go does not download them with it.
-var nested = []string{"kind/build", "kind/kubernetes"}
+var nested = []string{"kind/build", "kind/kubernetes", "kind/kubernetes/previous"}
 
 // downloaded is a module in Go's module cache, as `go mod download -json` describes it.
 type downloaded struct{ Path, Version, Dir, Sum, Error string }

@@ -34,6 +34,7 @@ func offered(t *testing.T, versions map[string]string, queries ...string) {
 	write("kind/build/go.mod", "module "+module+"/kind/build\n")
 	write("kind/build/build.go", "package build\n\nconst Name = \"built\"\n")
 	write("kind/kubernetes/go.mod", fmt.Sprintf("module %[1]s/kind/kubernetes\n\nrequire %[1]s/kind/build v0.0.0\n\nreplace %[1]s/kind/build => ../build\n", module))
+	write("kind/kubernetes/previous/go.mod", "module "+module+"/kind/kubernetes/previous\n")
 	write("kind/kubernetes/main.go", "package main\n\nimport \""+module+"/kind/build\"\n\nfunc main() { println(build.Name) }\n")
 	for path, version := range versions {
 		if err := moduleproxy.Add(proxy, xmodule.Version{Path: strings.TrimSuffix(module+"/"+path, "/"), Version: version}, filepath.Join(source, path), queries...); err != nil {
@@ -57,9 +58,10 @@ func TestAssemble(t *testing.T) {
 		version  string
 		versions map[string]string
 	}{
-		"tags": {"v0.5.0", map[string]string{"": "v0.5.0", "kind/build": "v0.5.0", "kind/kubernetes": "v0.5.0"}},
+		"tags": {"v0.5.0", map[string]string{"": "v0.5.0", "kind/build": "v0.5.0", "kind/kubernetes": "v0.5.0", "kind/kubernetes/previous": "v0.5.0"}},
 		"a commit": {pseudo, map[string]string{
 			"": pseudo, "kind/build": "v0.0.0-20260102030405-" + commit, "kind/kubernetes": "v0.4.1-0.20260102030405-" + commit,
+			"kind/kubernetes/previous": "v0.0.0-20260102030405-" + commit,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +73,7 @@ func TestAssemble(t *testing.T) {
 			if !strings.HasPrefix(filepath.Base(root), test.version+"-") {
 				t.Errorf("got %s, expected the version in its name", root)
 			}
-			for _, file := range []string{"go.mod", "e2e/doc.go", "kind/doc.go"} {
+			for _, file := range []string{"go.mod", "e2e/doc.go", "kind/doc.go", "kind/kubernetes/previous/go.mod"} {
 				if _, err := os.Stat(filepath.Join(root, file)); err != nil {
 					t.Error(err)
 				}
@@ -93,7 +95,7 @@ func TestAssemble(t *testing.T) {
 
 // A module that requires the testbed without a replace directive needs no clone.
 func TestRootOfADependency(t *testing.T) {
-	offered(t, map[string]string{"": "v0.5.0", "kind/build": "v0.5.0", "kind/kubernetes": "v0.5.0"})
+	offered(t, map[string]string{"": "v0.5.0", "kind/build": "v0.5.0", "kind/kubernetes": "v0.5.0", "kind/kubernetes/previous": "v0.5.0"})
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("go.mod", []byte("module example.com/own\n"), 0o600); err != nil {
 		t.Fatal(err)
