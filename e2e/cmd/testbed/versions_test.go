@@ -11,12 +11,15 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"golang.org/x/mod/semver"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
 	"github.com/example/operator-testbed/e2e/cluster/supervisor/leftover"
+	"github.com/example/operator-testbed/e2e/executable"
 	"github.com/example/operator-testbed/e2e/tier"
 )
 
@@ -56,24 +59,73 @@ func TestOlderKubernetes(t *testing.T) {
 				leftover.None(t, b.state)
 			})
 			checkEmulated(t, provider, version)
-			run := func(pattern, pkg string) {
-				command := b.command("go", "test", "-count=1", "-v", "-run="+pattern, pkg)
-				command.Env = append(command.Env, "CLUSTER=embedded", "TESTBED_CLUSTER="+name, tier.Variable+"="+string(tier.InTest))
-				command.Stdout, command.Stderr = t.Output(), t.Output() // which shows that it makes progress
-				if err := command.Run(); err != nil {
-					t.Errorf("%s: %v", command, err)
-				}
-			}
-			run(operatorFeatures, "./e2e/memcached")
+			b.features(name, operatorFeatures, "./e2e/memcached")
 			if version >= policyVersion {
-				run(policyFeatures, "./tutorial/11-admission/test/e2e")
+				b.features(name, policyFeatures, "./tutorial/11-admission/test/e2e")
 			}
 		})
 	}
 }
 
-// checkEmulated fails the test unless the API server behaves like the version. An API that came later is not served.
-func checkEmulated(t *testing.T, provider *embedded.Provider, version string) {
+// TestPreviousKubernetes runs the same features on a real control plane of the version before, which the commands start.
+func TestPreviousKubernetes(t *testing.T) {
+	tier.Nightly(t)
+	b := newBed(t)
+	t.Setenv("TESTBED_STATE", b.state)
+	flag := "--kubernetes=" + semver.MajorMinor(embedded.PreviousVersion)
+	assets, err := embedded.AssetsOf(t.Context(), embedded.PreviousVersion, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(want string, arguments ...string) {
+		t.Helper()
+		if out := b.output("sh", append([]string{"-c", `testbed "$@" 2>&1`, "sh"}, arguments...)...); !strings.Contains(out, want) {
+			t.Errorf("testbed %q prints\n%s\nwithout %q", arguments, out, want)
+		}
+	}
+	says("testbed is up: Kubernetes "+embedded.PreviousVersion, "up", flag)
+	provider, err := embedded.Attach(embedded.DefaultName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, info := serverVersion(t, provider); info.GitVersion != embedded.PreviousVersion {
+		t.Fatalf("expected Kubernetes %s, got %s", embedded.PreviousVersion, info.GitVersion)
+	}
+	says("testbed is up with Kubernetes "+embedded.PreviousVersion+", until make down", "status")
+	says("export PATH='"+assets+"':", "env") // no other version is built for kubectl
+	out, err := b.command("testbed", "demo", "--kubernetes="+semver.MajorMinor(embedded.Version)).CombinedOutput()
+	if want := "is up with Kubernetes " + embedded.PreviousVersion + ", not " + embedded.Version + ": take it down"; err == nil || !strings.Contains(string(out), want) {
+		t.Errorf("a demo with another version: %v\n%s\nexpected that the cluster %s", err, out, want)
+	}
+	says("Available=True", "demo", flag)
+	b.features(embedded.DefaultName, operatorFeatures, "./e2e/memcached")
+	b.features(embedded.DefaultName, policyFeatures, "./tutorial/11-admission/test/e2e")
+	// An operator that reports the API server's version and exits, of which conformance shows the log.
+	script := filepath.Join(t.TempDir(), "manager")
+	if err := executable.Write(script, []byte("#!/bin/sh\n'"+assets+"/kubectl' version\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, err = b.command("testbed", "conformance", flag, "--operator="+script, "--unconfined").CombinedOutput()
+	if want := "Server Version: " + embedded.PreviousVersion; err == nil || !strings.Contains(string(out), want) {
+		t.Errorf("conformance of an operator that exits: %v\n%s\nexpected %q", err, out, want)
+	}
+	says("the cluster runs Kubernetes "+embedded.PreviousVersion, "conformance", flag, "--sample=operator/config/samples/cache_v1alpha1_memcached.yaml",
+		"--point=a policy that rewrites an owned object leads to few writes")
+}
+
+// features runs features of a suite on an embedded cluster.
+func (b bed) features(cluster, pattern, pkg string) {
+	b.t.Helper()
+	command := b.command("go", "test", "-count=1", "-v", "-run="+pattern, pkg)
+	command.Env = append(command.Env, "CLUSTER=embedded", "TESTBED_CLUSTER="+cluster, tier.Variable+"="+string(tier.InTest))
+	command.Stdout, command.Stderr = b.t.Output(), b.t.Output() // which shows that it makes progress
+	if err := command.Run(); err != nil {
+		b.t.Errorf("%s: %v", command, err)
+	}
+}
+
+// serverVersion returns the version that the API server reports, and a client to ask it for more.
+func serverVersion(t *testing.T, provider *embedded.Provider) (*discovery.DiscoveryClient, *version.Info) {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(provider.KubernetesRestConfig())
 	if err != nil {
@@ -83,6 +135,13 @@ func checkEmulated(t *testing.T, provider *embedded.Provider, version string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return client, info
+}
+
+// checkEmulated fails the test unless the API server behaves like the version. An API that came later is not served.
+func checkEmulated(t *testing.T, provider *embedded.Provider, version string) {
+	t.Helper()
+	client, info := serverVersion(t, provider)
 	if got := cmp.Or(info.EmulationMajor, info.Major) + "." + cmp.Or(info.EmulationMinor, info.Minor); got != version {
 		t.Fatalf("expected that %s is emulated, got %s", version, got)
 	}

@@ -89,7 +89,7 @@ func nightly(r Request) (Plan, error) {
 			buildSDK,
 			withSDK,
 			twins,
-			tests("versions", "^TestOlderKubernetes$", "./e2e/cmd/testbed"),
+			tests("versions", "^(TestOlderKubernetes|TestPreviousKubernetes)$", "./e2e/cmd/testbed"),
 			tests("platforms", "^(TestBuildsAreReproducible|TestChaptersBuildForPlatforms)$", "./e2e/multiarch"),
 			command("fuzz", "scripts/fuzz"),
 			command("vulncheck", "make", "vulncheck"),
