@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
 
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
@@ -81,7 +82,7 @@ func (f *conformanceFlags) checkCluster() error {
 	case f.inPods() && f.directory != "":
 		return usageError{errors.New("a working directory is for a process: on a kind cluster, the operator has the files of its image")}
 	case f.inPods() && cmp.Or(f.kubernetes, embedded.Version) != embedded.Version:
-		return usageError{fmt.Errorf("a kind cluster has one version of Kubernetes: leave --kubernetes=%s out, or use an embedded cluster", f.kubernetes)}
+		return usageError{fmt.Errorf("a kind cluster has one version of Kubernetes: leave --kubernetes=%s out, or use an embedded cluster", semver.MajorMinor(f.kubernetes))}
 	case !f.inPods() && len(f.load) > 0:
 		return usageError{errors.New("images can be loaded only onto the nodes of a kind cluster: add --cluster=kind, or leave load out")}
 	}

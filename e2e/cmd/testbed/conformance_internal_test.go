@@ -129,7 +129,7 @@ func TestClusterOfConformance(t *testing.T) {
 		"images without nodes":       {conformanceFlags{load: []string{"a.tar"}}, "images can be loaded only onto the nodes of a kind cluster: add --cluster=kind, or leave load out"},
 		"unconfined in a pod":        {conformanceFlags{cluster: "kind", unconfined: true}, "--unconfined is for a process: on a kind cluster, the operator runs in a pod"},
 		"a directory for a pod":      {conformanceFlags{cluster: "kind", directory: "."}, "a working directory is for a process: on a kind cluster, the operator has the files of its image"},
-		"another version":            {conformanceFlags{cluster: "kind", kubernetes: "v1.36.5"}, "a kind cluster has one version of Kubernetes: leave --kubernetes=v1.36.5 out, or use an embedded cluster"},
+		"another version":            {conformanceFlags{cluster: "kind", kubernetes: "v1.36.5"}, "a kind cluster has one version of Kubernetes: leave --kubernetes=v1.36 out, or use an embedded cluster"},
 		"images for nodes":           {conformanceFlags{cluster: "kind", load: []string{"a.tar"}}, ""},
 		"a process, where none said": {conformanceFlags{}, ""},
 	} {

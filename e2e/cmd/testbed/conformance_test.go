@@ -83,7 +83,13 @@ func TestConformanceInAPod(t *testing.T) {
 	image := imagetest.FromScratch(t, runtime.GOARCH, v1.Config{Entrypoint: []string{"/manager"}}, map[string][]byte{"manager": program})
 	const memcached = "docker.io/library/memcached:of-the-test"
 	b := bed{t: t, root: root, state: filepath.Join(t.TempDir(), "state")}
-	command := b.command("testbed", "conformance", "--cluster=kind", "--all", "--markdown",
+	report := filepath.Join(t.TempDir(), "report.txt")
+	t.Cleanup(func() {
+		if content, err := os.ReadFile(report); err == nil && t.Failed() {
+			t.Logf("%s", content)
+		}
+	})
+	command := b.command("testbed", "conformance", "--cluster=kind", "--all", "--markdown", "--report="+report,
 		"--operator="+imagetest.Archive(t, map[string]v1.Image{"operator:1": image}), "--load="+kindtest.MemcachedArchive(t, memcached),
 		"--env=MEMCACHED_IMAGE="+memcached, "--manifests=operator/config/default-cert-manager", "--sample=operator/config/samples/cache_v1alpha1_memcached.yaml")
 	command.Stderr = t.Output() // which shows that it makes progress
