@@ -169,7 +169,7 @@ func (c Config) check() error {
 	}
 	for _, file := range files {
 		if _, err := os.Stat(file); file != "" && errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no %s%s", file, map[bool]string{true: ": build the operator first"}[file == c.Executable])
+			return fmt.Errorf("there is no %s%s", file, map[bool]string{true: ": build the operator first, or correct the path"}[file == c.Executable])
 		}
 	}
 	for i, known := range c.Known {

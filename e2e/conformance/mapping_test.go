@@ -27,7 +27,7 @@ func TestReadMappings(t *testing.T) {
 
 func TestReadMappingRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ content, words string }{
-		"an unknown field": {"grop: cache.example.com", `line 1: unknown key "grop": use args, conditions, crds, deadlineArgs, deployment,`},
+		"an unknown field": {"grop: cache.example.com", `line 1: unknown key "grop": use args, cluster, conditions, crds, deadlineArgs, deployment,`},
 		"what lacks fields": {"group: cache.example.com\nversion: v1\nkind: Memcached\nresource: memcacheds",
 			"it lacks fields.size, conditions.available, deployment"},
 		"a Deployment for all": {"group: g\nversion: v1\nkind: K\nresource: ks\ndeployment: all\nfields: {size: spec.size}\nconditions: {available: A}",

@@ -199,7 +199,7 @@ func (f Foreign) configure(ctx context.Context, m manifest.Set, work string) (bi
 // configurePods has the manager's Deployment run the image, with the options, and returns an archive of the image.
 func (f Foreign) configurePods(ctx context.Context, m manifest.Set, work string) (archive string, err error) {
 	if image.IsProgram(f.Operator) {
-		return "", fmt.Errorf("%s is an executable, and on a kind cluster the operator runs as an image: give OPERATOR as an image, or leave CLUSTER=kind out", f.Operator)
+		return "", fmt.Errorf("%s is an executable, and on a kind cluster the operator runs as an image: name the image instead, or use an embedded cluster", f.Operator)
 	}
 	img, err := image.Open(ctx, f.Operator)
 	if err != nil {

@@ -105,7 +105,7 @@ func TestPrepareForPodsRefuses(t *testing.T) {
 	foreign := conformance.Foreign{InPods: true, Manifests: write(t, "install.yaml", manager, 0o600)}
 	foreign.Operator, _ = os.Executable()
 	_, err := foreign.Prepare(t.Context(), t.TempDir())
-	g.Expect(err).To(MatchError(HaveSuffix("is an executable, and on a kind cluster the operator runs as an image: give OPERATOR as an image, or leave CLUSTER=kind out")))
+	g.Expect(err).To(MatchError(HaveSuffix("is an executable, and on a kind cluster the operator runs as an image: name the image instead, or use an embedded cluster")))
 	foreign.Operator = imagetest.Archive(t, map[string]v1.Image{"operator:1": imagetest.FromScratch(t, "s390x", v1.Config{}, nil)})
 	_, err = foreign.Prepare(t.Context(), t.TempDir())
 	g.Expect(err).To(MatchError(HaveSuffix("is for linux/s390x, and the nodes of a kind cluster are linux/" + runtime.GOARCH + " here: build it for that platform")))

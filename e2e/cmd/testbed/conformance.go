@@ -76,7 +76,7 @@ func (f *conformanceFlags) timeout() time.Duration {
 func (f *conformanceFlags) checkCluster() error {
 	switch {
 	case !slices.Contains(conformance.Clusters, f.cluster):
-		return usageError{fmt.Errorf("there is no --cluster=%s for this: use one of %s", f.cluster, strings.Join(conformance.Clusters, ", "))}
+		return usageError{fmt.Errorf("there is no --cluster=%s: use one of %s", f.cluster, strings.Join(conformance.Clusters, ", "))}
 	case f.inPods() && f.unconfined:
 		return usageError{errors.New("--unconfined is for a process: on a kind cluster, the operator runs in a pod")}
 	case f.inPods() && f.directory != "":
@@ -102,7 +102,8 @@ Which operator it is, and which points are known not to hold, is in conformance.
 the working directory, or in the file that --config names. Other flags prevail over the
 file. A sample of the operator's custom resource is enough for the points that are about
 every operator. For a Memcached operator, a mapping of its API is needed instead.
-Without such a file and without flags it checks the operator of this repository. Out of an
+In a clone of the testbed, without such a file and without flags, it checks the operator
+there. Out of an
 image it takes the program, because nothing here could run a container. With --cluster=kind,
 the image runs in a pod of a kind cluster instead, so it may contain anything.`,
 		Args: cobra.NoArgs,
@@ -180,7 +181,7 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 		}
 	}
 	if err := conformance.CheckKnown(known, runs[0].all); err != nil {
-		return err
+		return fmt.Errorf("read the configuration %s: %w", flags.config, err)
 	}
 	screen := demo.ScreenOn(os.Stderr)
 	defer screen.Close()

@@ -125,7 +125,7 @@ func TestClusterOfConformance(t *testing.T) {
 		flags conformanceFlags
 		why   string
 	}{
-		"no such cluster":            {conformanceFlags{cluster: "existing"}, "there is no --cluster=existing for this: use one of embedded, kind"},
+		"no such cluster":            {conformanceFlags{cluster: "existing"}, "there is no --cluster=existing: use one of embedded, kind"},
 		"images without nodes":       {conformanceFlags{load: []string{"a.tar"}}, "images can be loaded only onto the nodes of a kind cluster: add --cluster=kind, or leave load out"},
 		"unconfined in a pod":        {conformanceFlags{cluster: "kind", unconfined: true}, "--unconfined is for a process: on a kind cluster, the operator runs in a pod"},
 		"a directory for a pod":      {conformanceFlags{cluster: "kind", directory: "."}, "a working directory is for a process: on a kind cluster, the operator has the files of its image"},
