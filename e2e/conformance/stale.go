@@ -32,6 +32,9 @@ const canaryTime = 5 * time.Second
 // on the object. A watch may always fall behind, and an operator that relies on its cache then repeats what it has just done. The operator
 // reaches the API server through a proxy that delays the events. No other feature may use the operator at the same time.
 func (c Checks) Stale(ctx context.Context, s *framework.Scope) {
+	if s.Operator.InPods() {
+		s.DoesNotApply("the operator runs in a pod, which does not reach the API server through a proxy on this machine")
+	}
 	s = s.Patient(healTime)
 	proxy := newLaggard()
 	proxied := s.Proxied(ctx, proxy.intercept)

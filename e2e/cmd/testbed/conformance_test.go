@@ -96,11 +96,12 @@ func TestConformanceInAPod(t *testing.T) {
 	out, err := command.Output()
 	g.Expect(err).NotTo(HaveOccurred(), "%s", out)
 	got := outcomes(string(out))
-	g.Expect(got).To(HaveKeyWithValue("watches that fall behind lead to the same owned objects", "not tried"))
 	g.Expect(got).To(HaveKeyWithValue("a crash between two writes leads to the same owned objects", "holds"))
 	for claim, outcome := range got {
 		if outcome != "holds" {
-			g.Expect(outcome).To(Or(Equal("not tried"), Equal("does not apply")), claim)
+			g.Expect(claim).To(BeElementOf("watches that fall behind lead to the same owned objects",
+				"an upgrade and the way back restart no pod, and lead to few writes", "an object that can't be decoded does not stop the others"))
+			g.Expect(outcome).To(Equal("does not apply"), claim)
 		}
 	}
 }
