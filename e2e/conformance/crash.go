@@ -84,7 +84,7 @@ func (c Checks) waitForWrites(ctx context.Context, s *framework.Scope, since aud
 		if unchanged++; writes != before || owns != wanted {
 			unchanged, before = 0, writes
 		}
-		if complete = unchanged == unchangedFor; complete {
+		if complete = unchanged == unchangedFor(s); complete {
 			return nil
 		}
 		return fmt.Errorf("expected %d writes, or that it owns %s and nothing more is written; last seen: %d writes, and it owns %s", count, wanted, writes, owns)

@@ -174,7 +174,7 @@ func (o *Sample) waitForWork(ctx context.Context, s *framework.Scope, object cli
 	o.waitForOutcome(ctx, s, object, func(outcome string) bool { return outcome == o.outcome })
 }
 
-// waitForOutcome returns what the status of an object says when that is what is wanted, or has been the same for [unchangedFor] looks. One
+// waitForOutcome returns what the status of an object says when that is what is wanted, or has been the same for as many looks as [unchangedFor] says. One
 // that never stays the same is taken as it is after some more.
 func (o *Sample) waitForOutcome(ctx context.Context, s *framework.Scope, object client.Object, wanted func(outcome string) bool) (outcome string) {
 	looks, unchanged := 0, 0
@@ -188,7 +188,7 @@ func (o *Sample) waitForOutcome(ctx context.Context, s *framework.Scope, object 
 		if unchanged++; outcome != before {
 			unchanged = 0
 		}
-		if looks++; wanted(outcome) || unchanged == unchangedFor || looks == 4*unchangedFor {
+		if looks++; wanted(outcome) || unchanged == unchangedFor(s) || looks == 4*unchangedFor(s) {
 			return nil
 		}
 		return fmt.Errorf("expected its status to stay as it is; last seen: %s", cmp.Or(outcome, "nothing"))
@@ -304,9 +304,15 @@ func isServed(object client.Object, belongings []unstructured.Unstructured) bool
 	return len(object.GetManagedFields()) > 1 || len(owned(belongings, object)) > 0
 }
 
-// unchangedFor is how many looks in a row what belongs to an object may be unchanged and not ready until it is taken as it is: a simulated
-// cluster has nothing that would give a volume to a claim, or an address to a load balancer.
-const unchangedFor = 100
+// unchangedFor returns how many looks in a row what belongs to an object may be unchanged and not ready until it is taken as it is: a
+// simulated cluster has nothing that would give a volume to a claim, or an address to a load balancer. An operator in a pod may start an
+// interpreter before it does anything.
+func unchangedFor(s *framework.Scope) int {
+	if s.Operator.InPods() {
+		return 300
+	}
+	return 100
+}
 
 // waitForReady waits until the operator has written something for an object, and what belongs to it is ready, which it returns. Kinds are
 // listed one after another, so a list that comes first may lack what a list that comes last depends on, such as the pods of a Deployment
@@ -334,7 +340,7 @@ func (o *Sample) waitForReady(ctx context.Context, s *framework.Scope, object cl
 		}
 		seenBefore := seen
 		seen = uidsOf(belongings)
-		if len(waiting) == 0 && seenBefore != nil && maps.Equal(seen, seenBefore) || unchanged == unchangedFor {
+		if len(waiting) == 0 && seenBefore != nil && maps.Equal(seen, seenBefore) || unchanged == unchangedFor(s) {
 			return nil
 		}
 		return fmt.Errorf("expected all that belongs to it to be ready; last seen: %s", cmp.Or(strings.Join(waiting, ", "), "objects come or go"))
