@@ -93,7 +93,14 @@ func TestConformanceOfAnAnsibleOperator(t *testing.T) {
 
 // outcomesOfAnsible are what conformance says of points that do not depend on timing.
 var outcomesOfAnsible = map[string]string{
-	"owned objects are put back when they are deleted": "holds",
+	"owned objects are put back when they are deleted":             "holds",
+	"no write follows from a change that does not matter":          "holds",
+	"owner references pass OwnerReferencesPermissionEnforcement":   "holds",
+	"a deletion in the foreground leaves nothing":                  "holds",
+	"a deletion while the operator is down leaves nothing":         "holds",
+	"permissions are named one by one":                             "holds",
+	"the manager's pods meet the Pod Security Standard restricted": "holds",
+	"the manager's containers have read-only root file systems":    "does not hold",
 }
 
 // serves deploys a project's operator as an image on a kind cluster of that name, with the manifests, and so with the permissions and
