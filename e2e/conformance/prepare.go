@@ -218,10 +218,7 @@ func (f Foreign) configurePods(ctx context.Context, m manifest.Set, work string)
 			}
 		}
 		container.Args = append(container.Args, f.Args...)
-		for _, variable := range variables(f.Env) {
-			container.Env = slices.DeleteFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == variable.Name })
-			container.Env = append(container.Env, variable)
-		}
+		manifest.SetEnv(container, f.Env...)
 		return nil
 	})
 }

@@ -27,6 +27,15 @@ func (e *UnknownVariableError) Error() string {
 	return fmt.Sprintf("the variable %s of the manager's Deployment %s needs %s: set the variable to a value", e.Variable, e.Deployment, e.Source)
 }
 
+// SetEnv sets variables ("NAME=value") of a container, in place of those of the same names.
+func SetEnv(container *corev1.Container, env ...string) {
+	for _, variable := range env {
+		name, value, _ := strings.Cut(variable, "=")
+		container.Env = slices.DeleteFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == name })
+		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+}
+
 // containerEnvironment is what a kubelet makes of a container's variables.
 type containerEnvironment struct {
 	manifests  Set

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -117,11 +116,7 @@ func (o DeployOptions) workload() (*unstructured.Unstructured, error) {
 	if o.Replicas > 0 {
 		deployment.Spec.Replicas = new(int32(o.Replicas))
 	}
-	for _, variable := range o.Env {
-		name, value, _ := strings.Cut(variable, "=")
-		container.Env = slices.DeleteFunc(container.Env, func(v corev1.EnvVar) bool { return v.Name == name })
-		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
-	}
+	manifest.SetEnv(container, o.Env...)
 	if len(o.Patience) > 0 {
 		container.Args = append(container.Args, o.Patience...)
 		for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
