@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/example/operator-testbed/e2e/framework"
+	"github.com/example/operator-testbed/e2e/framework/runner"
 )
 
 // Objects that are alike have the same outcome, whatever they are called and however many nodes they have; one that is not ready has another.
@@ -72,6 +73,6 @@ func TestWaitForReadySeesAllAtOnce(t *testing.T) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	sample := &Sample{object: object, kinds: []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Pod"), appsv1.SchemeGroupVersion.WithKind("Deployment")}}
-	belongings := sample.waitForReady(t.Context(), &framework.Scope{T: t, Client: fakeClient}, owner)
+	belongings := sample.waitForReady(t.Context(), &framework.Scope{T: t, Client: fakeClient, Operator: &runner.Operator{}}, owner)
 	g.Expect(kindsOf(belongings)).To(ConsistOf(corev1.SchemeGroupVersion.WithKind("Pod"), appsv1.SchemeGroupVersion.WithKind("Deployment")))
 }
