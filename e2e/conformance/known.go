@@ -1,8 +1,11 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/example/operator-testbed/e2e/framework"
 )
@@ -34,10 +37,24 @@ func CheckKnown(all []Known, points []Point) error {
 	}
 	for _, k := range all {
 		if !claims[k.Point] {
-			return fmt.Errorf("there is no point %q, which is listed as known: use a claim as the report prints it, such as %q", k.Point, points[0].Claim)
+			return fmt.Errorf("there is no point %q, which is listed as known: use a claim as the report prints it, such as %q", k.Point, nearest(k.Point, points))
 		}
 	}
 	return nil
+}
+
+// nearest returns the claim that has the most of the words of a mistyped one. Long words count more.
+func nearest(typed string, points []Point) string {
+	words := strings.Fields(typed)
+	has := func(p Point) (count int) {
+		for _, word := range strings.Fields(p.Claim) {
+			if slices.Contains(words, word) {
+				count += len(word)
+			}
+		}
+		return count
+	}
+	return slices.MaxFunc(points, func(a, b Point) int { return cmp.Compare(has(a), has(b)) }).Claim
 }
 
 // OfSample returns the report with the file of its sample.
@@ -49,8 +66,9 @@ func (r Report) OfSample(file string) Report {
 }
 
 // Expect compares the report with the points that are known not to hold, and marks these. It returns a sentence for each unexpected
-// outcome: a point that does not hold, or was not tried, and is not known, or a known point that holds or does not apply.
-func (r Report) Expect(all []Known) (surprises []string) {
+// outcome: a point that does not hold, or was not tried, and is not known, or a known point that holds or does not apply. The points of
+// the former are unlisted; their reasons are left to the author.
+func (r Report) Expect(all []Known) (surprises []string, unlisted []Known) {
 	failing, tried := make([]bool, len(all)), make([]bool, len(all))
 	outcomes := make([]framework.Outcome, len(all)) // of those that do not fail
 	for _, result := range r {
@@ -68,6 +86,7 @@ func (r Report) Expect(all []Known) (surprises []string) {
 		if fails && !expected {
 			verb := map[bool]string{true: "was "}[result.Outcome == framework.NotTried]
 			surprises = append(surprises, fmt.Sprintf("%q %s%s%s", result.Feature, verb, result.Outcome, about(result.Labels[sampleLabel])))
+			unlisted = append(unlisted, Known{Point: result.Feature, Sample: result.Labels[sampleLabel]})
 		}
 	}
 	for i, k := range all {
@@ -75,7 +94,7 @@ func (r Report) Expect(all []Known) (surprises []string) {
 			surprises = append(surprises, fmt.Sprintf("%q %s%s, although it is listed as known: remove it from the file", k.Point, outcomes[i], about(k.Sample)))
 		}
 	}
-	return surprises
+	return surprises, unlisted
 }
 
 // about says which sample something is about.

@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -44,13 +45,27 @@ func TestExpect(t *testing.T) {
 			[]string{`"a" holds for other.yaml, although it is listed as known: remove it from the file`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(tc.report.Expect(tc.known)).To(Equal(tc.surprises))
+			g := NewWithT(t)
+			surprises, unlisted := tc.report.Expect(tc.known)
+			g.Expect(surprises).To(Equal(tc.surprises))
+
+			// Once what is new is listed, it is not a surprise.
+			surprises, unlisted = tc.report.Expect(append(unlisted, tc.known...))
+			g.Expect(surprises).NotTo(ContainElement(MatchRegexp(`not hold|not tried`)))
+			g.Expect(unlisted).To(BeEmpty())
 		})
 	}
 }
 
 func TestCheckKnown(t *testing.T) {
-	g, claims := NewWithT(t), []conformance.Point{{Claim: "a"}}
-	g.Expect(conformance.CheckKnown([]conformance.Known{{Point: "a"}}, claims)).To(Succeed())
-	g.Expect(conformance.CheckKnown([]conformance.Known{{Point: "b"}}, claims)).To(MatchError(`there is no point "b", which is listed as known: use a claim as the report prints it, such as "a"`))
+	g, claims := NewWithT(t), []conformance.Point{{Claim: "a restart writes nothing"}, {Claim: "an upgrade replaces no pod"}}
+	g.Expect(conformance.CheckKnown([]conformance.Known{{Point: "an upgrade replaces no pod"}}, claims)).To(Succeed())
+	for typed, nearest := range map[string]string{
+		"an upgrade replaces no pods": "an upgrade replaces no pod",
+		"restart writes something":    "a restart writes nothing",
+		"b":                           "a restart writes nothing",
+	} {
+		g.Expect(conformance.CheckKnown([]conformance.Known{{Point: typed}}, claims)).To(MatchError(
+			fmt.Sprintf("there is no point %q, which is listed as known: use a claim as the report prints it, such as %q", typed, nearest)))
+	}
 }

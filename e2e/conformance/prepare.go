@@ -85,7 +85,7 @@ func (f Foreign) Prepare(ctx context.Context, work string) (Prepared, error) {
 	}
 	objects, notes := leaveOut(append(definitions, rendered.Objects()...), manager.Certificates)
 	if f.Sample != nil {
-		if err := checkServed(f.Sample.GVK(), objects); err != nil {
+		if err := f.Sample.checkServed(objects); err != nil {
 			return Prepared{}, err
 		}
 	}

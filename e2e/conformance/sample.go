@@ -25,6 +25,7 @@ import (
 // Sample is an [Operator] that is described by one custom resource that it serves. The objects under test are copies of that resource.
 // Their children are found by owner references.
 type Sample struct {
+	file   string
 	object *unstructured.Unstructured
 	// companions are what it refers to. They are created before the first copy in each namespace.
 	companions []*unstructured.Unstructured
@@ -65,7 +66,7 @@ func readSample(path string) (*Sample, error) {
 	case 0:
 		return nil, fmt.Errorf("read the sample %s: it has no object: add the custom resource that the operator serves", path)
 	case 1:
-		return &Sample{object: objects[0]}, nil
+		return &Sample{file: path, object: objects[0]}, nil
 	default:
 		return nil, fmt.Errorf("read the sample %s: it has several objects (%s): give a file with only the custom resource that the operator serves, and name files of what it refers to as companions",
 			path, strings.Join(namesOf(objects), ", "))

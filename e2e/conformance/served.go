@@ -10,9 +10,10 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// checkServed returns an error if a cluster with the objects would not serve a kind: neither Kubernetes nor one of their
+// checkServed returns an error if a cluster with the objects would not serve the sample's kind: neither Kubernetes nor one of their
 // CustomResourceDefinitions defines it.
-func checkServed(kind schema.GroupVersionKind, objects []*unstructured.Unstructured) error {
+func (o *Sample) checkServed(objects []*unstructured.Unstructured) error {
+	kind := o.GVK()
 	if clientgoscheme.Scheme.Recognizes(kind) {
 		return nil
 	}
@@ -40,9 +41,9 @@ func checkServed(kind schema.GroupVersionKind, objects []*unstructured.Unstructu
 	slices.Sort(defined)
 	const advice = "add the file with its CustomResourceDefinition to the manifests, or name it with crds or --crds"
 	if len(defined) == 0 {
-		return fmt.Errorf("the sample's kind is %s, but the manifests have no CustomResourceDefinition: %s", describe(kind), advice)
+		return fmt.Errorf("the kind of the sample %s is %s, but the manifests have no CustomResourceDefinition: %s", o.file, describe(kind), advice)
 	}
-	return fmt.Errorf("the sample's kind is %s, but the manifests only define %s: %s", describe(kind), strings.Join(defined, ", "), advice)
+	return fmt.Errorf("the kind of the sample %s is %s, but the manifests only define %s: %s", o.file, describe(kind), strings.Join(defined, ", "), advice)
 }
 
 // describe names a kind as people say it.

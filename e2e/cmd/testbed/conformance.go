@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/semver"
+	"sigs.k8s.io/yaml"
 
 	"github.com/example/operator-testbed/e2e/cluster"
 	"github.com/example/operator-testbed/e2e/cluster/embedded"
@@ -191,7 +192,7 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	if err != nil {
 		return interrupt.Explain(ctx, err, "nothing is left running, and what was built is kept")
 	}
-	surprises := report.Expect(known)
+	surprises, unlisted := report.Expect(known)
 	if flags.markdown {
 		fmt.Print(report.Markdown())
 	} else {
@@ -207,8 +208,20 @@ func runConformance(ctx context.Context, flags conformanceFlags) error {
 	case flags.config == "":
 		return errNotConformant
 	default:
-		return fmt.Errorf("the outcomes differ from those that %s lists:\n%s", flags.config, strings.Join(surprises, "\n"))
+		return errUnexpected(flags.config, surprises, unlisted)
 	}
+}
+
+// errUnexpected is the end of a run whose outcomes differ from those that the configuration lists. It contains the entries to add to it.
+func errUnexpected(config string, surprises []string, unlisted []conformance.Known) error {
+	if len(unlisted) > 0 {
+		entries, err := yaml.Marshal(unlisted)
+		if err != nil {
+			return err
+		}
+		surprises = append(surprises, "to accept what is new, add it to known in that file, with a reason:\n"+strings.TrimSuffix(string(entries), "\n"))
+	}
+	return fmt.Errorf("the outcomes differ from those that %s lists:\n%s", config, strings.Join(surprises, "\n"))
 }
 
 // writeReports writes the report to files.

@@ -205,3 +205,16 @@ func TestReadResults(t *testing.T) {
 		})
 	}
 }
+
+// Who pastes what is printed only has to say why.
+func TestErrUnexpected(t *testing.T) {
+	g := NewWithT(t)
+	err := errUnexpected("conformance.yaml", []string{`"a" does not hold for b.yaml`}, []conformance.Known{{Point: "a", Sample: "b.yaml"}})
+	g.Expect(err).To(MatchError(`the outcomes differ from those that conformance.yaml lists:
+"a" does not hold for b.yaml
+to accept what is new, add it to known in that file, with a reason:
+- point: a
+  reason: ""
+  sample: b.yaml`))
+	g.Expect(errUnexpected("conformance.yaml", []string{`"a" holds`}, nil)).To(MatchError("the outcomes differ from those that conformance.yaml lists:\n\"a\" holds"))
+}
