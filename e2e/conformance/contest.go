@@ -82,7 +82,7 @@ func scale(ctx context.Context, s *framework.Scope, workload client.Object, want
 	}
 	target.SetNamespace(workload.GetNamespace())
 	target.SetName(workload.GetName())
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err = retry.RetryOnConflict(whileOthersWrite, func() error {
 		current := &autoscalingv1.Scale{}
 		if err := s.Client.SubResource("scale").Get(ctx, target, current); err != nil {
 			return err

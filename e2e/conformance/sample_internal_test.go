@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,4 +76,21 @@ func TestWaitForReadySeesAllAtOnce(t *testing.T) {
 	sample := &Sample{object: object, kinds: []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Pod"), appsv1.SchemeGroupVersion.WithKind("Deployment")}}
 	belongings := sample.waitForReady(t.Context(), &framework.Scope{T: t, Client: fakeClient, Operator: &runner.Operator{}}, owner)
 	g.Expect(kindsOf(belongings)).To(ConsistOf(corev1.SchemeGroupVersion.WithKind("Pod"), appsv1.SchemeGroupVersion.WithKind("Deployment")))
+}
+
+// On a busy machine, others write several times between a read and a write.
+func TestEditWhileOthersWrite(t *testing.T) {
+	g := NewWithT(t)
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}}
+	conflicts := 6
+	fakeClient := fake.NewClientBuilder().WithObjects(deployment).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if conflicts--; conflicts >= 0 {
+				return apierrors.NewConflict(schema.GroupResource{Resource: "deployments"}, "x", nil)
+			}
+			return c.Patch(ctx, object, patch, options...)
+		},
+	}).Build()
+	g.Expect(addForeign(t.Context(), &framework.Scope{T: t, Client: fakeClient}, deployment)).To(Succeed())
+	verifyForeign(t.Context(), &framework.Scope{T: t, Client: fakeClient}, deployment)
 }
