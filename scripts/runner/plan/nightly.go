@@ -85,6 +85,7 @@ func nightly(r Request) (Plan, error) {
 			command("race", "make", "test-race"),
 			tests("scaffolds", "^(TestScaffolds|TestExamples|TestWithoutAClone)$", "./e2e/cmd/testbed"),
 			tests("seeds", "^(TestSeeds|TestMoreSamples)$", "./e2e/conformance"),
+			tests("copies", "^TestEachChapterEndsGreen$", "./tutorial/internal/exercises"),
 			tests("ejected", "^TestEjectedChapters$", "./tutorial/internal/eject"),
 			buildSDK,
 			withSDK,

@@ -3,7 +3,9 @@ package exercises_test
 import (
 	"errors"
 	"go/ast"
+	"go/format"
 	"go/parser"
+	"go/printer"
 	"go/token"
 	"io/fs"
 	"os"
@@ -101,4 +103,54 @@ func typed(t *testing.T, content string, task chapter.Task, answer exercises.Ans
 		}
 	}
 	return content + "\n" + answer.Text
+}
+
+// program returns what the files of an operator in dir say, by file. The order of imports and declarations does not matter, nor do empty
+// lines. The operator's tests are left out, and so are the manifests of a chapter that are applied by hand.
+func program(t *testing.T, dir string) map[string][]string {
+	t.Helper()
+	contents := map[string][]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == "deploy":
+			return fs.SkipDir
+		case entry.IsDir() || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(path, dir)
+		if filepath.Ext(path) != ".go" {
+			contents[name] = []string{string(content)}
+			return nil
+		}
+		files := token.NewFileSet()
+		parsed, err := parser.ParseFile(files, path, content, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		for _, declaration := range parsed.Decls {
+			if imports, is := declaration.(*ast.GenDecl); is && imports.Tok == token.IMPORT {
+				for _, spec := range imports.Specs {
+					contents[name] = append(contents[name], string(content[files.Position(spec.Pos()).Offset:files.Position(spec.End()).Offset]))
+				}
+				continue
+			}
+			var b strings.Builder
+			if err := format.Node(&b, files, &printer.CommentedNode{Node: declaration, Comments: parsed.Comments}); err != nil {
+				return err
+			}
+			contents[name] = append(contents[name], b.String())
+		}
+		slices.Sort(contents[name])
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return contents
 }
