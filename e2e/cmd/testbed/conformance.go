@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -505,7 +506,7 @@ func checkPoints(ctx context.Context, root, work string, flags conformanceFlags,
 	if err != nil {
 		return nil, err
 	}
-	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, run.chosen, steps, append(env, "CLUSTER="+flags.cluster,
+	return runPoints(ctx, filepath.Join(root, "e2e", "conformance"), suite, run.chosen, atOnce(flags.inPods()), steps, append(env, "CLUSTER="+flags.cluster,
 		"MANIFESTS="+prepared.Manifests, "MAPPING="+run.mapping, "FROM_MANIFESTS="+before.Manifests,
 		"SAMPLE="+run.sample.File, "COMPANIONS="+strings.Join(run.sample.Companions, string(filepath.ListSeparator)),
 		"TESTBED_TIMEOUT="+flags.timeout().String())...)
@@ -556,14 +557,20 @@ func confined(unconfined bool, directory string) (value, note string, err error)
 	return string(text), fmt.Sprintf("the operator runs confined by %s: it reaches neither your files nor the network, except for the API server", walls), nil
 }
 
-// parallel is how many points are checked at once: enough that a wait of one costs the others nothing, and few enough that a
-// small machine keeps up.
-const parallel = "6"
+// atOnce returns how many points are checked at once: enough that a wait of one costs the others nothing, and few enough that a small
+// machine keeps up, which starts real containers if the operator runs in a pod.
+func atOnce(inPods bool) int {
+	const most = 6
+	if inPods {
+		return min(most, runtime.NumCPU()+1)
+	}
+	return most
+}
 
 // runPoints runs the suite's test binary, and writes a line for each point when it has been checked.
 //
 // If no point could be tried, the evidence stays where failures are kept, because the error names it.
-func runPoints(ctx context.Context, dir, suite string, points []conformance.Point, steps io.Writer, env ...string) (_ conformance.Report, returned error) {
+func runPoints(ctx context.Context, dir, suite string, points []conformance.Point, parallel int, steps io.Writer, env ...string) (_ conformance.Report, returned error) {
 	artifacts, err := home.Artifacts()
 	if err != nil {
 		return nil, err
@@ -583,7 +590,7 @@ func runPoints(ctx context.Context, dir, suite string, points []conformance.Poin
 		return nil, err
 	}
 	defer lines.Close()
-	command := exec.CommandContext(ctx, suite, "-test.run="+pattern(points), "-test.timeout=0", "-test.parallel="+parallel)
+	command := exec.CommandContext(ctx, suite, "-test.run="+pattern(points), "-test.timeout=0", "-test.parallel="+strconv.Itoa(parallel))
 	command.Dir = dir
 	command.Stderr = steps
 	command.ExtraFiles = []*os.File{out}

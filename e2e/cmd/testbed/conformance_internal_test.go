@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -217,4 +218,11 @@ to accept what is new, add it to known in that file, with a reason:
   reason: ""
   sample: b.yaml`))
 	g.Expect(errUnexpected("conformance.yaml", []string{`"a" holds`}, nil)).To(MatchError("the outcomes differ from those that conformance.yaml lists:\n\"a\" holds"))
+}
+
+// Real containers need more of a machine than simulated ones.
+func TestAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(atOnce(false)).To(Equal(6))
+	g.Expect(atOnce(true)).To(Equal(min(6, runtime.NumCPU()+1)))
 }
