@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/example/operator-testbed/e2e/framework"
@@ -82,7 +81,7 @@ func scale(ctx context.Context, s *framework.Scope, workload client.Object, want
 	}
 	target.SetNamespace(workload.GetNamespace())
 	target.SetName(workload.GetName())
-	err = retry.RetryOnConflict(whileOthersWrite, func() error {
+	err = whileOthersWrite(func() error {
 		current := &autoscalingv1.Scale{}
 		if err := s.Client.SubResource("scale").Get(ctx, target, current); err != nil {
 			return err

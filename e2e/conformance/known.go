@@ -47,7 +47,7 @@ func CheckKnown(all []Known, points []Point) error {
 func nearest(typed string, points []Point) string {
 	words := strings.Fields(typed)
 	has := func(p Point) (count int) {
-		for _, word := range strings.Fields(p.Claim) {
+		for word := range strings.FieldsSeq(p.Claim) {
 			if slices.Contains(words, word) {
 				count += len(word)
 			}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -162,13 +160,17 @@ func isHeld(object unstructured.Unstructured) bool {
 	return object.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(&object, foreign)
 }
 
-// whileOthersWrite is how a change is repeated that conflicts with those of others, for 10 seconds. On a busy machine, the status of a
-// workload whose pods come and go changes between a read and a write several times in a row.
-var whileOthersWrite = wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 11}
+// whileOthersWrite repeats a change that conflicts with those of others, for 8 seconds. On a busy machine, the status of a workload whose
+// pods come and go changes between a read and a write several times in a row.
+func whileOthersWrite(change func() error) error {
+	backoff := retry.DefaultBackoff
+	backoff.Steps = 6 // each five times as long as the one before
+	return retry.RetryOnConflict(backoff, change)
+}
 
 // edit changes an object as it is now. The object itself stays as it was read.
 func edit(ctx context.Context, s *framework.Scope, object client.Object, change func(now client.Object)) error {
-	return retry.RetryOnConflict(whileOthersWrite, func() error {
+	return whileOthersWrite(func() error {
 		now := object.DeepCopyObject().(client.Object)
 		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), now); err != nil {
 			return err
