@@ -81,7 +81,7 @@ func scale(ctx context.Context, s *framework.Scope, workload client.Object, want
 	}
 	target.SetNamespace(workload.GetNamespace())
 	target.SetName(workload.GetName())
-	err = whileOthersWrite(func() error {
+	err = whileOthersWrite(ctx, s, workload, func(ctx context.Context) error {
 		current := &autoscalingv1.Scale{}
 		if err := s.Client.SubResource("scale").Get(ctx, target, current); err != nil {
 			return err

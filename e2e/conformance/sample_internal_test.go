@@ -82,7 +82,7 @@ func TestWaitForReadySeesAllAtOnce(t *testing.T) {
 func TestEditWhileOthersWrite(t *testing.T) {
 	g := NewWithT(t)
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}}
-	conflicts := 4
+	conflicts := 6
 	fakeClient := fake.NewClientBuilder().WithObjects(deployment).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
 			if conflicts--; conflicts >= 0 {

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -160,17 +159,21 @@ func isHeld(object unstructured.Unstructured) bool {
 	return object.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(&object, foreign)
 }
 
-// whileOthersWrite repeats a change that conflicts with those of others, for 8 seconds. On a busy machine, the status of a workload whose
-// pods come and go changes between a read and a write several times in a row.
-func whileOthersWrite(change func() error) error {
-	backoff := retry.DefaultBackoff
-	backoff.Steps = 6 // each five times as long as the one before
-	return retry.RetryOnConflict(backoff, change)
+// whileOthersWrite repeats a change of an object as long as it conflicts with those of others. On a busy machine, the status of a workload
+// whose pods come and go changes between a read and a write several times in a row.
+func whileOthersWrite(ctx context.Context, s *framework.Scope, object client.Object, change func(context.Context) error) (err error) {
+	framework.WaitFor(ctx, s, "a change of "+object.GetName(), func(ctx context.Context) error {
+		if err = change(ctx); apierrors.IsConflict(err) {
+			return err
+		}
+		return nil
+	})
+	return err
 }
 
 // edit changes an object as it is now. The object itself stays as it was read.
 func edit(ctx context.Context, s *framework.Scope, object client.Object, change func(now client.Object)) error {
-	return whileOthersWrite(func() error {
+	return whileOthersWrite(ctx, s, object, func(ctx context.Context) error {
 		now := object.DeepCopyObject().(client.Object)
 		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), now); err != nil {
 			return err
