@@ -100,7 +100,6 @@ var outcomesOfAnsible = map[string]string{
 	"owned objects are put back when they are deleted":             "holds",
 	"no write follows from a change that does not matter":          "holds",
 	"owner references pass OwnerReferencesPermissionEnforcement":   "holds",
-	"a deletion in the foreground leaves nothing":                  "holds",
 	"a deletion while the operator is down leaves nothing":         "holds",
 	"permissions are named one by one":                             "holds",
 	"the manager's pods meet the Pod Security Standard restricted": "holds",
