@@ -25,6 +25,7 @@ import (
 // Sample is an [Operator] that is described by one custom resource that it serves. The objects under test are copies of that resource.
 // Their children are found by owner references.
 type Sample struct {
+	// file is the path that object was read from.
 	file   string
 	object *unstructured.Unstructured
 	// companions are what it refers to. They are created before the first copy in each namespace.
@@ -175,8 +176,8 @@ func (o *Sample) waitForWork(ctx context.Context, s *framework.Scope, object cli
 	o.waitForOutcome(ctx, s, object, func(outcome string) bool { return outcome == o.outcome })
 }
 
-// waitForOutcome returns what the status of an object says when that is what is wanted, or has been the same for as many looks as [unchangedFor] says. One
-// that never stays the same is taken as it is after some more.
+// waitForOutcome returns what the status of an object says when that is what is wanted, or has been the same for as many looks as
+// [unchangedFor] says. One that never stays the same is taken as it is after some more.
 func (o *Sample) waitForOutcome(ctx context.Context, s *framework.Scope, object client.Object, wanted func(outcome string) bool) (outcome string) {
 	looks, unchanged := 0, 0
 	framework.WaitFor(ctx, s.Patient(healTime), o.object.GetKind()+" "+object.GetName(), func(ctx context.Context) error {

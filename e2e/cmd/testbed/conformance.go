@@ -105,9 +105,9 @@ the working directory, or in the file that --config names. Other flags prevail o
 file. A sample of the operator's custom resource is enough for the points that are about
 every operator. For a Memcached operator, a mapping of its API is needed instead.
 In a clone of the testbed, without such a file and without flags, it checks the operator
-there. Out of an
-image it takes the program, because nothing here could run a container. With --cluster=kind,
-the image runs in a pod of a kind cluster instead, so it may contain anything.`,
+there. Out of an image it takes the program, because nothing here could run a container.
+With --cluster=kind, the image runs in a pod of a kind cluster instead, so it may contain
+anything.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if flags.mapping != "" && flags.sample != "" {
